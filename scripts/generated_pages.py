@@ -20,7 +20,7 @@ from delta_engine.backends.capabilities import (
     Capabilities,
     Feature,
 )
-from delta_engine.config.model_fields import COLUMN_FIELDS, TABLE_FIELDS, ModelField
+from delta_engine.config.model_fields import COLUMN_FIELDS, TABLE_FIELDS
 from delta_engine.validation.needed_rights import REFERENCED_TABLE, REQUIREMENTS
 from delta_engine.validation.validator import PlanValidator
 
@@ -112,7 +112,7 @@ def column_keys() -> str:
 
 
 def _keys(
-    fields: Sequence[ModelField[Any]],
+    fields: Sequence[Facet[Any, Any, Any]],
     facets: Iterable[Facet[Any, Any, Any]],
     others: Mapping[str, tuple[str, str, str]],
 ) -> str:

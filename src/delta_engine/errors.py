@@ -5,6 +5,7 @@ An error carries its facts as data. The engine never parses a message to decide 
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, TypedDict
@@ -163,3 +164,16 @@ def _raise(refusals: Sequence[RefusedError]) -> NoReturn:
     if len(refusals) == 1:
         raise refusals[0]
     raise RefusalGroup(refusals)
+
+
+_MOST_CHOICES = 20
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> tuple[str, str]:
+    """Return the reason and the way out for an unknown name."""
+    choices = sorted(known)
+    close = difflib.get_close_matches(name, choices, n=1)
+    shown = ", ".join(choices[:_MOST_CHOICES]) + (", …" if len(choices) > _MOST_CHOICES else "")
+    way_out = f"Known: {shown}." if choices else "None is known."
+    way_out = f"Did you mean {close[0]!r}?" if close else way_out
+    return f"unknown {what} {name!r}", way_out

@@ -23,6 +23,7 @@ from delta_engine.models import (
 )
 from delta_engine.models.constraints import resolved
 from delta_engine.models.nested_types import forgotten_clause, has_not_null_field
+from delta_engine.models.parts import read_only, to_grants
 from delta_engine.models.types import (
     ArrayType,
     AtomicType,
@@ -33,7 +34,6 @@ from delta_engine.models.types import (
     StructField,
     StructType,
 )
-from delta_engine.models.values import read_only, to_grants
 from delta_engine.sql.text import quote_ident
 
 ATOMS = [

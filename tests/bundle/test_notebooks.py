@@ -12,8 +12,9 @@ import pytest
 
 import delta_engine.job
 from delta_engine.errors import DeltaEngineError
-from delta_engine.job import DriftTaskResult, JobSummary, RunOrigin, SyncTaskResult
-from delta_engine.orchestrate.deployments import UNKNOWN_ORIGIN
+from delta_engine.job import DriftTaskResult, SyncTaskResult
+from delta_engine.orchestrate.deployments import UNKNOWN_ORIGIN, RunOrigin
+from delta_engine.report.json_documents import JobSummary
 from tests.bundle.bundle_files import COMMIT, HOST, deployed, load
 from tests.fakes.dbutils import FakeDbutils, run_notebook
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from delta_engine.actions.policy import AS_APPLIED
 from delta_engine.aspects import differences
-from delta_engine.aspects.aspect import Comparison
+from delta_engine.aspects.comparison import Comparison
 from delta_engine.deployment.document import DeploymentState, Status
 from delta_engine.deployment.journal import replay
 from delta_engine.deployment.recorded_models import last_applied

@@ -9,7 +9,7 @@ import pytest
 
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.models import Column
-from delta_engine.models.type_widening import Widening, widening
+from delta_engine.models.nested_types import Widening, widening
 from delta_engine.models.types import to_data_type
 from delta_engine.orchestrate.backend import embedded_backend
 from tests.builders.models import ORDERS, orders

@@ -10,18 +10,18 @@ from sqlglot import exp
 
 from delta_engine.actions import TablePlan
 from delta_engine.aspects import ASPECTS
-from delta_engine.aspects.aspect import Comparison
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
-from delta_engine.aspects.functions import full_function_name
+from delta_engine.aspects.comparison import Comparison
+from delta_engine.aspects.delta_properties import is_feature_key
 from delta_engine.aspects.primary_key import named_primary_key
-from delta_engine.aspects.table_features import is_feature_key
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import CheckConstraint, ColumnMask, QualifiedName, RowFilter, Table
 from delta_engine.models.constraints import resolved
-from delta_engine.models.type_widening import Widening
+from delta_engine.models.nested_types import Widening
 from delta_engine.models.types import ArrayType, DataType, MapType, StructType, parse_data_type
 from delta_engine.report.json_documents import plan_document
+from delta_engine.sql.governance import full_function_name
 from delta_engine.sql.text import escape_sql_literal, quote_ident, sql_data_type, sql_literal
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.validation.validator import PlanValidator

@@ -8,10 +8,10 @@ from dataclasses import replace
 from hypothesis import given
 
 from delta_engine.actions.policy import Ownership, Policy
-from delta_engine.aspects.column_tags import UnsetColumnTags
+from delta_engine.aspects.tags import UnsetColumnTags
 from delta_engine.compile.planner import Attempts, TablePlanner
 from delta_engine.models import Column, Table
-from delta_engine.models.values import to_grants
+from delta_engine.models.parts import to_grants
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from tests.builders.strategies import grants, reachable, successive_models, tags
 from tests.fakes.applying import after

@@ -38,7 +38,7 @@ def test_the_public_names_exist() -> None:
 
 def test_actions_are_frozen_and_slotted() -> None:
     for aspect in (*ASPECTS, *SCHEMA_ASPECTS):
-        for action in aspect.action_types:
+        for action in aspect.actions:
             assert dataclasses.is_dataclass(action)
             assert action.__dataclass_params__.frozen  # type: ignore[attr-defined]  # dataclass() sets it
             assert hasattr(action, "__slots__")
@@ -46,7 +46,7 @@ def test_actions_are_frozen_and_slotted() -> None:
 
 def test_no_two_aspects_share_an_action_or_a_name() -> None:
     aspects = [*ASPECTS, *(one for one in SCHEMA_ASPECTS if one not in ASPECTS)]
-    types = [action for aspect in aspects for action in aspect.action_types]
+    types = [action for aspect in aspects for action in aspect.actions]
     assert len(set(types)) == len(types)
     assert len({aspect.name for aspect in aspects}) == len(aspects)
 

@@ -46,7 +46,7 @@ def test_every_action_type_has_a_golden_case() -> None:
         for align in case.plan().align_tables
         for action in align.actions
     }
-    declared = {action.__name__ for aspect in ASPECTS for action in aspect.action_types}
+    declared = {action.__name__ for aspect in ASPECTS for action in aspect.actions}
     assert planned == declared
 
 

@@ -21,37 +21,24 @@ from delta_engine.aspects import (
     column_masks,
     column_order,
     column_renames,
-    column_tags,
     column_types,
     columns,
     foreign_keys,
     generated_columns,
     grants,
-    location,
-    not_null_checks,
     nullability,
     owner,
-    partitioning,
     primary_key,
     row_filters,
-    schema_comment,
+    storage,
     table_comment,
     table_features,
     table_names,
     table_properties,
-    table_tags,
+    tags,
 )
-from delta_engine.aspects.aspect import (
-    AnyComparison,
-    AnyContext,
-    Aspect,
-    Change,
-    Comparison,
-    CreateClauses,
-    RenderContext,
-    SecurableState,
-    bare_column,
-)
+from delta_engine.aspects.aspect import AnyContext, Aspect, Change, CreateClauses, RenderContext
+from delta_engine.aspects.comparison import AnyComparison, Comparison, SecurableState, bare_column
 from delta_engine.aspects.facet import Facet
 from delta_engine.models import Column, Schema, Table
 from delta_engine.state.states import SchemaState, TableState
@@ -62,15 +49,15 @@ ASPECTS: Final[tuple[Aspect[Any, Any, Any, Any], ...]] = (
     table_names.ASPECT,
     columns.ASPECT,
     column_renames.ASPECT,
-    not_null_checks.ASPECT,
+    nullability.CHECKS_ASPECT,
     clustering.ASPECT,
     column_types.ASPECT,
     nullability.ASPECT,
     column_order.ASPECT,
     column_defaults.ASPECT,
     generated_columns.ASPECT,
-    partitioning.ASPECT,
-    location.ASPECT,
+    storage.PARTITIONING,
+    storage.LOCATION,
     column_comments.ASPECT,
     table_comment.ASPECT,
     table_features.ASPECT,
@@ -80,8 +67,8 @@ ASPECTS: Final[tuple[Aspect[Any, Any, Any, Any], ...]] = (
     foreign_keys.ASPECT,
     row_filters.ASPECT,
     column_masks.ASPECT,
-    table_tags.ASPECT,
-    column_tags.ASPECT,
+    tags.ASPECT,
+    tags.COLUMN_ASPECT,
     grants.ASPECT,
     owner.ASPECT,
 )
@@ -89,8 +76,8 @@ ASPECTS: Final[tuple[Aspect[Any, Any, Any, Any], ...]] = (
 """The aspects of tables."""
 
 SCHEMA_ASPECTS: Final[tuple[Aspect[Any, Any, Any, Any], ...]] = (
-    schema_comment.ASPECT,
-    table_tags.ASPECT,
+    table_comment.SCHEMA_ASPECT,
+    tags.ASPECT,
     grants.ASPECT,
     owner.ASPECT,
 )
@@ -115,9 +102,9 @@ TABLE_FACETS: tuple[Facet[Table, TableState, Any], ...] = (
     check_constraints.FACET,
     clustering.FACET,
     clustering.AUTOMATIC_FACET,
-    partitioning.FACET,
-    location.FACET,
-    table_tags.FACET,
+    storage.PARTITIONING_FACET,
+    storage.LOCATION_FACET,
+    tags.FACET,
     row_filters.FACET,
     owner.FACET,
     grants.FACET,
@@ -130,7 +117,7 @@ COLUMN_FACETS: tuple[Facet[Column, Column, Any], ...] = (
     column_defaults.FACET,
     generated_columns.GENERATED_FACET,
     generated_columns.IDENTITY_FACET,
-    column_tags.FACET,
+    tags.COLUMN_FACET,
     column_masks.FACET,
     column_renames.FACET,
     column_renames.FIELDS_FACET,
@@ -139,7 +126,7 @@ COLUMN_FACETS: tuple[Facet[Column, Column, Any], ...] = (
 
 SCHEMA_FACETS: tuple[Facet[Schema, SchemaState, Any], ...] = (
     table_comment.SCHEMA_FACET,
-    table_tags.FACET,
+    tags.FACET,
     owner.FACET,
     grants.FACET,
 )
@@ -148,7 +135,7 @@ SCHEMA_FACETS: tuple[Facet[Schema, SchemaState, Any], ...] = (
 _BEYOND_COLUMNS = tuple(aspect for aspect in ASPECTS if not aspect.is_of_columns)
 
 _ASPECT_OF: dict[type[Action], Aspect[Any, Any, Any, Any]] = {
-    action_type: aspect for aspect in (*ASPECTS, *SCHEMA_ASPECTS) for action_type in aspect.action_types
+    action_type: aspect for aspect in (*ASPECTS, *SCHEMA_ASPECTS) for action_type in aspect.actions
 }
 
 

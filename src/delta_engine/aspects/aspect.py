@@ -1,209 +1,34 @@
-"""The interface of the modules in this folder, and the types that they share."""
+"""The interface of the aspects, the rights of their statements, and the types that they share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from itertools import compress
-from operator import attrgetter, ne
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from operator import eq
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from typing_extensions import TypeVar as DefaultTypeVar
 
-from delta_engine.actions import SomeAction
+from delta_engine.actions import Action, SomeAction
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.actions.policy import NO_POLICY, Ownership, Policy
-from delta_engine.aspects.renames import NO_RENAMES, Renames, declares_renames, with_all_renames
-from delta_engine.aspects.rights import Requirement
 from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.capabilities import Capabilities, ColumnsPerStatement
 from delta_engine.models import Column, Part, QualifiedName, Schema, SchemaName, Table
-from delta_engine.models.nested_types import FieldPair, TypePair, type_differences
+from delta_engine.models.nested_types import Path, with_field_at
+from delta_engine.models.parts import ALL_PRIVILEGES
 from delta_engine.models.types import DataType
 from delta_engine.sql.tables import sql_schema
 from delta_engine.state.states import SchemaState, TableState
 
+if TYPE_CHECKING:
+    from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
+    from delta_engine.aspects.facet import Facet
+
 _T = TypeVar("_T")
-
-Securable: TypeAlias = Table | Schema
-"""A model of either kind."""
-
-SecurableState: TypeAlias = TableState | SchemaState
-"""What exists, of either kind."""
-
-Model_co = DefaultTypeVar("Model_co", bound=Securable, covariant=True, default=Table)
-State_co = DefaultTypeVar("State_co", bound=SecurableState, covariant=True, default=TableState)
-SomeModel = TypeVar("SomeModel", bound=Securable)
-SomeState = TypeVar("SomeState", bound=SecurableState)
-
-ColumnPair: TypeAlias = tuple[Column, Column]
-"""A column on both sides, desired and observed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison(Generic[Model_co, State_co]):
-    """A model and the table or schema that it describes, with columns paired by name.
-
-    Renamed columns and fields have their new names on every side. Keys and checks keep the old names, because a plan
-    drops them before the rename and adds them after it.
-
-    Args:
-        last_applied: the model that this engine applied last, if any.
-        attempted: the models of later runs that did not finish. Parts of them may exist.
-        differing: the shared columns with any difference.
-        fields: the differing fields inside shared columns. Each path starts with the column.
-        types: the differing types of shared columns and inside them. Each path starts with the column.
-    """
-
-    desired: Model_co
-    observed: State_co
-    last_applied: Model_co | None
-    attempted: tuple[Model_co, ...]
-    policy: Policy
-    differing: tuple[ColumnPair, ...] = ()
-    added: tuple[Column, ...] = ()
-    dropped: tuple[Column, ...] = ()
-    renames: Renames = NO_RENAMES
-    fields: tuple[FieldPair, ...] = ()
-    types: tuple[TypePair, ...] = ()
-
-    @classmethod
-    def of(
-        cls,
-        desired: SomeModel,
-        observed: SomeState,
-        last_applied: SomeModel | None = None,
-        policy: Policy = NO_POLICY,
-        attempted: Sequence[SomeModel] = (),
-    ) -> Comparison[SomeModel, SomeState]:
-        """Pair the columns of both sides in model order, ignoring case. Schemas have no columns."""
-        plain = Comparison(
-            desired=desired,
-            observed=observed,
-            last_applied=last_applied,
-            attempted=tuple(attempted),
-            policy=policy,
-        )
-        if isinstance(desired, Schema) or isinstance(observed, SchemaState):
-            return plain
-        pairs = _paired(desired.columns, observed.columns)
-        return (
-            _with_columns(plain, pairs) if any(pairs) else plain
-        )  # without a pair, nothing is renamed either
-
-    @property
-    def ours(self) -> tuple[Model_co, ...]:
-        """The applied and attempted models. The engine may remove their parts."""
-        return (*((self.last_applied,) if self.last_applied else ()), *self.attempted)
-
-    def may_remove(self, names: Callable[[Model_co], object]) -> bool:
-        """Whether the engine may remove an undeclared part: its own, or any under full ownership."""
-        return self.policy.definitions is Ownership.FULL or self.is_ours(names)
-
-    def is_ours(self, names: Callable[[Model_co], object]) -> bool:
-        """Whether an applied or attempted model names a part."""
-        return any(map(names, self.ours))
-
-    @property
-    def renamed(self) -> tuple[tuple[str, str], ...]:
-        """The renamed columns as pairs of present name and model name."""
-        return self.renames.columns
-
-    @property
-    def shared(self) -> tuple[ColumnPair, ...]:
-        """The columns of both sides, whether they differ or not."""
-        if isinstance(self.desired, Schema) or isinstance(self.observed, SchemaState):
-            return ()
-        there = {column.key: column for column in self.observed.columns}
-        return tuple((column, there[column.key]) for column in self.desired.columns if column.key in there)
-
-    @property
-    def has_equal_columns(self) -> bool:
-        """Whether no column differs. A rename is a difference."""
-        return not (self.differing or self.added or self.dropped)
-
-    def drops_any(self, columns: Iterable[str]) -> bool:
-        """Whether the plan drops one of the columns."""
-        dropped = {column.key for column in self.dropped}
-        return any(name.lower() in dropped for name in columns)
-
-    @property
-    def differing_or_new(self) -> tuple[ColumnPair, ...]:
-        """The shared columns that differ, and the added ones paired with the result of ADD COLUMNS."""
-        return (*self.differing, *((column, bare_column(column)) for column in self.added))
-
-
-def _with_columns(plain: Comparison[Any, Any], pairs: _Paired) -> Comparison[Any, Any]:
-    desired, renames = plain.desired, NO_RENAMES
-    if declares_renames(desired):
-        renames = Renames.of(desired, plain.observed)
-        plain = replace(
-            plain,
-            observed=renames.applied_to(plain.observed),
-            last_applied=plain.last_applied and with_all_renames(plain.last_applied, desired, renames),
-            attempted=tuple(with_all_renames(model, desired, renames) for model in plain.attempted),
-        )
-        pairs = _paired(desired.columns, plain.observed.columns)
-    is_about_columns = desired.is_about(Part.COLUMNS)
-    found = tuple(_inside(pairs.differing))
-    return replace(
-        plain,
-        differing=pairs.differing,
-        added=pairs.added if is_about_columns else (),
-        dropped=tuple(
-            column for column in pairs.dropped if is_about_columns and column.key not in renames.contested
-        ),
-        renames=renames,
-        fields=tuple(
-            pair
-            for pair in found
-            if isinstance(pair, FieldPair) and (is_about_columns or (pair.desired and pair.observed))
-        ),
-        types=tuple(pair for pair in found if isinstance(pair, TypePair) and is_about_columns),
-    )
-
-
-AnyComparison: TypeAlias = Comparison[Securable, SecurableState]
-"""A comparison of either kind, for aspects that tables and schemas share."""
-
-
-def bare_column(column: Column) -> Column:
-    """Return a column as ADD COLUMNS creates it, without the parts that other statements add."""
-    return Column(column.name, column.data_type, column.is_nullable, column.comment)
-
-
-_NAME = attrgetter("name")
-
-
-class _Paired(NamedTuple):
-    differing: tuple[ColumnPair, ...] = ()
-    added: tuple[Column, ...] = ()
-    dropped: tuple[Column, ...] = ()
-
-
-def _paired(desired: tuple[Column, ...], observed: tuple[Column, ...]) -> _Paired:
-    if desired == observed:  # most tables, most of the time
-        return _Paired()
-    if [*map(_NAME, desired)] == [*map(_NAME, observed)]:  # most others: nothing to look up
-        return _Paired(tuple(compress(zip(desired, observed, strict=True), map(ne, desired, observed))))
-    there = {column.key: column for column in observed}
-    wanted = [(column.key, column) for column in desired]
-    known = dict(wanted)
-    shared = ((column, there[key]) for key, column in wanted if key in there)
-    return _Paired(
-        tuple(pair for pair in shared if pair[0] != pair[1]),
-        tuple(column for key, column in wanted if key not in there),
-        tuple(column for key, column in there.items() if key not in known),
-    )
-
-
-def _inside(pairs: Iterable[ColumnPair]) -> Iterator[FieldPair | TypePair]:
-    for desired, observed in pairs:
-        if desired.data_type is observed.data_type:  # most columns: a text is parsed once
-            continue
-        for pair in type_differences(observed.data_type, desired.data_type):
-            yield replace(pair, path=(observed.name, *pair.path))
+_Model = DefaultTypeVar("_Model", bound="Securable", default=Table)
+_State = DefaultTypeVar("_State", bound="SecurableState", default=TableState)
+_Context = DefaultTypeVar("_Context", bound="AnyContext", default="RenderContext")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,6 +57,11 @@ class RenderContext:
         """The SQL that addresses the table."""
         return self.addressing.table(self.name)
 
+    @property
+    def securable(self) -> str:
+        """The SQL that names the table in statements about comments, tags, grants and owners."""
+        return f"TABLE {self.table}"
+
     def together(self, groups: Iterable[Sequence[_T]]) -> Iterator[Sequence[_T]]:
         """Yield the changes of each ALTER COLUMN, merging columns where the platform allows."""
         takes_one = self.is_streaming or self.capabilities.columns_per_statement is ColumnsPerStatement.ONE
@@ -241,11 +71,6 @@ class RenderContext:
             elif group:
                 yield group
 
-    @property
-    def securable(self) -> str:
-        """The SQL that names the table in statements about tags, grants and owners."""
-        return f"TABLE {self.table}"
-
 
 @dataclass(frozen=True, slots=True)
 class SchemaContext:
@@ -254,33 +79,13 @@ class SchemaContext:
     name: SchemaName
 
     @property
-    def schema(self) -> str:
-        """The SQL that addresses the schema."""
-        return sql_schema(self.name.catalog, self.name.schema)
-
-    @property
     def securable(self) -> str:
-        """The SQL that names the schema in statements about tags, grants and owners."""
-        return f"SCHEMA {self.schema}"
+        """The SQL that names the schema in statements about comments, tags, grants and owners."""
+        return f"SCHEMA {sql_schema(self.name.catalog, self.name.schema)}"
 
 
 AnyContext: TypeAlias = RenderContext | SchemaContext
 """A context of either kind, for aspects that tables and schemas share."""
-
-
-def no_create_clauses(_desired: Table, _context: RenderContext) -> CreateClauses:
-    """Contribute nothing: the clause of another aspect covers this one."""
-    return CreateClauses()
-
-
-def no_statements(_actions: Sequence[object], _context: object) -> Iterable[str]:
-    """Render nothing: a rule always refuses these actions."""
-    return ()
-
-
-def unchanged(model: SomeModel, _observed: object, _action: object) -> SomeModel:
-    """Return the model unchanged: it does not declare the difference."""
-    return model
 
 
 class Sign(Enum):
@@ -291,14 +96,48 @@ class Sign(Enum):
     REMOVED = "-"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Change:
     """One line that explains an action. None marks an absent side."""
 
-    sign: Sign
     subject: str
     observed: str | None = None
     desired: str | None = None
+
+    @property
+    def sign(self) -> Sign:
+        """The sign that the absent side gives."""
+        if self.observed is None:
+            return Sign.ADDED
+        return Sign.REMOVED if self.desired is None else Sign.CHANGED
+
+
+@dataclass(frozen=True, slots=True)
+class EntryChange:
+    """One tag or property, both sides. None marks an absent key."""
+
+    key: str
+    desired: str
+    observed: str | None
+
+    def __post_init__(self) -> None:
+        if self.desired == self.observed:
+            raise ValueError(f"{self.key} already has this value")
+
+
+def explain_entries(what: str, entries: Iterable[EntryChange | tuple[str, str]]) -> Iterator[Change]:
+    """Yield a line per tag or property; a removed one is a pair of key and observed value."""
+    for one in entries:
+        if isinstance(one, EntryChange):
+            observed = None if one.observed is None else repr(one.observed)
+            yield Change(f"{what} {one.key}", observed, repr(one.desired))
+        else:
+            yield Change(f"{what} {one[0]}", observed=repr(one[1]))
+
+
+def entry_keys(entries: Iterable[EntryChange | tuple[str, str]]) -> list[str]:
+    """Return the keys of changed and removed entries."""
+    return [one.key if isinstance(one, EntryChange) else one[0] for one in entries]
 
 
 def with_column(model: Table, name: str, change: Callable[[Column], Column]) -> Table:
@@ -312,15 +151,17 @@ def with_type(model: Table, name: str, change: Callable[[DataType], DataType]) -
     return with_column(model, name, lambda column: replace(column, data_type=change(column.data_type)))
 
 
+def with_part(model: Table, name: str, path: Path, change: Callable[[Any], Any]) -> Table:
+    """Return a model with one column changed, or with the field at `path` inside it changed."""
+    if not path:
+        return with_column(model, name, change)
+    return with_type(model, name, lambda whole: with_field_at(whole, path, change))
+
+
 def with_property(model: Table, key: str, value: str | None) -> Table:
     """Return a model with one property changed. None removes it unless it is a default."""
     kept = {name: text for name, text in model.table_properties.items() if name != key}
     return replace(model, table_properties=kept if value is None else {**kept, key: value})
-
-
-_Model = DefaultTypeVar("_Model", bound=Securable, default=Table)
-_State = DefaultTypeVar("_State", bound=SecurableState, default=TableState)
-_Context = DefaultTypeVar("_Context", bound=AnyContext, default=RenderContext)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -330,10 +171,12 @@ class Aspect(Generic[SomeAction, _Model, _State, _Context]):
     Args:
         part: the part that a model has to manage; None for an aspect that asks the model itself.
         actions: its action types with the right that their statements need; None for an action that a rule refuses.
-        render: turns all actions of one phase into statements, as few as the platform allows.
-        accept: returns a model with the observed side of an action.
+        render: turns all actions of one phase into statements, as few as the platform allows. The default is for
+            actions that a rule always refuses.
+        accept: returns a model with the observed side of an action. By default, the model does not declare it.
         drift_kind: the kind of drift that an action would revert.
         is_of_columns: whether it reads columns only. It is skipped for tables whose columns all equal the model's.
+        create: its contribution to CREATE TABLE. By default, the clause of another aspect covers it.
         completes_create: whether a new table needs its statements after CREATE TABLE.
         differences: yields one action per difference. It defaults to the diff. An aspect sets it if its diff combines
             differences or has actions that only enable others.
@@ -343,23 +186,135 @@ class Aspect(Generic[SomeAction, _Model, _State, _Context]):
     part: Part | None
     actions: Mapping[type[SomeAction], Requirement | None]
     diff: Callable[[Comparison[_Model, _State]], Iterable[SomeAction]]
-    render: Callable[[Sequence[SomeAction], _Context], Iterable[str]] = no_statements
+    render: Callable[[Sequence[SomeAction], _Context], Iterable[str]] = lambda _actions, _context: ()
     explain: Callable[[SomeAction], Iterable[Change]]
-    accept: Callable[[_Model, _State, SomeAction], _Model] = unchanged
+    accept: Callable[[_Model, _State, SomeAction], _Model] = lambda model, _observed, _action: model
     drift_kind: Callable[[SomeAction], DriftKind]
     is_of_columns: bool = False
-    create: Callable[[Table, RenderContext], CreateClauses] = no_create_clauses
+    create: Callable[[Table, RenderContext], CreateClauses] = lambda _desired, _context: CreateClauses()
     completes_create: bool = False
     differences: Callable[[Comparison[_Model, _State]], Iterable[SomeAction]] | None = None
 
-    @property
-    def action_types(self) -> tuple[type[SomeAction], ...]:
-        """The types of its actions."""
-        return tuple(self.actions)
 
-
-SharedAspect: TypeAlias = Aspect[SomeAction, Securable, SecurableState, AnyContext]
+SharedAspect: TypeAlias = "Aspect[SomeAction, Securable, SecurableState, AnyContext]"
 """An aspect that tables and schemas share."""
 
 SchemaAspect: TypeAlias = Aspect[SomeAction, Schema, SchemaState, SchemaContext]
 """An aspect of schemas alone."""
+
+
+class ValueAction(Action, Protocol):
+    """An action that changes one value."""
+
+    def __init__(self, desired: Any, observed: Any) -> None: ...
+
+    @property
+    def desired(self) -> Any:
+        """The model's value."""
+
+    @property
+    def observed(self) -> Any:
+        """The catalog's value."""
+
+
+SomeValueAction = TypeVar("SomeValueAction", bound=ValueAction)
+
+
+def value_aspect(
+    action: type[SomeValueAction],
+    facet: Facet[_Model, _State, Any],
+    requirement: Requirement | None,
+    *,
+    name: str,
+    is_same: Callable[[Any, Any], bool] = eq,
+    diff: Callable[[Comparison[_Model, _State]], Iterable[SomeValueAction]] | None = None,
+    statement: Callable[[str, Any], str] | None = None,
+    described: Callable[[Any], str | None] = repr,
+    drift_kind: DriftKind,
+    create: Callable[[Table], CreateClauses] = lambda _desired: CreateClauses(),
+    completes_create: bool = False,
+) -> Aspect[SomeValueAction, _Model, _State, _Context]:
+    """Return the aspect of one value of a table or schema, with one action, made from the desired and observed values.
+
+    Args:
+        diff: the default leaves the value of a model without one unmanaged.
+        statement: returns the statement for the SQL that names the securable, and the desired value; None if a rule
+            refuses the action.
+        described: returns the text of a value for reports.
+    """
+
+    def changed(comparison: Comparison[_Model, _State]) -> Iterable[SomeValueAction]:
+        assert facet.observed is not None
+        desired, observed = facet.declared(comparison.desired), facet.observed(comparison.observed)
+        if desired is not None and not is_same(desired, observed):
+            yield action(desired, observed)
+
+    def render(actions: Sequence[SomeValueAction], context: _Context) -> Iterable[str]:
+        return [statement(context.securable, one.desired) for one in actions] if statement else ()
+
+    return Aspect(
+        name=name,
+        part=facet.part,
+        actions={action: requirement},
+        diff=diff or changed,
+        render=render,
+        explain=lambda one: [Change(name, described(one.observed), described(one.desired))],
+        accept=lambda model, _observed, one: replace(model, **{facet.attribute: one.observed}),
+        drift_kind=lambda _action: drift_kind,
+        create=lambda desired, _context: create(desired),
+        completes_create=completes_create,
+    )
+
+
+class Right(Enum):
+    """Privileges on an object or its parents. Any one suffices, as does ownership; the first is the one to request."""
+
+    SELECT = ("SELECT", ALL_PRIVILEGES)
+    MODIFY = ("MODIFY", ALL_PRIVILEGES)
+    APPLY_TAG = ("APPLY TAG", ALL_PRIVILEGES)
+    MANAGE = ("MANAGE",)
+    USE_CATALOG = ("USE CATALOG", ALL_PRIVILEGES)
+    USE_SCHEMA = ("USE SCHEMA", ALL_PRIVILEGES)
+    CREATE_SCHEMA = ("CREATE SCHEMA", ALL_PRIVILEGES)
+    CREATE_TABLE = ("CREATE TABLE", ALL_PRIVILEGES)
+
+    @property
+    def privilege(self) -> str:
+        """The privilege to request."""
+        privilege: str = self.value[0]
+        return privilege
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirement:
+    """A kind of statement and the right that it needs, from docs.databricks.com; docs/rights.md shows them as a table.
+
+    Args:
+        demands: the words of the page `source`.
+        owners_above: whether owning a parent suffices.
+    """
+
+    statement: str
+    right: Right
+    demands: str
+    source: str
+    owners_above: bool = False
+
+
+ALTER_TABLE: Final = "ALTER TABLE"
+WITH_FUNCTION: Final = "ownership or `MANAGE`, and `EXECUTE` on the function"
+
+
+def takes_modify(statement: str, source: str = ALTER_TABLE) -> Requirement:
+    """Return the requirement of a statement that needs MODIFY."""
+    return Requirement(statement=statement, right=Right.MODIFY, demands="`MODIFY`", source=source)
+
+
+def takes_ownership(statement: str) -> Requirement:
+    """Return the requirement of "all other operations" on the page on ALTER TABLE."""
+    return takes_manage(statement, ALTER_TABLE, "ownership; `MANAGE` may transfer it")
+
+
+def takes_manage(statement: str, source: str, demands: str = "ownership or `MANAGE`") -> Requirement:
+    """Return the requirement of a statement that needs ownership or MANAGE."""
+    return Requirement(statement=statement, right=Right.MANAGE, demands=demands, source=source)

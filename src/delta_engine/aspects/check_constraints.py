@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
-
-from typing_extensions import assert_never
+from typing import ClassVar, TypeAlias
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
-from delta_engine.aspects.changed_paths import lost_places, retyped_places
+from delta_engine.aspects.aspect import Aspect, Change, RenderContext, takes_ownership
+from delta_engine.aspects.comparison import Comparison, lost_places, retyped_places
 from delta_engine.aspects.facet import Facet, Form
-from delta_engine.aspects.rights import takes_ownership
 from delta_engine.models import CheckConstraint, Part, Table
 from delta_engine.models.nested_types import Path
 from delta_engine.sql.constraints import sql_add_check, sql_drop_constraint
@@ -51,23 +48,25 @@ class CheckDrop:
         return SAFE if self.is_remade else (Hazard.BREAKS_READERS,)
 
 
-def diff(comparison: Comparison) -> Iterable[CheckAdd | CheckDrop]:
+_Action: TypeAlias = CheckAdd | CheckDrop
+
+
+def _diff(comparison: Comparison) -> Iterable[_Action]:
     """Yield the checks to drop and to add, and those that block changes of columns."""
     if not comparison.observed.checks and not comparison.desired.checks:
         return
     touched = (*lost_places(comparison), *retyped_places(comparison))
     for observed, desired in _pairs(comparison):
         is_different = _differ(observed, desired)
-        is_in_the_way = observed is not None and _reads_any(observed, touched)
-        if observed and (is_different or is_in_the_way):
-            is_ours = comparison.is_ours(partial(_names, name=observed.name))
-            yield CheckDrop(observed, is_remade=desired is not None, is_ours=is_ours)
-        if desired and (is_different or is_in_the_way):
+        is_blocking = observed is not None and _reads_any(observed, touched)
+        if observed and (is_different or is_blocking):
+            yield _drop(comparison, observed, is_remade=desired is not None)
+        if desired and (is_different or is_blocking):
             yield CheckAdd(desired)
-    yield from _others_in_the_way(comparison, touched)
+    yield from _blocking_others(comparison, touched)
 
 
-def differences(comparison: Comparison) -> Iterable[CheckAdd | CheckDrop]:
+def _differences(comparison: Comparison) -> Iterable[_Action]:
     """Yield one action with both sides per name that differs."""
     for observed, desired in _pairs(comparison):
         if not _differ(observed, desired):
@@ -75,40 +74,25 @@ def differences(comparison: Comparison) -> Iterable[CheckAdd | CheckDrop]:
         if desired:
             yield CheckAdd(desired, replaced=observed.expression if observed else None)
         elif observed:
-            is_ours = comparison.is_ours(partial(_names, name=observed.name))
-            yield CheckDrop(observed, is_ours=is_ours)
+            yield _drop(comparison, observed, is_remade=False)
 
 
-def render(actions: Sequence[CheckAdd | CheckDrop], context: RenderContext) -> Iterable[str]:
-    """Yield one statement per check."""
+def _render(actions: Sequence[_Action], context: RenderContext) -> Iterable[str]:
     for action in actions:
-        match action:
-            case CheckAdd(desired):
-                yield sql_add_check(context.table, desired.name, desired.expression)
-            case CheckDrop(observed):
-                yield sql_drop_constraint(context.table, observed.name)
-            case other:
-                assert_never(other)
+        if isinstance(action, CheckAdd):
+            yield sql_add_check(context.table, action.desired.name, action.desired.expression)
+        else:
+            yield sql_drop_constraint(context.table, action.observed.name)
 
 
-def explain(action: CheckAdd | CheckDrop) -> Iterable[Change]:
-    """Yield the name and expression of the check."""
-    match action:
-        case CheckAdd(desired, str(replaced)):
-            yield Change(
-                sign=Sign.CHANGED,
-                subject=f"check {desired.name}",
-                observed=replaced,
-                desired=desired.expression,
-            )
-        case CheckAdd(desired):
-            yield Change(sign=Sign.ADDED, subject=f"check {desired.name}", desired=desired.expression)
-        case CheckDrop(observed):
-            yield Change(sign=Sign.REMOVED, subject=f"check {observed.name}", observed=observed.expression)
+def _explain(action: _Action) -> Iterable[Change]:
+    if isinstance(action, CheckAdd):
+        yield Change(f"check {action.desired.name}", action.replaced, action.desired.expression)
+    else:
+        yield Change(f"check {action.observed.name}", observed=action.observed.expression)
 
 
-def accept(model: Table, observed: TableState, action: CheckAdd | CheckDrop) -> Table:
-    """Return the model with the observed check of that name."""
+def _accept(model: Table, observed: TableState, action: _Action) -> Table:
     name = (action.desired if isinstance(action, CheckAdd) else action.observed).name.lower()
     found = [check for check in observed.checks if check.name.lower() == name]
     kept = [check for check in model.checks if check.name.lower() != name]
@@ -123,7 +107,7 @@ def _pairs(comparison: Comparison) -> Iterator[tuple[CheckConstraint | None, Che
             yield observed.get(name), desired.get(name)
 
 
-def _others_in_the_way(comparison: Comparison, touched: Iterable[Path]) -> Iterator[CheckAdd | CheckDrop]:
+def _blocking_others(comparison: Comparison, touched: Iterable[Path]) -> Iterator[_Action]:
     handled = {observed.name.lower() for observed, _ in _pairs(comparison) if observed}
     lost = tuple(lost_places(comparison))
     for check in comparison.observed.checks:
@@ -133,6 +117,11 @@ def _others_in_the_way(comparison: Comparison, touched: Iterable[Path]) -> Itera
         yield CheckDrop(check, is_remade=is_fit, is_ours=False)
         if is_fit:
             yield CheckAdd(check)
+
+
+def _drop(comparison: Comparison, observed: CheckConstraint, *, is_remade: bool) -> CheckDrop:
+    is_ours = comparison.is_ours(partial(_names, name=observed.name))
+    return CheckDrop(observed, is_remade=is_remade, is_ours=is_ours)
 
 
 def _reads_any(check: CheckConstraint, places: Iterable[Path]) -> bool:
@@ -155,7 +144,6 @@ def _expressions(checks: Iterable[CheckConstraint]) -> dict[str, str]:
 
 FACET: Facet[Table, TableState, tuple[CheckConstraint, ...]] = Facet(
     key="checks",
-    declared=lambda table: table.checks,
     absent=(),
     form=Form(
         recorded_type=dict[str, str],
@@ -169,23 +157,22 @@ FACET: Facet[Table, TableState, tuple[CheckConstraint, ...]] = Facet(
     meaning="[conditions](#checks) that every row has to meet, by name",
     entry="check",
     constructor="CheckConstraint",
-    observed=lambda table: table.checks,
     part=Part.CONSTRAINTS,
     title="checks",
 )
 
-ASPECT: Aspect[CheckAdd | CheckDrop] = Aspect(
+ASPECT: Aspect[_Action] = Aspect(
     name="check constraints",
     part=Part.CONSTRAINTS,
     actions={
         CheckAdd: takes_ownership("ADD CONSTRAINT … CHECK"),
         CheckDrop: takes_ownership("DROP CONSTRAINT (a CHECK)"),
     },
-    diff=diff,
-    differences=differences,
-    render=render,
-    explain=explain,
-    accept=accept,
+    diff=_diff,
+    differences=_differences,
+    render=_render,
+    explain=_explain,
+    accept=_accept,
     drift_kind=lambda _action: DriftKind.CHECK,
     completes_create=True,  # Delta takes no checks in CREATE TABLE
 )

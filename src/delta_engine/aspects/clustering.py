@@ -8,16 +8,9 @@ from typing import ClassVar
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import (
-    Aspect,
-    Change,
-    Comparison,
-    CreateClauses,
-    RenderContext,
-    Sign,
-)
+from delta_engine.aspects.aspect import Aspect, Change, CreateClauses, RenderContext, takes_ownership
+from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.facet import FLAG, NAMES, Facet, Place
-from delta_engine.aspects.rights import takes_ownership
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import AUTO, Part, Table
 from delta_engine.models.types import AtomicType, CharacterType, DataType, DecimalType
@@ -41,7 +34,7 @@ class ChangeClustering:
             raise ValueError("the table is clustered by these columns already")
 
 
-def diff(comparison: Comparison) -> Iterable[ChangeClustering]:
+def _diff(comparison: Comparison) -> Iterable[ChangeClustering]:
     """Yield an action if automatic clustering, the columns or their order differ."""
     desired, observed = comparison.desired, comparison.observed
     if desired.clusters_automatically and observed.clusters_automatically:
@@ -60,15 +53,13 @@ def diff(comparison: Comparison) -> Iterable[ChangeClustering]:
         )
 
 
-def create(desired: Table, _context: RenderContext) -> CreateClauses:
-    """Return the CLUSTER BY clause."""
+def _create(desired: Table, _context: RenderContext) -> CreateClauses:
     if desired.clusters_automatically:
         return CreateClauses(clauses=("CLUSTER BY AUTO",))
     return CreateClauses(cluster_by=desired.cluster_by)
 
 
-def render(actions: Sequence[ChangeClustering], context: RenderContext) -> Iterable[str]:
-    """Yield one ALTER TABLE … CLUSTER BY."""
+def _render(actions: Sequence[ChangeClustering], context: RenderContext) -> Iterable[str]:
     for action in actions:
         if action.becomes_automatic:
             yield sql_cluster_automatically(context.table)
@@ -76,18 +67,13 @@ def render(actions: Sequence[ChangeClustering], context: RenderContext) -> Itera
             yield sql_alter_clustering(context.table, action.desired)
 
 
-def explain(action: ChangeClustering) -> Iterable[Change]:
-    """Yield both lists of columns."""
-    yield Change(
-        sign=Sign.CHANGED,
-        subject="clustering",
-        observed="automatic" if action.was_automatic else _listed(action.observed),
-        desired="automatic" if action.becomes_automatic else _listed(action.desired),
-    )
+def _explain(action: ChangeClustering) -> Iterable[Change]:
+    observed = "automatic" if action.was_automatic else _listed(action.observed)
+    desired = "automatic" if action.becomes_automatic else _listed(action.desired)
+    yield Change("clustering", observed, desired)
 
 
-def accept(model: Table, observed: TableState, _action: ChangeClustering) -> Table:
-    """Return the model with the observed clustering."""
+def _accept(model: Table, observed: TableState, _action: ChangeClustering) -> Table:
     is_automatic = observed.clusters_automatically
     columns = () if is_automatic else observed.cluster_by
     return replace(model, cluster_by=columns, clusters_automatically=is_automatic)
@@ -136,14 +122,12 @@ def _read(place: Place, columns: list[str] | str) -> list[str] | str:
 
 FACET: Facet[Table, TableState, tuple[str, ...]] = Facet(
     key="cluster_by",
-    declared=lambda table: table.cluster_by,
     absent=(),
     form=replace(NAMES, written_type=list[str] | str, read=_read, words=f"list, or `{AUTO}`"),
     meaning="the columns of [liquid clustering](#clustering)",
     default="none",
     written=lambda table: AUTO if table.clusters_automatically else list(table.cluster_by),
     constants=(AUTO,),
-    observed=lambda table: table.cluster_by,
     imported=lambda _name, table: () if table.clusters_automatically else table.cluster_by,
     part=Part.CLUSTERING,
     title="clustering",
@@ -151,10 +135,8 @@ FACET: Facet[Table, TableState, tuple[str, ...]] = Facet(
 
 AUTOMATIC_FACET: Facet[Table, TableState, bool] = Facet(
     key="clusters_automatically",
-    declared=lambda table: table.clusters_automatically,
     absent=False,
     form=FLAG,
-    observed=lambda table: table.clusters_automatically,
     part=Part.CLUSTERING,
     title="clustering",
     feature=Feature.AUTOMATIC_CLUSTERING,
@@ -164,10 +146,10 @@ ASPECT: Aspect[ChangeClustering] = Aspect(
     name="clustering",
     part=Part.CLUSTERING,
     actions={ChangeClustering: takes_ownership("CLUSTER BY")},
-    diff=diff,
-    render=render,
-    explain=explain,
-    accept=accept,
+    diff=_diff,
+    render=_render,
+    explain=_explain,
+    accept=_accept,
     drift_kind=lambda _action: DriftKind.CLUSTERING,
-    create=create,
+    create=_create,
 )

@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import (
     Aspect,
     Change,
-    Comparison,
     CreateClauses,
     RenderContext,
-    Sign,
+    takes_modify,
     with_column,
 )
+from delta_engine.aspects.comparison import Comparison, changed_defaults
+from delta_engine.aspects.delta_properties import COLUMN_DEFAULTS
 from delta_engine.aspects.facet import OPTIONAL_TEXT, Facet, Place
-from delta_engine.aspects.rights import takes_modify
-from delta_engine.aspects.table_features import COLUMN_DEFAULTS, changed_defaults
 from delta_engine.models import Column, Part, Table
 from delta_engine.sql.columns import sql_drop_defaults, sql_set_defaults
 from delta_engine.sql.expressions import is_same_expression
@@ -52,8 +51,10 @@ class DropColumnDefault:
     observed: str
 
 
-def diff(comparison: Comparison) -> Iterator[SetColumnDefault | DropColumnDefault]:
-    """Yield a set or a drop per column whose default differs. New columns have none yet."""
+_Action: TypeAlias = SetColumnDefault | DropColumnDefault
+
+
+def _diff(comparison: Comparison) -> Iterator[_Action]:
     for desired, observed in changed_defaults(comparison):
         if desired.default is not None:
             yield SetColumnDefault(observed.name, desired.default, observed.default)
@@ -61,14 +62,13 @@ def diff(comparison: Comparison) -> Iterator[SetColumnDefault | DropColumnDefaul
             yield DropColumnDefault(observed.name, observed.default)
 
 
-def create(desired: Table, _context: RenderContext) -> CreateClauses:
+def _create(desired: Table, _context: RenderContext) -> CreateClauses:
     """Return the table feature that defaults need. The column definitions contain the defaults."""
     has_defaults = any(column.default is not None for column in desired.columns)
     return CreateClauses(properties={COLUMN_DEFAULTS: "supported"} if has_defaults else {})
 
 
-def render(actions: Sequence[SetColumnDefault | DropColumnDefault], context: RenderContext) -> Iterable[str]:
-    """Yield one ALTER COLUMN for all sets and one for all drops, where columns can share one."""
+def _render(actions: Sequence[_Action], context: RenderContext) -> Iterable[str]:
     values = [(action.name, action.desired) for action in actions if isinstance(action, SetColumnDefault)]
     dropped = [action.name for action in actions if isinstance(action, DropColumnDefault)]
     for together in context.together([values]):
@@ -77,19 +77,12 @@ def render(actions: Sequence[SetColumnDefault | DropColumnDefault], context: Ren
         yield sql_drop_defaults(context.table, names)
 
 
-def explain(action: SetColumnDefault | DropColumnDefault) -> Iterable[Change]:
-    """Yield both expressions."""
-    subject = f"column {action.name} default"
-    match action:
-        case SetColumnDefault(_, desired, observed):
-            sign = Sign.ADDED if observed is None else Sign.CHANGED
-            yield Change(sign=sign, subject=subject, observed=observed, desired=desired)
-        case DropColumnDefault(_, observed):
-            yield Change(sign=Sign.REMOVED, subject=subject, observed=observed)
+def _explain(action: _Action) -> Iterable[Change]:
+    desired = action.desired if isinstance(action, SetColumnDefault) else None
+    yield Change(f"column {action.name} default", action.observed, desired)
 
 
-def accept(model: Table, _observed: TableState, action: SetColumnDefault | DropColumnDefault) -> Table:
-    """Return the model with the observed default."""
+def _accept(model: Table, _observed: TableState, action: _Action) -> Table:
     return with_column(model, action.name, lambda column: replace(column, default=action.observed))
 
 
@@ -107,28 +100,26 @@ def _read(place: Place, expression: object) -> str:
 
 FACET: Facet[Column, Column, str | None] = Facet(
     key="default",
-    declared=lambda column: column.default,
     absent=None,
     form=replace(OPTIONAL_TEXT, written_type=Any, read=_read),
     meaning='the SQL expression for rows without a value; `"NULL"` in quotes for that one, dates as '
     "`DATE'2024-01-01'`",
-    observed=lambda column: column.default,
     part=Part.COLUMNS,
     title="defaults",
 )
 
-ASPECT: Aspect[SetColumnDefault | DropColumnDefault] = Aspect(
+ASPECT: Aspect[_Action] = Aspect(
     name="column defaults",
     part=Part.COLUMNS,
     actions={
         SetColumnDefault: takes_modify("ALTER COLUMN … SET DEFAULT"),
         DropColumnDefault: takes_modify("ALTER COLUMN … DROP DEFAULT"),
     },
-    diff=diff,
-    render=render,
-    explain=explain,
-    accept=accept,
+    diff=_diff,
+    render=_render,
+    explain=_explain,
+    accept=_accept,
     drift_kind=lambda _action: DriftKind.COLUMN_DEFAULT,
     is_of_columns=True,
-    create=create,
+    create=_create,
 )

@@ -6,22 +6,26 @@ unmasked.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
-
-from typing_extensions import assert_never
+from typing import ClassVar, TypeAlias
 
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_column
+from delta_engine.aspects.aspect import (
+    WITH_FUNCTION,
+    Aspect,
+    Change,
+    RenderContext,
+    takes_manage,
+    with_column,
+)
+from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.facet import Facet, Form, written_part
-from delta_engine.aspects.functions import full_function_name
-from delta_engine.aspects.rights import WITH_FUNCTION, takes_manage
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Column, ColumnMask, Part, QualifiedName, Table
 from delta_engine.models.open_struct import OpenStruct
-from delta_engine.sql.governance import sql_drop_mask, sql_mask, sql_set_mask
+from delta_engine.sql.governance import full_function_name, sql_drop_mask, sql_mask, sql_set_mask
 from delta_engine.state.states import TableState
 
 
@@ -50,19 +54,26 @@ class DropColumnMask:
     observed: ColumnMask
 
 
-def diff(comparison: Comparison) -> Iterable[SetColumnMask | DropColumnMask]:
-    """Yield an action per mask that differs, or that blocks a drop because it reads the dropped column."""
-    changes = tuple(differences(comparison))
+_Action: TypeAlias = SetColumnMask | DropColumnMask
+
+
+def _diff(comparison: Comparison) -> Iterable[_Action]:
+    """Yield an action per mask that differs, blocks a drop because it reads the dropped column, or has to wait."""
+    changes = tuple(_differences(comparison))
     yield from changes
-    changed = {change.column for change in changes}
+    name, changed = comparison.desired.qualified_name, {change.column for change in changes}
     for _, present in comparison.shared if comparison.dropped else ():
-        mask = _normal(present.mask, comparison.desired.qualified_name)
+        mask = _normal(present.mask, name)
         if mask and present.name not in changed and comparison.drops_any(mask.using_columns):
             yield DropColumnMask(present.name, mask)
-    yield from _after_adding(comparison)
+    added = {column.key for column in comparison.added}
+    for column in comparison.added:
+        mask = _normal(column.mask, name)
+        if mask and not added.isdisjoint(map(str.lower, mask.using_columns)):  # those have to exist first
+            yield SetColumnMask(column.name, mask, None)
 
 
-def differences(comparison: Comparison) -> Iterable[SetColumnMask | DropColumnMask]:
+def _differences(comparison: Comparison) -> Iterable[_Action]:
     """Yield an action per shared column whose function or further columns differ."""
     masked = [pair for pair in comparison.differing if pair[0].mask != pair[1].mask]
     if not masked:
@@ -78,76 +89,38 @@ def differences(comparison: Comparison) -> Iterable[SetColumnMask | DropColumnMa
             yield SetColumnMask(present.name, desired, observed)
 
 
-def mask_clause(column: Column, table: QualifiedName, added: Collection[str] = ()) -> str:
-    """Return the MASK clause; empty without a mask or if it reads a column in `added`, which has to exist first."""
-    if column.mask is None or _takes(column.mask, added):
-        return ""
-    return f" {_clause(column.mask, table)}"
-
-
-def render(actions: Sequence[SetColumnMask | DropColumnMask], context: RenderContext) -> Iterable[str]:
-    """Yield one statement per column."""
+def _render(actions: Sequence[_Action], context: RenderContext) -> Iterable[str]:
     for action in actions:
-        match action:
-            case SetColumnMask(column, desired):
-                yield sql_set_mask(context.table, column, _clause(desired, context.name))
-            case DropColumnMask(column):
-                yield sql_drop_mask(context.table, column)
-            case other:
-                assert_never(other)
+        if isinstance(action, SetColumnMask):
+            function = full_function_name(action.desired.function, context.name)
+            clause = sql_mask(function, action.desired.using_columns)
+            yield sql_set_mask(context.table, action.column, clause)
+        else:
+            yield sql_drop_mask(context.table, action.column)
 
 
-def explain(action: SetColumnMask | DropColumnMask) -> Iterable[Change]:
-    """Yield both functions with the further columns that they read."""
-    subject = f"column {action.column} mask"
-    match action:
-        case SetColumnMask(_, desired, None):
-            yield Change(sign=Sign.ADDED, subject=subject, desired=describe(desired))
-        case SetColumnMask(_, desired, ColumnMask() as observed):
-            yield Change(
-                sign=Sign.CHANGED, subject=subject, observed=describe(observed), desired=describe(desired)
-            )
-        case DropColumnMask(_, observed):
-            yield Change(sign=Sign.REMOVED, subject=subject, observed=describe(observed))
+def _explain(action: _Action) -> Iterable[Change]:
+    desired = action.desired if isinstance(action, SetColumnMask) else None
+    yield Change(f"column {action.column} mask", _described(action.observed), _described(desired))
 
 
-def accept(model: Table, observed: TableState, action: SetColumnMask | DropColumnMask) -> Table:
-    """Return the model with the observed mask of the column."""
-    masks = {column.key: column.mask for column in observed.columns}
-    mask = masks.get(action.column.lower())
+def _accept(model: Table, observed: TableState, action: _Action) -> Table:
+    mask = {column.key: column.mask for column in observed.columns}.get(action.column.lower())
     return with_column(model, action.column, lambda column: replace(column, mask=mask))
 
 
-def describe(mask: ColumnMask) -> str:
-    """Return the text of a mask for reports."""
+def _described(mask: ColumnMask | None) -> str | None:
+    if mask is None:
+        return None
     return f"{mask.function} ({', '.join(mask.using_columns)})" if mask.using_columns else mask.function
 
 
 def _normal(mask: ColumnMask | None, table: QualifiedName) -> ColumnMask | None:
-    if mask is None:
-        return None
-    return ColumnMask(str(full_function_name(mask.function, table)), mask.using_columns)
+    return mask and ColumnMask(str(full_function_name(mask.function, table)), mask.using_columns)
 
 
 def _identity(mask: ColumnMask) -> tuple[str, tuple[str, ...]]:
     return mask.function, tuple(map(str.lower, mask.using_columns))
-
-
-def _after_adding(comparison: Comparison) -> Iterable[SetColumnMask]:
-    """Yield the masks of new columns that read other new columns: those have to exist first."""
-    added = {column.key for column in comparison.added}
-    for column in comparison.added:
-        mask = _normal(column.mask, comparison.desired.qualified_name)
-        if mask is not None and _takes(mask, added):
-            yield SetColumnMask(column.name, mask, None)
-
-
-def _takes(mask: ColumnMask, columns: Collection[str]) -> bool:
-    return any(name.lower() in columns for name in mask.using_columns)
-
-
-def _clause(mask: ColumnMask, table: QualifiedName) -> str:
-    return sql_mask(full_function_name(mask.function, table), mask.using_columns)
 
 
 class MaskDefinition(OpenStruct, frozen=True, kw_only=True):
@@ -157,18 +130,13 @@ class MaskDefinition(OpenStruct, frozen=True, kw_only=True):
     using_columns: tuple[str, ...] = ()
 
 
-def _as_mask(definition: MaskDefinition | None) -> ColumnMask | None:
-    return ColumnMask(definition.function, definition.using_columns) if definition else None
-
-
 FACET: Facet[Column, Column, ColumnMask | None] = Facet(
     key="mask",
-    declared=lambda column: column.mask,
     absent=None,
     form=Form(
         recorded_type=MaskDefinition | None,
         encode=lambda one: one and MaskDefinition(function=one.function, using_columns=one.using_columns),
-        decode=_as_mask,
+        decode=lambda one: one and ColumnMask(one.function, one.using_columns),
         written_type=str | ColumnMask | None,
         read=lambda _place, mask: ColumnMask(mask) if isinstance(mask, str) else mask,
         write=lambda mask: written_part(mask, "function"),
@@ -177,8 +145,6 @@ FACET: Facet[Column, Column, ColumnMask | None] = Facet(
     ),
     meaning="the [function](#row-filters-and-column-masks) through which readers see the column",
     constructor="ColumnMask",
-    short="function",
-    observed=lambda column: column.mask,
     part=Part.ROW_FILTERS,
     title="column masks",
     feature=Feature.COLUMN_MASKS,
@@ -191,11 +157,11 @@ ASPECT: Aspect[SetColumnMask | DropColumnMask] = Aspect(
         SetColumnMask: takes_manage("ALTER COLUMN … SET MASK", "Column mask clause", WITH_FUNCTION),
         DropColumnMask: takes_manage("ALTER COLUMN … DROP MASK", "Column mask clause"),
     },
-    diff=diff,
-    differences=differences,
-    render=render,
-    explain=explain,
-    accept=accept,
+    diff=_diff,
+    differences=_differences,
+    render=_render,
+    explain=_explain,
+    accept=_accept,
     drift_kind=lambda _action: DriftKind.COLUMN_MASK,
     is_of_columns=True,
 )

@@ -10,8 +10,8 @@ from typing import ClassVar
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import ColumnOrder
-from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
-from delta_engine.aspects.rights import takes_modify
+from delta_engine.aspects.aspect import Aspect, Change, RenderContext, takes_modify
+from delta_engine.aspects.comparison import Comparison
 from delta_engine.models import Part
 from delta_engine.sql.columns import sql_move_column
 
@@ -31,7 +31,7 @@ class MoveColumn:
             raise ValueError(f"column {self.name} already stands there")
 
 
-def diff(comparison: Comparison) -> Iterator[MoveColumn]:
+def _diff(comparison: Comparison) -> Iterator[MoveColumn]:
     """Yield the fewest moves into model order, each building on the previous ones. Undeclared columns stay last."""
     if comparison.policy.column_order is not ColumnOrder.ENFORCE:
         return
@@ -51,11 +51,8 @@ def diff(comparison: Comparison) -> Iterator[MoveColumn]:
             former = present[place - 1] if place else None
             present.remove(key)
             present.insert(present.index(previous) + 1 if previous else 0, key)
-            yield MoveColumn(
-                names[key],
-                names[previous] if previous else None,
-                names[former] if former else None,
-            )
+            after = names[previous] if previous else None
+            yield MoveColumn(names[key], after, names[former] if former else None)
         previous = key
 
 
@@ -77,20 +74,12 @@ def longest_increasing(numbers: Sequence[int]) -> list[int]:
     return found[::-1]
 
 
-def render(actions: Sequence[MoveColumn], context: RenderContext) -> Iterable[str]:
-    """Yield a statement per move."""
-    for action in actions:
-        yield sql_move_column(context.table, action.name, action.after)
+def _render(actions: Sequence[MoveColumn], context: RenderContext) -> Iterable[str]:
+    return [sql_move_column(context.table, action.name, action.after) for action in actions]
 
 
-def explain(action: MoveColumn) -> Iterable[Change]:
-    """Yield both positions."""
-    yield Change(
-        sign=Sign.CHANGED,
-        subject=f"column {action.name} place",
-        observed=_place(action.former),
-        desired=_place(action.after),
-    )
+def _explain(action: MoveColumn) -> Iterable[Change]:
+    yield Change(f"column {action.name} place", _place(action.former), _place(action.after))
 
 
 def _is_in_order(
@@ -115,8 +104,8 @@ ASPECT: Aspect[MoveColumn] = Aspect(
     name="column order",
     part=Part.COLUMNS,
     actions={MoveColumn: takes_modify("ALTER COLUMN … FIRST or AFTER")},
-    diff=diff,
-    render=render,
-    explain=explain,
+    diff=_diff,
+    render=_render,
+    explain=_explain,
     drift_kind=lambda _action: DriftKind.COLUMN_ORDER,
 )

@@ -8,13 +8,12 @@ from typing import ClassVar
 
 from delta_engine.actions import AlignTable, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_type
+from delta_engine.aspects.aspect import Aspect, Change, RenderContext, takes_ownership, with_type
+from delta_engine.aspects.comparison import Comparison, with_renames
 from delta_engine.aspects.facet import EXACT_TEXTS, OPTIONAL_TEXT, Facet
-from delta_engine.aspects.renames import with_renames
-from delta_engine.aspects.rights import takes_ownership
 from delta_engine.models import Column, Part, Table
 from delta_engine.models.nested_types import FieldRename, Path, with_field_renamed
-from delta_engine.models.values import NOTHING
+from delta_engine.models.parts import NOTHING
 from delta_engine.sql.columns import sql_rename_column
 from delta_engine.state.states import TableState
 
@@ -39,7 +38,7 @@ def renamed_columns(align: AlignTable) -> Mapping[str, str]:
     return {one.observed: one.desired for one in align.of_type(ColumnRename) if not one.inside}
 
 
-def diff(comparison: Comparison) -> Iterable[ColumnRename]:
+def _diff(comparison: Comparison) -> Iterable[ColumnRename]:
     """Yield a rename per column, then per field from the outside in: inner paths use the new names."""
     for observed, desired in comparison.renames.columns:
         yield ColumnRename(observed, desired)
@@ -48,24 +47,17 @@ def diff(comparison: Comparison) -> Iterable[ColumnRename]:
             yield ColumnRename(rename.observed, rename.desired, rename.path)
 
 
-def render(actions: Sequence[ColumnRename], context: RenderContext) -> Iterable[str]:
+def _render(actions: Sequence[ColumnRename], context: RenderContext) -> Iterable[str]:
     """Yield a statement per rename: no platform accepts several in one."""
     for action in actions:
         yield sql_rename_column(context.table, (*action.inside, action.observed), action.desired)
 
 
-def explain(action: ColumnRename) -> Iterable[Change]:
-    """Yield both names."""
-    yield Change(
-        sign=Sign.CHANGED,
-        subject=f"column {'.'.join((*action.inside, action.desired))}",
-        observed=action.observed,
-        desired=action.desired,
-    )
+def _explain(action: ColumnRename) -> Iterable[Change]:
+    yield Change(f"column {'.'.join((*action.inside, action.desired))}", action.observed, action.desired)
 
 
-def accept(model: Table, _observed: TableState, action: ColumnRename) -> Table:
-    """Return the model with the former name."""
+def _accept(model: Table, _observed: TableState, action: ColumnRename) -> Table:
     if not action.inside:
         return with_renames(model, {action.desired: action.observed})
     back = FieldRename(path=action.inside[1:], observed=action.desired, desired=action.observed)
@@ -74,7 +66,7 @@ def accept(model: Table, _observed: TableState, action: ColumnRename) -> Table:
 
 FACET: Facet[Column, Column, str | None] = Facet(
     key="renamed_from",
-    declared=lambda column: column.renamed_from,
+    is_instruction=True,
     absent=None,
     form=OPTIONAL_TEXT,
     meaning="the column's former name; its data is kept",
@@ -84,7 +76,7 @@ FACET: Facet[Column, Column, str | None] = Facet(
 
 FIELDS_FACET: Facet[Column, Column, Mapping[str, str]] = Facet(
     key="renamed_fields",
-    declared=lambda column: column.renamed_fields,
+    is_instruction=True,
     absent=NOTHING,
     form=EXACT_TEXTS,
     meaning="former names of fields inside, by their present path: `address.postcode: zip`, with `element`, `key` and "
@@ -97,10 +89,10 @@ ASPECT: Aspect[ColumnRename] = Aspect(
     name="column renames",
     part=Part.COLUMNS,
     actions={ColumnRename: takes_ownership("RENAME COLUMN")},
-    diff=diff,
-    render=render,
-    explain=explain,
-    accept=accept,
+    diff=_diff,
+    render=_render,
+    explain=_explain,
+    accept=_accept,
     drift_kind=lambda _action: DriftKind.COLUMN_RENAMED,
     is_of_columns=True,
 )

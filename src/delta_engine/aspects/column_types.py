@@ -8,11 +8,10 @@ from typing import ClassVar
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_type
-from delta_engine.aspects.rights import takes_modify
+from delta_engine.aspects.aspect import Aspect, Change, RenderContext, takes_modify, with_type
+from delta_engine.aspects.comparison import Comparison
 from delta_engine.models import Part, Reference, Table
-from delta_engine.models.nested_types import Path, with_type_at
-from delta_engine.models.type_widening import Widening, widening
+from delta_engine.models.nested_types import Path, Widening, widening, with_type_at
 from delta_engine.models.types import DataType, is_same_type
 from delta_engine.sql.columns import sql_change_column_types
 from delta_engine.sql.text import sql_data_type
@@ -45,31 +44,22 @@ class ColumnTypeChange:
         return widening(self.observed, self.desired)
 
 
-def diff(comparison: Comparison) -> Iterable[ColumnTypeChange]:
-    """Yield a change per path in a shared column whose type differs."""
+def _diff(comparison: Comparison) -> Iterable[ColumnTypeChange]:
     for pair in comparison.types:
         yield ColumnTypeChange(pair.path[0], pair.desired, pair.observed, pair.path[1:])
 
 
-def render(actions: Sequence[ColumnTypeChange], context: RenderContext) -> Iterable[str]:
-    """Yield one ALTER COLUMN for all columns, where they can share one."""
+def _render(actions: Sequence[ColumnTypeChange], context: RenderContext) -> Iterable[str]:
     changes = [((action.name, *action.path), action.desired) for action in actions]
-    for together in context.together([changes]):
-        yield sql_change_column_types(context.table, together)
+    return [sql_change_column_types(context.table, together) for together in context.together([changes])]
 
 
-def explain(action: ColumnTypeChange) -> Iterable[Change]:
-    """Yield both types."""
-    yield Change(
-        sign=Sign.CHANGED,
-        subject=f"column {'.'.join((action.name, *action.path))} type",
-        observed=sql_data_type(action.observed),
-        desired=sql_data_type(action.desired),
-    )
+def _explain(action: ColumnTypeChange) -> Iterable[Change]:
+    subject = f"column {'.'.join((action.name, *action.path))} type"
+    yield Change(subject, sql_data_type(action.observed), sql_data_type(action.desired))
 
 
-def accept(model: Table, _observed: TableState, action: ColumnTypeChange) -> Table:
-    """Return the model with the observed type at that path."""
+def _accept(model: Table, _observed: TableState, action: ColumnTypeChange) -> Table:
     return with_type(model, action.name, lambda whole: with_type_at(whole, action.path, action.observed))
 
 
@@ -77,10 +67,10 @@ ASPECT: Aspect[ColumnTypeChange] = Aspect(
     name="column types",
     part=Part.COLUMNS,
     actions={ColumnTypeChange: takes_modify("ALTER COLUMN … TYPE")},
-    diff=diff,
-    render=render,
-    explain=explain,
-    accept=accept,
+    diff=_diff,
+    render=_render,
+    explain=_explain,
+    accept=_accept,
     drift_kind=lambda _action: DriftKind.COLUMN_TYPE,
     is_of_columns=True,
 )

@@ -11,16 +11,13 @@ from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import (
     Aspect,
     Change,
-    Comparison,
     CreateClauses,
     RenderContext,
-    Sign,
-    bare_column,
+    takes_modify,
     with_column,
     with_type,
 )
-from delta_engine.aspects.column_masks import mask_clause
-from delta_engine.aspects.rights import takes_modify
+from delta_engine.aspects.comparison import Comparison, bare_column
 from delta_engine.backends.capabilities import TighteningSupport
 from delta_engine.models import Column, Part, QualifiedName, Table
 from delta_engine.models.constraints import build_not_null_check_name
@@ -35,6 +32,7 @@ from delta_engine.sql.columns import (
 )
 from delta_engine.sql.constraints import sql_drop_constraint
 from delta_engine.sql.expressions import referenced_columns
+from delta_engine.sql.governance import full_function_name, sql_mask
 from delta_engine.sql.text import sql_data_type
 from delta_engine.state.states import TableState
 
@@ -77,10 +75,11 @@ class FieldDrop:
     observed: StructField
 
 
-ColumnAction: TypeAlias = ColumnAdd | ColumnDrop | FieldAdd | FieldDrop
+_Drop: TypeAlias = ColumnDrop | FieldDrop
+ColumnAction: TypeAlias = ColumnAdd | FieldAdd | _Drop
 
 
-def diff(comparison: Comparison) -> Iterable[ColumnAction]:
+def _diff(comparison: Comparison) -> Iterable[ColumnAction]:
     """Yield an add per column or field that only the model has, and a drop per one that only the table has."""
     yield from map(ColumnAdd, comparison.added)
     yield from map(ColumnDrop, comparison.dropped)
@@ -91,13 +90,13 @@ def diff(comparison: Comparison) -> Iterable[ColumnAction]:
             yield FieldDrop(pair.path, pair.observed)
 
 
-def create(desired: Table, _context: RenderContext) -> CreateClauses:
+def _create(desired: Table, _context: RenderContext) -> CreateClauses:
     """Return the column definitions: name, type, nullability, source of values, comment and mask."""
     name = desired.qualified_name
-    return CreateClauses(columns=tuple(_definition(one) + mask_clause(one, name) for one in desired.columns))
+    return CreateClauses(columns=tuple(_definition(one) + _mask(one, name) for one in desired.columns))
 
 
-def render(actions: Sequence[ColumnAction], context: RenderContext) -> Iterable[str]:
+def _render(actions: Sequence[ColumnAction], context: RenderContext) -> Iterable[str]:
     """Yield one ADD COLUMNS or one DROP COLUMNS, preceded by the statements that unblock a drop.
 
     A dropped column that other dropped columns read needs a later DROP COLUMNS.
@@ -112,26 +111,25 @@ def render(actions: Sequence[ColumnAction], context: RenderContext) -> Iterable[
             if isinstance(action, ColumnDrop) and not action.observed.is_nullable:
                 name = build_not_null_check_name(action.observed.name)
                 yield sql_drop_constraint(context.table, name, if_exists=True)
-    for unread in _in_order_of_reading(actions):
-        dropped = [path for action in unread for path in _dropped(action)]
-        if dropped:
-            yield sql_drop_columns(context.table, dropped)
+    drops = [action for action in actions if isinstance(action, (ColumnDrop, FieldDrop))]
+    for unread in _in_order_of_reading(drops):
+        paths = [(one.observed.name,) if isinstance(one, ColumnDrop) else one.path for one in unread]
+        yield sql_drop_columns(context.table, paths)
 
 
-def explain(action: ColumnAction) -> Iterable[Change]:
-    """Yield the column or field with its type."""
+def _explain(action: ColumnAction) -> Iterable[Change]:
     match action:
-        case ColumnAdd(desired):
-            yield Change(sign=Sign.ADDED, subject=f"column {desired.name}", desired=described(desired))
-        case ColumnDrop(observed):
-            yield Change(sign=Sign.REMOVED, subject=f"column {observed.name}", observed=described(observed))
+        case ColumnAdd(one):
+            yield Change(f"column {one.name}", desired=described(one))
+        case ColumnDrop(one):
+            yield Change(f"column {one.name}", observed=described(one))
         case FieldAdd(path, field):
-            yield Change(sign=Sign.ADDED, subject=f"column {'.'.join(path)}", desired=described(field))
+            yield Change(f"column {'.'.join(path)}", desired=described(field))
         case FieldDrop(path, field):
-            yield Change(sign=Sign.REMOVED, subject=f"column {'.'.join(path)}", observed=described(field))
+            yield Change(f"column {'.'.join(path)}", observed=described(field))
 
 
-def accept(model: Table, observed: TableState, action: ColumnAction) -> Table:
+def _accept(model: Table, observed: TableState, action: ColumnAction) -> Table:
     """Return the model without the missing column, or with the observed one after the same neighbour."""
     match action:
         case ColumnAdd(column):
@@ -150,7 +148,7 @@ def accept(model: Table, observed: TableState, action: ColumnAction) -> Table:
             return with_type(model, path[0], lambda whole: with_field(whole, path[1:], field))
 
 
-def drift_kind(action: ColumnAction) -> DriftKind:
+def _drift_kind(action: ColumnAction) -> DriftKind:
     """Return the kind of drift: the opposite of the action that reverts it."""
     is_add = isinstance(action, (ColumnAdd, FieldAdd))
     return DriftKind.COLUMN_DROPPED if is_add else DriftKind.COLUMN_ADDED
@@ -173,40 +171,37 @@ def described(column: Column | StructField, values: str = "") -> str:
 def _added(action: ColumnAction, table: QualifiedName, added: Collection[str]) -> Iterable[str]:
     match action:
         case ColumnAdd(desired):
-            yield _definition(bare_column(desired)) + mask_clause(desired, table, added)
+            yield _definition(bare_column(desired)) + _mask(desired, table, added)
         case FieldAdd(path, field):
             yield sql_column_definition(
                 path, field.data_type, is_nullable=field.is_nullable, comment=field.comment
             )
 
 
-def _in_order_of_reading(actions: Sequence[ColumnAction]) -> Iterator[Sequence[ColumnAction]]:
+def _mask(column: Column, table: QualifiedName, added: Collection[str] = ()) -> str:
+    """Return the MASK clause; empty without a mask or if it reads a column in `added`, which has to exist first."""
+    mask = column.mask
+    if mask is None or any(name.lower() in added for name in mask.using_columns):
+        return ""
+    return f" {sql_mask(full_function_name(mask.function, table), mask.using_columns)}"
+
+
+def _in_order_of_reading(drops: Sequence[_Drop]) -> Iterator[Sequence[_Drop]]:
     """Yield groups of drops: a column whose mask or generation reads another one is dropped first."""
-    left = actions
+    left = drops
     while left:
-        read = {name for action in left for name in _read(action)}
+        read = {name for drop in left if isinstance(drop, ColumnDrop) for name in _read(drop.observed)}
         held = [one for one in left if isinstance(one, ColumnDrop) and one.observed.key in read]
         if len(held) == len(left):  # in a cycle, any order is as good
             yield left
             return
-        yield [one for one in left if not (isinstance(one, ColumnDrop) and one.observed.key in read)]
+        yield [one for one in left if one not in held]
         left = held
 
 
-def _read(action: ColumnAction) -> Iterable[str]:
-    if not isinstance(action, ColumnDrop):
-        return ()
-    mask, generated_as = action.observed.mask, action.observed.generated_as
-    masking = map(str.lower, mask.using_columns) if mask else ()
-    return (*masking, *(referenced_columns(generated_as) if generated_as else ()))
-
-
-def _dropped(action: ColumnAction) -> Iterable[Path]:
-    match action:
-        case ColumnDrop(observed):
-            yield (observed.name,)
-        case FieldDrop(path):
-            yield path
+def _read(column: Column) -> Iterable[str]:
+    masking = map(str.lower, column.mask.using_columns) if column.mask else ()
+    return (*masking, *(referenced_columns(column.generated_as) if column.generated_as else ()))
 
 
 def _definition(column: Column) -> str:
@@ -228,11 +223,11 @@ ASPECT: Aspect[ColumnAction] = Aspect(
         FieldAdd: takes_modify("ADD COLUMNS (fields)"),
         FieldDrop: takes_modify("DROP COLUMNS (fields)"),
     },
-    diff=diff,
-    render=render,
-    explain=explain,
-    accept=accept,
-    drift_kind=drift_kind,
+    diff=_diff,
+    render=_render,
+    explain=_explain,
+    accept=_accept,
+    drift_kind=_drift_kind,
     is_of_columns=True,
-    create=create,
+    create=_create,
 )

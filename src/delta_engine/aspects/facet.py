@@ -7,7 +7,8 @@ Model files, their writer and editors, variables, recorded documents, fingerprin
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from delta_engine.backends.capabilities import Feature
@@ -45,10 +46,6 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _as_read(_place: Place, value: Any) -> Any:
-    return value
-
-
 def _without_variables(value: Value, _names: TextChange, _values: TextChange) -> Value:
     return value
 
@@ -70,7 +67,7 @@ class Form(Generic[Value]):
     encode: Callable[[Value], Any] = _same
     decode: Callable[[Any], Value] = _same
     written_type: object
-    read: Callable[[Place, Any], Any] = _as_read
+    read: Callable[[Place, Any], Any] = lambda _place, value: value
     write: Callable[[Value], Written | None] = _same
     with_texts: Callable[[Value, TextChange, TextChange], Value] = _without_variables
     words: str
@@ -87,15 +84,16 @@ class Facet(Generic[Model, State, Value]):
 
     Args:
         argument: the model's field; None if it has the name of the key.
+        declared: returns the value of a model.
         absent: the value of a model that does not declare it.
         meaning: one line of documentation; None for a fact without a key in model files.
         default: the documentation's term for the default; None for `absent`.
         written: returns the value for a model file; None for the form's own `write`.
         entry: the term of messages for one entry of a mapping or list.
         constructor: the class that Python models call for a mapping.
-        short: the constructor's argument that may stand alone in a model file.
         constants: the written values with a constant in `delta_engine`.
-        observed: returns the catalog's value; None for an instruction to the engine, which is not recorded.
+        observed: returns the catalog's value; by default the field of the same name; None for an instruction.
+        is_instruction: whether it is an instruction to the engine, which is neither observed nor recorded.
         recorded: returns the value for documents; None for the declared one.
         is_always_recorded: whether documents have the key even for an absent value.
         imported: returns the value that `import` declares for an existing object; None for the observed one.
@@ -106,7 +104,7 @@ class Facet(Generic[Model, State, Value]):
 
     key: str
     argument: str | None = None
-    declared: Callable[[Model], Value]
+    declared: Callable[[Model], Value] = field(init=False)
     absent: Value
     form: Form[Value]
     meaning: str | None = None
@@ -114,9 +112,9 @@ class Facet(Generic[Model, State, Value]):
     written: Callable[[Model], Written | None] | None = None
     entry: str | None = None
     constructor: str | None = None
-    short: str | None = None
     constants: tuple[str, ...] = ()
     observed: Callable[[State], Value] | None = None
+    is_instruction: bool = False
     recorded: Callable[[Model], Value] | None = None
     is_always_recorded: bool = False
     imported: Callable[[Any, State], Value] | None = None
@@ -124,6 +122,11 @@ class Facet(Generic[Model, State, Value]):
     part: Part | None = None
     title: str = ""
     feature: Feature | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "declared", attrgetter(self.attribute))
+        if self.observed is None and not self.is_instruction:
+            object.__setattr__(self, "observed", attrgetter(self.attribute))
 
     @property
     def attribute(self) -> str:

@@ -1,8 +1,8 @@
 """Foreign keys. Equal keys have the same name, columns, referenced table and referenced columns, in the same order.
 
-Models of a plan are resolved (`models.resolution`): every key has its name, the full name of the referenced table, and
-its columns. A key that no model ever named is unmanaged. The plan drops it, with consent, if its columns are renamed
-or dropped.
+Models of a plan are resolved (`models.constraints.resolved`): every key has its name, its columns, and the full name of
+the referenced table. A key that no model ever named is unmanaged. The plan drops it, with consent, if its columns are
+renamed or dropped.
 """
 
 from __future__ import annotations
@@ -10,22 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
-
-from typing_extensions import assert_never
+from typing import ClassVar, TypeAlias
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import (
-    Aspect,
-    Change,
-    Comparison,
-    CreateClauses,
-    RenderContext,
-    Sign,
-)
+from delta_engine.aspects.aspect import Aspect, Change, CreateClauses, RenderContext, takes_ownership
+from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.facet import Facet, Form, written_part
-from delta_engine.aspects.rights import takes_ownership
 from delta_engine.backends.capabilities import PrimaryKeySupport
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX, foreign_key_property
 from delta_engine.models import ForeignKey, Part, QualifiedName, Table
@@ -34,9 +25,6 @@ from delta_engine.models.open_struct import OpenStruct
 from delta_engine.sql.constraints import sql_add_constraint, sql_drop_constraint, sql_foreign_key
 from delta_engine.sql.tables import sql_set_table_properties, sql_unset_table_properties
 from delta_engine.state.states import TableState
-
-ARROW = " → "
-"""Separates a key's columns from the table that it references, in reports and documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +52,21 @@ class ForeignKeyDrop:
         return SAFE if self.is_remade else (Hazard.BREAKS_READERS,)
 
 
-def diff(comparison: Comparison) -> Iterable[ForeignKeyAdd | ForeignKeyDrop]:
+_Action: TypeAlias = ForeignKeyAdd | ForeignKeyDrop
+
+
+def _diff(comparison: Comparison) -> Iterable[_Action]:
     """Yield a drop per key that is unwanted or different, and an add per key that is missing or different."""
     if not comparison.desired.foreign_keys and not comparison.observed.foreign_keys:
         return
     pairs = tuple(_pairs(comparison))
-    for observed, desired in (*pairs, *_others_in_the_way(comparison)):
+    for observed, desired in (*pairs, *_blocking_others(comparison)):
         if observed:
             yield _drop(comparison, observed, is_remade=desired is not None)
     yield from (ForeignKeyAdd(desired) for _, desired in pairs if desired)
 
 
-def differences(comparison: Comparison) -> Iterable[ForeignKeyAdd | ForeignKeyDrop]:
+def _differences(comparison: Comparison) -> Iterable[_Action]:
     """Yield one action with both sides per name."""
     for observed, desired in _pairs(comparison):
         if desired:
@@ -84,76 +75,64 @@ def differences(comparison: Comparison) -> Iterable[ForeignKeyAdd | ForeignKeyDr
             yield _drop(comparison, observed, is_remade=False)
 
 
-def create(desired: Table, context: RenderContext) -> CreateClauses:
+def _create(desired: Table, context: RenderContext) -> CreateClauses:
     """Return the keys as constraint clauses or as properties, as the platform requires."""
     keys = desired.foreign_keys
-    match context.capabilities.primary_keys:
-        case PrimaryKeySupport.CONSTRAINT:
-            return CreateClauses(constraints=tuple(_clause(key, context) for key in keys))
-        case PrimaryKeySupport.TABLE_PROPERTY:
-            return CreateClauses(properties=dict(map(foreign_key_property, keys)))
-        case other:
-            assert_never(other)
+    if context.capabilities.primary_keys is PrimaryKeySupport.CONSTRAINT:
+        return CreateClauses(constraints=tuple(_clause(key, context) for key in keys))
+    return CreateClauses(properties=dict(map(foreign_key_property, keys)))
 
 
-def render(actions: Sequence[ForeignKeyAdd | ForeignKeyDrop], context: RenderContext) -> Iterable[str]:
+def _render(actions: Sequence[_Action], context: RenderContext) -> Iterable[str]:
     """Yield one statement per key, or one for all keys that are properties."""
-    match context.capabilities.primary_keys:
-        case PrimaryKeySupport.CONSTRAINT:
-            for action in actions:
-                yield _constraint_statement(action, context)
-        case PrimaryKeySupport.TABLE_PROPERTY:
-            yield from _property_statements(actions, context.table)
-        case other:
-            assert_never(other)
+    if context.capabilities.primary_keys is PrimaryKeySupport.CONSTRAINT:
+        for action in actions:
+            if isinstance(action, ForeignKeyAdd):
+                yield sql_add_constraint(context.table, _clause(action.desired, context))
+            else:
+                yield sql_drop_constraint(context.table, action.observed.name or "")
+        return
+    added = [action.desired for action in actions if isinstance(action, ForeignKeyAdd)]
+    dropped = [action.observed for action in actions if isinstance(action, ForeignKeyDrop)]
+    if added:
+        yield sql_set_table_properties(context.table, dict(map(foreign_key_property, added)))
+    if dropped:
+        yield sql_unset_table_properties(
+            context.table, [PROPERTY_PREFIX + (key.name or "") for key in dropped]
+        )
 
 
-def explain(action: ForeignKeyAdd | ForeignKeyDrop) -> Iterable[Change]:
-    """Yield the name, columns and referenced table of the key."""
-    match action:
-        case ForeignKeyAdd(desired, ForeignKey() as replaced):
-            yield Change(
-                sign=Sign.CHANGED,
-                subject=f"foreign key {desired.name}",
-                observed=describe(replaced),
-                desired=describe(desired),
-            )
-        case ForeignKeyAdd(desired):
-            yield Change(sign=Sign.ADDED, subject=f"foreign key {desired.name}", desired=describe(desired))
-        case ForeignKeyDrop(observed):
-            yield Change(
-                sign=Sign.REMOVED, subject=f"foreign key {observed.name}", observed=describe(observed)
-            )
+def _explain(action: _Action) -> Iterable[Change]:
+    if isinstance(action, ForeignKeyAdd):
+        observed = None if action.replaced is None else describe(action.replaced)
+        yield Change(f"foreign key {action.desired.name}", observed, describe(action.desired))
+    else:
+        yield Change(f"foreign key {action.observed.name}", observed=describe(action.observed))
 
 
 def describe(key: ForeignKey) -> str:
     """Return the columns and the referenced table of a key for reports."""
     referenced = f"({', '.join(key.referenced_columns)})"
-    return f"({', '.join(key.columns)}){ARROW}{key.references} {referenced}{' RELY' if key.rely else ''}"
+    return f"({', '.join(key.columns)}) → {key.references} {referenced}{' RELY' if key.rely else ''}"
 
 
-def accept(model: Table, observed: TableState, action: ForeignKeyAdd | ForeignKeyDrop) -> Table:
+def _accept(model: Table, observed: TableState, action: _Action) -> Table:
     """Return the model with the observed key of that name, without a derived name."""
     name = (action.desired if isinstance(action, ForeignKeyAdd) else action.observed).name
     found = [key for key in observed.foreign_keys if _same_name(key, name)]
     kept = [key for key in model.foreign_keys if not _same_name(_named(model.qualified_name, key), name)]
     return replace(
-        model, foreign_keys=(*kept, *(without_derived_name(model.qualified_name, key) for key in found))
+        model, foreign_keys=(*kept, *(_without_derived_name(model.qualified_name, key) for key in found))
     )
-
-
-def is_same_key(one: ForeignKey, other: ForeignKey) -> bool:
-    """Whether two keys are equal. RELY does not count: no platform reports it."""
-    return _identity(one) == _identity(other)
 
 
 def as_declared(table: QualifiedName, key: ForeignKey) -> ForeignKey:
     """Return a key as a model declares it: the short name of the other table, and no derived name."""
     referenced = table.shortened(table.resolve(key.references))
-    return replace(without_derived_name(table, key), references=referenced)
+    return replace(_without_derived_name(table, key), references=referenced)
 
 
-def without_derived_name(table: QualifiedName, key: ForeignKey) -> ForeignKey:
+def _without_derived_name(table: QualifiedName, key: ForeignKey) -> ForeignKey:
     """Return a key without its name if that is the derived one."""
     derived = _named(table, replace(key, name=None)).name
     return replace(key, name=None if _same_name(key, derived) else key.name)
@@ -166,7 +145,7 @@ def _pairs(comparison: Comparison) -> Iterator[tuple[ForeignKey | None, ForeignK
     desired = {(key.name or "").lower(): key for key in wanted_keys}
     for name in sorted({*observed, *desired}):
         there, wanted = observed.get(name), desired.get(name)
-        if there and wanted and is_same_key(there, wanted):
+        if there and wanted and _identity(there) == _identity(wanted):
             if all(key.rely == wanted.rely for key in _applied(comparison, wanted)):
                 continue
             there = replace(there, rely=not wanted.rely)
@@ -174,7 +153,7 @@ def _pairs(comparison: Comparison) -> Iterator[tuple[ForeignKey | None, ForeignK
             yield there, wanted
 
 
-def _others_in_the_way(comparison: Comparison) -> Iterator[tuple[ForeignKey, None]]:
+def _blocking_others(comparison: Comparison) -> Iterator[tuple[ForeignKey, None]]:
     gone = {old.lower() for old, _ in comparison.renames.columns}
     gone |= {column.key for column in comparison.dropped}
     for key in comparison.observed.foreign_keys:
@@ -198,10 +177,11 @@ def _names(model: Table, name: str) -> bool:
 def _applied(comparison: Comparison, key: ForeignKey) -> Iterator[ForeignKey]:
     """Yield a key with the RELY that this engine applied. After a failed run there may be several versions."""
     for model in comparison.ours:
-        yield from (one for one in model.foreign_keys if is_same_key(one, key))
+        yield from (one for one in model.foreign_keys if _identity(one) == _identity(key))
 
 
 def _identity(key: ForeignKey) -> tuple[str, tuple[str, ...], str, tuple[str, ...]]:
+    """Return what makes two keys equal. RELY does not count: no platform reports it."""
     return (
         (key.name or "").lower(),
         tuple(map(str.lower, key.columns)),
@@ -226,24 +206,6 @@ def _clause(key: ForeignKey, context: RenderContext) -> str:
     return sql_foreign_key(key.name or "", key.columns, references, key.referenced_columns, rely=key.rely)
 
 
-def _constraint_statement(action: ForeignKeyAdd | ForeignKeyDrop, context: RenderContext) -> str:
-    match action:
-        case ForeignKeyAdd(desired):
-            return sql_add_constraint(context.table, _clause(desired, context))
-        case ForeignKeyDrop(observed):
-            return sql_drop_constraint(context.table, observed.name or "")
-    assert_never(action)
-
-
-def _property_statements(actions: Sequence[ForeignKeyAdd | ForeignKeyDrop], table: str) -> Iterator[str]:
-    added = [action.desired for action in actions if isinstance(action, ForeignKeyAdd)]
-    dropped = [action.observed for action in actions if isinstance(action, ForeignKeyDrop)]
-    if added:
-        yield sql_set_table_properties(table, dict(map(foreign_key_property, added)))
-    if dropped:
-        yield sql_unset_table_properties(table, [PROPERTY_PREFIX + (key.name or "") for key in dropped])
-
-
 class ForeignKeyDefinition(OpenStruct, frozen=True, kw_only=True):
     """A foreign key, by its full name; the table it references, by its whole name."""
 
@@ -254,28 +216,25 @@ class ForeignKeyDefinition(OpenStruct, frozen=True, kw_only=True):
     rely: bool = False
 
 
-def _definition(key: ForeignKey) -> ForeignKeyDefinition:
-    return ForeignKeyDefinition(
-        name=key.name or "",
-        columns=key.columns,
-        references=key.references,
-        referenced_columns=key.referenced_columns,
-        rely=key.rely,
-    )
-
-
-def _as_foreign_key(one: ForeignKeyDefinition) -> ForeignKey:
-    return ForeignKey(one.columns, one.references, one.referenced_columns, one.name, one.rely)
-
-
 FACET: Facet[Table, TableState, tuple[ForeignKey, ...]] = Facet(
     key="foreign_keys",
-    declared=lambda table: table.foreign_keys,
     absent=(),
     form=Form(
         recorded_type=tuple[ForeignKeyDefinition, ...],
-        encode=lambda keys: tuple(map(_definition, keys)),
-        decode=lambda keys: tuple(map(_as_foreign_key, keys)),
+        encode=lambda keys: tuple(
+            ForeignKeyDefinition(
+                name=key.name or "",
+                columns=key.columns,
+                references=key.references,
+                referenced_columns=key.referenced_columns,
+                rely=key.rely,
+            )
+            for key in keys
+        ),
+        decode=lambda keys: tuple(
+            ForeignKey(one.columns, one.references, one.referenced_columns, one.name, one.rely)
+            for one in keys
+        ),
         written_type=list[ForeignKey],
         write=lambda keys: [written_part(key) for key in keys],
         with_texts=lambda keys, names, _values: tuple(
@@ -286,25 +245,24 @@ FACET: Facet[Table, TableState, tuple[ForeignKey, ...]] = Facet(
     meaning="the [keys](#foreign-keys) that reference other tables, or this one",
     entry="foreign key",
     constructor="ForeignKey",
-    observed=lambda table: table.foreign_keys,
     recorded=lambda table: resolved_keys(table, {table.key: table}),
     imported=lambda name, table: tuple(as_declared(name, key) for key in table.foreign_keys),
     part=Part.CONSTRAINTS,
     title="foreign keys",
 )
 
-ASPECT: Aspect[ForeignKeyAdd | ForeignKeyDrop] = Aspect(
+ASPECT: Aspect[_Action] = Aspect(
     name="foreign keys",
     part=Part.CONSTRAINTS,
     actions={
         ForeignKeyAdd: takes_ownership("ADD CONSTRAINT … FOREIGN KEY"),
         ForeignKeyDrop: takes_ownership("DROP CONSTRAINT (a foreign key)"),
     },
-    diff=diff,
-    differences=differences,
-    render=render,
-    explain=explain,
-    accept=accept,
+    diff=_diff,
+    differences=_differences,
+    render=_render,
+    explain=_explain,
+    accept=_accept,
     drift_kind=lambda _action: DriftKind.FOREIGN_KEY,
-    create=create,
+    create=_create,
 )

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from functools import partial
+from typing import ClassVar, TypeAlias
 
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, Change, Comparison, Sign, with_column
-from delta_engine.aspects.changed_paths import lost_places, retyped_places
+from delta_engine.aspects.aspect import Aspect, Change, with_column
+from delta_engine.aspects.comparison import Comparison, lost_places, retyped_places
 from delta_engine.aspects.facet import OPTIONAL_TEXT, Facet, Form, Place, written_part
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Column, Identity, Part, Table
+from delta_engine.models.nested_types import Widening, widening
 from delta_engine.models.open_struct import OpenStruct
-from delta_engine.models.type_widening import Widening, widening
 from delta_engine.sql.columns import sql_generation
 from delta_engine.sql.expressions import is_same_expression, reads
 from delta_engine.state.states import TableState
@@ -50,7 +51,10 @@ class ChangeFixedColumn:
     used_by: str | None = None
 
 
-def differences(comparison: Comparison) -> Iterator[ChangeGeneration]:
+_Action: TypeAlias = ChangeGeneration | ChangeFixedColumn
+
+
+def _differences(comparison: Comparison) -> Iterator[ChangeGeneration]:
     """Yield the columns, new ones included, with another source of values."""
     if not comparison.desired.is_about(Part.COLUMNS):
         return
@@ -61,9 +65,9 @@ def differences(comparison: Comparison) -> Iterator[ChangeGeneration]:
             yield ChangeGeneration(observed.name, _generation(desired), _generation(observed))
 
 
-def diff(comparison: Comparison) -> Iterator[ChangeGeneration | ChangeFixedColumn]:
+def _diff(comparison: Comparison) -> Iterator[_Action]:
     """Yield the differences and every change of fixed columns: ALTER COLUMN cannot even comment identity columns."""
-    yield from differences(comparison)
+    yield from _differences(comparison)
     model = comparison.desired
     changed_types = {pair.path[0].lower() for pair in comparison.types}
     counted_up = [pair for pair in comparison.differing if pair[1].identity is not None]
@@ -93,39 +97,31 @@ def diff(comparison: Comparison) -> Iterator[ChangeGeneration | ChangeFixedColum
                 yield ChangeFixedColumn(".".join(path), column.name)
 
 
-def explain(action: ChangeGeneration | ChangeFixedColumn) -> Iterable[Change]:
-    """Yield both sides."""
+def _explain(action: _Action) -> Iterable[Change]:
     match action:
         case ChangeGeneration(name, desired, observed):
-            yield Change(
-                sign=Sign.CHANGED,
-                subject=f"column {name} generation",
-                observed=described(observed),
-                desired=described(desired),
-            )
+            yield Change(f"column {name} generation", described(observed), described(desired))
+        case ChangeFixedColumn(name, None):
+            yield Change(f"column {name}", "an identity column", "another one")
         case ChangeFixedColumn(name, used_by):
-            reason = _held_by(name, used_by)
-            yield Change(sign=Sign.CHANGED, subject=f"column {name}", observed=reason, desired="another one")
+            reason = "a generated column" if used_by == name else f"column {used_by} is computed from it"
+            yield Change(f"column {name}", reason, "another one")
 
 
-def accept(model: Table, _observed: TableState, action: ChangeGeneration | ChangeFixedColumn) -> Table:
-    """Return the model with the observed source of values."""
-    match action:
-        case ChangeGeneration(name, _, observed):
-            return with_column(model, name, lambda column: _with_generation(column, observed))
-        case ChangeFixedColumn():
-            return model
+def _accept(model: Table, _observed: TableState, action: _Action) -> Table:
+    if isinstance(action, ChangeFixedColumn):
+        return model
+    found = action.observed
+    identity, generated_as = (found, None) if isinstance(found, Identity) else (None, found)
+    change = partial(replace, identity=identity, generated_as=generated_as)
+    return with_column(model, action.name, change)
 
 
 def described(generation: str | Identity | None) -> str:
     """Return the source of values in SQL."""
-    match generation:
-        case str():
-            return sql_generation(generation, None)
-        case Identity():
-            return sql_generation(None, generation)
-        case None:
-            return "written values"
+    if isinstance(generation, Identity):
+        return sql_generation(None, generation)
+    return "written values" if generation is None else sql_generation(generation, None)
 
 
 def _is_same(one: str | Identity | None, other: str | Identity | None) -> bool:
@@ -138,30 +134,12 @@ def _generation(column: Column) -> str | Identity | None:
     return column.identity or column.generated_as
 
 
-def _held_by(name: str, used_by: str | None) -> str:
-    if used_by is None:
-        return "an identity column"
-    return "a generated column" if used_by == name else f"column {used_by} is computed from it"
-
-
-def _with_generation(column: Column, generation: str | Identity | None) -> Column:
-    match generation:
-        case Identity():
-            return replace(column, identity=generation, generated_as=None)
-        case _:
-            return replace(column, identity=None, generated_as=generation)
-
-
 class IdentityDefinition(OpenStruct, frozen=True, kw_only=True):
     """How values are counted up."""
 
     start: int
     step: int
     always: bool
-
-
-def _as_identity(definition: IdentityDefinition | None) -> Identity | None:
-    return Identity(definition.start, definition.step, definition.always) if definition else None
 
 
 def _read_identity(place: Place, identity: bool | str | Identity | None) -> Identity | None:
@@ -174,11 +152,9 @@ def _read_identity(place: Place, identity: bool | str | Identity | None) -> Iden
 
 GENERATED_FACET: Facet[Column, Column, str | None] = Facet(
     key="generated_as",
-    declared=lambda column: column.generated_as,
     absent=None,
     form=OPTIONAL_TEXT,
     meaning="the SQL expression that computes the values; at creation only",
-    observed=lambda column: column.generated_as,
     part=Part.COLUMNS,
     title="generated columns",
     feature=Feature.GENERATED_COLUMNS,
@@ -186,12 +162,11 @@ GENERATED_FACET: Facet[Column, Column, str | None] = Facet(
 
 IDENTITY_FACET: Facet[Column, Column, Identity | None] = Facet(
     key="identity",
-    declared=lambda column: column.identity,
     absent=None,
     form=Form(
         recorded_type=IdentityDefinition | None,
         encode=lambda one: one and IdentityDefinition(start=one.start, step=one.step, always=one.always),
-        decode=_as_identity,
+        decode=lambda one: one and Identity(one.start, one.step, one.always),
         written_type=bool | str | Identity | None,
         read=_read_identity,
         write=lambda identity: None if identity is None else written_part(identity) or True,
@@ -201,20 +176,19 @@ IDENTITY_FACET: Facet[Column, Column, Identity | None] = Facet(
     "disables [concurrent transactions](https://docs.databricks.com/aws/en/sql/language-manual/"
     "sql-ref-syntax-ddl-create-table-using) on the table",
     constructor="Identity",
-    observed=lambda column: column.identity,
     part=Part.COLUMNS,
     title="generated columns",
     feature=Feature.IDENTITY_COLUMNS,
 )
 
-ASPECT: Aspect[ChangeGeneration | ChangeFixedColumn] = Aspect(
+ASPECT: Aspect[_Action] = Aspect(
     name="generated columns",
     part=None,
     actions={ChangeGeneration: None, ChangeFixedColumn: None},
-    diff=diff,
-    differences=differences,
-    explain=explain,
-    accept=accept,
+    diff=_diff,
+    differences=_differences,
+    explain=_explain,
+    accept=_accept,
     drift_kind=lambda _action: DriftKind.COLUMN_GENERATION,
     is_of_columns=True,
 )

@@ -9,25 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import ClassVar
-
-from typing_extensions import assert_never
+from typing import ClassVar, NamedTuple, TypeAlias
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import Ownership
-from delta_engine.aspects.aspect import (
-    AnyComparison,
-    AnyContext,
-    Aspect,
-    Change,
-    Securable,
-    SecurableState,
-    SharedAspect,
-    Sign,
-)
+from delta_engine.aspects.aspect import AnyContext, Aspect, Change, Requirement, Right, SharedAspect
+from delta_engine.aspects.comparison import AnyComparison, Securable, SecurableState
 from delta_engine.aspects.facet import GRANTS, Facet
-from delta_engine.aspects.rights import takes_grant_option
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Grants, Part, Schema, Table
 from delta_engine.models.parts import by_principal, without_implied
@@ -66,8 +55,10 @@ class RevokePrivileges:
             raise ValueError(f"revoking privileges of {self.principal} needs at least one")
 
 
-@dataclass(frozen=True, slots=True)
-class _PrivilegeChange:
+_Action: TypeAlias = GrantPrivileges | RevokePrivileges
+
+
+class _Changed(NamedTuple):
     """The differing privileges of one principal, sorted, with its name as the catalog spells it, if known."""
 
     principal: str
@@ -75,142 +66,96 @@ class _PrivilegeChange:
     revoked: tuple[str, ...]
     observed: tuple[str, ...]
 
-    def __post_init__(self) -> None:
-        if not self.granted and not self.revoked:
-            raise ValueError(f"{self.principal} has these privileges already")
 
-
-def diff(comparison: AnyComparison) -> Iterable[GrantPrivileges | RevokePrivileges]:
-    """Yield the grants per principal, then the revocations."""
+def _diff(comparison: AnyComparison) -> Iterable[_Action]:
     changes = tuple(_changes(comparison))
-    for change in changes:
-        if change.granted:
-            yield GrantPrivileges(change.principal, change.granted, change.observed)
-    for change in changes:
-        if change.revoked:
-            yield RevokePrivileges(change.principal, change.revoked)
+    yield from (GrantPrivileges(one.principal, one.granted, one.observed) for one in changes if one.granted)
+    yield from (RevokePrivileges(one.principal, one.revoked) for one in changes if one.revoked)
 
 
-def differences(comparison: AnyComparison) -> Iterable[GrantPrivileges | RevokePrivileges]:
-    """Yield one action per privilege and principal."""
-    for change in _changes(comparison):
-        for privilege in change.granted:
-            yield GrantPrivileges(change.principal, (privilege,), change.observed)
-        for privilege in change.revoked:
-            yield RevokePrivileges(change.principal, (privilege,))
+def _differences(comparison: AnyComparison) -> Iterable[_Action]:
+    for one in _changes(comparison):
+        yield from (GrantPrivileges(one.principal, (right,), one.observed) for right in one.granted)
+        yield from (RevokePrivileges(one.principal, (right,)) for right in one.revoked)
 
 
-def render(actions: Sequence[GrantPrivileges | RevokePrivileges], context: AnyContext) -> Iterable[str]:
-    """Yield one GRANT or one REVOKE per principal."""
-    for action in actions:
-        match action:
-            case GrantPrivileges(principal, privileges):
-                yield sql_grant(context.securable, privileges, principal)
-            case RevokePrivileges(principal, privileges):
-                yield sql_revoke(context.securable, privileges, principal)
-            case other:
-                assert_never(other)
-
-
-def explain(action: GrantPrivileges | RevokePrivileges) -> Iterable[Change]:
-    """Yield a line per privilege."""
-    match action:
-        case GrantPrivileges(principal, privileges):
-            for privilege in privileges:
-                yield Change(sign=Sign.ADDED, subject=f"grant {privilege} to {principal}", desired="granted")
-        case RevokePrivileges(principal, privileges):
-            for privilege in privileges:
-                yield Change(
-                    sign=Sign.REMOVED, subject=f"grant {privilege} to {principal}", observed="granted"
-                )
-        case other:
-            assert_never(other)
-
-
-def accept(
-    model: Securable, observed: SecurableState, action: GrantPrivileges | RevokePrivileges
-) -> Securable:
-    """Return the model with the observed privileges."""
-    grants = _with_observed_privileges(model.grants, observed.grants, action.principal, action.privileges)
-    return replace(model, grants=grants)
-
-
-def _changes(comparison: AnyComparison) -> Iterator[_PrivilegeChange]:
+def _changes(comparison: AnyComparison) -> Iterator[_Changed]:
     desired, observed = comparison.desired, comparison.observed
-    return _privilege_changes(
-        desired.grants,
-        observed.grants,
-        [model.grants for model in comparison.ours],
-        comparison.policy.grants,
-        desired.owner or observed.owner,
-    )
-
-
-def _privilege_changes(
-    desired: Grants,
-    observed: Grants,
-    ours: Iterable[Grants],
-    ownership: Ownership,
-    owner: str | None,
-) -> Iterator[_PrivilegeChange]:
-    if not desired and not observed:
-        return
-    wanted, found, granted = (
-        by_principal(desired),
-        by_principal(observed),
-        [by_principal(grants) for grants in ours],
-    )
-    names = {name.lower(): name for name in (*desired, *observed)}
+    wanted, found = by_principal(desired.grants), by_principal(observed.grants)
+    ours = [by_principal(model.grants) for model in comparison.ours]
+    owner = (desired.owner or observed.owner or "").lower()
+    names = {name.lower(): name for name in (*desired.grants, *observed.grants)}
     for key in sorted(names):
         asked, held = without_implied(wanted.get(key, _NONE)), found.get(key, _NONE)
-        is_ours = ownership is Ownership.FULL and key != (owner or "").lower()
-        known = _NONE.union(*(without_implied(grants.get(key, _NONE)) for grants in granted))
+        is_ours = comparison.policy.grants is Ownership.FULL and key != owner
+        known = _NONE.union(*(without_implied(grants.get(key, _NONE)) for grants in ours))
         revoked = (held if is_ours else held & known) - asked
         if asked - held or revoked:
-            yield _PrivilegeChange(
+            yield _Changed(
                 names[key], tuple(sorted(asked - held)), tuple(sorted(revoked)), tuple(sorted(held))
             )
 
 
-def _with_observed_privileges(
-    grants: Grants, observed: Grants, principal: str, privileges: Iterable[str]
-) -> dict[str, tuple[str, ...]]:
-    key, taken = principal.lower(), frozenset(privileges)
-    mine = without_implied(by_principal(grants).get(key, _NONE))
-    kept = (mine - taken) | (by_principal(observed).get(key, _NONE) & taken)
-    spelling = next((name for name in grants if name.lower() == key), principal)
-    others = {name: found for name, found in grants.items() if name.lower() != key}
-    return {**others, spelling: tuple(sorted(kept))} if kept else others
+def _render(actions: Sequence[_Action], context: AnyContext) -> Iterable[str]:
+    for action in actions:
+        sql = sql_grant if isinstance(action, GrantPrivileges) else sql_revoke
+        yield sql(context.securable, action.privileges, action.principal)
 
 
-def _drift_kind(action: GrantPrivileges | RevokePrivileges) -> DriftKind:
+def _explain(action: _Action) -> Iterable[Change]:
+    for privilege in action.privileges:
+        subject = f"grant {privilege} to {action.principal}"
+        if isinstance(action, GrantPrivileges):
+            yield Change(subject, desired="granted")
+        else:
+            yield Change(subject, observed="granted")
+
+
+def _accept(model: Securable, observed: SecurableState, action: _Action) -> Securable:
+    key, taken = action.principal.lower(), frozenset(action.privileges)
+    mine = without_implied(by_principal(model.grants).get(key, _NONE))
+    kept = (mine - taken) | (by_principal(observed.grants).get(key, _NONE) & taken)
+    spelling = next((name for name in model.grants if name.lower() == key), action.principal)
+    others = {name: found for name, found in model.grants.items() if name.lower() != key}
+    return replace(model, grants={**others, spelling: tuple(sorted(kept))} if kept else others)
+
+
+def _drift_kind(action: _Action) -> DriftKind:
     """Return the drift that an action reverts. Added grants are drift only under full ownership."""
     return DriftKind.GRANT if isinstance(action, GrantPrivileges) else DriftKind.GRANT_ADDED
 
 
+def _takes_grant_option(statement: str) -> Requirement:
+    return Requirement(
+        statement=statement,
+        right=Right.MANAGE,
+        demands="ownership of the object, its schema or its catalog, or `MANAGE`",
+        source="Manage privileges in Unity Catalog",
+        owners_above=True,
+    )
+
+
 FACET: Facet[Table | Schema, TableState | SchemaState, Grants] = Facet(
     key="grants",
-    declared=lambda model: model.grants,
     absent=MappingProxyType({}),
     form=GRANTS,
     meaning="lists of [privileges](#tags-owner-and-grants) by principal",
     entry="grant",
-    observed=lambda state: state.grants,
     is_imported=False,
     part=Part.GRANTS,
     title="grants",
     feature=Feature.GRANTS,
 )
 
-ASPECT: SharedAspect[GrantPrivileges | RevokePrivileges] = Aspect(
+ASPECT: SharedAspect[_Action] = Aspect(
     name="grants",
     part=Part.GRANTS,
-    actions={GrantPrivileges: takes_grant_option("GRANT"), RevokePrivileges: takes_grant_option("REVOKE")},
-    diff=diff,
-    differences=differences,
-    render=render,
-    explain=explain,
-    accept=accept,
+    actions={GrantPrivileges: _takes_grant_option("GRANT"), RevokePrivileges: _takes_grant_option("REVOKE")},
+    diff=_diff,
+    differences=_differences,
+    render=_render,
+    explain=_explain,
+    accept=_accept,
     drift_kind=_drift_kind,
     completes_create=True,
 )

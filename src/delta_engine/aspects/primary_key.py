@@ -8,28 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
-
-from typing_extensions import assert_never
+from typing import ClassVar, TypeAlias
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import (
-    Aspect,
-    Change,
-    Comparison,
-    CreateClauses,
-    RenderContext,
-    Sign,
-)
+from delta_engine.aspects.aspect import Aspect, Change, CreateClauses, RenderContext, takes_ownership
+from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.facet import Facet, Form, written_part
-from delta_engine.aspects.rights import takes_ownership
 from delta_engine.backends.capabilities import PrimaryKeySupport
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX, primary_key_property
 from delta_engine.models import Part, PrimaryKey, QualifiedName, Reference, Table
 from delta_engine.models.constraints import build_primary_key_name
 from delta_engine.models.open_struct import OpenStruct
-from delta_engine.sql.constraints import sql_add_primary_key, sql_drop_constraint, sql_primary_key
+from delta_engine.sql.constraints import sql_add_constraint, sql_drop_constraint, sql_primary_key
 from delta_engine.sql.tables import sql_set_table_properties, sql_unset_table_properties
 from delta_engine.state.states import TableState
 
@@ -64,14 +55,16 @@ class PrimaryKeyDrop:
         return SAFE if self.is_remade else (Hazard.BREAKS_READERS,)
 
 
-def diff(comparison: Comparison) -> Iterable[PrimaryKeyAdd | PrimaryKeyDrop]:
-    """Yield a drop, an add, both, or nothing."""
+_Action: TypeAlias = PrimaryKeyAdd | PrimaryKeyDrop
+
+
+def _diff(comparison: Comparison) -> Iterable[_Action]:
     observed = _remembered(comparison)
     if _is_same(comparison.desired, observed) and _rely(comparison.desired.primary_key) == _rely(observed):
         return
     desired = named_primary_key(comparison.desired)
-    is_left_alone = desired is None and not comparison.may_remove(_names_one)
-    if observed is not None and is_left_alone and not _is_in_the_way(observed, comparison):
+    is_unmanaged = desired is None and not comparison.may_remove(_names_one)
+    if observed is not None and is_unmanaged and not _is_blocking(observed, comparison):
         return
     if observed is not None:
         is_remade = desired is not None and _name(desired) == _name(observed)
@@ -91,15 +84,12 @@ def diff(comparison: Comparison) -> Iterable[PrimaryKeyAdd | PrimaryKeyDrop]:
         )
 
 
-def differences(comparison: Comparison) -> Iterable[PrimaryKeyAdd | PrimaryKeyDrop]:
+def _differences(comparison: Comparison) -> Iterable[_Action]:
     """Yield at most one action, with both sides."""
-    actions = tuple(diff(comparison))
+    actions = tuple(_diff(comparison))
     if len(actions) > 1:
-        actions = tuple(
-            replace(action, replaced=_remembered(comparison))
-            for action in actions
-            if isinstance(action, PrimaryKeyAdd)
-        )
+        replaced = _remembered(comparison)
+        return [replace(one, replaced=replaced) for one in actions if isinstance(one, PrimaryKeyAdd)]
     return actions
 
 
@@ -111,51 +101,47 @@ def named_primary_key(table: Table) -> PrimaryKey | None:
     return PrimaryKey(key.columns, _full_name(table, key), key.rely)
 
 
-def create(desired: Table, context: RenderContext) -> CreateClauses:
+def _create(desired: Table, context: RenderContext) -> CreateClauses:
     """Return the key as a constraint clause or as a property, as the platform requires."""
     key = named_primary_key(desired)
     if key is None:
         return CreateClauses()
-    match context.capabilities.primary_keys:
-        case PrimaryKeySupport.CONSTRAINT:
-            clause = sql_primary_key(key.name or "", key.columns, rely=key.rely)
-            return CreateClauses(constraints=(clause,))
-        case PrimaryKeySupport.TABLE_PROPERTY:
-            return CreateClauses(properties=dict([primary_key_property(key.name or "", key)]))
-        case other:
-            assert_never(other)
+    if context.capabilities.primary_keys is PrimaryKeySupport.CONSTRAINT:
+        return CreateClauses(constraints=(sql_primary_key(key.name or "", key.columns, rely=key.rely),))
+    return CreateClauses(properties=dict([primary_key_property(key.name or "", key)]))
 
 
-def render(actions: Sequence[PrimaryKeyAdd | PrimaryKeyDrop], context: RenderContext) -> Iterable[str]:
-    """Yield one statement per key."""
+def _render(actions: Sequence[_Action], context: RenderContext) -> Iterable[str]:
+    is_constraint = context.capabilities.primary_keys is PrimaryKeySupport.CONSTRAINT
     for action in actions:
-        match context.capabilities.primary_keys:
-            case PrimaryKeySupport.CONSTRAINT:
-                yield _constraint_statement(action, context.table)
-            case PrimaryKeySupport.TABLE_PROPERTY:
-                yield _property_statement(action, context.table)
-            case other:
-                assert_never(other)
+        name = action.name
+        match action:
+            case PrimaryKeyAdd() if is_constraint:
+                clause = sql_primary_key(name, action.columns, rely=action.rely)
+                yield sql_add_constraint(context.table, clause)
+            case PrimaryKeyAdd():
+                stored = dict([primary_key_property(name, PrimaryKey(action.columns))])
+                yield sql_set_table_properties(context.table, stored)
+            case PrimaryKeyDrop() if is_constraint:
+                yield sql_drop_constraint(context.table, name)
+            case PrimaryKeyDrop():
+                yield sql_unset_table_properties(context.table, [PROPERTY_PREFIX + name])
 
 
-def explain(action: PrimaryKeyAdd | PrimaryKeyDrop) -> Iterable[Change]:
-    """Yield the name and columns of the key, and RELY."""
-    match action:
-        case PrimaryKeyAdd(name, columns, rely, replaced=PrimaryKey() as replaced):
-            yield Change(
-                sign=Sign.CHANGED,
-                subject="primary key",
-                observed=f"{replaced.name} {_listed(replaced.columns, replaced.rely)}",
-                desired=f"{name} {_listed(columns, rely)}",
-            )
-        case PrimaryKeyAdd(name, columns, rely):
-            yield Change(sign=Sign.ADDED, subject=f"primary key {name}", desired=_listed(columns, rely))
-        case PrimaryKeyDrop(name, columns):
-            yield Change(sign=Sign.REMOVED, subject=f"primary key {name}", observed=_listed(columns))
+def _explain(action: _Action) -> Iterable[Change]:
+    listed = f"({', '.join(action.columns)})"
+    if isinstance(action, PrimaryKeyDrop):
+        yield Change(f"primary key {action.name}", observed=listed)
+        return
+    desired = _with_rely(listed, action.rely)
+    if action.replaced is None:
+        yield Change(f"primary key {action.name}", desired=desired)
+    else:
+        observed = _with_rely(f"({', '.join(action.replaced.columns)})", action.replaced.rely)
+        yield Change("primary key", f"{action.replaced.name} {observed}", f"{action.name} {desired}")
 
 
-def accept(model: Table, observed: TableState, _action: PrimaryKeyAdd | PrimaryKeyDrop) -> Table:
-    """Return the model with the observed key, without a derived name."""
+def _accept(model: Table, observed: TableState, _action: _Action) -> Table:
     key = observed.primary_key
     if key is not None and key.name == build_primary_key_name(model.qualified_name, key.columns):
         key = PrimaryKey(key.columns)
@@ -207,7 +193,7 @@ def _names_one(model: Table) -> bool:
     return model.primary_key is not None
 
 
-def _is_in_the_way(key: PrimaryKey, comparison: Comparison) -> bool:
+def _is_blocking(key: PrimaryKey, comparison: Comparison) -> bool:
     changed = {old.lower() for old, _ in comparison.renames.columns}
     changed |= {column.key for column in comparison.dropped}
     changed |= {
@@ -222,26 +208,8 @@ def _rely(key: PrimaryKey | None) -> bool:
     return key is not None and key.rely
 
 
-def _listed(columns: Sequence[str], rely: bool = False) -> str:
-    return f"({', '.join(columns)}){' RELY' if rely else ''}"
-
-
-def _constraint_statement(action: PrimaryKeyAdd | PrimaryKeyDrop, table: str) -> str:
-    match action:
-        case PrimaryKeyAdd(name, columns, rely):
-            return sql_add_primary_key(table, name, columns, rely=rely)
-        case PrimaryKeyDrop(name):
-            return sql_drop_constraint(table, name)
-    assert_never(action)
-
-
-def _property_statement(action: PrimaryKeyAdd | PrimaryKeyDrop, table: str) -> str:
-    match action:
-        case PrimaryKeyAdd(name, columns):
-            return sql_set_table_properties(table, dict([primary_key_property(name, PrimaryKey(columns))]))
-        case PrimaryKeyDrop(name):
-            return sql_unset_table_properties(table, [PROPERTY_PREFIX + name])
-    assert_never(action)
+def _with_rely(text: str, rely: bool) -> str:
+    return f"{text} RELY" if rely else text
 
 
 def _imported(name: QualifiedName, key: PrimaryKey | None) -> PrimaryKey | None:
@@ -260,28 +228,21 @@ class PrimaryKeyDefinition(OpenStruct, frozen=True, kw_only=True):
     rely: bool
 
 
-def _as_primary_key(definition: PrimaryKeyDefinition | None) -> PrimaryKey | None:
-    return PrimaryKey(definition.columns, definition.name, definition.rely) if definition else None
-
-
 FACET: Facet[Table, TableState, PrimaryKey | None] = Facet(
     key="primary_key",
-    declared=lambda table: table.primary_key,
     absent=None,
     form=Form(
         recorded_type=PrimaryKeyDefinition | None,
         encode=lambda key: (
             key and PrimaryKeyDefinition(name=key.name or "", columns=key.columns, rely=key.rely)
         ),
-        decode=_as_primary_key,
+        decode=lambda one: one and PrimaryKey(one.columns, one.name, one.rely),
         written_type=list[str] | PrimaryKey | None,
         write=lambda key: written_part(key, "columns"),
         words="list or mapping",
     ),
     meaning="the [primary key](#primary-key)",
     constructor="PrimaryKey",
-    short="columns",
-    observed=lambda table: table.primary_key,
     recorded=named_primary_key,
     is_always_recorded=True,
     imported=lambda name, table: _imported(name, table.primary_key),
@@ -289,18 +250,18 @@ FACET: Facet[Table, TableState, PrimaryKey | None] = Facet(
     title="a primary key",
 )
 
-ASPECT: Aspect[PrimaryKeyAdd | PrimaryKeyDrop] = Aspect(
+ASPECT: Aspect[_Action] = Aspect(
     name="primary key",
     part=Part.CONSTRAINTS,
     actions={
         PrimaryKeyAdd: takes_ownership("ADD CONSTRAINT … PRIMARY KEY"),
         PrimaryKeyDrop: takes_ownership("DROP CONSTRAINT (a primary key)"),
     },
-    diff=diff,
-    differences=differences,
-    render=render,
-    explain=explain,
-    accept=accept,
+    diff=_diff,
+    differences=_differences,
+    render=_render,
+    explain=_explain,
+    accept=_accept,
     drift_kind=lambda _action: DriftKind.PRIMARY_KEY,
-    create=create,
+    create=_create,
 )

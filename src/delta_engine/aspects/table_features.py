@@ -8,42 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign, with_property
-from delta_engine.aspects.rights import takes_modify
-from delta_engine.models import Column, Part, Table
-from delta_engine.models.type_widening import Widening, widening
-from delta_engine.models.types import DataType, uses_type
-from delta_engine.sql.expressions import is_same_expression
+from delta_engine.aspects.aspect import Aspect, Change, RenderContext, takes_modify, with_property
+from delta_engine.aspects.comparison import Comparison, changed_defaults
+from delta_engine.aspects.delta_properties import (
+    COLUMN_DEFAULTS,
+    COLUMN_MAPPING_MODE,
+    TYPE_WIDENING,
+    is_satisfied,
+    is_upgrade,
+    spelled,
+)
+from delta_engine.models import Part, Table
+from delta_engine.models.nested_types import Widening, widening
+from delta_engine.models.types import uses_type
 from delta_engine.sql.tables import sql_set_table_properties
 from delta_engine.state.states import TableState
-
-COLUMN_MAPPING_MODE = "delta.columnMapping.mode"
-TYPE_WIDENING = "delta.enableTypeWidening"
-COLUMN_DEFAULTS = "delta.feature.allowColumnDefaults"
-_PROTOCOL_VERSIONS = ("delta.minReaderVersion", "delta.minWriterVersion")
-_FEATURE_PREFIX = "delta.feature."
-
-_FEATURE_KEYS = (COLUMN_MAPPING_MODE, TYPE_WIDENING, *_PROTOCOL_VERSIONS)
-
-_SWITCHES = (
-    "delta.checkpointPolicy",
-    "delta.enableChangeDataFeed",
-    "delta.enableDeletionVectors",
-    "delta.enableIcebergCompatV1",
-    "delta.enableIcebergCompatV2",
-    "delta.enableInCommitTimestamps",
-    "delta.enableRowTracking",
-)
-"""Properties that upgrade the protocol when they are switched on (Delta documentation, "Table features")."""
-
-_VALUES = ("true", "false", "v2")
-"""Values that Delta reads without regard to case, as it does the mode of column mapping."""
-
-_SPELLING = {key.lower(): key for key in (*_FEATURE_KEYS, *_SWITCHES)}
 
 _FEATURES_OF_TYPES = {
     "timestamp_ntz": "delta.feature.timestampNtz",
@@ -84,29 +67,10 @@ class ContradictFeature:
             raise ValueError(f"property {self.key} is declared as it is needed")
 
 
-def is_feature_key(key: str) -> bool:
-    """Whether a property always belongs to this aspect. Delta ignores the case of its own keys."""
-    return _spelled(key) in _FEATURE_KEYS or key.lower().startswith(_FEATURE_PREFIX)
+_Action: TypeAlias = EnableTableFeature | ContradictFeature
 
 
-def is_upgrade(key: str, value: str) -> bool:
-    """Whether setting a property upgrades the protocol."""
-    spelled = _SPELLING.get(key.lower())
-    if spelled is None:
-        return key.lower().startswith(_FEATURE_PREFIX)
-    return spelled in _FEATURE_KEYS or value.lower() in ("true", "v2")
-
-
-def allowed_values(key: str) -> tuple[str, ...]:
-    """Return the values that Delta accepts, in lower case; empty for an unchecked property."""
-    if key.lower().startswith(_FEATURE_PREFIX):
-        return ("supported", "enabled")
-    return {COLUMN_MAPPING_MODE: ("name", "id", "none"), TYPE_WIDENING: ("true", "false")}.get(
-        _spelled(key), ()
-    )
-
-
-def diff(comparison: Comparison) -> Iterable[EnableTableFeature | ContradictFeature]:
+def _diff(comparison: Comparison) -> Iterable[_Action]:
     """Yield the features that the model declares, and those that the changes of its columns need."""
     wanted = _declared(comparison)
     if not wanted and comparison.has_equal_columns:
@@ -114,77 +78,48 @@ def diff(comparison: Comparison) -> Iterable[EnableTableFeature | ContradictFeat
     observed = _observed(comparison)
     for key, value, reason in _needed(comparison, observed, wanted):
         declared = wanted.get(key)
-        if declared is None or _is_satisfied(key, value, declared):
+        if declared is None or is_satisfied(key, value, declared):
             wanted[key] = value
         else:
             yield ContradictFeature(key, declared, value, reason)
     yield from _missing(wanted, observed)
 
 
-def differences(comparison: Comparison) -> Iterable[EnableTableFeature]:
+def _differences(comparison: Comparison) -> Iterable[EnableTableFeature]:
     """Yield the features that the model declares. The needs of a revert are not drift."""
     yield from _missing(_declared(comparison), _observed(comparison))
 
 
-def changed_defaults(comparison: Comparison) -> Iterator[tuple[Column, Column]]:
-    """Yield the columns, desired and observed, whose defaults differ by more than spelling."""
-    for desired, observed in comparison.differing_or_new:
-        one, other = desired.default, observed.default
-        if one != other and (one is None or other is None or not is_same_expression(one, other)):
-            yield desired, observed
-
-
-def render(
-    actions: Sequence[EnableTableFeature | ContradictFeature], context: RenderContext
-) -> Iterable[str]:
-    """Yield one SET TBLPROPERTIES for all features."""
+def _render(actions: Sequence[_Action], context: RenderContext) -> Iterable[str]:
     properties = {action.key: action.desired for action in actions if isinstance(action, EnableTableFeature)}
     if properties:
         yield sql_set_table_properties(context.table, properties)
 
 
-def explain(action: EnableTableFeature | ContradictFeature) -> Iterable[Change]:
-    """Yield the property with both sides."""
-    match action:
-        case EnableTableFeature(key, desired, observed):
-            yield Change(
-                sign=Sign.CHANGED if observed else Sign.ADDED,
-                subject=f"table feature {key}",
-                observed=observed,
-                desired=desired,
-            )
-        case ContradictFeature(key, declared, needed, reason):
-            yield Change(
-                sign=Sign.CHANGED,
-                subject=f"table feature {key}",
-                observed=f"declared as {declared}",
-                desired=f"{needed}, for {reason}",
-            )
+def _explain(action: _Action) -> Iterable[Change]:
+    subject = f"table feature {action.key}"
+    if isinstance(action, EnableTableFeature):
+        yield Change(subject, action.observed or None, action.desired)
+    else:
+        yield Change(subject, f"declared as {action.declared}", f"{action.needed}, for {action.reason}")
 
 
-def accept(model: Table, _observed: TableState, action: EnableTableFeature | ContradictFeature) -> Table:
-    """Return the model with the observed property."""
-    match action:
-        case EnableTableFeature(key, _, observed):
-            return with_property(model, key, observed)
-        case ContradictFeature():
-            return model
-
-
-def _spelled(key: str) -> str:
-    return _SPELLING.get(key.lower(), key)
+def _accept(model: Table, _observed: TableState, action: _Action) -> Table:
+    if isinstance(action, ContradictFeature):
+        return model
+    return with_property(model, action.key, action.observed)
 
 
 def _declared(comparison: Comparison) -> dict[str, str]:
     if not comparison.desired.is_about(Part.PROPERTIES):
         return {}
     properties = comparison.desired.effective_table_properties
-    return {_spelled(key): value for key, value in properties.items() if is_upgrade(key, value)}
+    return {spelled(key): value for key, value in properties.items() if is_upgrade(key, value)}
 
 
 def _observed(comparison: Comparison) -> dict[str, str]:
     properties = comparison.observed.table_properties
-    return {COLUMN_MAPPING_MODE: "none", **{_spelled(key): value for key, value in properties.items()}}
+    return {COLUMN_MAPPING_MODE: "none", **{spelled(key): value for key, value in properties.items()}}
 
 
 def _needed(
@@ -193,9 +128,14 @@ def _needed(
     """Yield the key, value and reason of each feature that the changes of columns need."""
     if not comparison.desired.is_about(Part.COLUMNS):
         return
-    if _needs_column_mapping(comparison) and observed[COLUMN_MAPPING_MODE].lower() == "none":
+    renames, fields = comparison.renames, comparison.fields
+    is_shrinking = comparison.dropped or any(pair.desired is None for pair in fields)
+    if (is_shrinking or renames.columns or renames.fields) and observed[
+        COLUMN_MAPPING_MODE
+    ].lower() == "none":
         yield COLUMN_MAPPING_MODE, "name", "dropping or renaming columns or fields"
-    added = _added_types(comparison)
+    new_fields = (pair.desired.data_type for pair in fields if pair.desired and not pair.observed)
+    added = [*(column.data_type for column in comparison.added), *new_fields]
     widenings = {widening(pair.observed, pair.desired) for pair in comparison.types}
     if widenings & {Widening.TYPE_WIDENING, Widening.TIMESTAMP_NTZ}:
         yield TYPE_WIDENING, "true", "widening types"
@@ -209,45 +149,20 @@ def _needed(
             yield feature, "supported", f"{type_name} in an existing table"
 
 
-def _is_satisfied(key: str, desired: str, observed: str | None) -> bool:
-    """Whether the table already has it: protocol versions only rise, and features stay."""
-    if observed is None or desired == observed:
-        return desired == observed
-    if key in _PROTOCOL_VERSIONS and desired.isdecimal() and observed.isdecimal():
-        return int(desired) <= int(observed)
-    if desired.lower() == observed.lower() and (key == COLUMN_MAPPING_MODE or desired.lower() in _VALUES):
-        return True
-    return key.lower().startswith(_FEATURE_PREFIX)
-
-
 def _missing(wanted: Mapping[str, str], observed: Mapping[str, str]) -> Iterable[EnableTableFeature]:
     for key, value in sorted(wanted.items()):
-        if not _is_satisfied(key, value, observed.get(key)):
+        if not is_satisfied(key, value, observed.get(key)):
             yield EnableTableFeature(key, value, observed.get(key))
 
 
-def _needs_column_mapping(comparison: Comparison) -> bool:
-    return bool(
-        comparison.dropped
-        or comparison.renames.columns
-        or comparison.renames.fields
-        or any(pair.desired is None for pair in comparison.fields)
-    )
-
-
-def _added_types(comparison: Comparison) -> list[DataType]:
-    fields = (pair.desired.data_type for pair in comparison.fields if pair.desired and not pair.observed)
-    return [*(column.data_type for column in comparison.added), *fields]
-
-
-ASPECT: Aspect[EnableTableFeature | ContradictFeature] = Aspect(
+ASPECT: Aspect[_Action] = Aspect(
     name="table features",
     part=None,
     actions={EnableTableFeature: takes_modify("SET TBLPROPERTIES (table features)"), ContradictFeature: None},
-    diff=diff,
-    differences=differences,
-    render=render,
-    explain=explain,
-    accept=accept,
+    diff=_diff,
+    differences=_differences,
+    render=_render,
+    explain=_explain,
+    accept=_accept,
     drift_kind=lambda _action: DriftKind.TABLE_FEATURE,
 )

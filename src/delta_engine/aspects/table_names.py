@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, Change, Comparison, RenderContext, Sign
+from delta_engine.aspects.aspect import Aspect, Change, RenderContext, takes_ownership
+from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.facet import NAME, Facet
-from delta_engine.aspects.rights import takes_ownership
 from delta_engine.backends.capabilities import Feature, RenameTarget
 from delta_engine.models import Part, QualifiedName, Table
 from delta_engine.sql.tables import sql_rename_table
@@ -32,14 +32,12 @@ class RenameTable:
             raise ValueError("the table has this name already")
 
 
-def diff(comparison: Comparison) -> Iterable[RenameTable]:
-    """Yield an action while the table still has its former name."""
+def _diff(comparison: Comparison) -> Iterable[RenameTable]:
     if comparison.observed.former_name is not None:
         yield RenameTable(comparison.desired.qualified_name, comparison.observed.former_name)
 
 
-def render(actions: Sequence[RenameTable], context: RenderContext) -> Iterable[str]:
-    """Yield ALTER TABLE … RENAME TO."""
+def _render(actions: Sequence[RenameTable], context: RenderContext) -> Iterable[str]:
     for action in actions:
         target = context.table
         if context.capabilities.rename_target is RenameTarget.WITHIN_CATALOG:
@@ -47,19 +45,13 @@ def render(actions: Sequence[RenameTable], context: RenderContext) -> Iterable[s
         yield sql_rename_table(context.addressing.table(action.observed), target)
 
 
-def explain(action: RenameTable) -> Iterable[Change]:
-    """Yield both names."""
-    yield Change(
-        sign=Sign.CHANGED,
-        subject="table name",
-        observed=str(action.observed),
-        desired=str(action.desired),
-    )
+def _explain(action: RenameTable) -> Iterable[Change]:
+    yield Change("table name", str(action.observed), str(action.desired))
 
 
 FACET: Facet[Table, TableState, str | None] = Facet(
     key="renamed_from",
-    declared=lambda table: table.renamed_from,
+    is_instruction=True,
     absent=None,
     form=NAME,
     meaning="the table's former name, in the same schema; its data is kept",
@@ -72,9 +64,9 @@ ASPECT: Aspect[RenameTable] = Aspect(
     name="table name",
     part=Part.COLUMNS,
     actions={RenameTable: takes_ownership("RENAME TO")},
-    diff=diff,
-    render=render,
-    explain=explain,
+    diff=_diff,
+    render=_render,
+    explain=_explain,
     drift_kind=lambda _action: DriftKind.TABLE_REPLACED,
     differences=lambda _comparison: (),
 )

@@ -6,70 +6,35 @@ feature belong to `table_features`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
-
-from typing_extensions import assert_never
+from typing import ClassVar, TypeAlias
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import (
     Aspect,
     Change,
-    Comparison,
     CreateClauses,
+    EntryChange,
     RenderContext,
-    Sign,
+    entry_keys,
+    explain_entries,
+    takes_modify,
     with_property,
 )
+from delta_engine.aspects.comparison import Comparison
+from delta_engine.aspects.delta_properties import (
+    is_feature_key,
+    is_same_value,
+    is_set_by_platform,
+    is_upgrade,
+)
 from delta_engine.aspects.facet import TEXTS, Facet
-from delta_engine.aspects.rights import takes_modify
-from delta_engine.aspects.table_features import is_feature_key, is_upgrade
 from delta_engine.models import Part, Table
-from delta_engine.models.values import NOTHING
+from delta_engine.models.parts import NOTHING
 from delta_engine.sql.tables import sql_set_table_properties, sql_unset_table_properties
 from delta_engine.state.states import REDACTED, TableState
-
-_SET_BY_PLATFORM = (
-    "delta.feature.",
-    "delta.minReaderVersion",
-    "delta.minWriterVersion",
-    "delta.columnMapping.maxColumnId",
-    "delta.constraints.",
-    "delta.enableDeletionVectors",
-    "delta.enableRowTracking",
-    "delta.rowTracking.",
-    "delta.inCommitTimestamp",
-    "delta.lastCommitTimestamp",
-    "delta.lastUpdateVersion",
-    "delta.liquid.",
-    "delta.checkpointPolicy",
-    "delta.writePartitionColumnsToParquet",
-    "delta.parquet.",
-    "clusterByAuto",
-    "option.",
-    "serialization.",
-    "transient_",
-    "external",
-    "io.unitycatalog.",
-    "spark.",
-    "view.",
-)
-"""Prefixes of properties that Delta and Databricks set by themselves, or that stand for something else."""
-
-
-@dataclass(frozen=True, slots=True)
-class PropertyChange:
-    """One property, both sides. None marks an absent key."""
-
-    key: str
-    desired: str
-    observed: str | None
-
-    def __post_init__(self) -> None:
-        if self.desired == self.observed:
-            raise ValueError(f"property {self.key} already has this value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +43,7 @@ class SetTableProperties:
 
     phase: ClassVar[Phase] = Phase.SET_TABLE_PROPERTIES
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
-    properties: tuple[PropertyChange, ...]
+    properties: tuple[EntryChange, ...]
 
     def __post_init__(self) -> None:
         if not self.properties:
@@ -98,8 +63,10 @@ class UnsetTableProperties:
             raise ValueError("unsetting table properties needs at least one")
 
 
-def diff(comparison: Comparison) -> Iterable[SetTableProperties | UnsetTableProperties]:
-    """Yield one action for all properties whose value differs, and one for those to remove."""
+_Action: TypeAlias = SetTableProperties | UnsetTableProperties
+
+
+def _diff(comparison: Comparison) -> Iterable[_Action]:
     changes = tuple(_differing(comparison))
     if changes:
         yield SetTableProperties(changes)
@@ -108,79 +75,42 @@ def diff(comparison: Comparison) -> Iterable[SetTableProperties | UnsetTableProp
         yield UnsetTableProperties(removed)
 
 
-def differences(comparison: Comparison) -> Iterable[SetTableProperties | UnsetTableProperties]:
-    """Yield one action per property."""
-    for change in _differing(comparison):
-        yield SetTableProperties((change,))
-    for removed in _no_longer_wanted(comparison):
-        yield UnsetTableProperties((removed,))
+def _differences(comparison: Comparison) -> Iterable[_Action]:
+    yield from (SetTableProperties((change,)) for change in _differing(comparison))
+    yield from (UnsetTableProperties((removed,)) for removed in _no_longer_wanted(comparison))
 
 
-def create(desired: Table, _context: RenderContext) -> CreateClauses:
-    """Return the TBLPROPERTIES clause, features included."""
+def _create(desired: Table, _context: RenderContext) -> CreateClauses:
     return CreateClauses(properties=desired.effective_table_properties)
 
 
-def render(
-    actions: Sequence[SetTableProperties | UnsetTableProperties], context: RenderContext
-) -> Iterable[str]:
-    """Yield one SET TBLPROPERTIES or one UNSET TBLPROPERTIES."""
+def _render(actions: Sequence[_Action], context: RenderContext) -> Iterable[str]:
     for action in actions:
-        match action:
-            case SetTableProperties(changes):
-                values = {change.key: change.desired for change in changes}
-                yield sql_set_table_properties(context.table, values)
-            case UnsetTableProperties(properties):
-                yield sql_unset_table_properties(context.table, [key for key, _ in properties])
-            case other:
-                assert_never(other)
+        if isinstance(action, SetTableProperties):
+            values = {change.key: change.desired for change in action.properties}
+            yield sql_set_table_properties(context.table, values)
+        else:
+            yield sql_unset_table_properties(context.table, entry_keys(action.properties))
 
 
-def explain(action: SetTableProperties | UnsetTableProperties) -> Iterable[Change]:
-    """Yield a line per property."""
-    match action:
-        case SetTableProperties(changes):
-            for change in changes:
-                yield Change(
-                    sign=Sign.ADDED if change.observed is None else Sign.CHANGED,
-                    subject=f"property {change.key}",
-                    observed=None if change.observed is None else repr(change.observed),
-                    desired=repr(change.desired),
-                )
-        case UnsetTableProperties(properties):
-            for key, value in properties:
-                yield Change(sign=Sign.REMOVED, subject=f"property {key}", observed=repr(value))
-        case other:
-            assert_never(other)
+def _explain(action: _Action) -> Iterator[Change]:
+    return explain_entries("property", action.properties)
 
 
-def accept(model: Table, observed: TableState, action: SetTableProperties | UnsetTableProperties) -> Table:
-    """Return the model with the observed properties."""
-    match action:
-        case SetTableProperties(changes):
-            keys = [change.key for change in changes]
-        case UnsetTableProperties(properties):
-            keys = [key for key, _ in properties]
-        case other:
-            assert_never(other)
-    for key in keys:
+def _accept(model: Table, observed: TableState, action: _Action) -> Table:
+    for key in entry_keys(action.properties):
         model = with_property(model, key, observed.table_properties.get(key))
     return model
 
 
-def is_set_by_platform(key: str) -> bool:
-    """Whether platforms set a property by themselves."""
-    return key.startswith(_SET_BY_PLATFORM)
-
-
-def _differing(comparison: Comparison) -> Iterable[PropertyChange]:
+def _differing(comparison: Comparison) -> Iterable[EntryChange]:
     properties = comparison.observed.table_properties
     for key, value in comparison.desired.effective_table_properties.items():
         if properties.get(key) == value:
             continue
         observed = _value(properties, key)
-        if observed != value and not is_upgrade(key, value) and not _is_same_value(key, value, observed):
-            yield PropertyChange(key, value, observed)
+        if observed != value and not is_upgrade(key, value) and not is_same_value(key, value, observed):
+            yield EntryChange(key, value, observed)
 
 
 def _value(properties: Mapping[str, str], key: str) -> str | None:
@@ -205,52 +135,36 @@ def _no_longer_wanted(comparison: Comparison) -> Iterable[tuple[str, str]]:
             yield key, value
 
 
-def _is_same_value(key: str, desired: str, observed: str | None) -> bool:
-    """Delta keeps booleans of its own properties as written: `TRUE` and `true` are one value."""
-    if desired == observed or observed is None:
-        return desired == observed
-    return (
-        key.lower().startswith("delta.")
-        and desired.lower() == observed.lower()
-        and desired.lower() in ("true", "false")
-    )
-
-
-def _declarable(properties: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the properties that a model can declare: neither set by the platform nor redacted."""
-    return {
-        key: value for key, value in properties.items() if not is_set_by_platform(key) and value != REDACTED
-    }
-
-
 FACET: Facet[Table, TableState, Mapping[str, str]] = Facet(
     key="properties",
     argument="table_properties",
-    declared=lambda table: table.table_properties,
     absent=NOTHING,
     form=TEXTS,
     meaning="[table properties](#properties)",
     entry="property",
-    observed=lambda table: table.table_properties,
     recorded=lambda table: table.effective_table_properties,
     is_always_recorded=True,
-    imported=lambda _name, table: _declarable(table.table_properties),
+    imported=lambda _name, table: {
+        key: value
+        for key, value in table.table_properties.items()
+        if not is_set_by_platform(key) and value != REDACTED
+    },
     part=Part.PROPERTIES,
     title="properties",
 )
 
-ASPECT: Aspect[SetTableProperties | UnsetTableProperties] = Aspect(
+ASPECT: Aspect[_Action] = Aspect(
     name="table properties",
     part=Part.PROPERTIES,
     actions={
         SetTableProperties: takes_modify("SET TBLPROPERTIES"),
         UnsetTableProperties: takes_modify("UNSET TBLPROPERTIES"),
     },
-    diff=diff,
-    differences=differences,
-    render=render,
-    explain=explain,
-    accept=accept,
+    diff=_diff,
+    differences=_differences,
+    render=_render,
+    explain=_explain,
+    accept=_accept,
     drift_kind=lambda _action: DriftKind.PROPERTY,
-    create=create,
+    create=_create,
 )

@@ -1,46 +1,199 @@
-"""Tags of any object. The engine sets the declared keys; the policy decides the ownership of all others.
+"""Tags of tables, schemas and columns: one statement sets and one unsets, only tags that differ.
 
-Keys and values compare exactly: Unity Catalog distinguishes `Sales` from `sales` (Databricks documentation, "Apply tags
-to Unity Catalog securable objects").
+The engine sets the declared keys; the policy decides the ownership of all others. Keys and values compare exactly:
+Unity Catalog distinguishes `Sales` from `sales` (Databricks documentation, "Apply tags to Unity Catalog securable
+objects"). A dropped column loses all its tags first, unmanaged ones included: governed tags block the drop
+(`INVALID_PARAMETER_VALUE.CANNOT_DROP_TAGGED_COLUMN`, github.com/databricks/dbt-databricks/issues/1323).
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, TypeAlias
 
+from delta_engine.actions import SAFE, Hazard, Phase
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import Ownership
-from delta_engine.aspects.aspect import Change, Sign
+from delta_engine.aspects.aspect import (
+    AnyContext,
+    Aspect,
+    Change,
+    EntryChange,
+    RenderContext,
+    Requirement,
+    Right,
+    SharedAspect,
+    entry_keys,
+    explain_entries,
+    with_column,
+)
+from delta_engine.aspects.comparison import AnyComparison, Comparison, Securable, SecurableState
+from delta_engine.aspects.facet import TEXTS, Facet
+from delta_engine.backends.capabilities import Feature
+from delta_engine.models import Column, Part, Schema, Table
+from delta_engine.models.parts import NOTHING
+from delta_engine.sql.governance import sql_set_tags, sql_unset_tags
+from delta_engine.state.states import SchemaState, TableState
 
-Tags = Mapping[str, str]
+Tags: TypeAlias = Mapping[str, str]
 """Values by key."""
 
 
 @dataclass(frozen=True, slots=True)
-class TagChange:
-    """One tag, both sides. None marks an absent key."""
+class SetTableTags:
+    """Set tags, sorted by key."""
 
-    key: str
-    desired: str
-    observed: str | None
+    phase: ClassVar[Phase] = Phase.SET_TAGS
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
+    tags: tuple[EntryChange, ...]
 
     def __post_init__(self) -> None:
-        if self.desired == self.observed:
-            raise ValueError(f"tag {self.key} already has this value")
+        if not self.tags:
+            raise ValueError("setting tags needs at least one")
 
 
-def changed_tags(desired: Tags, observed: Tags) -> tuple[TagChange, ...]:
+@dataclass(frozen=True, slots=True)
+class UnsetTableTags:
+    """Remove tags, as (key, observed value) pairs sorted by key."""
+
+    phase: ClassVar[Phase] = Phase.UNSET_TAGS
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
+    tags: tuple[tuple[str, str], ...]
+
+    def __post_init__(self) -> None:
+        if not self.tags:
+            raise ValueError("removing tags needs at least one")
+
+
+@dataclass(frozen=True, slots=True)
+class SetColumnTags:
+    """Set tags of one column, sorted by key."""
+
+    phase: ClassVar[Phase] = Phase.SET_TAGS
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
+    column: str
+    tags: tuple[EntryChange, ...]
+
+    def __post_init__(self) -> None:
+        if not self.tags:
+            raise ValueError(f"setting tags of column {self.column} needs at least one")
+
+
+@dataclass(frozen=True, slots=True)
+class UnsetColumnTags:
+    """Unset tags of a column; `before_drop` marks a column that is dropped afterwards."""
+
+    phase: ClassVar[Phase] = Phase.UNSET_TAGS
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
+    column: str
+    tags: tuple[tuple[str, str], ...]
+    before_drop: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.tags:
+            raise ValueError(f"taking tags of column {self.column} away needs at least one")
+
+
+TableTags: TypeAlias = SetTableTags | UnsetTableTags
+ColumnTags: TypeAlias = SetColumnTags | UnsetColumnTags
+
+
+def _diff(comparison: AnyComparison) -> Iterable[TableTags]:
+    changes, unwanted = _changes(comparison), _unwanted(comparison)
+    if changes:
+        yield SetTableTags(changes)
+    if unwanted:
+        yield UnsetTableTags(unwanted)
+
+
+def _differences(comparison: AnyComparison) -> Iterable[TableTags]:
+    yield from (SetTableTags((change,)) for change in _changes(comparison))
+    yield from (UnsetTableTags((tag,)) for tag in _unwanted(comparison))
+
+
+def _changes(comparison: AnyComparison) -> tuple[EntryChange, ...]:
+    return _changed_tags(comparison.desired.tags, comparison.observed.tags)
+
+
+def _unwanted(comparison: AnyComparison) -> tuple[tuple[str, str], ...]:
+    ours = {key for model in comparison.ours for key in model.tags}
+    return _unwanted_tags(comparison.desired.tags, comparison.observed.tags, ours, comparison.policy.tags)
+
+
+def _render(actions: Sequence[TableTags], context: AnyContext) -> Iterable[str]:
+    return [_statement(action, context.securable) for action in actions]
+
+
+def _accept(model: Securable, observed: SecurableState, action: TableTags) -> Securable:
+    return replace(model, tags=_with_observed(model.tags, observed.tags, action))
+
+
+def _diff_columns(comparison: Comparison) -> Iterable[ColumnTags]:
+    yield from (SetColumnTags(name, changes) for name, changes in _column_changes(comparison))
+    yield from (UnsetColumnTags(name, unwanted) for name, unwanted in _unwanted_of_columns(comparison))
+    for column in comparison.dropped:
+        if column.tags:
+            yield UnsetColumnTags(column.name, tuple(column.tags.items()), before_drop=True)
+
+
+def _column_differences(comparison: Comparison) -> Iterable[ColumnTags]:
+    """Yield one action per tag of the shared columns. The drop of a column covers its tags."""
+    added = {column.key for column in comparison.added}
+    for name, changes in _column_changes(comparison):
+        if name.lower() not in added:
+            yield from (SetColumnTags(name, (change,)) for change in changes)
+    for name, unwanted in _unwanted_of_columns(comparison):
+        yield from (UnsetColumnTags(name, (tag,)) for tag in unwanted)
+
+
+def _column_changes(comparison: Comparison) -> Iterable[tuple[str, tuple[EntryChange, ...]]]:
+    if not comparison.desired.is_about(Part.TAGS):
+        return
+    for desired, observed in comparison.differing_or_new:
+        changes = _changed_tags(desired.tags, observed.tags)
+        if changes:
+            yield observed.name, changes
+
+
+def _unwanted_of_columns(comparison: Comparison) -> Iterable[tuple[str, tuple[tuple[str, str], ...]]]:
+    tagged = [pair for pair in comparison.differing if pair[1].tags]
+    if not tagged or not comparison.desired.is_about(Part.TAGS):
+        return
+    ours: dict[str, set[str]] = defaultdict(set)
+    for model in comparison.ours:
+        for column in model.columns:
+            ours[column.key] |= column.tags.keys()
+    for desired, observed in tagged:
+        unwanted = _unwanted_tags(desired.tags, observed.tags, ours[observed.key], comparison.policy.tags)
+        if unwanted:
+            yield observed.name, unwanted
+
+
+def _render_columns(actions: Sequence[ColumnTags], context: RenderContext) -> Iterable[str]:
+    return [_statement(action, context.securable, action.column) for action in actions]
+
+
+def _accept_column(model: Table, observed: TableState, action: ColumnTags) -> Table:
+    found = {column.key: column.tags for column in observed.columns}.get(action.column.lower(), {})
+    return with_column(
+        model,
+        action.column,
+        lambda column: replace(column, tags=_with_observed(column.tags, found, action)),
+    )
+
+
+def _changed_tags(desired: Tags, observed: Tags) -> tuple[EntryChange, ...]:
     """Return the model's tags that are missing or have another value, sorted by key."""
-    if desired == observed:
-        return ()
     return tuple(
-        TagChange(key, value, observed.get(key))
+        EntryChange(key, value, observed.get(key))
         for key, value in sorted(desired.items())
         if observed.get(key) != value
     )
 
 
-def unwanted_tags(
+def _unwanted_tags(
     desired: Tags, observed: Tags, ours: Container[str], ownership: Ownership
 ) -> tuple[tuple[str, str], ...]:
     """Return the undeclared (key, value) pairs that the engine may unset, sorted."""
@@ -51,25 +204,77 @@ def unwanted_tags(
     )
 
 
-def explain_set(changes: Iterable[TagChange], subject: str = "") -> Iterator[Change]:
-    """Yield a line per tag; `subject` is the tagged column followed by a space, or empty for a table."""
-    for change in changes:
-        yield Change(
-            sign=Sign.ADDED if change.observed is None else Sign.CHANGED,
-            subject=f"{subject}tag {change.key}",
-            observed=None if change.observed is None else repr(change.observed),
-            desired=repr(change.desired),
-        )
+def _statement(action: TableTags | ColumnTags, securable: str, column: str | None = None) -> str:
+    if isinstance(action, (SetTableTags, SetColumnTags)):
+        return sql_set_tags(securable, {change.key: change.desired for change in action.tags}, column)
+    return sql_unset_tags(securable, entry_keys(action.tags), column)
 
 
-def explain_unset(tags: Iterable[tuple[str, str]], subject: str = "") -> Iterator[Change]:
-    """Yield a line per tag; `subject` as in `explain_set`."""
-    for key, value in tags:
-        yield Change(sign=Sign.REMOVED, subject=f"{subject}tag {key}", observed=repr(value))
+def _explain(action: TableTags | ColumnTags) -> Iterator[Change]:
+    of = "" if isinstance(action, (SetTableTags, UnsetTableTags)) else f"column {action.column} "
+    return explain_entries(f"{of}tag", action.tags)
 
 
-def with_observed(tags: Tags, observed: Tags, keys: Iterable[str]) -> dict[str, str]:
-    """Return a model's tags with the observed side of some keys."""
-    taken = set(keys)
+def _with_observed(tags: Tags, observed: Tags, action: TableTags | ColumnTags) -> dict[str, str]:
+    """Return a model's tags with the observed side of those of an action."""
+    taken = entry_keys(action.tags)
     kept = {key: value for key, value in tags.items() if key not in taken}
     return kept | {key: value for key, value in observed.items() if key in taken}
+
+
+def _takes_apply_tag(statement: str) -> Requirement:
+    demands = "`APPLY TAG`, and ASSIGN on a governed tag"
+    return Requirement(statement=statement, right=Right.APPLY_TAG, demands=demands, source="SET TAG")
+
+
+FACET: Facet[Table | Schema, TableState | SchemaState, Tags] = Facet(
+    key="tags",
+    absent=NOTHING,
+    form=TEXTS,
+    meaning="[tags](#tags-owner-and-grants) of Unity Catalog",
+    entry="tag",
+    part=Part.TAGS,
+    title="tags",
+    feature=Feature.TAGS,
+)
+
+COLUMN_FACET: Facet[Column, Column, Tags] = Facet(
+    key="tags",
+    absent=NOTHING,
+    form=TEXTS,
+    meaning="[tags](#tags-owner-and-grants) of Unity Catalog",
+    entry="tag",
+    part=Part.TAGS,
+    title="tags",
+    feature=Feature.TAGS,
+)
+
+ASPECT: SharedAspect[TableTags] = Aspect(
+    name="table tags",
+    part=Part.TAGS,
+    actions={SetTableTags: _takes_apply_tag("SET TAGS"), UnsetTableTags: _takes_apply_tag("UNSET TAGS")},
+    diff=_diff,
+    differences=_differences,
+    render=_render,
+    explain=_explain,
+    accept=_accept,
+    drift_kind=lambda _action: DriftKind.TABLE_TAG,
+    completes_create=True,
+)
+
+COLUMN_ASPECT: Aspect[ColumnTags] = Aspect(
+    name="column tags",
+    part=None,
+    actions={
+        SetColumnTags: _takes_apply_tag("ALTER COLUMN … SET TAGS"),
+        UnsetColumnTags: _takes_apply_tag("ALTER COLUMN … UNSET TAGS"),
+    },
+    diff=_diff_columns,
+    differences=_column_differences,
+    render=_render_columns,
+    explain=_explain,
+    accept=_accept_column,
+    drift_kind=lambda _action: DriftKind.COLUMN_TAG,
+    is_of_columns=True,
+    completes_create=True,
+)

@@ -66,7 +66,7 @@ class Context:
         raise ConfigError("no environment was named", way_out=way_out)
 
     def _find_conf_dir(self) -> Path:
-        from delta_engine.config.project_folder import find_conf_dir
+        from delta_engine.config.settings import find_conf_dir
 
         return find_conf_dir(Path.cwd()) if self.conf_dir is None else self.conf_dir
 

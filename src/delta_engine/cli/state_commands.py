@@ -16,7 +16,6 @@ from delta_engine.cli.commands import open_project
 from delta_engine.cli.options import Context
 from delta_engine.cli.run_view import TerminalView
 from delta_engine.cli.terminal import confirm, print_note, say, status
-from delta_engine.config.documents import unknown
 from delta_engine.config.settings import Settings, load_settings
 from delta_engine.deployment.codec import encode_state
 from delta_engine.deployment.deployment import Deployment
@@ -26,7 +25,7 @@ from delta_engine.deployment.lock_record import UnreadableLockError
 from delta_engine.deployment.renamed_resources import with_renamed_table, without_resources
 from delta_engine.deployment.repository import LoadedState
 from delta_engine.drift.status import compare_states
-from delta_engine.errors import ConfigError
+from delta_engine.errors import ConfigError, unknown
 from delta_engine.models import QualifiedName
 from delta_engine.models.open_struct import encode_open
 from delta_engine.orchestrate.deployments import open_deployment, state_needs_backend

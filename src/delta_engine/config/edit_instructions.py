@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
+from delta_engine.aspects.facet import Facet
 from delta_engine.config.model_fields import (
     COLUMN_FIELDS,
-    SCHEMA_FIELDS,
-    TABLE_FIELDS,
-    Declared,
-    ModelField,
+    Code,
+    Values,
     as_code,
+    code_of,
     column_call,
+    fields_of,
+    literal,
+    on_one_line,
     said,
+    sources_of_items,
 )
-from delta_engine.config.python_text import Code, literal, on_one_line
-from delta_engine.config.yaml_edits import sources_of_items
-from delta_engine.config.yaml_emitter import Value
 from delta_engine.models import Schema, Table
 
 
@@ -25,24 +27,24 @@ def edit_instructions(
 ) -> str:
     """Return the model's place and name, and a line per change; `after` is None to remove the model."""
     where = f"{before.declared_at} " if before.declared_at else ""
-    match before, after:
-        case Table(), Table():
-            lines = list(_changes(before, after, renames or {}))
-        case Schema(), Schema():
-            lines = [line for field in SCHEMA_FIELDS for line in _field(field, before, after)]
-        case _:
-            lines = [f"remove the {'schema' if isinstance(before, Schema) else 'table'}"]
+    lines = _changes(before, after, renames or {})
     return "\n  ".join((f"{where}{before.qualified_name}:", *lines))
 
 
-def _changes(before: Table, after: Table, renames: Mapping[str, str]) -> Iterator[str]:
-    for field in TABLE_FIELDS:
-        if field.key == "columns":
+def _changes(
+    before: Table | Schema, after: Table | Schema | None, renames: Mapping[str, str]
+) -> Iterator[str]:
+    if after is None:
+        yield f"remove the {'schema' if isinstance(before, Schema) else 'table'}"
+        return
+    for field in fields_of(before):
+        if field.key == "columns" and isinstance(before, Table) and isinstance(after, Table):
             yield from _columns(before, after, renames)
         else:
             yield from _field(field, before, after)
-    defaults = (dict(model.default_table_properties) for model in (before, after))
-    yield from _entries("default property (environment)", *defaults)
+    if isinstance(before, Table) and isinstance(after, Table):
+        defaults = (dict(model.default_table_properties) for model in (before, after))
+        yield from _entries("default property (environment)", *defaults)
 
 
 def _columns(before: Table, after: Table, renames: Mapping[str, str]) -> Iterator[str]:
@@ -66,22 +68,22 @@ def _columns(before: Table, after: Table, renames: Mapping[str, str]) -> Iterato
         yield f"order of the columns: {', '.join(column.name for column in after.columns)}"
 
 
-def _field(field: ModelField[Declared], before: Declared, after: Declared) -> Iterator[str]:
-    old, new = field.value(before), field.value(after)
+def _field(field: Facet[Any, Any, Any], before: object, after: object) -> Iterator[str]:
+    old, new = field.written_value(before), field.written_value(after)
     match old, new:
         case _ if old == new:
             return
         case Mapping(), Mapping() if field.entry:
             yield from _entries(field.entry, old, new)
         case list(), list() if field.entry:
-            yield from (f"remove {_item(field.code([item]))}" for item in old if item not in new)
-            yield from (f"add {_item(field.code([item]))}" for item in new if item not in old)
+            yield from (f"remove {_item(code_of(field, [item]))}" for item in old if item not in new)
+            yield from (f"add {_item(code_of(field, [item]))}" for item in new if item not in old)
         case _:
-            shown = ("none" if value is None else on_one_line(field.code(value)) for value in (old, new))
+            shown = ("none" if value is None else on_one_line(code_of(field, value)) for value in (old, new))
             yield f"{field.key.replace('_', ' ')} {' → '.join(map(str, shown))}"
 
 
-def _entries(what: str, before: Mapping[str, Value], after: Mapping[str, Value]) -> Iterator[str]:
+def _entries(what: str, before: Values, after: Values) -> Iterator[str]:
     old, new = ({key: on_one_line(as_code(value)) for key, value in side.items()} for side in (before, after))
     for key in sorted({*old, *new}):
         if key not in new:

@@ -13,24 +13,27 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from delta_engine.config.edit_instructions import edit_instructions
-from delta_engine.config.model_fields import SCHEMA_FIELDS, TABLE_FIELDS, said
+from delta_engine.config.model_fields import fields_of, said
 from delta_engine.config.model_files import models_of_text
-from delta_engine.config.settings import Settings
 from delta_engine.config.variables import escaped, spelled
-from delta_engine.config.yaml_edits import EntryEditor, Values, rearranged
-from delta_engine.config.yaml_source import (
+from delta_engine.config.yaml_edits import (
+    EntryEditor,
     Node,
     Splice,
     UnusualLayoutError,
     comments,
     read_source,
+    rearranged,
     spliced,
 )
 from delta_engine.errors import ConfigError, RefusalGroup, RefusedError, SourceLocation, raise_all
 from delta_engine.models import Schema, Table
+
+if TYPE_CHECKING:
+    from delta_engine.config.settings import Settings
 
 Place: TypeAlias = tuple[str, int]
 """The position of a model in its file: the list key, `tables` or `schemas`, and the index from 0."""
@@ -172,14 +175,10 @@ def _splices(text: str, node: Node, edit: ModelEdit, after: Table | Schema) -> I
         return iter(())
     catalog = node.pair("catalog")
     spelling = catalog[1].value if catalog and catalog[1].kind == "scalar" else escaped(after.catalog_name)
-    before_values, after_values = (_values(model, spelling) for model in (edit.before, after))
+    before_values, after_values = (
+        said(fields_of(model), spelled(model, spelling)) for model in (edit.before, after)
+    )
     return EntryEditor(text, edit.renames).splices(node, before_values, after_values)
-
-
-def _values(model: Table | Schema, catalog: str) -> Values:
-    if isinstance(model, Schema):
-        return said(SCHEMA_FIELDS, spelled(model, catalog))
-    return said(TABLE_FIELDS, spelled(model, catalog))
 
 
 def _comparable(model: Table | Schema) -> Table | Schema:

@@ -6,17 +6,23 @@ import glob
 import importlib
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from delta_engine.config.documents import Document, parse_document, read_document
-from delta_engine.config.model_documents import schema_of, table_of
-from delta_engine.config.settings import Settings
+import msgspec
+from msgspec.structs import asdict
+
+from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
+from delta_engine.aspects.facet import Facet
+from delta_engine.config.documents import Document, DocumentPath, parse_document, read_document
 from delta_engine.config.variables import fill_in
-from delta_engine.errors import ConfigError, RefusalGroup, RefusedError, SourceLocation, raise_all
-from delta_engine.models import Schema, Table
+from delta_engine.errors import ConfigError, RefusalGroup, RefusedError, SourceLocation, raise_all, unknown
+from delta_engine.models import Column, Part, Schema, Table
+
+if TYPE_CHECKING:
+    from delta_engine.config.settings import Settings
 
 
 def load_declared(settings: Settings) -> tuple[tuple[Table, ...], tuple[Schema, ...]]:
@@ -68,15 +74,11 @@ def _collected(
 def _filled_in(
     models: Sequence[Table | Schema], settings: Settings
 ) -> Iterator[Table | Schema | RefusedError]:
-    for model in models:
+    defaults = settings.default_table_properties
+    for one in models:
+        model = replace(one, default_table_properties=defaults) if isinstance(one, Table) else one
         try:
-            if isinstance(model, Schema):
-                yield fill_in(model, settings.variables)
-            else:
-                yield fill_in(
-                    replace(model, default_table_properties=settings.default_table_properties),
-                    settings.variables,
-                )
+            yield fill_in(model, settings.variables)
         except RefusedError as refusal:
             yield refusal
 
@@ -105,10 +107,8 @@ def _declared(document: Document) -> Iterator[Table | Schema | RefusedError]:
         or not lists.keys() <= {"schemas", "tables"}
         or not all(isinstance(value, list) for value in lists.values())
     ):
-        raise document.error(
-            (),
-            "a model file contains the keys tables and schemas, or one of them, each with a list",
-        )
+        reason = "a model file contains the keys tables and schemas, or one of them, each with a list"
+        raise document.error((), reason)
     for key, model_of in (("schemas", schema_of), ("tables", table_of)):
         for position, value in enumerate(lists.get(key, ())):
             try:
@@ -126,31 +126,22 @@ def _declared_name(value: object) -> str | None:
 
 
 def _python_models(reference: str, settings: Settings) -> Iterator[Table | Schema | RefusedError]:
-    tables = load_reference(
+    found = load_reference(
         reference,
         lambda declared: declared(settings.variables) if callable(declared) else declared,
         what="models",
         project_dir=settings.project_dir,
         named_at=settings.location,
     )
-    yield from _checked(tables, reference, settings)
-
-
-def _checked(tables: object, reference: str, settings: Settings) -> Iterable[Table | Schema]:
-    if not isinstance(tables, Iterable):
-        tables = [tables]
-    for table in tables:
-        if not isinstance(table, (Table, Schema)):
+    for model in found if isinstance(found, Iterable) else [found]:
+        if not isinstance(model, (Table, Schema)):
             raise ConfigError(
-                f"{reference!r} gives a {type(table).__name__}, not a Table or Schema",
+                f"{reference!r} gives a {type(model).__name__}, not a Table or Schema",
                 location=settings.location,
             )
-        location = table.declared_at
-        if location is None:
-            yield table
-        else:
-            shown = _shown(Path(location.file), settings.project_dir)
-            yield replace(table, declared_at=SourceLocation(shown, location.line))
+        place = model.declared_at
+        shown = place and SourceLocation(_shown(Path(place.file), settings.project_dir), place.line)
+        yield replace(model, declared_at=shown) if shown else model
 
 
 def _shown(path: Path, project_dir: Path) -> str:
@@ -198,3 +189,114 @@ def _origin(error: Exception) -> SourceLocation | None:
         if not frame.filename.startswith(_ENGINE) and "importlib" not in frame.filename
     ]
     return SourceLocation(frames[-1].filename, frames[-1].lineno) if frames else None
+
+
+_Facets = tuple[Facet[Any, Any, Any], ...]
+
+
+def _shape(name: str, keys: Iterable[tuple[str, Any] | tuple[str, Any, Any]], facets: _Facets) -> Any:
+    """Return a msgspec struct with the given keys and a key per facet; omitted keys are UNSET."""
+    optional = [(facet.key, facet.form.written_type, msgspec.UNSET) for facet in facets]
+    return msgspec.defstruct(name, [*keys, *optional])
+
+
+def _written(facets: Iterable[Facet[Any, Any, Any]]) -> _Facets:
+    return tuple(facet for facet in facets if facet.meaning is not None)
+
+
+_COLUMN_FACETS = _written(COLUMN_FACETS)
+_TABLE_FACETS = _written(TABLE_FACETS)
+_SCHEMA_FACETS = _written(SCHEMA_FACETS)
+
+_Column: Any = _shape("_Column", [("name", str), ("type", str | None, None)], _COLUMN_FACETS)
+_Table = _shape(
+    "_Table",
+    [
+        ("catalog", str),
+        ("schema", str),
+        ("name", str),
+        ("columns", list[_Column], msgspec.field(default_factory=list)),
+        ("manages", list[str] | None, None),
+    ],
+    _TABLE_FACETS,
+)
+_Schema = _shape("_Schema", [("catalog", str), ("name", str)], _SCHEMA_FACETS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    document: Document
+    path: DocumentPath
+
+    def text(self, value: object) -> str:
+        key = str(self.path[-1])
+        return self.document.texts(self.path[:-1], {key: value})[key]
+
+    def texts(self, values: Mapping[str, object]) -> dict[str, str]:
+        return self.document.texts(self.path, values)
+
+    def error(self, reason: str, way_out: str = "", *steps: str | int) -> ConfigError:
+        return self.document.error((*self.path, *steps), reason, way_out)
+
+
+def schema_of(document: Document, path: DocumentPath, value: object) -> Schema:
+    """Return the schema that a part of a document declares."""
+    schema = asdict(document.convert(path, value, _Schema))
+    return Schema(
+        schema["catalog"],
+        schema["name"],
+        declared_at=document.location(path),
+        **_arguments(document, path, schema, _SCHEMA_FACETS),
+    )
+
+
+def table_of(document: Document, path: DocumentPath, value: object) -> Table:
+    """Return the table that a part of a document declares; refuse column types that Delta cannot store."""
+    table = asdict(document.convert(path, value, _Table))
+    managed = _parts(document, (*path, "manages"), table["manages"])
+    return Table(
+        table["catalog"],
+        table["schema"],
+        table["name"],
+        [
+            _column(document, (*path, "columns", position), asdict(column), managed)
+            for position, column in enumerate(table["columns"])
+        ],
+        manages=managed,
+        declared_at=document.location(path),
+        **_arguments(document, path, table, _TABLE_FACETS),
+    )
+
+
+def _column(
+    document: Document, path: DocumentPath, column: dict[str, Any], managed: list[str] | None
+) -> Column:
+    if column["type"] is None and (managed is None or Part.COLUMNS.value in managed):
+        raise document.error(
+            path, f"column {column['name']!r} has no type", "Write one, such as type: bigint."
+        )
+    return Column(
+        column["name"],
+        column["type"] or "void",
+        declared_at=document.location(path),
+        **_arguments(document, path, column, _COLUMN_FACETS),
+    )
+
+
+def _arguments(
+    document: Document, path: DocumentPath, values: dict[str, Any], facets: _Facets
+) -> dict[str, Any]:
+    """Return a model's arguments from a document; omitted keys keep the model's defaults."""
+    return {
+        facet.attribute: facet.form.read(_Place(document, (*path, facet.key)), values[facet.key])
+        for facet in facets
+        if values[facet.key] is not msgspec.UNSET
+    }
+
+
+def _parts(document: Document, path: DocumentPath, names: list[str] | None) -> list[str] | None:
+    known = [part.value for part in Part]
+    for position, name in enumerate(names or ()):
+        if name not in known:
+            raise document.error((*path, position), *unknown("part", name, known))
+    return names

@@ -9,17 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from delta_engine import models
+from delta_engine.aspects.facet import Written
 from delta_engine.config.model_fields import (
     BLOCKS,
-    SCHEMA_FIELDS,
-    TABLE_FIELDS,
+    MAX_LINE_LENGTH,
+    Call,
+    Code,
     arguments,
     column_call,
+    emit_block,
+    fields_of,
+    flow,
+    literal,
+    python_text,
     said,
 )
-from delta_engine.config.python_text import MAX_LINE_LENGTH, Call, Code, literal, python_text
 from delta_engine.config.variables import escaped, spelled
-from delta_engine.config.yaml_emitter import Value, emit_block, flow
 from delta_engine.models import Schema, Table
 
 
@@ -29,10 +34,8 @@ def yaml_models(tables: Sequence[Table], variables: Mapping[str, str], schemas: 
     Derived key names are None. A catalog with the value of a variable is written as that variable, preferably
     `catalog`; a schema only as the variable `schema`.
     """
-    lists = (
-        [_yaml_list("schemas", [_yaml_schema(schema, variables) for schema in schemas])] if schemas else []
-    )
-    lists.append(_yaml_list("tables", [_yaml_table(table, variables) for table in tables]))
+    lists = [_yaml_list("schemas", [_yaml_model(schema, variables) for schema in schemas])] if schemas else []
+    lists.append(_yaml_list("tables", [_yaml_model(table, variables) for table in tables]))
     return "\n".join(lists)
 
 
@@ -40,10 +43,8 @@ def python_models(
     tables: Sequence[Table], variables: Mapping[str, str], schemas: Sequence[Schema] = ()
 ) -> str:
     """Return a Python module whose `tables(variables)` gives these models; the arguments are those of `yaml_models`."""
-    calls = [
-        *(_python_schema(schema, variables) for schema in schemas),
-        *(_python_table(table, variables) for table in tables),
-    ]
+    declared: list[Table | Schema] = [*schemas, *tables]
+    calls = [_python_model(model, variables) for model in declared]
     kinds = "Schema | Table" if schemas else "Table"
     return (
         f'"""Models of {"schemas and " if schemas else ""}tables that exist, as they were found."""\n\n'
@@ -63,44 +64,25 @@ def _yaml_list(key: str, items: Sequence[Mapping[str, object]]) -> str:
     return f"{key}:\n" + "\n".join(entry.removeprefix(f"{key}:\n") for entry in entries)
 
 
-def _yaml_schema(schema: Schema, variables: Mapping[str, str]) -> dict[str, object]:
-    values = said(SCHEMA_FIELDS, spelled(schema, _catalog_text(schema.catalog_name, variables)))
-    if _stands_for("schema", schema.schema_name, variables):
-        values["name"] = "${schema}"
-    return _in_lines(values)
-
-
-def _yaml_table(table: Table, variables: Mapping[str, str]) -> dict[str, object]:
-    values = said(TABLE_FIELDS, spelled(table, _catalog_text(table.catalog_name, variables)))
-    if _stands_for("schema", table.schema_name, variables):
-        values["schema"] = "${schema}"
-    return _in_lines(values)
-
-
-def _in_lines(values: Mapping[str, Value]) -> dict[str, object]:
+def _yaml_model(model: Table | Schema, variables: Mapping[str, str]) -> dict[str, object]:
+    values = said(fields_of(model), spelled(model, _catalog_text(model.catalog_name, variables)))
+    if _stands_for("schema", model.schema_name, variables):
+        values["schema" if isinstance(model, Table) else "name"] = "${schema}"
     return {key: _in_block(value) if key in BLOCKS else flow(value) for key, value in values.items()}
 
 
-def _in_block(value: Value) -> object:
+def _in_block(value: Written) -> object:
     if isinstance(value, Mapping):
         return {key: flow(item) for key, item in value.items()}
     assert isinstance(value, list)
     return [flow(item) for item in value] or flow([])
 
 
-def _python_table(table: Table, variables: Mapping[str, str]) -> Call:
-    written = spelled(table, _catalog_text(table.catalog_name, variables))
-    codes: dict[str, Code] = dict(arguments(TABLE_FIELDS, written))
-    codes["columns"] = [column_call(column) for column in written.columns]
-    return _call("Table", codes, table, variables)
-
-
-def _python_schema(schema: Schema, variables: Mapping[str, str]) -> Call:
-    written = spelled(schema, _catalog_text(schema.catalog_name, variables))
-    return _call("Schema", dict(arguments(SCHEMA_FIELDS, written)), schema, variables)
-
-
-def _call(function: str, codes: dict[str, Code], model: Table | Schema, variables: Mapping[str, str]) -> Call:
+def _python_model(model: Table | Schema, variables: Mapping[str, str]) -> Call:
+    written = spelled(model, _catalog_text(model.catalog_name, variables))
+    codes: dict[str, Code] = dict(arguments(fields_of(model), written))
+    if isinstance(written, Table):
+        codes["columns"] = [column_call(column) for column in written.columns]
     for argument, name, variable in (
         ("catalog_name", model.catalog_name, _catalog_variable(model.catalog_name, variables)),
         ("schema_name", model.schema_name, "schema"),
@@ -110,7 +92,7 @@ def _call(function: str, codes: dict[str, Code], model: Table | Schema, variable
         # read as one more variable.
         if variable is not None and _stands_for(variable, name, variables) and "${" not in name:
             codes[argument] = f"variables[{literal(variable)}]"
-    return Call(function, list(codes.items()), is_spread=True)
+    return Call(type(model).__name__, list(codes.items()), is_spread=True)
 
 
 def _catalog_text(name: str, variables: Mapping[str, str]) -> str:

@@ -13,21 +13,15 @@ from delta_engine.actions.drift_policy import (
     DriftHandling,
     DriftPolicy,
     IgnoreEntry,
-    Severity,
     SeverityRule,
 )
 from delta_engine.actions.policy import Allowance, ColumnOrder, Ownership, Policy, RemovedTables
-from delta_engine.config.documents import Document, DocumentPath, read_document, unknown
+from delta_engine.config.documents import Document, DocumentPath, read_document
 from delta_engine.config.variables import substitute
+from delta_engine.errors import unknown
 
 DRIFT_POLICY_FILE: Final = "drift-policy.yml"
 """The file with ignored drift, beside the environments' configurations."""
-
-
-class _SeverityRule(msgspec.Struct):
-    severity: Severity
-    fields: list[str] = msgspec.field(default_factory=lambda: ["*"])
-    tables: list[str] = msgspec.field(default_factory=lambda: ["*"])
 
 
 class PolicyDocument(msgspec.Struct):
@@ -41,7 +35,7 @@ class PolicyDocument(msgspec.Struct):
     removed_tables: RemovedTables = RemovedTables.KEEP
     rules: list[str] = msgspec.field(default_factory=list)
     drift: DriftHandling = DriftHandling.REFUSE
-    drift_severities: list[_SeverityRule] = msgspec.field(default_factory=list)
+    drift_severities: list[SeverityRule] = msgspec.field(default_factory=list)
 
 
 class _IgnoredDrift(msgspec.Struct):
@@ -77,11 +71,7 @@ def plan_policy(document: Document, policy: PolicyDocument) -> Policy:
 
 def drift_policy(policy: PolicyDocument, ignores: tuple[IgnoreEntry, ...]) -> DriftPolicy:
     """Return the drift policy: handling, severities and ignored drift."""
-    severities = tuple(
-        SeverityRule(severity=rule.severity, fields=tuple(rule.fields), tables=tuple(rule.tables))
-        for rule in policy.drift_severities
-    )
-    return DriftPolicy(handling=policy.drift, severities=severities, ignores=ignores)
+    return DriftPolicy(handling=policy.drift, severities=tuple(policy.drift_severities), ignores=ignores)
 
 
 def load_ignored_drift(
@@ -96,13 +86,11 @@ def load_ignored_drift(
         raise document.error((), "a drift policy is a mapping with the key ignore_drift")
     entries = document.convert((), document.value, _DriftPolicyFile).ignore_drift
     ignores = [
-        _ignore_entry(document, ("ignore_drift", position), entry, variables, environments)
+        (entry, _ignore_entry(document, ("ignore_drift", position), entry, variables, environments))
         for position, entry in enumerate(entries)
     ]
     return tuple(
-        ignore
-        for entry, ignore in zip(entries, ignores, strict=True)
-        if entry.environments is None or environment in entry.environments
+        ignore for entry, ignore in ignores if entry.environments is None or environment in entry.environments
     )
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
 from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftPolicy, Severity
 from delta_engine.actions.policy import Policy
-from delta_engine.config.documents import Document, read_document, unknown
+from delta_engine.config.documents import Document, read_document
 from delta_engine.config.policies import (
     DRIFT_POLICY_FILE,
     PolicyDocument,
@@ -29,7 +31,7 @@ from delta_engine.config.state_backend import (
     state_backend,
 )
 from delta_engine.config.variables import substitute, substitute_but_secrets
-from delta_engine.errors import ConfigError, SourceLocation
+from delta_engine.errors import ConfigError, SourceLocation, unknown
 from delta_engine.models import QualifiedName, read_only
 
 _OF_CATALOGS = "spark.sql.catalog."
@@ -281,3 +283,47 @@ def _state_backend(document: Document, config: _Config, project_dir: Path, fill:
             'Add: state_backend: {type: databricks, databricks: {schema: "${catalog}.delta_engine"}}.',
         )
     return StateBackend(place=LocalState(path=project_dir / DEFAULT_PATH))
+
+
+CONF_DIR: Final = "conf"
+"""The default configuration folder of a project."""
+
+_ENVIRONMENT: Final = re.compile(r"""^environment:\s*["']?([^"'#\s]+)""", re.MULTILINE)
+
+
+def find_conf_dir(folder: Path) -> Path:
+    """Return the configuration folder of a folder's project: relative `conf` as default, else an absolute path.
+
+    A folder with its own `conf` is a project. Otherwise, the project is the nearest parent whose `conf` has a
+    `<name>.yml` with `environment: <name>`. The search ends at the root of a git repository. It excludes the home
+    folder, the file system root and world-writable folders such as `/tmp`, because configurations name
+    code that the engine runs.
+    """
+    if (folder / CONF_DIR).is_dir():
+        return Path(CONF_DIR)
+    home = _home()
+    for inside, above in zip((folder, *folder.parents), folder.parents, strict=False):
+        if inside == home or (inside / ".git").exists() or above in (home, above.parent):
+            break
+        if above.stat().st_mode & stat.S_IWOTH:
+            break
+        if _holds_an_environment(above / CONF_DIR):
+            return above / CONF_DIR
+    return Path(CONF_DIR)
+
+
+def _home() -> Path | None:
+    try:
+        return Path.home()
+    except RuntimeError:  # a container's user may have none
+        return None
+
+
+def _holds_an_environment(conf_dir: Path) -> bool:
+    try:
+        return any(
+            path.stem in _ENVIRONMENT.findall(path.read_text("utf-8", "replace"))
+            for path in conf_dir.glob("*.yml")
+        )
+    except OSError:  # an unreadable folder is not the user's project
+        return False

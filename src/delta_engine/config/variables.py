@@ -14,11 +14,10 @@ from typing import Any, TypeVar
 from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
 from delta_engine.aspects.facet import Facet, TextChange
 from delta_engine.backends.environment_secrets import OF_ENVIRONMENT
-from delta_engine.config.documents import unknown
-from delta_engine.errors import ConfigError, SourceLocation
+from delta_engine.errors import ConfigError, SourceLocation, unknown
 from delta_engine.models import Column, Schema, Table
 
-SomeModel = TypeVar("SomeModel", Table, Schema)
+SomeModel = TypeVar("SomeModel", bound=Table | Schema)
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^}]*)\}")
 

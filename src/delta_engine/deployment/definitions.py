@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS, location
+from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS, storage
 from delta_engine.aspects.facet import Facet
 from delta_engine.models import Column, Schema, Table
 from delta_engine.models.open_struct import OpenStruct, encode_open
@@ -26,7 +26,7 @@ def _recorded(facets: Iterable[Facet[Any, Any, Any]]) -> tuple[Facet[Any, Any, A
 _COLUMN_FACETS = _recorded(COLUMN_FACETS)
 _SCHEMA_FACETS = _recorded(SCHEMA_FACETS)
 # Format 1 got its keys in this order, and the same model has to give the same bytes.
-_TABLE_FACETS = tuple(sorted(_recorded(TABLE_FACETS), key=lambda facet: facet is location.FACET))
+_TABLE_FACETS = tuple(sorted(_recorded(TABLE_FACETS), key=lambda facet: facet is storage.LOCATION_FACET))
 
 
 def _key(facet: Facet[Any, Any, Any]) -> tuple[str, Any] | tuple[str, Any, Any]:

@@ -13,13 +13,19 @@ from typing import TypeAlias, TypeVar
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import AS_APPLIED, Policy
-from delta_engine.aspects.aspect import Comparison, Securable, SecurableState
 from delta_engine.aspects.check_constraints import CheckDrop
 from delta_engine.aspects.clustering import ChangeClustering
+from delta_engine.aspects.comparison import (
+    Comparison,
+    Renames,
+    Securable,
+    SecurableState,
+    with_renames,
+    without_declared_renames,
+)
+from delta_engine.aspects.delta_properties import is_set_by_platform
 from delta_engine.aspects.foreign_keys import ForeignKeyDrop
 from delta_engine.aspects.primary_key import PrimaryKeyDrop
-from delta_engine.aspects.renames import Renames, with_renames, without_declared_renames
-from delta_engine.aspects.table_properties import is_set_by_platform
 from delta_engine.deployment.definitions import as_schema, as_table
 from delta_engine.deployment.document import ResourceMetadata
 from delta_engine.deployment.recorded_models import models_of, table_with_unmanaged_parts

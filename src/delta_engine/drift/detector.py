@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, Policy, as_applied
-from delta_engine.aspects.aspect import Securable, SecurableState
+from delta_engine.aspects.comparison import Securable, SecurableState
 from delta_engine.deployment.document import DeploymentState, Resource
 from delta_engine.deployment.resources import is_half_done
 from delta_engine.drift.attribution import (

@@ -10,7 +10,7 @@ from typing import Final, Generic, TypeAlias, TypeGuard
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftKind, DriftPolicy, IgnoreEntry, Severity
 from delta_engine.actions.policy import AS_APPLIED, NO_POLICY, Policy
-from delta_engine.aspects.aspect import Model_co, Securable, SecurableState, State_co
+from delta_engine.aspects.comparison import Model_co, Securable, SecurableState, State_co
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.lock_record import Moment
 from delta_engine.deployment.resources import resource_key

@@ -13,10 +13,9 @@ from typing import Any, TypeVar
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.actions.policy import NO_POLICY, Policy
-from delta_engine.aspects.aspect import Comparison, Securable, SecurableState
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
+from delta_engine.aspects.comparison import Comparison, Securable, SecurableState, with_renames
 from delta_engine.aspects.foreign_keys import as_declared
-from delta_engine.aspects.renames import with_renames
 from delta_engine.drift.drifted_resources import (
     ClassifiedDrift,
     Deviation,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import ColumnOrder, DestructiveKind, Policy
-from delta_engine.aspects.aspect import Comparison, Securable, SecurableState
+from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
 from delta_engine.deployment.resources import is_half_done, resource_key
 from delta_engine.drift.comparison import listed_parts
 from delta_engine.drift.drift_report import (

@@ -14,9 +14,9 @@ import msgspec
 from delta_engine import aspects
 from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.actions.policy import NO_POLICY, Ownership, Policy, as_applied
-from delta_engine.aspects.aspect import Change, Comparison, Sign
+from delta_engine.aspects.aspect import Change, Sign
 from delta_engine.aspects.column_renames import renamed_columns
-from delta_engine.aspects.renames import with_renames
+from delta_engine.aspects.comparison import Comparison, with_renames
 from delta_engine.compile.planner import Attempts
 from delta_engine.deployment.definitions import (
     TableDefinition,
@@ -290,4 +290,4 @@ def _redefined(earlier: TableDefinition, later: TableDefinition) -> Iterator[Cha
 
 
 def _change(subject: str, observed: str, desired: str) -> Change:
-    return Change(sign=Sign.CHANGED, subject=subject, observed=observed, desired=desired)
+    return Change(subject=subject, observed=observed, desired=desired)

@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from delta_engine.errors import InvalidModelError, SourceLocation
 from delta_engine.models.parts import (
+    NOTHING,
     CheckConstraint,
     ColumnMask,
     ForeignKey,
@@ -24,10 +25,6 @@ from delta_engine.models.parts import (
     Reference,
     RowFilter,
     SchemaName,
-)
-from delta_engine.models.types import DataType, TypeLike, first_unsupported, to_data_type
-from delta_engine.models.values import (
-    NOTHING,
     read_only,
     set_fields,
     to_flag,
@@ -39,6 +36,7 @@ from delta_engine.models.values import (
     to_text,
     to_texts,
 )
+from delta_engine.models.types import DataType, TypeLike, first_unsupported, to_data_type
 
 __all__ = [
     "AUTO",

@@ -6,8 +6,12 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from delta_engine.models import ForeignKey, QualifiedName, Table
+from delta_engine.models.parts import ForeignKey, QualifiedName
+
+if TYPE_CHECKING:
+    from delta_engine.models import Table
 
 MAX_NAME_LENGTH = 255
 """Unity Catalog's limit for object names, in characters."""

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import TypeAlias
 
 from delta_engine.models.types import (
     ArrayType,
+    AtomicType,
     CharacterType,
     DataType,
+    DecimalType,
     MapType,
     StructField,
     StructType,
@@ -93,18 +96,9 @@ def field_renames(
 
 def with_field_renamed(whole: DataType, rename: FieldRename) -> DataType:
     """Return a type in which a field has its new name."""
-
-    def renamed(struct: DataType) -> DataType:
-        if not isinstance(struct, StructType):
-            return struct
-        return StructType(
-            tuple(
-                replace(field, name=rename.desired) if _is(field, rename.observed) else field
-                for field in struct.fields
-            )
-        )
-
-    return changed_at(whole, rename.path, renamed)
+    return with_field_at(
+        whole, (*rename.path, rename.observed), lambda field: replace(field, name=rename.desired)
+    )
 
 
 def place_of(whole: DataType, steps: Sequence[str]) -> Path | None:
@@ -151,37 +145,35 @@ def with_type_at(whole: DataType, path: Path, desired: DataType) -> DataType:
 
 def with_field_at(whole: DataType, path: Path, change: Callable[[StructField], StructField]) -> DataType:
     """Return a type with a field changed; unchanged if it has no such field."""
-
-    def changed(struct: DataType) -> DataType:
-        if not isinstance(struct, StructType):
-            return struct
-        return StructType(tuple(change(one) if _is(one, path[-1]) else one for one in struct.fields))
-
-    return changed_at(whole, path[:-1], changed)
+    return _with_fields(
+        whole, path, lambda fields: [change(one) if _is(one, path[-1]) else one for one in fields]
+    )
 
 
 def without_field(whole: DataType, path: Path) -> DataType:
     """Return a type without a field."""
-
-    def less(struct: DataType) -> DataType:
-        if not isinstance(struct, StructType):
-            return struct
-        return StructType(tuple(one for one in struct.fields if not _is(one, path[-1])))
-
-    return changed_at(whole, path[:-1], less)
+    return _with_fields(whole, path, lambda fields: [one for one in fields if not _is(one, path[-1])])
 
 
 def with_field(whole: DataType, path: Path, field: StructField) -> DataType:
     """Return a type with a field appended to its struct, or replaced if the name exists."""
 
-    def more(struct: DataType) -> DataType:
-        if not isinstance(struct, StructType):
-            return struct
-        if any(_is(one, field.name) for one in struct.fields):
-            return StructType(tuple(field if _is(one, field.name) else one for one in struct.fields))
-        return StructType((*struct.fields, field))
+    def more(fields: tuple[StructField, ...]) -> Iterable[StructField]:
+        is_new = not any(_is(one, field.name) for one in fields)
+        return (*(field if _is(one, field.name) else one for one in fields), *([field] if is_new else []))
 
-    return changed_at(whole, path[:-1], more)
+    return _with_fields(whole, path, more)
+
+
+def _with_fields(
+    whole: DataType, path: Path, change: Callable[[tuple[StructField, ...]], Iterable[StructField]]
+) -> DataType:
+    """Return a type with the fields of the struct around the field at `path` changed; unchanged without a struct."""
+
+    def changed(struct: DataType) -> DataType:
+        return StructType(tuple(change(struct.fields))) if isinstance(struct, StructType) else struct
+
+    return changed_at(whole, path[:-1], changed)
 
 
 def apart(paths: Iterable[Path]) -> list[list[Path]]:
@@ -240,7 +232,7 @@ def forgotten_clause(data_type: DataType) -> tuple[str, str] | None:
     Delta refuses NOT NULL within arrays and maps (`DELTA_NESTED_NOT_NULL_CONSTRAINT`). Spark loses NOT NULL and
     comments of nested fields in a column that has CHAR or VARCHAR inside (measured on 4.1.1).
     """
-    has_lengths = any(isinstance(part, CharacterType) for part in parts(data_type))
+    has_lengths = _has_lengths(data_type)
     return _forgotten(data_type, not_null=has_lengths, comments=has_lengths)
 
 
@@ -313,3 +305,43 @@ def _forgotten(data_type: DataType, *, not_null: bool, comments: bool) -> tuple[
                 if inner:
                     return inner
     return None
+
+
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
+_DIGITS = {"tinyint": 10, "smallint": 10, "int": 10, "bigint": 20}
+"""How many digits before the point a decimal needs to hold an integer."""
+
+
+class Widening(Enum):
+    """The requirements of an in-place type change."""
+
+    NOTHING = "nothing: the file format does not know the difference"
+    TYPE_WIDENING = "the table feature typeWidening"
+    TIMESTAMP_NTZ = "the table features typeWidening and timestampNtz"
+    IMPOSSIBLE = "it cannot be done"
+
+
+def widening(observed: DataType, desired: DataType) -> Widening:
+    """Return the requirements of changing a type that contains no other types."""
+    match observed, desired:
+        case CharacterType(_, length), CharacterType("varchar", longer) if longer >= length:
+            return Widening.NOTHING
+        case CharacterType(), AtomicType("string"):
+            return Widening.NOTHING
+        case AtomicType("date"), AtomicType("timestamp_ntz"):
+            return Widening.TIMESTAMP_NTZ
+    return Widening.TYPE_WIDENING if _holds_all(observed, desired) else Widening.IMPOSSIBLE
+
+
+def _holds_all(observed: DataType, desired: DataType) -> bool:
+    """Whether a numeric type holds every value of another one, and Delta supports the change."""
+    match observed, desired:
+        case AtomicType(narrow), AtomicType(wide) if narrow in _INTEGERS and wide in _INTEGERS:
+            return _INTEGERS.index(narrow) < _INTEGERS.index(wide)
+        case AtomicType("tinyint" | "smallint" | "int" | "float"), AtomicType("double"):
+            return True
+        case AtomicType(narrow), DecimalType(precision, scale) if narrow in _DIGITS:
+            return precision - scale >= _DIGITS[narrow]
+        case DecimalType(precision, scale), DecimalType(wider, finer):
+            return finer >= scale and wider - finer >= precision - scale
+    return False

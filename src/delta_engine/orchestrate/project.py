@@ -21,11 +21,10 @@ from delta_engine.backends.capabilities import (
     on_runtime,
 )
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.config.documents import unknown
 from delta_engine.config.model_files import load_declared, load_reference
 from delta_engine.config.settings import BackendType, Settings, load_settings
 from delta_engine.deployment.deployment import Deployment
-from delta_engine.errors import ConfigError, InvalidModelError, raise_all
+from delta_engine.errors import ConfigError, InvalidModelError, raise_all, unknown
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Schema, Table
 from delta_engine.models.constraints import resolved

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.renames import with_renames
+from delta_engine.aspects.comparison import with_renames
 from delta_engine.deployment.definitions import TableDefinition, as_table, define, definition_checksum
 from delta_engine.deployment.document import Resource, Status
 from delta_engine.deployment.recorder import RunRecorder

@@ -13,11 +13,6 @@ def sql_primary_key(name: str, columns: Sequence[str], *, rely: bool = False) ->
     return f"CONSTRAINT {quote_ident(name)} PRIMARY KEY ({idents(columns)}){trusted}"
 
 
-def sql_add_primary_key(table: str, name: str, columns: Sequence[str], *, rely: bool = False) -> str:
-    """Add a primary key to an existing table."""
-    return f"ALTER TABLE {table} ADD {sql_primary_key(name, columns, rely=rely)}"
-
-
 def sql_foreign_key(
     name: str,
     columns: Sequence[str],
@@ -51,11 +46,6 @@ def sql_not_null_condition(*path: str) -> str:
         f"{'.'.join(map(quote_ident, path[:depth]))} IS NULL OR " for depth in range(1, len(path))
     )
     return f"{around}{named} IS NOT NULL"
-
-
-def sql_add_not_null_check(table: str, name: str, column: str) -> str:
-    """Add an enforced check that a column is not null; the platform first checks existing rows."""
-    return f"ALTER TABLE {table} ADD CONSTRAINT {quote_ident(name)} CHECK ({quote_ident(column)} IS NOT NULL)"
 
 
 def sql_drop_constraint(table: str, name: str, *, if_exists: bool = False) -> str:

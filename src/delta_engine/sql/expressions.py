@@ -9,12 +9,16 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from delta_engine.sql.dialect import databricks_dialect
-
 if TYPE_CHECKING:
     from sqlglot import Token, exp
+from functools import cache
+from typing import TYPE_CHECKING, ClassVar
+
 from delta_engine.models import Column
 from delta_engine.models.types import ArrayType, DataType, StructType
+
+if TYPE_CHECKING:
+    from sqlglot import Dialect
 
 _CACHE_SIZE: Final = 4096
 
@@ -274,3 +278,19 @@ def _has(data_type: DataType, path: Sequence[str]) -> bool:
         case ArrayType(element):
             return _has(element, path)
     return True
+
+
+@cache
+def databricks_dialect() -> type[Dialect]:
+    """Return sqlglot's Databricks dialect, without array constructors.
+
+    The original reads `list[0]` and `array[0]` as array constructors and loses the qualifier of `payload.list[0]`. In
+    Spark, brackets never construct an array.
+    """
+    from sqlglot.dialects.databricks import Databricks
+
+    class SparkSql(Databricks):
+        class Parser(Databricks.Parser):  # type: ignore[misc, valid-type]  # a variable, to type checkers
+            ARRAY_CONSTRUCTORS: ClassVar[dict[str, type[exp.Expression]]] = {}
+
+    return SparkSql

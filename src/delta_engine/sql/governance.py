@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from delta_engine.models.parts import QualifiedName
-from delta_engine.sql.text import idents, quote_ident, sql_function, sql_literal, sql_pairs
+from delta_engine.sql.text import idents, quote_ident, sql_literal, sql_pairs
 
 
 def sql_set_tags(securable: str, tags: Mapping[str, str], column: str | None = None) -> str:
@@ -73,6 +74,11 @@ def _of_column(name: str | None) -> str:
     return "" if name is None else f" ALTER COLUMN {quote_ident(name)}"
 
 
+def sql_function(name: QualifiedName) -> str:
+    """Return a function's three-part name, as the catalog stores it."""
+    return ".".join(map(quote_ident, name.key.split(".")))
+
+
 def sql_create_function(function: QualifiedName, parameter: str, returned: str, expression: str) -> str:
     """Create a SQL function with one parameter `x` (docs: "CREATE FUNCTION")."""
     return f"CREATE FUNCTION {sql_function(function)}(x {parameter}) RETURNS {returned} RETURN {expression}"
@@ -81,3 +87,23 @@ def sql_create_function(function: QualifiedName, parameter: str, returned: str, 
 def sql_drop_function(function: QualifiedName) -> str:
     """Drop a function, if it exists."""
     return f"DROP FUNCTION IF EXISTS {sql_function(function)}"
+
+
+_PART = re.compile(r"(`(?:[^`]|``)*`)|([^`.]+)")
+
+
+def full_function_name(function: str, table: QualifiedName) -> QualifiedName:
+    """Return the lower-case name, completed from the protected table; raises ValueError for an invalid name."""
+    parts = [part.lower() for part in function_parts(function)]
+    if not 1 <= len(parts) <= 3 or not all(parts):
+        raise ValueError(f"{function!r} is not a function's name")
+    return QualifiedName(*(table.catalog.lower(), table.schema.lower())[: 3 - len(parts)], *parts)
+
+
+def function_parts(function: str) -> tuple[str, ...]:
+    """Return the parts of a function name without quotes, which may contain dots; empty for an invalid name."""
+    parts = _PART.findall(function.strip())
+    spelled = ".".join(quoted or plain for quoted, plain in parts)
+    if spelled != function.strip():
+        return ()
+    return tuple(quoted[1:-1].replace("``", "`") if quoted else plain for quoted, plain in parts)

@@ -27,11 +27,6 @@ def sql_create_schema(catalog: str, schema: str, comment: str = "") -> str:
     return f"CREATE SCHEMA {quote_ident(catalog)}.{quote_ident(schema)}{sql_comment(comment)}"
 
 
-def sql_set_schema_comment(schema: str, comment: str) -> str:
-    """Set a schema's comment; empty clears it. `schema` is the SQL that addresses it."""
-    return f"COMMENT ON SCHEMA {schema} IS {sql_literal(comment)}"
-
-
 def sql_create_table(
     table: str,
     *,
@@ -56,9 +51,9 @@ def sql_create_table(
     )
 
 
-def sql_set_table_comment(table: str, comment: str) -> str:
-    """Set the table's comment; empty clears it (warehouses refuse UNSET)."""
-    return f"COMMENT ON TABLE {table} IS {sql_literal(comment)}"
+def sql_set_comment(securable: str, comment: str) -> str:
+    """Set the comment of a table or schema (such as ``TABLE `dev`.`silver`.`orders` ``); empty clears it."""
+    return f"COMMENT ON {securable} IS {sql_literal(comment)}"
 
 
 def sql_on_streaming_table(statement: str) -> str:

@@ -7,7 +7,6 @@ from functools import lru_cache
 
 from typing_extensions import assert_never
 
-from delta_engine.models.parts import QualifiedName
 from delta_engine.models.types import (
     ArrayType,
     AtomicType,
@@ -67,11 +66,6 @@ def sql_data_type(data_type: DataType) -> str:
         case UnsupportedType(text, reason):
             raise ValueError(f"type {text!r} has no SQL: {reason}")
     assert_never(data_type)
-
-
-def sql_function(name: QualifiedName) -> str:
-    """Return a function's three-part name, as the catalog stores it."""
-    return ".".join(map(quote_ident, name.key.split(".")))
 
 
 def idents(names: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 
 from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.models import Grants
-from delta_engine.models.values import to_grants
+from delta_engine.models.parts import to_grants
 from delta_engine.sql.queries import sql_catalog_rights, sql_memberships
 
 ALL_ACCOUNT_USERS: Final = "account users"

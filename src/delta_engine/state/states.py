@@ -22,7 +22,7 @@ from delta_engine.models import (
     SchemaName,
     Table,
 )
-from delta_engine.models.values import read_only, set_fields, to_grants, to_items, to_names
+from delta_engine.models.parts import read_only, set_fields, to_grants, to_items, to_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from delta_engine.actions import AlignTable
 from delta_engine.actions.policy import DestructiveKind, Policy
 from delta_engine.aspects.column_masks import DropColumnMask
-from delta_engine.aspects.functions import function_parts
 from delta_engine.aspects.row_filters import DropRowFilter
 from delta_engine.backends.capabilities import Capabilities, Feature
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, Grants, Part, Schema, Table
 from delta_engine.sql.expressions import referenced_columns
+from delta_engine.sql.governance import function_parts
 from delta_engine.validation.rules import (
     Problem,
     consent,

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from delta_engine.aspects import COLUMN_FACETS, TABLE_FACETS
+from delta_engine.aspects.delta_properties import COLUMN_MAPPING_MODE, allowed_values
 from delta_engine.aspects.facet import Facet
-from delta_engine.aspects.table_features import COLUMN_MAPPING_MODE, allowed_values
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, Part, Table

@@ -14,16 +14,15 @@ from typing import Final
 
 from delta_engine.actions import CreateSchema, CreateTable, DropTable, TablePlan
 from delta_engine.aspects import ASPECTS, SCHEMA_ASPECTS
+from delta_engine.aspects.aspect import Requirement, Right
 from delta_engine.aspects.column_masks import SetColumnMask
 from delta_engine.aspects.columns import ColumnAdd
 from delta_engine.aspects.foreign_keys import ForeignKeyAdd
-from delta_engine.aspects.functions import full_function_name
-from delta_engine.aspects.rights import Requirement, Right
 from delta_engine.aspects.row_filters import SetRowFilter
 from delta_engine.errors import StatementError
 from delta_engine.models import ColumnMask, ForeignKey, QualifiedName, RowFilter
 from delta_engine.models.constraints import referenced_table
-from delta_engine.sql.governance import sql_grant
+from delta_engine.sql.governance import full_function_name, sql_grant
 from delta_engine.sql.text import quote_ident
 from delta_engine.state.principals import Permissions, Principal, PrincipalReader
 from delta_engine.state.states import ABSENT, CatalogState

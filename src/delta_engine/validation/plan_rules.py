@@ -6,18 +6,17 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.actions.policy import DestructiveKind, Policy
-from delta_engine.aspects import generated_columns, location, partitioning
+from delta_engine.aspects import generated_columns, storage
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
+from delta_engine.aspects.delta_properties import COLUMN_MAPPING_MODE
 from delta_engine.aspects.generated_columns import ChangeFixedColumn, ChangeGeneration
-from delta_engine.aspects.location import ChangeLocation
 from delta_engine.aspects.nullability import ColumnNullabilityChange
-from delta_engine.aspects.partitioning import ChangePartitioning
 from delta_engine.aspects.primary_key import PrimaryKeyAdd
-from delta_engine.aspects.table_features import COLUMN_MAPPING_MODE, ContradictFeature, EnableTableFeature
+from delta_engine.aspects.storage import ChangeLocation, ChangePartitioning
+from delta_engine.aspects.table_features import ContradictFeature, EnableTableFeature
 from delta_engine.errors import UnsafePlanError
-from delta_engine.models.nested_types import has_not_null_field
-from delta_engine.models.type_widening import Widening
+from delta_engine.models.nested_types import Widening, has_not_null_field
 from delta_engine.models.types import DataType, uses_type
 from delta_engine.sql.tables import sql_undrop_table
 from delta_engine.sql.text import sql_data_type
@@ -150,10 +149,16 @@ class OnlyAtCreation:
             reason = f"its values would come from {desired} instead of {observed}, {_FIXED}"
             yield Problem(reason, _ANEW, change.name)
         for moved in align.of_type(ChangeLocation):
-            observed, desired = location.described(moved.observed), location.described(moved.desired)
+            observed, desired = (
+                storage.described_location(moved.observed),
+                storage.described_location(moved.desired),
+            )
             yield Problem(f"its location would change from {observed} to {desired}, {_FIXED}", _ANEW)
         for other in align.of_type(ChangePartitioning):
-            observed, desired = partitioning.described(other.observed), partitioning.described(other.desired)
+            observed, desired = (
+                storage.described_partitioning(other.observed),
+                storage.described_partitioning(other.desired),
+            )
             yield Problem(f"its partitioning would change from {observed} to {desired}, {_FIXED}", _ANEW)
 
 

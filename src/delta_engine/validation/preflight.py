@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from delta_engine.actions import AlignTable, TablePlan
-from delta_engine.aspects.aspect import Comparison
 from delta_engine.aspects.check_constraints import CheckAdd
+from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.sql_runner import SqlRunner, query_each
@@ -19,7 +19,7 @@ from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.models import Table
 from delta_engine.sql.constraints import sql_not_null_condition
 from delta_engine.sql.expressions import is_same_expression
-from delta_engine.sql.row_checks import (
+from delta_engine.sql.queries import (
     sql_as_it_will_be,
     sql_column_alias,
     sql_count_violations,

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from delta_engine.models import Column
-from delta_engine.models.nested_types import has_not_null_field
-from delta_engine.models.type_widening import Widening, widening
+from delta_engine.models.nested_types import Widening, has_not_null_field, widening
 from delta_engine.models.types import (
     CharacterType,
     DataType,

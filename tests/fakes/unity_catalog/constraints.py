@@ -10,7 +10,7 @@ from sqlglot.errors import SqlglotError
 
 from delta_engine.models import CheckConstraint, ForeignKey, PrimaryKey, QualifiedName
 from delta_engine.models.types import is_same_type
-from delta_engine.sql.dialect import databricks_dialect
+from delta_engine.sql.expressions import databricks_dialect
 from tests.fakes.unity_catalog.refusals import Refusal, require
 from tests.fakes.unity_catalog.statements import DropConstraint
 from tests.fakes.unity_catalog.stored import Stored, columns_in, keys

@@ -16,7 +16,7 @@ from delta_engine.models import (
     QualifiedName,
     RowFilter,
 )
-from delta_engine.sql.dialect import databricks_dialect
+from delta_engine.sql.expressions import databricks_dialect
 from delta_engine.state.states import TableState
 from tests.fakes.unity_catalog.stored import Stored
 

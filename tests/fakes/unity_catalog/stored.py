@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from delta_engine.models import Column, QualifiedName
 from delta_engine.models.types import ArrayType, DataType, MapType, StructField, StructType
-from delta_engine.sql.dialect import databricks_dialect
+from delta_engine.sql.expressions import databricks_dialect
 from delta_engine.state.states import TableState
 from tests.fakes.unity_catalog.refusals import Refusal, require
 

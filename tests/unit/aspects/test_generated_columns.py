@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from delta_engine.aspects import diff
-from delta_engine.aspects.aspect import Comparison
+from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.generated_columns import ChangeFixedColumn
 from delta_engine.models import Column
 from delta_engine.state.states import TableState

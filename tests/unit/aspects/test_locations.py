@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from delta_engine.aspects.location import is_same_location
+from delta_engine.aspects.storage import is_same_location
 
 
 @pytest.mark.parametrize(

@@ -13,15 +13,13 @@ from pyspark.errors import PySparkException
 
 from delta_engine.actions import Action, AlignTable, TablePlan
 from delta_engine.actions.policy import Policy
-from delta_engine.aspects.aspect import RenderContext
+from delta_engine.aspects.aspect import EntryChange, RenderContext
 from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
 from delta_engine.aspects.column_renames import ColumnRename
-from delta_engine.aspects.column_tags import SetColumnTags
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.aspects.table_names import ASPECT as TABLE_NAME
 from delta_engine.aspects.table_names import RenameTable
-from delta_engine.aspects.table_tags import SetTableTags
-from delta_engine.aspects.tags import TagChange
+from delta_engine.aspects.tags import SetColumnTags, SetTableTags
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import (
     DATABRICKS,
@@ -220,8 +218,8 @@ def test_what_alters_columns_is_walked_on_an_older_runtime(feature: Feature, tmp
 TABLE_COMMENT = SetTableComment("Orders", "")
 STREAMING_CHANGES: tuple[Action, ...] = (
     SetColumnComments((ColumnComment("id", "ID", ""),)),
-    SetTableTags((TagChange("team", "sales", None),)),
-    SetColumnTags("id", (TagChange("pii", "no", None),)),
+    SetTableTags((EntryChange("team", "sales", None),)),
+    SetColumnTags("id", (EntryChange("pii", "no", None),)),
 )
 
 

@@ -10,8 +10,7 @@ import pytest
 from delta_engine.actions import AlignSchema, AlignTable, CreateSchema, TablePlan
 from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
 from delta_engine.aspects.owner import ChangeOwner
-from delta_engine.aspects.schema_comment import SetSchemaComment
-from delta_engine.aspects.table_comment import SetTableComment
+from delta_engine.aspects.table_comment import SetSchemaComment, SetTableComment
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.error_conditions import Transience, transience

@@ -8,7 +8,7 @@ import pytest
 
 from delta_engine.actions.policy import Ownership, Policy
 from delta_engine.aspects import ASPECTS, diff, differences
-from delta_engine.aspects.aspect import Comparison
+from delta_engine.aspects.comparison import Comparison
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.errors import InvalidModelError

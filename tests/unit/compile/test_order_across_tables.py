@@ -15,8 +15,7 @@ from delta_engine.aspects.check_constraints import CheckAdd
 from delta_engine.aspects.foreign_keys import ForeignKeyAdd, ForeignKeyDrop
 from delta_engine.aspects.owner import ChangeOwner
 from delta_engine.aspects.primary_key import PrimaryKeyAdd, PrimaryKeyDrop
-from delta_engine.aspects.schema_comment import SetSchemaComment
-from delta_engine.aspects.table_comment import SetTableComment
+from delta_engine.aspects.table_comment import SetSchemaComment, SetTableComment
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS

@@ -7,13 +7,14 @@ import itertools
 import pytest
 
 from delta_engine.actions import AlignTable, CreateSchema, CreateTable, TablePlan
+from delta_engine.aspects.aspect import EntryChange
 from delta_engine.aspects.check_constraints import CheckAdd, CheckDrop
 from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
 from delta_engine.aspects.columns import ColumnAdd
 from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.aspects.primary_key import PrimaryKeyAdd
 from delta_engine.aspects.table_comment import SetTableComment
-from delta_engine.aspects.table_properties import PropertyChange, SetTableProperties
+from delta_engine.aspects.table_properties import SetTableProperties
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import CheckConstraint, Column, Table
 from delta_engine.report.json_documents import plan_document
@@ -38,7 +39,7 @@ def test_the_worked_example() -> None:
                         )
                     ),
                     SetTableComment("Orders table", ""),
-                    SetTableProperties((PropertyChange("delta.autoOptimize.optimizeWrite", "true", None),)),
+                    SetTableProperties((EntryChange("delta.autoOptimize.optimizeWrite", "true", None),)),
                 ),
             ),
         )

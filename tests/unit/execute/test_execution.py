@@ -18,15 +18,15 @@ from delta_engine.actions import (
     Phase,
     TablePlan,
 )
+from delta_engine.aspects.aspect import EntryChange
 from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.grants import GrantPrivileges, RevokePrivileges
 from delta_engine.aspects.owner import ChangeOwner
 from delta_engine.aspects.primary_key import PrimaryKeyAdd, PrimaryKeyDrop
-from delta_engine.aspects.schema_comment import SetSchemaComment
-from delta_engine.aspects.table_comment import SetTableComment
+from delta_engine.aspects.table_comment import SetSchemaComment, SetTableComment
 from delta_engine.aspects.table_features import EnableTableFeature
-from delta_engine.aspects.table_properties import PropertyChange, SetTableProperties
+from delta_engine.aspects.table_properties import SetTableProperties
 from delta_engine.backends.addressing import CatalogAddressing, PathAddressing
 from delta_engine.backends.cancellation import StoppedError
 from delta_engine.backends.capabilities import DATABRICKS, OPEN_SOURCE
@@ -366,7 +366,7 @@ def test_planning_collects_all_refusals_of_models() -> None:
         lambda: SetColumnComments(()),
         lambda: ColumnComment("id", "a", "a"),
         lambda: SetTableProperties(()),
-        lambda: PropertyChange("k", "a", "a"),
+        lambda: EntryChange("k", "a", "a"),
         lambda: EnableTableFeature("k", "a", "a"),
         lambda: ColumnTypeChange("id", AtomicType("int"), AtomicType("int")),
     ],

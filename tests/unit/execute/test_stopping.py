@@ -13,8 +13,7 @@ import pytest
 from delta_engine.actions import AlignSchema, AlignTable, CreateSchema, CreateTable, TablePlan
 from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
 from delta_engine.aspects.owner import ChangeOwner
-from delta_engine.aspects.schema_comment import SetSchemaComment
-from delta_engine.aspects.table_comment import SetTableComment
+from delta_engine.aspects.table_comment import SetSchemaComment, SetTableComment
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.cancellation import Stop, pause, stopped_by_signals, terminated_as_interrupted
 from delta_engine.backends.capabilities import DATABRICKS

@@ -24,8 +24,8 @@ from delta_engine.models import (
     Schema,
     Table,
 )
+from delta_engine.models.parts import to_names
 from delta_engine.models.types import AtomicType, DataType, StructField, StructType
-from delta_engine.models.values import to_names
 
 
 class Text(str, Enum):

@@ -22,10 +22,9 @@ from delta_engine.sql.columns import (
 from delta_engine.sql.constraints import (
     sql_add_check,
     sql_add_constraint,
-    sql_add_not_null_check,
-    sql_add_primary_key,
     sql_drop_constraint,
     sql_foreign_key,
+    sql_not_null_condition,
     sql_primary_key,
 )
 from delta_engine.sql.governance import (
@@ -48,7 +47,7 @@ from delta_engine.sql.tables import (
     sql_create_table,
     sql_location,
     sql_partitioned_by,
-    sql_set_table_comment,
+    sql_set_comment,
     sql_set_table_properties,
     sql_unset_table_properties,
 )
@@ -158,7 +157,7 @@ def test_create_table_leaves_out_empty_clauses() -> None:
             sql_change_column_types(T, [(("a",), parse_data_type("bigint"))]),
             f"ALTER TABLE {T} ALTER COLUMN `a` TYPE bigint",
         ),
-        (sql_set_table_comment(T, "it's"), f"COMMENT ON TABLE {T} IS 'it\\'s'"),
+        (sql_set_comment(f"TABLE {T}", "it's"), f"COMMENT ON TABLE {T} IS 'it\\'s'"),
         (
             sql_set_table_properties(T, {"b": "2", "a": "1"}),
             f"ALTER TABLE {T} SET TBLPROPERTIES ('a' = '1', 'b' = '2')",
@@ -168,7 +167,7 @@ def test_create_table_leaves_out_empty_clauses() -> None:
             f"ALTER TABLE {T} UNSET TBLPROPERTIES IF EXISTS ('a', 'b')",
         ),
         (
-            sql_add_primary_key(T, "pk", ["a", "b"], rely=True),
+            sql_add_constraint(T, sql_primary_key("pk", ["a", "b"], rely=True)),
             f"ALTER TABLE {T} ADD CONSTRAINT `pk` PRIMARY KEY (`a`, `b`) NOT ENFORCED RELY",
         ),
         (
@@ -184,7 +183,7 @@ def test_create_table_leaves_out_empty_clauses() -> None:
             f"ALTER TABLE {T} ADD CONSTRAINT `c``k` CHECK (a > 0)",
         ),
         (
-            sql_add_not_null_check(T, "nn", "a b"),
+            sql_add_check(T, "nn", sql_not_null_condition("a b")),
             f"ALTER TABLE {T} ADD CONSTRAINT `nn` CHECK (`a b` IS NOT NULL)",
         ),
         (sql_drop_constraint(T, "pk"), f"ALTER TABLE {T} DROP CONSTRAINT `pk`"),
@@ -237,6 +236,6 @@ def test_statements(statement: str, expected: str) -> None:
 
 
 def test_an_awkward_comment_stays_one_literal() -> None:
-    assert sql_set_table_comment(T, AWKWARD) == (
+    assert sql_set_comment(f"TABLE {T}", AWKWARD) == (
         f"COMMENT ON TABLE {T} IS 'it\\'s a \\\\ back\\\\nslash\\nnew $\\{{x}} line 🎉 \"q\" -- /* */ ;\\t\\r'"
     )

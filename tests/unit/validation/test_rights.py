@@ -11,7 +11,7 @@ import pytest
 from delta_engine import aspects
 from delta_engine.actions import AlignTable, CreateSchema, CreateTable, DropTable, TablePlan
 from delta_engine.actions.policy import Policy
-from delta_engine.aspects.rights import Right
+from delta_engine.aspects.aspect import Right
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
@@ -46,9 +46,7 @@ ANN, BOB = "ann@example.com", "bob@example.com"
 
 def test_every_type_of_action_has_its_right() -> None:
     types = {CreateSchema, CreateTable, DropTable}
-    types |= {
-        action for aspect in (*aspects.ASPECTS, *aspects.SCHEMA_ASPECTS) for action in aspect.action_types
-    }
+    types |= {action for aspect in (*aspects.ASPECTS, *aspects.SCHEMA_ASPECTS) for action in aspect.actions}
     assert types == REQUIREMENTS.keys()
 
 

@@ -10,7 +10,7 @@ from threading import Barrier
 from typing import Final
 
 from delta_engine.actions import CreateTable, TablePlan
-from delta_engine.aspects.column_tags import UnsetColumnTags
+from delta_engine.aspects.tags import UnsetColumnTags
 from delta_engine.backends.capabilities import Feature
 from delta_engine.backends.error_conditions import is_forbidden
 from delta_engine.compile.compiled_plan import SecurableName

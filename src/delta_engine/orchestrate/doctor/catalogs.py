@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from delta_engine.actions import TablePlan
-from delta_engine.aspects.rights import Right
+from delta_engine.aspects.aspect import Right
 from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName, Schema

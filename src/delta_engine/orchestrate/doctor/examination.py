@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from typing_extensions import assert_never
 
-from delta_engine.aspects.rights import Right
+from delta_engine.aspects.aspect import Right
 from delta_engine.backends.error_conditions import is_forbidden
 from delta_engine.config.settings import BackendType, Settings, load_settings
 from delta_engine.config.state_backend import DatabricksState, LocalState, S3State

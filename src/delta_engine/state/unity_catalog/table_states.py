@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from delta_engine.backends.sql_runner import Row, utc_moment
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import Column, ColumnMask, Grants, QualifiedName, RowFilter
-from delta_engine.models.values import to_grants
+from delta_engine.models.parts import to_grants
 from delta_engine.state.catalog_reader import (
     checks_of,
     not_a_delta_table,

@@ -11,9 +11,8 @@ from delta_engine.aspects import (
     ASPECTS,
     SCHEMA_ASPECTS,
     generated_columns,
-    location,
-    not_null_checks,
-    partitioning,
+    nullability,
+    storage,
     table_features,
 )
 from delta_engine.backends.capabilities import Feature
@@ -30,11 +29,11 @@ from tests.cases.statement_kinds import emitted_statements, statements_by_kind
 NEVER_RUN = {
     generated_columns.ChangeGeneration: "a rule refuses it",
     generated_columns.ChangeFixedColumn: "a rule refuses it",
-    partitioning.ChangePartitioning: "a rule refuses it",
-    location.ChangeLocation: "a rule refuses it",
+    storage.ChangePartitioning: "a rule refuses it",
+    storage.ChangeLocation: "a rule refuses it",
     table_features.ContradictFeature: "a rule refuses it",
-    not_null_checks.AddNotNullCheck: "only open-source Delta needs it",
-    not_null_checks.DropNotNullCheck: "only open-source Delta needs it",
+    nullability.AddNotNullCheck: "only open-source Delta needs it",
+    nullability.DropNotNullCheck: "only open-source Delta needs it",
 }
 
 KINDS_LEFT_OUT = {
@@ -69,7 +68,7 @@ def test_everything_agrees(report: ConformanceReport) -> None:
 
 
 def test_every_action_is_run(report: ConformanceReport) -> None:
-    known = {action.__name__ for aspect in (*ASPECTS, *SCHEMA_ASPECTS) for action in aspect.action_types}
+    known = {action.__name__ for aspect in (*ASPECTS, *SCHEMA_ASPECTS) for action in aspect.actions}
     known |= {"CreateTable", "DropTable", "CreateSchema"}
     run = {action for group in report.groups for step in group.steps for action in step.actions}
     assert known - run == {action.__name__ for action in NEVER_RUN}

@@ -6,10 +6,9 @@ from delta_engine.actions import CreateSchema, CreateTable, DropTable, TablePlan
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.generated_columns import ChangeFixedColumn, ChangeGeneration
-from delta_engine.aspects.location import ChangeLocation
 from delta_engine.aspects.nullability import ColumnNullabilityChange
-from delta_engine.aspects.partitioning import ChangePartitioning
 from delta_engine.aspects.primary_key import PrimaryKeyAdd
+from delta_engine.aspects.storage import ChangeLocation, ChangePartitioning
 from delta_engine.aspects.table_features import ContradictFeature, EnableTableFeature
 from delta_engine.models import Column, Identity
 from delta_engine.models.types import AtomicType, StructField
