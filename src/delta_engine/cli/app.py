@@ -287,7 +287,7 @@ def drift(
 ) -> None:
     """Report what was changed outside the engine, by whom and when. Changes nothing by default."""
     from delta_engine.actions.drift_policy import Severity
-    from delta_engine.cli.drift_commands import Format, Output, accept_drift, print_drift, revert_drift
+    from delta_engine.cli.commands import Format, Output, accept_drift, print_drift, revert_drift
 
     if json and output_format not in (None, "json"):
         raise typer.BadParameter("--json is --format json: choose one of the two")

@@ -4,29 +4,39 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 from importlib.metadata import version
 from pathlib import Path
 
 import typer
+from rich.console import Console
+from rich.text import Text
+from typing_extensions import assert_never
 
+from delta_engine.actions.drift_policy import Severity
 from delta_engine.cli.exits import ExitCode
 from delta_engine.cli.options import Context
-from delta_engine.cli.output import print_plan, print_plan_summary, print_statements
-from delta_engine.cli.run_view import TerminalView
-from delta_engine.cli.terminal import print_note, say, status
+from delta_engine.cli.run_view import TerminalView, print_plan, print_plan_summary, print_statements
+from delta_engine.cli.terminal import confirm, print_note, say, status
+from delta_engine.drift.drift_report import DriftReport
+from delta_engine.drift.drifted_resources import DriftedResource, drifted_schemas, drifted_tables
 from delta_engine.errors import raise_all
+from delta_engine.orchestrate.acceptance import acceptable, edit_project
 from delta_engine.orchestrate.deployments import open_deployment
-from delta_engine.orchestrate.environment import Environment
+from delta_engine.orchestrate.drift_reports import drift_page, record_drift, report_drift
+from delta_engine.orchestrate.orchestrator import apply_file, find_drift, record_accepted, revert, sync
 from delta_engine.orchestrate.plan_files import make_plan_file, write_plan_file
-from delta_engine.orchestrate.planning import PlannedRun, plan_unlocked
+from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.project import Project, load_project, open_backend, open_environment
-from delta_engine.orchestrate.use_cases import apply_file, sync
+from delta_engine.orchestrate.runs import Environment, PlannedRun, open_run
 from delta_engine.plan_files.codec import read_plan_file
 from delta_engine.plan_files.document import Options
+from delta_engine.report.drift_text import drift_lines, drift_text, summary
+from delta_engine.report.json_documents import report_json
 from delta_engine.report.plan_document import plan_document
 from delta_engine.report.plan_markdown import plan_markdown
-from delta_engine.report.plan_tree import counted
+from delta_engine.report.plan_tree import counted, counted_resources
 from delta_engine.telemetry.context import command
 
 
@@ -136,3 +146,101 @@ def _print_planned(planned: PlannedRun, project: Project, rendering: Rendering) 
         models=len(project.models),
         unmanaged=planned.unmanaged_parts,
     )
+
+
+_COLOURS = {Severity.HIGH: "red", Severity.MEDIUM: "yellow", Severity.LOW: "cyan"}
+
+
+class Format(Enum):
+    """How to render a report."""
+
+    TEXT = "text"
+    JSON = "json"
+    HTML = "html"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """What to do with a report.
+
+    Args:
+        path: the file to write; None for stdout.
+        fail_on: the lowest severity that makes the exit code 2; None for never.
+        is_recorded: whether to add it to the history.
+    """
+
+    rendering: Format
+    path: Path | None
+    fail_on: Severity | None
+    is_recorded: bool
+
+
+def print_drift(context: Context, options: Options, output: Output) -> None:
+    """Report drift; change nothing. Exit with 2 at or above a severity."""
+    project, environment = open_project(context, options)
+    with status("reading the catalog …"):
+        report = report_drift(environment, project.models, is_partial=project.is_partial)
+    if output.is_recorded:
+        record_drift(environment, report)
+    if output.path is not None:
+        output.path.parent.mkdir(parents=True, exist_ok=True)
+        output.path.write_text(_rendered(report, environment, output.rendering), encoding="utf-8")
+        print_note(f"{summary(report)}; the report is in {output.path}")
+    elif output.rendering is Format.TEXT:
+        _print(report)
+    else:
+        typer.echo(_rendered(report, environment, output.rendering))
+    if output.fail_on is not None and report.reaches(output.fail_on):
+        raise typer.Exit(ExitCode.PENDING)
+
+
+def revert_drift(context: Context, options: Options, *, yes: bool) -> None:
+    """Bring drifted tables and schemas back to what was applied last."""
+    project, environment = open_project(context, options)
+    view = TerminalView(environment=project.settings.environment, yes=yes, is_revert=True)
+    revert(environment, project.models, view, is_partial=project.is_partial)
+
+
+def accept_drift(context: Context, options: Options, *, yes: bool) -> None:
+    """Take drift into the models and the deployment state: lock, show, ask, edit, record."""
+    project, environment = open_project(context, options)
+    with open_run(environment, "drift --accept", print_note) as run:
+        with status("reading the catalog …"):
+            found = find_drift(run, project.models, is_partial=project.is_partial)
+        drifted = acceptable(project, found)
+        for one in drifted:
+            _print_findings(one)
+        counted = counted_resources(len(drifted_schemas(drifted)), len(drifted_tables(drifted)))
+        say(f"{environment.name}: {counted} to accept")
+        if not drifted:
+            return
+        confirm("Take this into the models?", yes=yes)
+        files, instructions = edit_project(project, drifted, print_note)
+        for line in (*(f"updated: {path}" for path in files), *instructions):
+            say(line)
+        record_accepted(run, drifted)
+    say("accepted. Look at the models' changes, and commit them.")
+
+
+def _rendered(report: DriftReport, environment: Environment, rendering: Format) -> str:
+    match rendering:
+        case Format.TEXT:
+            return drift_text(report)
+        case Format.JSON:
+            return report_json(report)
+        case Format.HTML:
+            return drift_page(environment, report)
+    assert_never(rendering)
+
+
+def _print(report: DriftReport) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    for line in drift_lines(report):
+        console.print(Text(line.text, style=_COLOURS[line.severity] if line.severity else ""))
+
+
+def _print_findings(drifted: DriftedResource) -> None:
+    say(f"~ {drifted.resource}")
+    for detail in drifted.drift:
+        finding = detail.finding
+        say(f"    {finding.field}: {finding.expected or 'absent'} → {finding.actual or 'gone'}")

@@ -16,8 +16,8 @@ from delta_engine.drift.reporting import DriftFacts, drift_report
 from delta_engine.errors import CatalogReadError, StatementError, raise_all
 from delta_engine.models import Schema, Table
 from delta_engine.models.constraints import resolved
-from delta_engine.orchestrate.environment import Environment
 from delta_engine.orchestrate.planning import drift_detector
+from delta_engine.orchestrate.runs import Environment
 from delta_engine.report.pages import drift_html
 from delta_engine.state.catalog_reader import readable_snapshot
 from delta_engine.telemetry.context import new_id, utc_now

@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from delta_engine.actions.policy import Allowance
 from delta_engine.deployment.document import AppliedPlan, DeploymentState
 from delta_engine.deployment.local_files import write_atomically
 from delta_engine.deployment.recorded_models import with_recorded_grants
 from delta_engine.models import QualifiedName
-from delta_engine.orchestrate.environment import Environment
-from delta_engine.orchestrate.locked_run import OpenRun
-from delta_engine.orchestrate.planning import PlannedRun
-from delta_engine.orchestrate.project import Project
+from delta_engine.orchestrate.runs import Environment, OpenRun, PlannedRun
 from delta_engine.plan_files.codec import encode_plan_file, is_replaceable, plan_again, sealed
 from delta_engine.plan_files.document import (
     SCHEMA_URI,
@@ -33,6 +31,9 @@ from delta_engine.report.plan_document import plan_content
 from delta_engine.state.catalog_reader import bare_model
 from delta_engine.state.states import TableState
 from delta_engine.telemetry.context import utc_now
+
+if TYPE_CHECKING:
+    from delta_engine.orchestrate.project import Project
 
 _ANOTHER_FILE = "Name another file with --out."
 

@@ -38,8 +38,8 @@ from delta_engine.orchestrate.backend import (
     open_warehouse_backend,
     undecorated,
 )
-from delta_engine.orchestrate.environment import Environment
 from delta_engine.orchestrate.histories import DriftHistory, RunHistory
+from delta_engine.orchestrate.runs import Environment
 from delta_engine.validation.capability_rules import (
     SupportedChanges,
     SupportedFeatures,

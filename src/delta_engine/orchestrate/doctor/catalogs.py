@@ -12,7 +12,7 @@ from delta_engine.aspects.rights import Right
 from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName, Schema
-from delta_engine.orchestrate.planning import PlannedRun
+from delta_engine.orchestrate.runs import PlannedRun
 from delta_engine.report.doctor_report import Check, Topic
 from delta_engine.report.plan_tree import counted, plan_summary
 from delta_engine.sql.governance import sql_grant
