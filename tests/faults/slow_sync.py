@@ -15,8 +15,8 @@ from pathlib import Path
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
-from delta_engine.cli.exits import run_and_exit
 from delta_engine.cli.run_view import TerminalView
+from delta_engine.cli.terminal import run_and_exit
 from delta_engine.deployment.locks.file import FileLock
 from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
 from delta_engine.execute.action_runner import ActionRunner

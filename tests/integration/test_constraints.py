@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from delta_engine.cli.exits import ExitCode
+from delta_engine.cli.terminal import ExitCode
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.execute.action_runner import ActionRunner

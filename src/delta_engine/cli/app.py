@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from delta_engine.cli.exits import run_and_exit
 from delta_engine.cli.options import (
     Allow,
     Context,
@@ -24,6 +23,7 @@ from delta_engine.cli.options import (
     with_options,
 )
 from delta_engine.cli.state_app import state_app
+from delta_engine.cli.terminal import run_and_exit
 
 if TYPE_CHECKING:
     from delta_engine.plan_files.document import Options

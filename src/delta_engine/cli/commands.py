@@ -15,16 +15,20 @@ from rich.text import Text
 from typing_extensions import assert_never
 
 from delta_engine.actions.drift_policy import Severity
-from delta_engine.cli.exits import ExitCode
 from delta_engine.cli.options import Context
 from delta_engine.cli.run_view import TerminalView, print_plan, print_plan_summary, print_statements
-from delta_engine.cli.terminal import confirm, print_note, say, status
+from delta_engine.cli.terminal import ExitCode, confirm, print_note, say, status
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.drifted_resources import DriftedResource, drifted_schemas, drifted_tables
 from delta_engine.errors import raise_all
-from delta_engine.orchestrate.acceptance import acceptable, edit_project
 from delta_engine.orchestrate.deployments import open_deployment
-from delta_engine.orchestrate.drift_reports import drift_page, record_drift, report_drift
+from delta_engine.orchestrate.drift_reports import (
+    acceptable,
+    drift_page,
+    edit_project,
+    record_drift,
+    report_drift,
+)
 from delta_engine.orchestrate.orchestrator import apply_file, find_drift, record_accepted, revert, sync
 from delta_engine.orchestrate.plan_files import make_plan_file, write_plan_file
 from delta_engine.orchestrate.planning import plan_unlocked

@@ -1,18 +1,20 @@
-"""What all commands print on a terminal: progress, notes and questions."""
+"""What all commands share on a terminal: progress, notes, questions, errors and exit codes."""
 
 from __future__ import annotations
 
 import logging
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
-from typing import TextIO, cast
+from enum import IntEnum
+from typing import Any, TextIO, cast
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from delta_engine.errors import RefusedError
+from delta_engine.errors import DeltaEngineError, RefusalGroup, RefusedError
 from delta_engine.report.visible import visible
 from delta_engine.telemetry.logs import log, logs_json_lines
 
@@ -55,11 +57,7 @@ def say(text: str, *, err: bool = False) -> None:
 
 def print_note(note: str, console: Console | None = None) -> None:
     """Print a note on stderr, through the console of a live display if there is one."""
-    if logs_json_lines():
-        log(logging.WARNING, "note", text=note)
-        return
-    console = console or stderr_console()
-    console.print(Text.assemble(("note: ", "bold yellow"), visible(note)), soft_wrap=True)
+    _print_line("note", note, "bold yellow", logging.WARNING, console)
 
 
 def asks(*, yes: bool) -> bool:
@@ -93,3 +91,96 @@ def _agreed(question: str) -> bool:
     except typer.Abort:
         say("", err=True)  # the cursor stands behind the question still
         return False
+
+
+USAGE_ERROR: Any = typer.BadParameter.__base__
+"""What wrong options raise. Typer carries its own copy of click and exports only this subclass."""
+
+
+class ExitCode(IntEnum):
+    """How a command ended, for scripts."""
+
+    DONE = 0
+    FAILED = 1
+    PENDING = 2
+    REFUSED = 3
+    LOCKED = 4
+    PARTIAL = 5
+    INTERRUPTED = 130
+
+
+def run_and_exit(command: Callable[[], int | None]) -> None:
+    """Run a command, report what it raises, and exit with a code of `ExitCode`."""
+    from delta_engine.backends.cancellation import terminated_as_interrupted
+
+    try:
+        with terminated_as_interrupted():
+            code = command()
+    except USAGE_ERROR as error:
+        _show_usage_error(error)  # not click's own exit code 2, which means pending changes here
+        code = ExitCode.REFUSED
+    except (typer.Abort, KeyboardInterrupt):
+        code = ExitCode.INTERRUPTED
+    except DeltaEngineError as error:
+        code = report_error(error)
+    except BrokenPipeError:  # the reader of a pipe, such as head, has exited
+        code = ExitCode.FAILED
+    except OSError as error:
+        code = report_io_error(error)
+    _flush_stdout()
+    sys.exit(int(code or 0))
+
+
+def report_error(error: DeltaEngineError) -> ExitCode:
+    """Print an error, one line for each refusal, and return its exit code."""
+    from delta_engine.deployment.errors import LockHeld
+    from delta_engine.execute.action_runner import ApplyFailedError, ApplyStoppedError
+
+    match error:
+        case RefusedError() | RefusalGroup():
+            word, code = "refused", ExitCode.REFUSED
+        case ApplyStoppedError():
+            word, code = "stopped", ExitCode.INTERRUPTED
+        case ApplyFailedError():
+            word, code = "failed", ExitCode.PARTIAL if error.is_partial else ExitCode.FAILED
+        case LockHeld():
+            word, code = "locked", ExitCode.LOCKED
+        case _:
+            word, code = "failed", ExitCode.FAILED
+    for one in error.refusals if isinstance(error, RefusalGroup) else (error,):
+        _print_error(word, str(one))
+    return code
+
+
+def report_io_error(error: OSError) -> ExitCode:
+    """Print which file cannot be used and why, or that nothing can be printed, and return the exit code."""
+    what = f"{error.filename} cannot be used" if error.filename else "input or output failed"
+    _print_error("failed", f"{what}: {error.strerror or error}")
+    return ExitCode.FAILED
+
+
+def _print_error(word: str, message: str) -> None:
+    _print_line(word, message, "bold red", logging.ERROR)
+
+
+def _print_line(word: str, text: str, style: str, level: int, console: Console | None = None) -> None:
+    if logs_json_lines():
+        log(level, word, text=text)
+    else:
+        line = Text.assemble((f"{word}: ", style), visible(text))
+        (console or stderr_console()).print(line, soft_wrap=True)
+
+
+def _show_usage_error(error: Any) -> None:
+    """Print what is wrong with the options; one of them is accepted only before the command."""
+    error.show()
+    if getattr(error, "option_name", None) == "--log-json":
+        typer.echo("--log-json stands before the command: delta-engine --log-json … COMMAND", err=True)
+
+
+def _flush_stdout() -> None:
+    """Flush stdout; drop what cannot be printed, so that the interpreter does not fail at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -16,8 +16,7 @@ from delta_engine.execute.apply_control import ApplyControl, RunningStatement
 from delta_engine.execute.outcomes import RunStatement
 from delta_engine.models import QualifiedName, SchemaName
 from delta_engine.telemetry.context import command
-from delta_engine.telemetry.logs import log
-from delta_engine.telemetry.redaction import redacted
+from delta_engine.telemetry.logs import log, redacted
 from delta_engine.telemetry.spans import span
 
 RetryCheck: TypeAlias = Callable[[int, StatementError], bool]

@@ -12,7 +12,7 @@ from typing import Final
 
 from delta_engine.deployment.lock_record import Moment
 from delta_engine.report.visible import in_one_line
-from delta_engine.telemetry.redaction import redacted
+from delta_engine.telemetry.logs import redacted
 
 FORMAT: Final = "delta-engine/doctor-report"
 VERSION: Final = 1

@@ -16,7 +16,7 @@ from delta_engine.aspects.aspect import Sign
 from delta_engine.errors import RefusedError
 from delta_engine.report.plan_tree import Branch, counted, plan_branches, plan_summary
 from delta_engine.report.visible import in_one_line, visible
-from delta_engine.telemetry.redaction import redacted
+from delta_engine.telemetry.logs import redacted
 
 LONGEST: Final = 60_000
 """The maximum length of a summary in characters: GitHub limits comments to 65,536, and a workflow may add text."""

@@ -21,7 +21,7 @@ from delta_engine.execute.outcomes import (
     of_tables,
 )
 from delta_engine.report.plan_tree import counted, table_branch
-from delta_engine.telemetry.redaction import redacted
+from delta_engine.telemetry.logs import redacted
 
 FORMAT: Final = "delta-engine/run-report"
 VERSION: Final = 1

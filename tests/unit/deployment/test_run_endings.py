@@ -13,8 +13,8 @@ import pytest
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
-from delta_engine.cli.exits import run_and_exit
 from delta_engine.cli.run_view import TerminalView
+from delta_engine.cli.terminal import run_and_exit
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import StaleStateError, UnsavedStateError

@@ -19,7 +19,7 @@ from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.cancellation import Stop, pause, stopped_by_signals, terminated_as_interrupted
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
-from delta_engine.cli.exits import ExitCode, report_error
+from delta_engine.cli.terminal import ExitCode, report_error
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyStoppedError

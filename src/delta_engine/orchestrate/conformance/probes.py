@@ -13,17 +13,12 @@ from delta_engine.actions import CreateTable, TablePlan
 from delta_engine.aspects.column_tags import UnsetColumnTags
 from delta_engine.backends.capabilities import Feature
 from delta_engine.backends.error_conditions import is_forbidden
-from delta_engine.compile.compiled_plan import SecurableName
 from delta_engine.deployment.stores.delta_row import DeltaRow
 from delta_engine.drift.attribution import is_understood
 from delta_engine.errors import CatalogReadError, DeltaEngineError, StatementError
-from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.models import Column, QualifiedName, Table
-from delta_engine.orchestrate.backend import Backend
-from delta_engine.orchestrate.conformance.scratch_objects import Place
+from delta_engine.orchestrate.conformance.scene import Scene
 from delta_engine.orchestrate.conformance.scratch_tables import ID, scratch_table
-from delta_engine.orchestrate.conformance.statement_log import StatementLog, error_form
-from delta_engine.orchestrate.conformance.walk import Walk, Walked
 from delta_engine.report.conformance_report import ErrorForm, Holds
 from delta_engine.sql.text import quote_ident
 from delta_engine.state.states import CatalogState, state_of
@@ -38,37 +33,6 @@ class Answer:
 
     holds: Holds
     findings: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
-    """The input of probes; `created` collects the tables that probes create without the walk."""
-
-    backend: Backend
-    log: StatementLog
-    place: Place
-    control: ApplyControl
-    walk: Walk
-    walked: Sequence[Walked]
-    created: set[SecurableName]
-
-    def existing(self, name: str) -> QualifiedName | None:
-        """Return a scratch table of the walk; None if it does not exist."""
-        wanted = self.place.qualified(name)
-        exists = any(one.tables[wanted.key].exists for one in self.walked if wanted.key in one.tables)
-        return wanted if exists else None
-
-    def attempt(self, sql: str) -> ErrorForm | None:
-        """Send a statement; return its refusal, or None if the platform accepted it."""
-        try:
-            self.backend.runner.run(sql)
-        except StatementError as error:
-            return error_form(error)
-        return None
-
-    def statements(self, plan: TablePlan) -> list[str]:
-        """Return the statements of a plan without sending them."""
-        return list(self.walk.action_runner.compile(plan).sql())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,11 +76,16 @@ def _missing_catalog(scene: Scene) -> Answer:
 
 
 def _attempted_create(scene: Scene, model: Table) -> ErrorForm | None:
-    (create,) = scene.statements(TablePlan(create_tables=(CreateTable(model),)))
+    (create,) = _statements(scene, TablePlan(create_tables=(CreateTable(model),)))
     refusal = scene.attempt(create)
     if refusal is None:
         scene.created.add(model.qualified_name)
     return refusal
+
+
+def _statements(scene: Scene, plan: TablePlan) -> list[str]:
+    """Return the statements of a plan without sending them."""
+    return list(scene.action_runner.compile(plan).sql())
 
 
 def _described(refusal: ErrorForm | None) -> str:
@@ -130,12 +99,12 @@ def _tagged_column(scene: Scene) -> Answer:
     tagged = Column("a", "int", tags={scene.place.tag: "1"})
     mapped = {"delta.columnMapping.mode": "name"}
     before = scratch_table(scene.place, "tagged", ID, tagged, table_properties=mapped)
-    scene.walk.create([before])
+    scene.create([before])
     after = replace(before, columns=(ID,))
     observed = CatalogState(tables={before.key: state_of(before)})
-    (align,) = scene.walk.planner.plan([after], observed, {before.key: before}).align_tables
+    (align,) = scene.planner.plan([after], observed, {before.key: before}).align_tables
     actions = tuple(one for one in align.actions if not isinstance(one, UnsetColumnTags))
-    statements = scene.statements(TablePlan(align_tables=(replace(align, actions=actions),)))
+    statements = _statements(scene, TablePlan(align_tables=(replace(align, actions=actions),)))
     refusals = list(map(scene.attempt, statements))
     is_blocked = any(one is not None and _is_about_tags(one) for one in refusals)
     return Answer(

@@ -12,9 +12,14 @@ from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import Column, ColumnMask, ForeignKey, QualifiedName, RowFilter, Table
 from delta_engine.models.constraints import resolved
-from delta_engine.orchestrate.conformance.probes import UNITY_CATALOG, Answer, Probe, Scene
-from delta_engine.orchestrate.conformance.scratch_objects import ROW_FUNCTION, VALUE_FUNCTION
-from delta_engine.orchestrate.conformance.scratch_tables import ID, scratch_table
+from delta_engine.orchestrate.conformance.probes import UNITY_CATALOG, Answer, Probe
+from delta_engine.orchestrate.conformance.scene import Scene
+from delta_engine.orchestrate.conformance.scratch_tables import (
+    ID,
+    ROW_FUNCTION,
+    VALUE_FUNCTION,
+    scratch_table,
+)
 from delta_engine.report.conformance_report import Holds
 from delta_engine.state.states import state_of
 from delta_engine.state.unity_catalog.consistency import require_agreement
@@ -152,8 +157,8 @@ class _WithoutJson:
 def _lag(scene: Scene) -> Answer:
     """Change everything about a table that views show, and read each view until it shows the change."""
     before, after = _lag_models(scene)
-    scene.walk.create([before])
-    scene.walk.create([after], {before.key: state_of(before)})
+    scene.create([before])
+    scene.create([after], {before.key: state_of(before)})
     started = scene.log.seconds()
     waiting = dict(_expected(after))
     findings: list[str] = []

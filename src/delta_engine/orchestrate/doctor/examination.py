@@ -44,18 +44,16 @@ from delta_engine.orchestrate.doctor.catalogs import (
     unchecked_rights,
     view_check,
 )
-from delta_engine.orchestrate.doctor.installation import (
+from delta_engine.orchestrate.doctor.checks import (
+    bucket_check,
     clock_check,
+    document_check,
     extras_of,
+    folder_check,
     lineage_check,
+    lock_check,
     package_checks,
     platform_check,
-)
-from delta_engine.orchestrate.doctor.stores import (
-    bucket_check,
-    document_check,
-    folder_check,
-    lock_check,
     volume_check,
 )
 from delta_engine.orchestrate.planning import plan_unlocked
