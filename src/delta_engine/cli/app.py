@@ -19,7 +19,9 @@ from delta_engine.cli.options import (
     Tables,
     Timings,
     Yes,
+    argument,
     flag,
+    value,
     with_options,
 )
 from delta_engine.cli.state_app import state_app
@@ -81,10 +83,10 @@ def main_options(
     ] = None,
     conf_dir: Annotated[
         list[Path] | None,
-        typer.Option(
+        value(
             "--conf-dir",
-            metavar="DIR",
-            help="The configuration folder; by default the folder conf here, or of the project that this is in.",
+            "DIR",
+            "The configuration folder; by default the folder conf here, or of the project that this is in.",
         ),
     ] = None,
     log_json: Annotated[
@@ -113,7 +115,7 @@ def main_options(
 
 @app.command(epilog="Example: delta-engine init retail && cd retail && delta-engine -e local sync")
 def init(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Where to.")] = Path(),
+    directory: Annotated[Path, argument("DIR", "Where to.")] = Path(),
 ) -> None:
     """Make a working project: configuration, a model, and the bundle."""
     from delta_engine.cli.project_commands import init_project
@@ -136,22 +138,16 @@ def doctor(
     ctx: typer.Context,
     conformance: Annotated[
         str | None,
-        typer.Option(
+        value(
             "--conformance",
-            metavar="CATALOG.SCHEMA",
-            help="Make scratch tables there, run every kind of statement and read once, drop them, and report.",
+            "CATALOG.SCHEMA",
+            "Make scratch tables there, run every kind of statement and read once, drop them, and report.",
         ),
     ] = None,
     external_location: Annotated[
-        str | None,
-        typer.Option(
-            "--external-location", metavar="URL", help="Where --conformance may make an external table."
-        ),
+        str | None, value("--external-location", "URL", "Where --conformance may make an external table.")
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="The folder for the reports of --conformance."),
-    ] = None,
+    out: Annotated[Path | None, value("--out", "DIR", "The folder for the reports of --conformance.")] = None,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
@@ -189,10 +185,7 @@ def plan(
         bool, flag("--markdown", help="Print a summary fit for a pull request instead.")
     ] = False,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", metavar="FILE", help="Write the plan there as well, to be reviewed and applied later."
-        ),
+        Path | None, value("--out", "FILE", "Write the plan there as well, to be reviewed and applied later.")
     ] = None,
     preflight: CountsChecks = False,
     detailed_exitcode: Annotated[
@@ -217,7 +210,7 @@ def plan(
 )
 def apply(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that `plan --out` wrote.")],
+    file: Annotated[Path, argument("FILE", "A file that `plan --out` wrote.")],
     yes: Yes = False,
     json: Json = False,
     timings: Timings = False,
@@ -257,20 +250,18 @@ def drift(
     ctx: typer.Context,
     table: Tables = None,
     output_format: Annotated[
-        str | None,
-        typer.Option("--format", metavar="text|json|html", help="How to render the report: text by default."),
+        str | None, value("--format", "text|json|html", "How to render the report: text by default.")
     ] = None,
     json: Annotated[bool, flag("--json", help="The same as --format json.")] = False,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="FILE", help="Write the report there instead of to stdout."),
+        Path | None, value("--out", "FILE", "Write the report there instead of to stdout.")
     ] = None,
     fail_on: Annotated[
         str | None,
-        typer.Option(
+        value(
             "--fail-on",
-            metavar="high|medium|low",
-            help="Exit with 2 when there is drift of that severity, or of a worse one.",
+            "high|medium|low",
+            "Exit with 2 when there is drift of that severity, or of a worse one.",
         ),
     ] = None,
     record: Annotated[
@@ -310,14 +301,10 @@ def drift(
 )
 def import_models(
     ctx: typer.Context,
-    target: Annotated[str, typer.Argument(metavar="CATALOG.SCHEMA[.TABLE]", help="What to import.")],
-    to: Annotated[
-        Path | None,
-        typer.Option("--to", metavar="FILE", help="Write the models there instead of to stdout."),
-    ] = None,
+    target: Annotated[str, argument("CATALOG.SCHEMA[.TABLE]", "What to import.")],
+    to: Annotated[Path | None, value("--to", "FILE", "Write the models there instead of to stdout.")] = None,
     output_format: Annotated[
-        str | None,
-        typer.Option("--format", metavar="yaml|python", help="yaml by default, python for a .py file."),
+        str | None, value("--format", "yaml|python", "yaml by default, python for a .py file.")
     ] = None,
 ) -> None:
     """Write models for tables that exist. Planning them right away gives an empty plan."""

@@ -119,13 +119,22 @@ def flag(*names: str, help: str, **settings: Any) -> Any:
     return typer.Option(*names, help=help, metavar="", **settings)
 
 
+def value(names: str, metavar: str, help: str) -> Any:
+    """Return an option that takes a value; its names are separated by blanks."""
+    return typer.Option(*names.split(), metavar=metavar, help=help)
+
+
+def argument(metavar: str, help: str) -> Any:
+    """Return an argument."""
+    return typer.Argument(metavar=metavar, help=help)
+
+
 Tables = Annotated[
     list[str] | None,
-    typer.Option(
-        "--table",
-        "-t",
-        metavar="GLOB",
-        help="Only tables that match: catalog.schema.table, schema.table or table. Repeatable.",
+    value(
+        "--table -t",
+        "GLOB",
+        "Only tables that match: catalog.schema.table, schema.table or table. Repeatable.",
     ),
 ]
 Allow = Annotated[

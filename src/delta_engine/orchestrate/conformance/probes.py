@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from threading import Barrier
-from typing import Final
+from typing import Final, TypeAlias
 
 from delta_engine.actions import CreateTable, TablePlan
 from delta_engine.aspects.column_tags import UnsetColumnTags
@@ -27,12 +27,8 @@ from delta_engine.state.table_queries import Commit
 UNITY_CATALOG: Final = (Feature.SCHEMA_METADATA,)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """The result of a probe: whether the assumption holds, and what happened, line by line."""
-
-    holds: Holds
-    findings: Sequence[str]
+Answer: TypeAlias = tuple[Holds, Sequence[str]]
+"""The result of a probe: whether the assumption holds, and what happened, line by line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +51,8 @@ def _forbidden(scene: Scene) -> Answer:
         "UPDATE": scene.attempt(f"UPDATE {view} SET comment = '' WHERE 1 = 0"),
     }
     has_conditions = all(one is not None and one.condition for one in refusals.values())
-    return Answer(
-        holds=Holds.YES if has_conditions else Holds.NO,
-        findings=[f"{kind} in information_schema: {_described(one)}" for kind, one in refusals.items()],
-    )
+    holds = Holds.YES if has_conditions else Holds.NO
+    return holds, [f"{kind} in information_schema: {_described(one)}" for kind, one in refusals.items()]
 
 
 def _missing_catalog(scene: Scene) -> Answer:
@@ -72,7 +66,7 @@ def _missing_catalog(scene: Scene) -> Answer:
     except DeltaEngineError as error:
         finding = f"the reader does not know the refusal: {error}"
     created = f"CREATE TABLE: {_described(_attempted_create(scene, model))}"
-    return Answer(holds=holds, findings=[finding, created])
+    return holds, [finding, created]
 
 
 def _attempted_create(scene: Scene, model: Table) -> ErrorForm | None:
@@ -107,10 +101,8 @@ def _tagged_column(scene: Scene) -> Answer:
     statements = _statements(scene, TablePlan(align_tables=(replace(align, actions=actions),)))
     refusals = list(map(scene.attempt, statements))
     is_blocked = any(one is not None and _is_about_tags(one) for one in refusals)
-    return Answer(
-        holds=Holds.YES if is_blocked else Holds.CANNOT_TELL if any(refusals) else Holds.NO,
-        findings=[f"DROP COLUMN of a tagged column: {_described(one)}" for one in refusals],
-    )
+    holds = Holds.YES if is_blocked else Holds.CANNOT_TELL if any(refusals) else Holds.NO
+    return holds, [f"DROP COLUMN of a tagged column: {_described(one)}" for one in refusals]
 
 
 def _is_about_tags(refusal: ErrorForm) -> bool:
@@ -146,14 +138,14 @@ def _two_merges(scene: Scene) -> Answer:
     outcomes = ["written" if error is None else f"{type(error).__name__}: {error}" for error in errors]
     findings = [f"writer {number}: {outcome}" for number, outcome in enumerate(outcomes, start=1)]
     if all(map(_is_missing_right, errors)):
-        return Answer(holds=Holds.CANNOT_TELL, findings=findings)
+        return Holds.CANNOT_TELL, findings
     try:
         left = row.read()
     except DeltaEngineError as error:
-        return Answer(holds=Holds.NO, findings=[*findings, f"read afterwards: {error}"])
+        return Holds.NO, [*findings, f"read afterwards: {error}"]
     rows = "no row" if left is None else f"one row, serial {left['serial']}"
     is_one = errors.count(None) == 1 and left is not None
-    return Answer(holds=Holds.YES if is_one else Holds.NO, findings=[*findings, f"read afterwards: {rows}"])
+    return Holds.YES if is_one else Holds.NO, [*findings, f"read afterwards: {rows}"]
 
 
 def _is_missing_right(error: DeltaEngineError | None) -> bool:
@@ -185,7 +177,7 @@ def _history(scene: Scene) -> Answer:
         findings.append(f"{key}: the version is {version.version}, the latest commit {latest}")
     is_whole = bool(histories) and len(histories) == len(changed)
     holds = Holds.NO if unknown else Holds.YES if is_whole else Holds.CANNOT_TELL
-    return Answer(holds=holds, findings=findings)
+    return holds, findings
 
 
 def _operation(commit: Commit) -> str:

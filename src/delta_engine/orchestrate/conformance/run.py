@@ -190,11 +190,11 @@ class ConformanceRun:
         if refused or over:
             return replace(report, findings=(*refused, *([over] if over else [])))
         try:
-            answer = probe.ask(scene)
+            holds, findings = probe.ask(scene)
         except (DeltaEngineError, OSError) as error:
             self.control.stop.check()
             return replace(report, holds=Holds.CANNOT_TELL, findings=(f"it could not be asked: {error}",))
-        return replace(report, holds=answer.holds, findings=tuple(answer.findings))
+        return replace(report, holds=holds, findings=tuple(findings))
 
     def _begin(self, what: str) -> None:
         steps = sum(len(group.steps) for group in self.prepared.groups)
