@@ -97,11 +97,7 @@ def open_deployment(
 
 
 def open_report_files(settings: Settings) -> ReportFiles:
-    """Open the place for reports, beside the deployment state; with a local copy, beside the remote one.
-
-    Raises:
-        MissingDependencyError, StoreError: as `open_deployment`.
-    """
+    """Open the place for reports, beside the deployment state; with a local copy, beside the remote one."""
     match settings.state_backend.place:
         case LocalState(path=path):
             return LocalFiles(path)
@@ -114,22 +110,12 @@ def open_report_files(settings: Settings) -> ReportFiles:
 
 
 def open_s3_folder(place: S3State, limits: ClientLimits = DOCUMENT_LIMITS) -> S3Folder:
-    """Return the folder of the bucket that holds the deployment state.
-
-    Raises:
-        MissingDependencyError: boto3 is not installed.
-        StoreError: region, endpoint or profile are not usable.
-    """
+    """Return the folder of the bucket that holds the deployment state; raises as `open_deployment`."""
     return S3Folder(open_client("s3", place.region, place.endpoint_url, limits), place.bucket, place.prefix)
 
 
 def open_volume(settings: Settings, place: DatabricksState, folder: str = "") -> VolumeFiles:
-    """Return the volume that holds the deployment state, or a folder of it, in the workspace that runs SQL.
-
-    Raises:
-        MissingDependencyError: databricks-sdk is not installed.
-        StoreError: there is no login.
-    """
+    """Return the volume that holds the deployment state, or a folder of it; raises as `open_deployment`."""
     profile = settings.sql_warehouse.profile if settings.sql_warehouse else None
     return open_volume_files(f"{volume_path(place)}/{folder}".rstrip("/"), profile)
 

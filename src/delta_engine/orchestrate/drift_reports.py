@@ -42,9 +42,6 @@ def report_drift(
 ) -> DriftReport:
     """Report what was changed outside the engine since it was applied; changes nothing and takes no lock.
 
-    Args:
-        is_partial: whether other models were left out; then only these tables are read.
-
     Raises:
         InvalidModelError, RefusalGroup: models are refused.
         CatalogReadError: a whole catalog cannot be read; a single table is a finding.
@@ -63,11 +60,7 @@ def report_drift(
 
 
 def record_drift(environment: Environment, report: DriftReport) -> None:
-    """Add a report to the history of drift, if the environment has one.
-
-    Raises:
-        StatementError: the platform refused it.
-    """
+    """Add a report to the history of drift, if the environment has one."""
     if environment.drift_history is not None:
         environment.drift_history.append(report, new_id())
 

@@ -29,14 +29,10 @@ class Imported:
 
 
 def import_tables(backend: Backend, target: str) -> Imported:
-    """Return models for a table, or for a whole schema and its tables, with one snapshot.
-
-    Args:
-        target: `catalog.schema.table` or `catalog.schema`, without quotes.
+    """Return models for `catalog.schema.table`, or for `catalog.schema` and its tables, with one snapshot.
 
     Raises:
         ConfigError: the target is neither, or nothing of that name exists.
-        CatalogReadError, StatementError: the catalog cannot be read.
     """
     names = _names(backend, target)
     found, unreadable = _read(backend, names)

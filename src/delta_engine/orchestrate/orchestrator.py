@@ -79,13 +79,7 @@ class Orchestrator(Environment):
     __slots__ = ()
 
     def sync_tables(self, tables: Sequence[Table]) -> tuple[TableOutcome, ...]:
-        """Bring the catalog to the models.
-
-        Args:
-            tables: all models.
-
-        Returns:
-            The outcome of each table that needed a change; empty if none did.
+        """Bring the catalog to the models; return the outcome of each table that needed a change.
 
         Raises:
             InvalidModelError: a model breaks a rule; nothing was read or changed. First violation wins.
@@ -117,13 +111,10 @@ class Orchestrator(Environment):
 def sync(
     environment: Environment, tables: Sequence[Table], view: RunView, *, is_partial: bool = False
 ) -> RunReport:
-    """Bring the catalog to the models: lock, plan, show, ask, apply, record.
+    """Bring the catalog to the models: lock, plan, show, ask, apply, record; raises as `Orchestrator.sync_tables`.
 
     Args:
-        is_partial: whether other models were left out.
-
-    Raises:
-        DeltaEngineError: as `Orchestrator.sync_tables`, with all refusals.
+        is_partial: whether other models were left out; then only these tables are read.
     """
     with open_run(environment, "sync", view.notify) as run:
         with view.reading():
@@ -134,7 +125,7 @@ def sync(
 def revert(
     environment: Environment, tables: Sequence[Table], view: RunView, *, is_partial: bool = False
 ) -> RunReport:
-    """Bring drifted tables and schemas back to what was applied last. Args and errors are those of `sync`."""
+    """Bring drifted tables and schemas back to what was applied last."""
     with open_run(environment, "drift --revert", view.notify) as run:
         with view.reading():
             planned = plan_revert(run, tables, is_partial=is_partial)
@@ -152,7 +143,6 @@ def apply_file(
 
     Raises:
         StalePlanError: something changed since the file was written.
-        DeltaEngineError: as `sync`.
     """
     with open_run(environment, "apply", view.notify) as run:
         applied = earlier_apply(file, run.loaded)
@@ -167,32 +157,20 @@ def apply_file(
 
 
 def record_statuses(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = False) -> DeploymentState:
-    """Record what the catalog shows of everything that was applied; changes nothing in the catalog.
-
-    Raises:
-        CatalogReadError, RefusalGroup: a table cannot be read.
-        StaleStateError, UnsavedStateError: it could not be recorded.
-    """
+    """Record what the catalog shows of everything that was applied; changes nothing in the catalog."""
     _observed(run, tables, is_partial=is_partial)
     run.recorder.save()
     return run.recorder.state
 
 
 def record_accepted(run: OpenRun, drifted: Sequence[DriftedResource]) -> None:
-    """Record drift as applied, without what the policy ignores.
-
-    Raises:
-        StaleStateError, UnsavedStateError: it could not be recorded.
-    """
+    """Record drift as applied, without what the policy ignores."""
     adopt_drift(run.recorder, run.environment.versions, drifted)
     run.recorder.save()
 
 
 def plan_sync(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = False) -> PlannedRun:
     """Read the catalog, record the statuses that it shows, and return what has to be done.
-
-    Args:
-        is_partial: whether other models were left out; then only these tables are read.
 
     Raises:
         InvalidModelError, CatalogReadError, RefusalGroup: models are refused, or tables cannot be read.
@@ -206,10 +184,7 @@ def plan_sync(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = False
 
 
 def plan_revert(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = False) -> PlannedRun:
-    """Return what brings the declared tables and schemas that drifted back to what was applied to them last.
-
-    Args and errors are those of `plan_sync`.
-    """
+    """Return what brings the declared tables and schemas that drifted back to what was applied to them last."""
     declared = {model.key for model in tables} | {one.key for one in run.environment.planner.schemas}
     basis, found = _detected(run, tables, is_partial=is_partial)
     drifted = [one for one in found if one.drift and one.name.key in declared]
@@ -219,10 +194,7 @@ def plan_revert(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = Fal
 def find_drift(
     run: OpenRun, tables: Sequence[Table], *, is_partial: bool = False
 ) -> tuple[DriftedResource, ...]:
-    """Return the schemas and tables that differ from what was applied, with the authors of the changes.
-
-    Args and errors are those of `plan_sync`.
-    """
+    """Return the schemas and tables that differ from what was applied, with the authors of the changes."""
     return _detected(run, tables, is_partial=is_partial)[1]
 
 

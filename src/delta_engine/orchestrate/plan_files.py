@@ -41,12 +41,7 @@ _ANOTHER_FILE = "Name another file with --out."
 def make_plan_file(
     project: Project, environment: Environment, planned: PlannedRun, options: Options
 ) -> PlanFile:
-    """Return the file of a plan that may be applied.
-
-    Args:
-        project: loaded with the same options.
-        planned: the plan, made without a cached copy of the deployment state.
-    """
+    """Return the file of a plan that was made without a cached copy of the deployment state."""
     facts = environment.deployment.facts()
     return _plan_file(
         project,
@@ -65,9 +60,6 @@ def fingerprint(
 
     Args:
         like: earlier fingerprints to compare with: the result covers their tables too.
-
-    Raises:
-        CatalogReadError, RefusalGroup, StatementError: an undeclared table cannot be read.
     """
     basis, plan = planned.basis, planned.plan
     earlier = like.tables if like else {}
@@ -118,12 +110,8 @@ def reviewed_plan(
 ) -> ReviewedPlan:
     """Compare a plan file with the plan of a locked run.
 
-    Args:
-        project: loaded with the file's options.
-
     Raises:
         StalePlanError: something changed since the file was written.
-        CatalogReadError, RefusalGroup, StatementError: an undeclared table of the file cannot be read.
     """
     current = _plan_file(
         project,

@@ -58,7 +58,6 @@ def plan_unlocked(
     """Return what a sync would do and why it would be refused; changes nothing and takes no lock.
 
     Args:
-        is_partial: whether other models were left out; then only these tables are read.
         allow_cached: whether a recent copy of the deployment state will do.
 
     Raises:
@@ -231,11 +230,7 @@ def _is_gone(name: QualifiedName, seen: CatalogState) -> bool:
 def observe(
     environment: Environment, tables: Sequence[Table], state: DeploymentState | None, *, is_partial: bool
 ) -> Observation:
-    """Read the tables of models and interpret the records of a deployment state by what is found.
-
-    Raises:
-        CatalogReadError, RefusalGroup, StatementError: a declared table cannot be read.
-    """
+    """Read the tables of models and interpret the records of a deployment state by what is found."""
     models = resolved(tables)
     observed = snapshot_with_former_names(
         environment.reader,

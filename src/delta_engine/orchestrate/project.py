@@ -147,7 +147,6 @@ def open_backend(
     Args:
         spark: the session to use; by default one is opened. A SQL warehouse needs none.
         notify: gets notes for the user, such as that a SQL warehouse has to start.
-        decorate: wraps the runner, for example to record its statements.
 
     Raises:
         MissingDependencyError: what the backend needs is not installed.
