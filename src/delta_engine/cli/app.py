@@ -118,7 +118,7 @@ def init(
     directory: Annotated[Path, argument("DIR", "Where to.")] = Path(),
 ) -> None:
     """Make a working project: configuration, a model, and the bundle."""
-    from delta_engine.cli.project_commands import init_project
+    from delta_engine.cli.commands import init_project
 
     init_project(directory)
 
@@ -169,7 +169,7 @@ def doctor(
 @app.command(epilog="Example: delta-engine -e prod rules")
 def rules(ctx: typer.Context, json: Json = False) -> None:
     """List the rules that refuse models and plans; with an environment, its own rules too (policy.rules)."""
-    from delta_engine.cli.project_commands import show_rules
+    from delta_engine.cli.commands import show_rules
 
     show_rules(ctx.obj, as_json=json)
 
@@ -278,7 +278,7 @@ def drift(
 ) -> None:
     """Report what was changed outside the engine, by whom and when. Changes nothing by default."""
     from delta_engine.actions.drift_policy import Severity
-    from delta_engine.cli.commands import Format, Output, accept_drift, print_drift, revert_drift
+    from delta_engine.cli.commands import Format, accept_drift, print_drift, revert_drift
 
     if json and output_format not in (None, "json"):
         raise typer.BadParameter("--json is --format json: choose one of the two")
@@ -292,8 +292,8 @@ def drift(
     else:
         rendering = choice("--format", output_format or ("json" if json else "text"), Format)
         severity = choice("--fail-on", fail_on, Severity) if fail_on else None
-        output = Output(rendering=rendering, path=out, fail_on=severity, is_recorded=record)
-        print_drift(ctx.obj, _options(table, None, False), output)
+        options = _options(table, None, False)
+        print_drift(ctx.obj, options, rendering, path=out, fail_on=severity, is_recorded=record)
 
 
 @app.command(
@@ -308,7 +308,7 @@ def import_models(
     ] = None,
 ) -> None:
     """Write models for tables that exist. Planning them right away gives an empty plan."""
-    from delta_engine.cli.project_commands import Language, import_schema
+    from delta_engine.cli.commands import Language, import_schema
 
     guessed = "python" if to is not None and to.suffix == ".py" else "yaml"
     import_schema(ctx.obj, target, to, choice("--format", output_format or guessed, Language))

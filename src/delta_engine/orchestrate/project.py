@@ -1,4 +1,4 @@
-"""A project: the settings and models of one environment, and the orchestrator that runs them."""
+"""Loads a project, and opens its backend and its environment."""
 
 from __future__ import annotations
 

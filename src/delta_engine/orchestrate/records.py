@@ -1,4 +1,4 @@
-"""The records of tables and schemas as one run leaves them: applied models, adopted drift, unmanaged parts."""
+"""Records what one run leaves: applied models, adopted drift, the outcome of each schema and table."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from delta_engine.drift.handling import accepting
 from delta_engine.drift.revert import renames_of
 from delta_engine.drift.status import confirmed
 from delta_engine.drift.unmanaged import with_unmanaged_parts
-from delta_engine.execute.outcomes import AnyOutcome, OutcomeKind, TableOutcome, is_of_table, of_tables
+from delta_engine.execute.outcomes import AnyOutcome, OutcomeKind, is_of_table, of_tables
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
@@ -51,6 +51,8 @@ class RunRecords:
     Args:
         observed: the snapshot that the run started from.
         settles_attempts: whether the run settles what unfinished runs attempted.
+
+    `earlier` has the records of tables before this run applied them.
     """
 
     def __init__(
@@ -60,18 +62,14 @@ class RunRecords:
         self._observed = observed
         self._settles_attempts = settles_attempts
         self._renamed: list[tuple[QualifiedName, QualifiedName]] = []
-        self._earlier: dict[str, Resource] = {}
-
-    def earlier(self, key: str) -> Resource | None:
-        """Return the record of a table before this run applied it."""
-        return self._earlier.get(key)
+        self.earlier: dict[str, Resource] = {}
 
     def applied(
         self, model: Table, earlier: Resource | None, *, version: TableVersion | None = None
     ) -> Resource:
         """Return the record of a table that is as its model says."""
         if earlier is not None:
-            self._earlier.setdefault(resource_key(model.qualified_name), earlier)
+            self.earlier.setdefault(resource_key(model.qualified_name), earlier)
         return applied_table(
             model,
             at=self._recorder.now(),
@@ -133,11 +131,7 @@ class RunRecords:
 def adopt_drift(
     recorder: RunRecorder, versions: TableVersionReader | None, drifted: Sequence[DriftedResource]
 ) -> None:
-    """Record drift as applied, without what the policy ignores.
-
-    Args:
-        versions: reads the current versions of the tables.
-    """
+    """Record drift as applied, without what the policy ignores."""
     tables = drifted_tables(drifted)
     observed = CatalogState(tables={one.name.key: one.observed for one in tables})
     records = RunRecords(recorder, observed, settles_attempts=False)
@@ -255,10 +249,13 @@ class OutcomeRecording:
             for outcome in of_tables(self._recorded)
             if outcome.kind in (OutcomeKind.CREATED, OutcomeKind.CHANGED)
         ]
-        ids = {
-            outcome.name.key: _known_id(outcome, self._records.earlier(resource_key(outcome.name)))
-            for outcome in done
-        }
+        ids: dict[str, str | None] = {}
+        for outcome in done:
+            earlier = self._records.earlier.get(resource_key(outcome.name))
+            if outcome.kind is OutcomeKind.CREATED or earlier is None:
+                ids[outcome.name.key] = None
+            else:
+                ids[outcome.name.key] = earlier.metadata.delta_table_id
         unknown = [key for key, table_id in ids.items() if table_id is None]
         found = versions.read_versions([outcome.name for outcome in done], with_id=unknown)
         for outcome in done:
@@ -273,8 +270,6 @@ class OutcomeRecording:
 
         Args:
             wanted: what the changed tables were to become.
-            observed: a snapshot of them.
-            policy: what the plan was made by.
 
         Returns:
             The tables that are as they were to be, by `QualifiedName.key`.
@@ -286,7 +281,7 @@ class OutcomeRecording:
             key = resource_key(model.qualified_name)
             if model.key not in done or resources[key].status is not Status.HEALTHY:
                 continue
-            earlier = self._records.earlier(key)
+            earlier = self._records.earlier.get(key)
             resources[key] = confirmed(
                 resources[key],
                 model,
@@ -336,21 +331,9 @@ class OutcomeRecording:
         )
 
 
-def _known_id(outcome: TableOutcome, earlier: Resource | None) -> str | None:
-    """Return the id that was recorded before this run."""
-    if outcome.kind is OutcomeKind.CREATED or earlier is None:
-        return None
-    return earlier.metadata.delta_table_id
-
-
 def _log_outcome(outcome: AnyOutcome) -> None:
-    what = "table" if isinstance(outcome.name, QualifiedName) else "schema"
-    facts: dict[str, object] = {
-        what: str(outcome.name),
-        "status": outcome.kind.value,
-        "statements": outcome.statements,
-    }
-    failure = outcome.failure
+    what, failure = "table" if isinstance(outcome.name, QualifiedName) else "schema", outcome.failure
+    facts = {what: str(outcome.name), "status": outcome.kind.value, "statements": outcome.statements}
     if failure is None:
         log(logging.INFO, f"{what} done", **facts)
     else:

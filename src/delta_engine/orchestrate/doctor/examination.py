@@ -35,18 +35,12 @@ from delta_engine.orchestrate.deployments import (
     open_volume,
     volume_path,
 )
-from delta_engine.orchestrate.doctor.catalogs import (
+from delta_engine.orchestrate.doctor.checks import (
     CatalogUse,
     basic_needs,
+    bucket_check,
     catalog_checks,
     catalog_uses,
-    plan_checks,
-    right_checks,
-    unchecked_rights,
-    view_check,
-)
-from delta_engine.orchestrate.doctor.checks import (
-    bucket_check,
     clock_check,
     document_check,
     extras_of,
@@ -54,7 +48,11 @@ from delta_engine.orchestrate.doctor.checks import (
     lineage_check,
     lock_check,
     package_checks,
+    plan_checks,
     platform_check,
+    right_checks,
+    unchecked_rights,
+    view_check,
     volume_check,
 )
 from delta_engine.orchestrate.planning import plan_unlocked
