@@ -13,12 +13,7 @@ from delta_engine.actions import TablePlan
 from delta_engine.deployment.document import AppliedPlan
 from delta_engine.errors import DeltaEngineError, raise_all
 from delta_engine.execute.apply_control import ApplyControl
-from delta_engine.orchestrate.deployments import (
-    UNKNOWN_ORIGIN,
-    RunOrigin,
-    open_deployment,
-    open_report_files,
-)
+from delta_engine.orchestrate.deployments import UNKNOWN_ORIGIN, RunOrigin, open_deployment, open_report_files
 from delta_engine.orchestrate.doctor.examination import examine
 from delta_engine.orchestrate.drift_reports import drift_page, record_drift, report_drift
 from delta_engine.orchestrate.orchestrator import ApplyView, sync

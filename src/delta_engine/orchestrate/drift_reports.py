@@ -10,11 +10,7 @@ from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.config.edit_instructions import edit_instructions
 from delta_engine.config.model_edits import ModelEdit, edit_models, is_editable
 from delta_engine.deployment.document import DeploymentState
-from delta_engine.deployment.recorded_models import (
-    last_applied,
-    last_applied_schemas,
-    with_recorded_grants,
-)
+from delta_engine.deployment.recorded_models import last_applied, last_applied_schemas, with_recorded_grants
 from delta_engine.drift.attribution import with_audited_authors
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.drifted_resources import DriftedResource, DriftedTable, is_schema, is_table

@@ -25,23 +25,14 @@ from delta_engine.drift.drifted_resources import (
     drifted_schemas,
     drifted_tables,
 )
-from delta_engine.drift.handling import (
-    is_replaced,
-    refusals,
-    with_ignored_drift,
-    without_ignored_deletions,
-)
+from delta_engine.drift.handling import is_replaced, refusals, with_ignored_drift, without_ignored_deletions
 from delta_engine.drift.revert import irreversible, may_be_renamed, restored
 from delta_engine.drift.status import synchronize
 from delta_engine.errors import RefusedError, raise_all
 from delta_engine.models import QualifiedName, Table
 from delta_engine.models.constraints import referenced_tables, resolved
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation, PlannedRun
-from delta_engine.state.catalog_reader import (
-    former_name,
-    snapshot_with_former_names,
-    with_tables_read,
-)
+from delta_engine.state.catalog_reader import former_name, snapshot_with_former_names, with_tables_read
 from delta_engine.state.states import NO_AUDIT, CatalogState
 from delta_engine.telemetry.context import command, utc_now
 from delta_engine.validation.needed_rights import rights_warnings
