@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from typing_extensions import assert_never
 
@@ -55,6 +55,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+_CAPABILITIES: Final[Mapping[BackendType, Capabilities]] = {
+    BackendType.DATABRICKS: DATABRICKS_SPARK,
+    BackendType.WAREHOUSE: DATABRICKS,
+    BackendType.EMBEDDED: OPEN_SOURCE,
+    BackendType.CATALOG: OPEN_SOURCE_CATALOG,
+}
+"""What each platform can do, as far as that is certain before it is opened."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
     """The settings and models of one environment, checked; nothing is read from the platform yet.
@@ -80,7 +89,7 @@ class Project:
     def violations(self, models: Sequence[Table], schemas: Sequence[Schema]) -> Iterator[InvalidModelError]:
         """Yield why declared tables and schemas are refused."""
         yield from self.validator.model_violations(models)
-        yield from schema_violations(schemas, _capabilities(self.settings))
+        yield from schema_violations(schemas, _CAPABILITIES[self.settings.backend])
 
 
 def load_project(
@@ -119,7 +128,7 @@ def load_rules(settings: Settings) -> RuleSet:
     Raises:
         ConfigError: one cannot be loaded, or is no rule.
     """
-    rules, capabilities = PlanValidator.default_rules(), _capabilities(settings)
+    rules, capabilities = PlanValidator.default_rules(), _CAPABILITIES[settings.backend]
     rules = RuleSet(
         models=(*rules.models, SupportedFeatures(capabilities)),
         plans=(*rules.plans, SupportedChanges(capabilities)),
@@ -252,28 +261,13 @@ def _left_out(settings: Settings) -> tuple[Feature, ...]:
 
 
 def _refuse_table_removal(settings: Settings) -> None:
-    reason = _capabilities(settings).refused.get(Feature.TABLE_REMOVAL)
+    reason = _CAPABILITIES[settings.backend].refused.get(Feature.TABLE_REMOVAL)
     if settings.policy.removed_tables is RemovedTables.DROP and reason is not None:
         raise ConfigError(
             f"policy.removed_tables: drop is not for this backend: {reason}",
             location=settings.location,
             way_out="Leave it out, or write keep.",
         )
-
-
-def _capabilities(settings: Settings) -> Capabilities:
-    """Return what the environment's platform can do, as far as that is certain before it is opened."""
-    match settings.backend:
-        case BackendType.DATABRICKS:
-            return DATABRICKS_SPARK
-        case BackendType.WAREHOUSE:
-            return DATABRICKS
-        case BackendType.EMBEDDED:
-            return OPEN_SOURCE
-        case BackendType.CATALOG:
-            return OPEN_SOURCE_CATALOG
-        case other:
-            assert_never(other)
 
 
 def _widened(policy: Policy, allow: Sequence[str]) -> Policy:
