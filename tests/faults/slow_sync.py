@@ -16,7 +16,7 @@ from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
 from delta_engine.cli.run_view import TerminalView
-from delta_engine.cli.terminal import run_and_exit
+from delta_engine.cli.terminal import exits
 from delta_engine.deployment.locks.file import FileLock
 from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
 from delta_engine.execute.action_runner import ActionRunner
@@ -80,4 +80,5 @@ def sync(folder: Path, models: Sequence[Table] = MODELS) -> None:
 
 
 if __name__ == "__main__":
-    run_and_exit(lambda: sync(Path(sys.argv[1])))
+    with exits():
+        sync(Path(sys.argv[1]))

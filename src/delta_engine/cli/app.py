@@ -25,7 +25,7 @@ from delta_engine.cli.options import (
     with_options,
 )
 from delta_engine.cli.state_app import state_app
-from delta_engine.cli.terminal import run_and_exit
+from delta_engine.cli.terminal import exits
 
 if TYPE_CHECKING:
     from delta_engine.plan_files.document import Options
@@ -342,8 +342,8 @@ def main() -> None:
 
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # for output encodings without arrows and boxes
-    with kept_from_libraries(), in_context():
-        run_and_exit(lambda: app(standalone_mode=False, prog_name="delta-engine"))
+    with kept_from_libraries(), in_context(), exits():
+        sys.exit(int(app(standalone_mode=False, prog_name="delta-engine") or 0))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from enum import IntEnum
 from typing import Any, TextIO, cast
@@ -109,13 +109,15 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
-def run_and_exit(command: Callable[[], int | None]) -> None:
-    """Run a command, report what it raises, and exit with a code of `ExitCode`."""
+@contextmanager
+def exits() -> Iterator[None]:
+    """Report what a command raises, and exit with a code of `ExitCode`."""
     from delta_engine.backends.cancellation import terminated_as_interrupted
 
+    code = ExitCode.DONE
     try:
         with terminated_as_interrupted():
-            code = command()
+            yield
     except USAGE_ERROR as error:
         _show_usage_error(error)  # not click's own exit code 2, which means pending changes here
         code = ExitCode.REFUSED
@@ -127,8 +129,9 @@ def run_and_exit(command: Callable[[], int | None]) -> None:
         code = ExitCode.FAILED
     except OSError as error:
         code = report_io_error(error)
-    _flush_stdout()
-    sys.exit(int(code or 0))
+    finally:
+        _flush_stdout()
+    sys.exit(int(code))
 
 
 def report_error(error: DeltaEngineError) -> ExitCode:

@@ -20,7 +20,6 @@ from delta_engine.execute.outcomes import (
     OnTable,
     OutcomeKind,
     TableOutcome,
-    is_of_table,
     of_tables,
 )
 from delta_engine.execute.statement_runner import StaleTableError
@@ -125,8 +124,18 @@ def apply_planned(
     log(logging.INFO, "apply started", tables=len(tuple(plan.table_actions())))
     with stopped_by_signals(control.stop):
         records = RunRecords(run.recorder, planned.basis.observed, settles_attempts=planned.settles_attempts)
-        recording = OutcomeRecording(run.recorder, records, plan, planned.models, planned.schemas)
-        found = _execute(run, planned, recording, on_outcome, control, reviewed)
+        recording = OutcomeRecording(run.recorder, records, plan, planned.models, planned.schemas, on_outcome)
+        _begin(run, planned, recording, reviewed)
+        try:
+            found = run.environment.action_runner.apply(
+                planned.compiled,
+                recording.record,
+                control=control,
+                check=run.locked.lease.check,
+                reread=lambda table: _statements_now(run.environment, planned, table),
+            )
+        except ApplyFailedError as error:
+            found = error.outcomes
         if reviewed is not None:
             run.recorder.remember_plan(reviewed.checksum, is_whole=_is_whole(found))
         verified, unverified = _verify(run, planned, recording, control.stop)
@@ -153,41 +162,19 @@ def _is_whole(outcomes: Sequence[AnyOutcome]) -> bool:
     return not any(one.kind in (OutcomeKind.FAILED, OutcomeKind.STOPPED) for one in outcomes)
 
 
-def _execute(
-    run: OpenRun,
-    planned: PlannedRun,
-    recording: OutcomeRecording,
-    on_outcome: OnTable,
-    control: ApplyControl,
-    reviewed: ReviewedPlan | None,
-) -> tuple[AnyOutcome, ...]:
-    """Run the statements; return the outcomes, also those of failures."""
-    plan, environment = planned.plan, run.environment
+def _begin(
+    run: OpenRun, planned: PlannedRun, recording: OutcomeRecording, reviewed: ReviewedPlan | None
+) -> None:
+    """Journal what is about to be applied, unless it is nothing."""
     if reviewed is not None:
         reviewed.require(planned.compiled)
-    if plan:
+    if planned.plan:
         run.locked.lease.check()
         run.recorder.begin(
-            [resource_key(action.table) for action in plan.table_actions()],
+            [resource_key(action.table) for action in planned.plan.table_actions()],
             recording.attempted,
             plan_file=reviewed.checksum if reviewed else None,
         )
-
-    def record(outcome: AnyOutcome) -> None:
-        recording.record(outcome)
-        if is_of_table(outcome):
-            on_outcome(outcome)
-
-    try:
-        return environment.action_runner.apply(
-            planned.compiled,
-            record,
-            control=control,
-            check=run.locked.lease.check,
-            reread=lambda table: _statements_now(environment, planned, table),
-        )
-    except ApplyFailedError as error:
-        return error.outcomes
 
 
 def _verify(

@@ -38,7 +38,7 @@ from delta_engine.drift.handling import accepting
 from delta_engine.drift.revert import renames_of
 from delta_engine.drift.status import confirmed
 from delta_engine.drift.unmanaged import with_unmanaged_parts
-from delta_engine.execute.outcomes import AnyOutcome, OutcomeKind, is_of_table, of_tables
+from delta_engine.execute.outcomes import AnyOutcome, OnTable, OutcomeKind, is_of_table, of_tables
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
@@ -206,9 +206,11 @@ class OutcomeRecording:
         plan: TablePlan,
         models: Sequence[Table],
         schemas: Sequence[Schema],
+        on_outcome: OnTable,
     ) -> None:
         self.attempted = attempted_by(plan, models, schemas, recorder.resources)
         self._recorder = recorder
+        self._on_outcome = on_outcome
         self._records = records
         self._tables = {model.key: model for model in models}
         self._declared_schemas = {schema.key: schema for schema in schemas}
@@ -230,16 +232,20 @@ class OutcomeRecording:
         )
 
     def record(self, outcome: AnyOutcome) -> None:
-        """Record and log the outcome of a schema or table."""
-        if outcome.kind is OutcomeKind.STOPPED and not outcome.statements:
-            return
+        """Record, log and show the outcome of a schema or table."""
+        if outcome.kind is not OutcomeKind.STOPPED or outcome.statements:
+            self._record(outcome)
+        if is_of_table(outcome):
+            self._on_outcome(outcome)
+
+    def _record(self, outcome: AnyOutcome) -> None:
         if is_of_table(outcome) and outcome.statements and outcome.name.key in self._renamed:
             self._records.rename(self._renamed[outcome.name.key], outcome.name)  # the first statement
         if outcome.kind is OutcomeKind.DROPPED:  # no journal: the next run sees that it is gone
             self._recorded.append(outcome)
             self._recorder.resources.pop(resource_key(outcome.name), None)
         else:
-            self._record(outcome.name, outcome)
+            self._record_kept(outcome.name, outcome)
         _log_outcome(outcome)
 
     def note_versions(self, versions: TableVersionReader) -> None:
@@ -293,7 +299,7 @@ class OutcomeRecording:
                 verified.add(model.key)
         return frozenset(verified)
 
-    def _record(self, name: QualifiedName | SchemaName, outcome: AnyOutcome) -> None:
+    def _record_kept(self, name: QualifiedName | SchemaName, outcome: AnyOutcome) -> None:
         failure = outcome.failure
         is_known = isinstance(name, SchemaName) or name.key in self._tables
         is_applied = failure is None and is_known

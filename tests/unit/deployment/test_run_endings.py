@@ -14,7 +14,7 @@ from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
 from delta_engine.cli.run_view import TerminalView
-from delta_engine.cli.terminal import run_and_exit
+from delta_engine.cli.terminal import exits
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
@@ -69,8 +69,8 @@ def commanded(engine: Orchestrator, models: Sequence[Table] = TABLES) -> Callabl
 
 
 def exit_code(command: Callable[[], None]) -> int:
-    with pytest.raises(SystemExit) as ended:
-        run_and_exit(command)
+    with pytest.raises(SystemExit) as ended, exits():
+        command()
     assert isinstance(ended.value.code, int)
     return ended.value.code
 
