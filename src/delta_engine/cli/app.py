@@ -12,7 +12,6 @@ import typer
 
 from delta_engine.cli.options import (
     Allow,
-    Context,
     CountsChecks,
     Json,
     ProjectGroup,
@@ -25,7 +24,7 @@ from delta_engine.cli.options import (
     with_options,
 )
 from delta_engine.cli.state_app import state_app
-from delta_engine.cli.terminal import exits
+from delta_engine.cli.terminal import Context, exits
 
 if TYPE_CHECKING:
     from delta_engine.plan_files.document import Options

@@ -16,9 +16,8 @@ from rich.text import Text
 from typing_extensions import assert_never
 
 from delta_engine.actions.drift_policy import Severity
-from delta_engine.cli.options import Context
 from delta_engine.cli.run_view import TerminalView, print_plan, print_plan_summary, print_statements
-from delta_engine.cli.terminal import ExitCode, confirm, print_note, say, status
+from delta_engine.cli.terminal import Context, ExitCode, confirm, print_note, say, status
 from delta_engine.config.model_writer import python_models, yaml_models
 from delta_engine.config.settings import load_settings
 from delta_engine.drift.drift_report import DriftReport

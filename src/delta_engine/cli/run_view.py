@@ -22,8 +22,7 @@ from delta_engine.deployment.document import AppliedPlan
 from delta_engine.drift.drift_report import UnmanagedPart
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import OutcomeKind, TableOutcome
-from delta_engine.orchestrate.orchestrator import ApplyView
-from delta_engine.orchestrate.runs import PlannedRun
+from delta_engine.orchestrate.runs import ApplyView, PlannedRun
 from delta_engine.report.json_documents import report_json
 from delta_engine.report.plan_tree import (
     Branch,

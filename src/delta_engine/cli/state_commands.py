@@ -12,8 +12,7 @@ import typer
 from rich.console import Console
 
 from delta_engine.actions.policy import matches_any
-from delta_engine.cli.options import Context
-from delta_engine.cli.terminal import confirm, print_note, say, status
+from delta_engine.cli.terminal import Context, confirm, print_note, say, status
 from delta_engine.config.documents import unknown
 from delta_engine.config.settings import Settings, load_settings
 from delta_engine.deployment.codec import encode_state

@@ -6,18 +6,15 @@ The command line and the job call the same functions; a `RunView` shows the run 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from delta_engine.actions import TablePlan
-from delta_engine.deployment.document import AppliedPlan, DeploymentState
+from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.resources import resource_key
 from delta_engine.drift.drifted_resources import DriftedResource
 from delta_engine.errors import raise_all
-from delta_engine.execute.apply_control import ApplyControl
-from delta_engine.execute.outcomes import OnTable, TableOutcome
+from delta_engine.execute.outcomes import TableOutcome
 from delta_engine.models import Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.plan_files import earlier_apply, reviewed_plan
@@ -30,7 +27,7 @@ from delta_engine.orchestrate.planning import (
     plan_unlocked,
 )
 from delta_engine.orchestrate.records import adopt_drift
-from delta_engine.orchestrate.runs import Environment, Observation, OpenRun, PlannedRun, open_run
+from delta_engine.orchestrate.runs import Environment, Observation, OpenRun, PlannedRun, RunView, open_run
 from delta_engine.plan_files.document import PlanFile
 from delta_engine.plan_files.staleness import ReviewedPlan
 from delta_engine.report.run_report import RunEnd, RunReport
@@ -38,39 +35,6 @@ from delta_engine.telemetry.context import utc_now
 
 if TYPE_CHECKING:
     from delta_engine.orchestrate.project import Project
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApplyView:
-    """Shows one apply while it runs: `control` shows and stops it, `on_outcome` is called as each table is done."""
-
-    control: ApplyControl = field(default_factory=ApplyControl)
-    on_outcome: OnTable = lambda _outcome: None
-
-
-class RunView(Protocol):
-    """Shows a run to the user and asks. The command line and the job implement it."""
-
-    def notify(self, note: str) -> None:
-        """Show a note."""
-
-    def reading(self) -> AbstractContextManager[object]:
-        """Show that the catalog is being read."""
-
-    def show_plan(self, planned: PlannedRun) -> None:
-        """Show the plan, also if it is refused."""
-
-    def confirm(self) -> None:
-        """Ask whether to apply the plan; raises if not."""
-
-    def applying(self, plan: TablePlan, /) -> AbstractContextManager[ApplyView]:
-        """Show the apply while it runs."""
-
-    def show_report(self, report: RunReport) -> None:
-        """Show what the run did, also if it failed; its failure is raised afterwards."""
-
-    def show_already_applied(self, applied: AppliedPlan, report: RunReport) -> None:
-        """Show that a plan file was applied before."""
 
 
 class Orchestrator(Environment):

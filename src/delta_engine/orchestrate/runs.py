@@ -1,13 +1,13 @@
-"""The data of runs: the opened environment, what a run observed and planned, and the run that holds the lock."""
+"""The data of runs: the environment, what a run observed and planned, the run that holds the lock, and its view."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.actions.drift_policy import DriftPolicy
@@ -15,7 +15,7 @@ from delta_engine.actions.policy import Policy
 from delta_engine.compile.compiled_plan import CompiledPlan
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment, LockedRun
-from delta_engine.deployment.document import DeploymentState
+from delta_engine.deployment.document import AppliedPlan, DeploymentState
 from delta_engine.deployment.recorded_models import last_applied_to
 from delta_engine.deployment.recorder import Notify, RunRecorder
 from delta_engine.drift.drift_report import UnmanagedPart
@@ -23,7 +23,8 @@ from delta_engine.drift.drifted_resources import DriftedTable
 from delta_engine.drift.unmanaged import listed_parts
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner
-from delta_engine.execute.outcomes import AnyOutcome
+from delta_engine.execute.apply_control import ApplyControl
+from delta_engine.execute.outcomes import AnyOutcome, OnTable
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, run_report
 from delta_engine.state.audit_log import AuditLogReader
@@ -214,3 +215,36 @@ def open_run(
                 started_at=started_at,
                 span=opened,
             )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplyView:
+    """Shows one apply while it runs: `control` shows and stops it, `on_outcome` is called as each table is done."""
+
+    control: ApplyControl = field(default_factory=ApplyControl)
+    on_outcome: OnTable = lambda _outcome: None
+
+
+class RunView(Protocol):
+    """Shows a run to the user and asks. The command line and the job implement it."""
+
+    def notify(self, note: str) -> None:
+        """Show a note."""
+
+    def reading(self) -> AbstractContextManager[object]:
+        """Show that the catalog is being read."""
+
+    def show_plan(self, planned: PlannedRun) -> None:
+        """Show the plan, also if it is refused."""
+
+    def confirm(self) -> None:
+        """Ask whether to apply the plan; raises if not."""
+
+    def applying(self, plan: TablePlan, /) -> AbstractContextManager[ApplyView]:
+        """Show the apply while it runs."""
+
+    def show_report(self, report: RunReport) -> None:
+        """Show what the run did, also if it failed; its failure is raised afterwards."""
+
+    def show_already_applied(self, applied: AppliedPlan, report: RunReport) -> None:
+        """Show that a plan file was applied before."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Barrier
-from typing import Final, TypeAlias
+from typing import Final
 
 from delta_engine.actions import CreateTable, TablePlan
 from delta_engine.aspects.column_tags import UnsetColumnTags
@@ -17,29 +17,12 @@ from delta_engine.deployment.stores.delta_row import DeltaRow
 from delta_engine.drift.attribution import is_understood
 from delta_engine.errors import CatalogReadError, DeltaEngineError, StatementError
 from delta_engine.models import Column, QualifiedName, Table
-from delta_engine.orchestrate.conformance.scene import Scene
+from delta_engine.orchestrate.conformance.scene import UNITY_CATALOG, Answer, Probe, Scene
 from delta_engine.orchestrate.conformance.scratch_tables import ID, scratch_table
 from delta_engine.report.conformance_report import ErrorForm, Holds
 from delta_engine.sql.text import quote_ident
 from delta_engine.state.states import CatalogState, state_of
 from delta_engine.state.table_queries import Commit
-
-UNITY_CATALOG: Final = (Feature.SCHEMA_METADATA,)
-
-
-Answer: TypeAlias = tuple[Holds, Sequence[str]]
-"""The result of a probe: whether the assumption holds, and what happened, line by line."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
-    """One question; `needs` are the features without which it makes no sense."""
-
-    name: str
-    question: str
-    assumption: str
-    ask: Callable[[Scene], Answer]
-    needs: tuple[Feature, ...] = ()
 
 
 def _forbidden(scene: Scene) -> Answer:

@@ -12,8 +12,7 @@ from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import Column, ColumnMask, ForeignKey, QualifiedName, RowFilter, Table
 from delta_engine.models.constraints import resolved
-from delta_engine.orchestrate.conformance.probes import UNITY_CATALOG, Answer, Probe
-from delta_engine.orchestrate.conformance.scene import Scene
+from delta_engine.orchestrate.conformance.scene import UNITY_CATALOG, Answer, Probe, Scene
 from delta_engine.orchestrate.conformance.scratch_tables import (
     ID,
     ROW_FUNCTION,

@@ -19,9 +19,15 @@ from delta_engine.errors import ConfigError, DeltaEngineError, StatementError, r
 from delta_engine.execute.action_runner import ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.orchestrate.backend import Backend
-from delta_engine.orchestrate.conformance.probes import STATEMENT_PROBES, Probe
+from delta_engine.orchestrate.conformance.probes import STATEMENT_PROBES
 from delta_engine.orchestrate.conformance.reading_probes import READING_PROBES
-from delta_engine.orchestrate.conformance.scene import Scene, StatementLog, leftovers_by_run, parse_target
+from delta_engine.orchestrate.conformance.scene import (
+    Probe,
+    Scene,
+    StatementLog,
+    leftovers_by_run,
+    parse_target,
+)
 from delta_engine.orchestrate.conformance.scratch_tables import Group, Place, groups
 from delta_engine.orchestrate.conformance.walk import Walked, group_report, step_name, take
 from delta_engine.report.conformance_report import (

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import ColumnOrder, Policy, RemovedTables
@@ -31,7 +31,7 @@ from delta_engine.execute.statement_runner import StatementRunner, always
 from delta_engine.models import QualifiedName, SchemaName, Table
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.conformance.scratch_tables import PREFIX, ROW_FUNCTION, VALUE_FUNCTION, Place
-from delta_engine.report.conformance_report import CleanUpReport, ErrorForm, StatementReport
+from delta_engine.report.conformance_report import CleanUpReport, ErrorForm, Holds, StatementReport
 from delta_engine.sql.governance import sql_create_function, sql_drop_function
 from delta_engine.sql.tables import sql_drop_empty_schema, sql_drop_table
 from delta_engine.state.states import ABSENT, CatalogState, TableState
@@ -274,6 +274,24 @@ class Scene:
         except StatementError as error:
             return None if is_missing_table(error) else False
         return True
+
+
+UNITY_CATALOG: Final = (Feature.SCHEMA_METADATA,)
+
+
+Answer: TypeAlias = tuple[Holds, Sequence[str]]
+"""The result of a probe: whether the assumption holds, and what happened, line by line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """One question; `needs` are the features without which it makes no sense."""
+
+    name: str
+    question: str
+    assumption: str
+    ask: Callable[[Scene], Answer]
+    needs: tuple[Feature, ...] = ()
 
 
 def parse_target(target: str) -> SchemaName:
