@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from delta_engine.actions.drift_policy import Severity
 from delta_engine.backends.error_conditions import is_conflict, is_missing_table
 from delta_engine.backends.sql_runner import Row, SqlRunner
-from delta_engine.drift.drift_report import Attribution, DriftReport, Finding, PastRun
+from delta_engine.drift.drift_report import Attribution, DriftReport, PastRun
 from delta_engine.errors import StatementError
 from delta_engine.models.types import AtomicType
 from delta_engine.report.run_report import RunError, RunReport, SchemaRun, TableRun, TableStatus
@@ -223,25 +223,10 @@ def _run_rows(report: RunReport) -> Iterator[Mapping[str, Value]]:
     for table in report.tables:
         facts = {"table_name": table.table, "is_verified": table.is_verified, **_resource_row(table)}
         yield {"row_type": "table", **common, **facts}
-    yield {"row_type": "run", **common, **_run_row(report)}
-
-
-def _resource_row(resource: SchemaRun | TableRun) -> Mapping[str, Value]:
-    error = resource.error or RunError(message="")
-    return {
-        "status": resource.status.value,
-        "seconds": resource.seconds,
-        "statements": sum(one.is_done for one in resource.statements),
-        "retries": sum(one.retries for one in resource.statements),
-        "error": error.message or None,
-        "error_class": error.error_class,
-        "statement": error.sql,
-    }
-
-
-def _run_row(report: RunReport) -> Mapping[str, Value]:
     resources: Sequence[SchemaRun | TableRun] = (*report.schemas, *report.tables)
-    return {
+    yield {
+        "row_type": "run",
+        **common,
         "ended_at": report.ended_at,
         "seconds": report.seconds,
         "status": report.status.value,
@@ -258,6 +243,19 @@ def _run_row(report: RunReport) -> Mapping[str, Value]:
     }
 
 
+def _resource_row(resource: SchemaRun | TableRun) -> Mapping[str, Value]:
+    error = resource.error or RunError(message="")
+    return {
+        "status": resource.status.value,
+        "seconds": resource.seconds,
+        "statements": sum(one.is_done for one in resource.statements),
+        "retries": sum(one.retries for one in resource.statements),
+        "error": error.message or None,
+        "error_class": error.error_class,
+        "statement": error.sql,
+    }
+
+
 def _report_rows(report: DriftReport, run_id: str) -> Iterator[Mapping[str, Value]]:
     """Yield the findings, then the run."""
     common: Mapping[str, Value] = {
@@ -268,26 +266,23 @@ def _report_rows(report: DriftReport, run_id: str) -> Iterator[Mapping[str, Valu
         "lineage": report.lineage,
     }
     for resource, finding in report.findings():
-        yield {"row_type": "finding", **common, "resource": resource, **_finding_row(finding)}
-    yield {"row_type": "run", **common, **_report_row(report)}
-
-
-def _finding_row(finding: Finding) -> Mapping[str, Value]:
-    changed = finding.changed or Attribution()
-    return {
-        "kind": finding.kind.value,
-        "field": finding.field,
-        "expected": finding.expected,
-        "actual": finding.actual,
-        "severity": finding.severity.value,
-        "changed_by": changed.who,
-        "changed_at": changed.at,
-        "operation": changed.operation,
-    }
-
-
-def _report_row(report: DriftReport) -> Mapping[str, Value]:
-    return {
+        changed = finding.changed or Attribution()
+        yield {
+            "row_type": "finding",
+            **common,
+            "resource": resource,
+            "kind": finding.kind.value,
+            "field": finding.field,
+            "expected": finding.expected,
+            "actual": finding.actual,
+            "severity": finding.severity.value,
+            "changed_by": changed.who,
+            "changed_at": changed.at,
+            "operation": changed.operation,
+        }
+    yield {
+        "row_type": "run",
+        **common,
         "tables_checked": report.tables_checked,
         "drifted": len(report.drifted),
         "deleted": len(report.deleted),

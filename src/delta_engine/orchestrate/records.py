@@ -170,7 +170,8 @@ def _adopt_table(
     model = accepting(table.recorded.declared, table)
     resource = records.applied(model, earlier, version=version or recorded_version(earlier.metadata))
     resource = noted(resource, table.observed)
-    if _ignores_order(table):
+    ignored = (detail.deviation.kind for detail in table.details if detail.ignored_by is not None)
+    if DriftKind.COLUMN_ORDER in ignored:
         metadata = msgspec.structs.replace(resource.metadata, column_order=earlier.metadata.column_order)
         resource = msgspec.structs.replace(resource, metadata=metadata)
     recorder.resources[table.resource] = resource
@@ -183,14 +184,6 @@ def _current_versions(
     if versions is None or not names:
         return {}
     return dict(versions.read_versions(names, with_id={name.key for name in names}))
-
-
-def _ignores_order(table: DriftedTable) -> bool:
-    """Whether the policy ignores the order of columns."""
-    return any(
-        detail.ignored_by is not None and detail.deviation.kind is DriftKind.COLUMN_ORDER
-        for detail in table.details
-    )
 
 
 class OutcomeRecording:
