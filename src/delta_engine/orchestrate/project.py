@@ -20,6 +20,7 @@ from delta_engine.backends.capabilities import (
     Feature,
     on_runtime,
 )
+from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.config.documents import unknown
 from delta_engine.config.model_files import load_declared, load_reference
@@ -40,6 +41,7 @@ from delta_engine.orchestrate.backend import (
 )
 from delta_engine.orchestrate.histories import DriftHistory, RunHistory
 from delta_engine.orchestrate.runs import Environment
+from delta_engine.state.unity_catalog.listed_details import open_table_listing
 from delta_engine.validation.capability_rules import (
     SupportedChanges,
     SupportedFeatures,
@@ -172,9 +174,6 @@ def open_backend(
     scratch = settings.project_dir / ".delta-engine"
     match settings.backend:
         case BackendType.DATABRICKS:
-            from delta_engine.backends.spark_sql_runner import SparkSqlRunner
-            from delta_engine.state.unity_catalog.listed_details import open_table_listing
-
             session = spark or open_databricks_session()
             runner = SparkSqlRunner(session)
             runtime = databricks_runtime(runner)

@@ -50,13 +50,12 @@ _RUN_ID: Final = re.compile(r"[0-9a-f]{8}")
 _RESERVED_SCHEMAS: Final = ("information_schema",)
 _RESERVED_CATALOGS: Final = ("system", "samples", "__databricks_internal")
 
-
-POLICY: Final = Policy(
+_POLICY: Final = Policy(
     create_schemas=True, column_order=ColumnOrder.ENFORCE, removed_tables=RemovedTables.DROP
 )
 """With this policy the planner acts on everything that can be declared."""
 
-NO_STATES: Final[Mapping[str, TableState]] = MappingProxyType({})
+_NO_STATES: Final[Mapping[str, TableState]] = MappingProxyType({})
 
 MOST_STATEMENTS: Final = 399
 """A run sends fewer than 400 statements."""
@@ -180,14 +179,14 @@ class Scene:
     log: StatementLog
     place: Place
     control: ApplyControl
-    planner: TablePlanner = field(default_factory=lambda: TablePlanner(POLICY))
+    planner: TablePlanner = field(default_factory=lambda: TablePlanner(_POLICY))
     walked: Sequence[Walked] = ()
     created: set[SecurableName] = field(default_factory=set)
     functions: list[QualifiedName] = field(default_factory=list)
 
     @property
     def action_runner(self) -> ActionRunner:
-        """Compiles and applies plans, one table at a time."""
+        """What compiles and applies plans."""
         return ActionRunner(self.backend.runner, self.backend.addressing, self.backend.capabilities)
 
     def existing(self, name: str) -> QualifiedName | None:
@@ -204,7 +203,7 @@ class Scene:
             return error_form(error)
         return None
 
-    def create(self, tables: Sequence[Table], states: Mapping[str, TableState] = NO_STATES) -> None:
+    def create(self, tables: Sequence[Table], states: Mapping[str, TableState] = _NO_STATES) -> None:
         """Bring tables to their models, creating those without a state; raises ApplyFailedError, ApplyStoppedError."""
         state = state_of_tables(tables, states)
         self.apply(checked_plan(tables, state, lambda: self.planner.plan(tables, state)))
