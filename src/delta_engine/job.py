@@ -5,27 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from delta_engine.actions import TablePlan
 from delta_engine.deployment.document import AppliedPlan
 from delta_engine.errors import DeltaEngineError, raise_all
 from delta_engine.execute.apply_control import ApplyControl
-from delta_engine.orchestrate.deployments import (
-    UNKNOWN_ORIGIN,
-    RunOrigin,
-    open_deployment,
-    open_report_files,
-)
+from delta_engine.orchestrate.deployments import UNKNOWN_ORIGIN, RunOrigin, open_deployment, open_report_files
 from delta_engine.orchestrate.doctor.examination import examine
 from delta_engine.orchestrate.drift_reports import drift_page, record_drift, report_drift
-from delta_engine.orchestrate.environment import Environment
-from delta_engine.orchestrate.planning import PlannedRun, plan_unlocked
+from delta_engine.orchestrate.orchestrator import sync
+from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.project import Project, load_project, open_backend, open_environment
-from delta_engine.orchestrate.use_cases import sync
-from delta_engine.orchestrate.views import ApplyView
+from delta_engine.orchestrate.runs import ApplyView, Environment, PlannedRun
 from delta_engine.report.doctor_report import described, doctor_html, doctor_summary
 from delta_engine.report.drift_text import summary
 from delta_engine.report.json_documents import JobSummary, drift_summary, pending_summary, report_json
@@ -50,25 +43,10 @@ __all__ = [
 ]
 
 
-Task = ParamSpec("Task")
-Result = TypeVar("Result")
-
-
 MOST_BYTES_OF_A_NOTEBOOK: Final = 4_000_000
 """The Jobs API returns the first 5 MB of a notebook's exit value (docs.databricks.com: "NotebookOutput")."""
 
 _LONGEST_MESSAGE: Final = 500
-
-
-def _about_its_environment(task: Callable[Task, Result]) -> Callable[Task, Result]:
-    """Name the environment in the messages of a task."""
-
-    @wraps(task)
-    def run(*args: Task.args, **kwargs: Task.kwargs) -> Result:
-        with in_context(environment=str(kwargs.get("environment", ""))):
-            return task(*args, **kwargs)
-
-    return run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +64,6 @@ class SyncTaskResult:
     is_report_due: bool = False
 
 
-@_about_its_environment
 def run_sync(
     *,
     environment: str,
@@ -110,24 +87,28 @@ def run_sync(
         DeltaEngineError: something was refused, the environment is locked (`LockHeld`), or tables failed
             (`ApplyFailedError`).
     """
-    project = load_project(Path(conf_dir), environment, tables=tables, allow=allow)
-    opened = _opened(project, spark, origin)
-    if dry_run:
-        planned = plan_unlocked(opened, project.models, is_partial=project.is_partial)
-        show(plan_html(planned.plan, environment=environment))
-        for warning in planned.warnings:
-            print(warning)
-        raise_all(planned.refusals)
-        pending = pending_summary("sync", environment, planned.plan)
-        return SyncTaskResult(values=pending.counts, exit_value=pending.as_json())
-    report = sync(
-        opened, project.models, _TaskView(environment=environment, show=show), is_partial=project.is_partial
-    )
-    return SyncTaskResult(
-        values=report.counts,
-        exit_value=short_run_json(report),
-        is_report_due=report.counts["statements"] > 0,
-    )
+    with in_context(environment=environment):
+        project = load_project(Path(conf_dir), environment, tables=tables, allow=allow)
+        opened = _opened(project, spark, origin)
+        if dry_run:
+            planned = plan_unlocked(opened, project.models, is_partial=project.is_partial)
+            show(plan_html(planned.plan, environment=environment))
+            for warning in planned.warnings:
+                print(warning)
+            raise_all(planned.refusals)
+            pending = pending_summary("sync", environment, planned.plan)
+            return SyncTaskResult(values=pending.counts, exit_value=pending.as_json())
+        report = sync(
+            opened,
+            project.models,
+            _TaskView(environment=environment, show=show),
+            is_partial=project.is_partial,
+        )
+        return SyncTaskResult(
+            values=report.counts,
+            exit_value=short_run_json(report),
+            is_report_due=report.counts["statements"] > 0,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +173,6 @@ class DriftFoundError(DeltaEngineError):
     """Drift reached the severity that `drift.fail_on` names."""
 
 
-@_about_its_environment
 def run_drift_report(
     *,
     environment: str,
@@ -210,37 +190,37 @@ def run_drift_report(
     Raises:
         DeltaEngineError: a configuration or a table cannot be read, or the report could not be kept.
     """
-    project = load_project(Path(conf_dir), environment, tables=tables)
-    settings, opened = project.settings, _opened(project, spark)
-    report = report_drift(opened, project.models, is_partial=project.is_partial)
-    if record:
-        record_drift(opened, report)
-    html = drift_page(opened, report)
-    files: tuple[str, ...] = ()
-    if record:
-        place = open_report_files(settings)
-        files = (
-            place.write(f"{environment}.drift.html", html.encode()),
-            place.write(f"{environment}.drift.json", report_json(report).encode()),
+    with in_context(environment=environment):
+        project = load_project(Path(conf_dir), environment, tables=tables)
+        settings, opened = project.settings, _opened(project, spark)
+        report = report_drift(opened, project.models, is_partial=project.is_partial)
+        if record:
+            record_drift(opened, report)
+        html = drift_page(opened, report)
+        files: tuple[str, ...] = ()
+        if record:
+            place = open_report_files(settings)
+            files = (
+                place.write(f"{environment}.drift.html", html.encode()),
+                place.write(f"{environment}.drift.json", report_json(report).encode()),
+            )
+        is_severe = settings.fail_drift_on is not None and report.reaches(settings.fail_drift_on)
+        place_note = f"; the report is in {files[0]}" if files else ""
+        found = drift_summary(report)
+        worst = report.max_severity.value if report.max_severity else "none"
+        return DriftTaskResult(
+            summary=found,
+            values={**found.counts, "max_severity": worst},
+            html=html,
+            files=files,
+            failure=f"{summary(report)}{place_note}" if is_severe else None,
         )
-    is_severe = settings.fail_drift_on is not None and report.reaches(settings.fail_drift_on)
-    place_note = f"; the report is in {files[0]}" if files else ""
-    found = drift_summary(report)
-    worst = report.max_severity.value if report.max_severity else "none"
-    return DriftTaskResult(
-        summary=found,
-        values={**found.counts, "max_severity": worst},
-        html=html,
-        files=files,
-        failure=f"{summary(report)}{place_note}" if is_severe else None,
-    )
 
 
 class DoctorError(DeltaEngineError):
     """The environment lacks something."""
 
 
-@_about_its_environment
 def run_doctor(
     *,
     environment: str,
@@ -260,12 +240,13 @@ def run_doctor(
     Raises:
         DoctorError: something is missing.
     """
-    report = examine(Path(conf_dir), environment, spark=spark, lineage=origin.lineage, notify=print)
-    show(doctor_html(report))
-    if report.missing:
-        lines = "\n".join(f"{described(check)} → {check.way_out}" for check in report.missing)
-        raise DoctorError(f"{doctor_summary(report)}\n{lines}")
-    return report_json(report)
+    with in_context(environment=environment):
+        report = examine(Path(conf_dir), environment, spark=spark, lineage=origin.lineage, notify=print)
+        show(doctor_html(report))
+        if report.missing:
+            lines = "\n".join(f"{described(check)} → {check.way_out}" for check in report.missing)
+            raise DoctorError(f"{doctor_summary(report)}\n{lines}")
+        return report_json(report)
 
 
 def _opened(project: Project, spark: SparkSession, origin: RunOrigin = UNKNOWN_ORIGIN) -> Environment:

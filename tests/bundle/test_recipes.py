@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from delta_engine.cli.exits import USAGE_ERROR
+from delta_engine.cli.terminal import USAGE_ERROR
 from delta_engine.config.settings import environments
 from tests.bundle.bundle_files import read, texts
 from tests.projects.commandline import parsed

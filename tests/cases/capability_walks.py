@@ -189,7 +189,7 @@ def walk_steps(engine: Orchestrator, feature: Feature, steps: Sequence[Sequence[
     """Sync step after step; each has something to do, and leaves nothing to do."""
     for step, models in enumerate(steps):
         assert engine.sync_tables(models), f"step {step} of {feature.value} did nothing"
-        preview = plan_unlocked(engine.environment, models)
+        preview = plan_unlocked(engine, models)
         assert not preview.refusals
         assert not preview.plan, f"step {step} of {feature.value} leaves something to do"
 

@@ -19,9 +19,8 @@ from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.orchestrate.applying import apply_planned
-from delta_engine.orchestrate.locked_run import open_run, plan_sync
-from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.orchestrate.planning import PlannedRun
+from delta_engine.orchestrate.orchestrator import Orchestrator, plan_sync
+from delta_engine.orchestrate.runs import PlannedRun, open_run
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.validation.validator import PlanValidator
 from tests.fakes.applying import created
@@ -94,7 +93,7 @@ def sync(platform: FakePlatform, deployment: Deployment, *models: Table, **optio
     """Run a whole sync; return what it had to say."""
     platform.models = {model.qualified_name.key: model for model in models}
     notes: list[str] = []
-    with open_run(engine_over(platform, deployment).environment, "sync", notes.append) as run:
+    with open_run(engine_over(platform, deployment), "sync", notes.append) as run:
         apply_planned(run, plan_sync(run, models, **options)).result()
     return notes
 

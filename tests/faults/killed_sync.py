@@ -23,9 +23,9 @@ from delta_engine.deployment.stores.local import LocalJournalStore
 from delta_engine.models import Table
 from delta_engine.orchestrate.backend import Backend, embedded_backend
 from delta_engine.orchestrate.deployments import open_deployment
-from delta_engine.orchestrate.environment import Environment
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.project import load_project, open_environment
+from delta_engine.orchestrate.runs import Environment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,15 +15,15 @@ from pathlib import Path
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
-from delta_engine.cli.exits import run_and_exit
 from delta_engine.cli.run_view import TerminalView
+from delta_engine.cli.terminal import exits
 from delta_engine.deployment.locks.file import FileLock
 from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Table
 from delta_engine.orchestrate.applying import apply_planned
-from delta_engine.orchestrate.locked_run import open_run, plan_sync
-from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.orchestrate.orchestrator import Orchestrator, plan_sync
+from delta_engine.orchestrate.runs import open_run
 from tests.builders.deployment import deployment_over
 from tests.builders.models import orders
 from tests.fakes.applying import created
@@ -71,7 +71,7 @@ def engine(folder: Path) -> Orchestrator:
 def sync(folder: Path, models: Sequence[Table] = MODELS) -> None:
     """Sync as the command does."""
     view = TerminalView(environment="test")
-    with open_run(engine(folder).environment, "sync") as run:
+    with open_run(engine(folder), "sync") as run:
         planned = plan_sync(run, models)
         with view.applying(planned.plan) as shown:
             applied = apply_planned(run, planned, shown.on_outcome, shown.control)
@@ -80,4 +80,5 @@ def sync(folder: Path, models: Sequence[Table] = MODELS) -> None:
 
 
 if __name__ == "__main__":
-    run_and_exit(lambda: sync(Path(sys.argv[1])))
+    with exits():
+        sync(Path(sys.argv[1]))

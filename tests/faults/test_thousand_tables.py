@@ -11,7 +11,7 @@ import pytest
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
-from delta_engine.cli.exits import ExitCode, report_error
+from delta_engine.cli.terminal import ExitCode, report_error
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.execute.outcomes import OutcomeKind, TableOutcome

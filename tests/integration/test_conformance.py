@@ -13,7 +13,7 @@ import pytest
 from delta_engine.errors import ConfigError
 from delta_engine.orchestrate.backend import embedded_backend
 from delta_engine.orchestrate.conformance.run import ConformanceRun, prepare
-from delta_engine.orchestrate.conformance.statement_log import StatementLog
+from delta_engine.orchestrate.conformance.scene import StatementLog
 from delta_engine.report.conformance_report import CheckStatus, Holds, RunOutcome
 from delta_engine.report.pages import conformance_html
 from tests.builders.conformance_runs import probe_of

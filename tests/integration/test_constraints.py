@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from delta_engine.cli.exits import ExitCode
+from delta_engine.cli.terminal import ExitCode
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.execute.action_runner import ActionRunner
@@ -60,7 +60,7 @@ def engine_over(
 ) -> Orchestrator:
     return Orchestrator(
         reader=backend.reader,
-        deployment=deployment,
+        deployment=deployment or Deployment.unrecorded(),
         action_runner=ActionRunner(backend.runner, backend.addressing, backend.capabilities),
         preflight=Preflight(backend.runner, backend.addressing, counts_checks=counts_checks),
     )
@@ -199,7 +199,7 @@ def test_rows_are_looked_at_by_the_names_that_columns_and_fields_have_now(backen
             CheckConstraint("noted", "note = 'new'"),
         ],
     )
-    refusals = plan_unlocked(engine_over(backend, counts_checks=True).environment, [model]).refusals
+    refusals = plan_unlocked(engine_over(backend, counts_checks=True), [model]).refusals
     assert [refusal.reason for refusal in refusals] == [
         "it would become NOT NULL, and is NULL in 1 row",
         "check lined would not hold for 1 row: lines[0].d = 1 AND lines[0].e IS NULL",

@@ -25,8 +25,8 @@ from delta_engine.models import Column, QualifiedName, Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.backend import Backend, embedded_backend
 from delta_engine.orchestrate.drift_reports import report_drift
-from delta_engine.orchestrate.locked_run import find_drift, open_run, plan_revert, record_accepted
-from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.orchestrate.orchestrator import Orchestrator, find_drift, plan_revert, record_accepted
+from delta_engine.orchestrate.runs import open_run
 from delta_engine.state.audit_log import SqlAuditLogReader
 from delta_engine.state.table_queries import Commit
 from delta_engine.validation.validator import PlanValidator
@@ -84,11 +84,11 @@ class Warehouse:
             deployment=self.deployment,
             versions=self.backend.versions,
             history=self.backend.history,
-            drift_policy=policy,
+            drift_policy=policy or DriftPolicy(),
         )
 
     def report(self, models: list[Table], policy: DriftPolicy | None = None) -> DriftReport:
-        return report_drift(self.engine(policy).environment, models)
+        return report_drift(self.engine(policy), models)
 
     def by_hand(self, statement: str, name: str) -> None:
         address = self.backend.addressing.table(QualifiedName("dev", "silver", name))
@@ -294,7 +294,7 @@ def test_a_revert_restores_what_was_applied_last_and_not_what_the_model_says_now
     warehouse.by_hand("COMMENT ON TABLE {t} IS 'do not touch'", "t00")
     warehouse.by_hand("ALTER TABLE {t} SET TBLPROPERTIES ('tier' = 'lead')", "t00")
     moved = [replace(one, comment="moved on") for one in MODELS[:2]]
-    with open_run(warehouse.engine().environment, "revert") as run:
+    with open_run(warehouse.engine(), "revert") as run:
         planned = plan_revert(run, moved)
         assert not planned.refusals
         apply_planned(run, planned).result()
@@ -309,10 +309,10 @@ def test_a_revert_creates_deleted_tables_again_and_keeps_to_the_guard(warehouse:
     shutil.rmtree(warehouse.path("t00"))
     warehouse.by_hand("ALTER TABLE {t} ADD COLUMNS (extra int)", "t01")
     warehouse.by_hand("ALTER TABLE {t} RENAME COLUMN name TO full_name", "t02")
-    with open_run(warehouse.engine().environment, "revert") as run:
+    with open_run(warehouse.engine(), "revert") as run:
         refusals = [str(refusal) for refusal in plan_revert(run, MODELS[:3]).refusals]
     assert any("extra" in refusal and "drop_column" in refusal for refusal in refusals)
-    with open_run(warehouse.engine(None, "drop_column").environment, "revert") as run:
+    with open_run(warehouse.engine(None, "drop_column"), "revert") as run:
         planned = plan_revert(run, MODELS[:3])
         assert not planned.refusals
         apply_planned(run, planned).result()
@@ -323,7 +323,7 @@ def test_a_revert_creates_deleted_tables_again_and_keeps_to_the_guard(warehouse:
 def test_accepted_drift_is_what_was_applied_from_then_on(warehouse: Warehouse) -> None:
     warehouse.engine().sync_tables(MODELS)
     make_drift(warehouse)
-    with open_run(warehouse.engine().environment, "accept") as run:
+    with open_run(warehouse.engine(), "accept") as run:
         detected = [table for table in find_drift(run, MODELS) if table.drift]
         assert len(detected) == 10
         record_accepted(run, detected)

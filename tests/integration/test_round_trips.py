@@ -194,8 +194,7 @@ def converge(backend: Backend, first: Table, second: Table) -> None:
     columns = tuple(replace(c, is_nullable=c.is_nullable or c.key not in known) for c in second.columns)
     for step in (replace(second, columns=columns, primary_key=None), second):
         if any(
-            "NOT NULL fields inside" in refusal.reason
-            for refusal in plan_unlocked(engine.environment, [step]).refusals
+            "NOT NULL fields inside" in refusal.reason for refusal in plan_unlocked(engine, [step]).refusals
         ):
             return
         apply_anyway(engine, step)
@@ -250,7 +249,7 @@ def test_a_schema_by_name_is_created_when_allowed(spark: SparkSession) -> None:
 
     model = Table("spark_catalog", "made", "t", [Column("id", "int")], comment="first")
     engine = engine_over(catalog_backend(spark))
-    assert [str(refusal) for refusal in plan_unlocked(engine.environment, [model]).refusals] == [
+    assert [str(refusal) for refusal in plan_unlocked(engine, [model]).refusals] == [
         "schema spark_catalog.made does not exist or is not visible to you. Create it, correct the models, "
         "or set policy.create_schemas: true."
     ]

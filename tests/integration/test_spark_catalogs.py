@@ -57,7 +57,7 @@ def test_an_external_table_is_read_with_its_location(spark: SparkSession, tmp_pa
     state = backend.reader.snapshot([model]).table(model.qualified_name)
     assert state.location == f"file:{tmp_path}/orders"
     engine = engine_over(backend, deployment_over(tmp_path))
-    (refusal,) = plan_unlocked(engine.environment, [replace(model, columns=state.columns)]).refusals
+    (refusal,) = plan_unlocked(engine, [replace(model, columns=state.columns)]).refusals
     assert isinstance(refusal, UnsafePlanError)
     assert "its location would change" in str(refusal)
 

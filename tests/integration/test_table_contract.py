@@ -54,7 +54,7 @@ def sync(backend: Backend, model: Table, deployment: Deployment | None = None) -
         action_runner=runner,
         planner=TablePlanner(ANYTHING),
         validator=PlanValidator(ANYTHING),
-        deployment=deployment,
+        deployment=deployment or Deployment.unrecorded(),
     )
     engine.sync_tables([model])
     assert not engine.plan_tables([model])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.cli.exits import USAGE_ERROR
+from delta_engine.cli.terminal import USAGE_ERROR
 from tests.projects.commandline import parsed
 
 ROOT = Path(__file__).parents[2]

@@ -1,1 +1,1 @@
-"""The command line: parse, call the orchestrator, print."""
+"""The command line: parse, call a use case, print."""

@@ -10,20 +10,21 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from delta_engine.cli.exits import run_and_exit
 from delta_engine.cli.options import (
     Allow,
-    Context,
     CountsChecks,
     Json,
     ProjectGroup,
     Tables,
     Timings,
     Yes,
+    argument,
     flag,
+    value,
     with_options,
 )
 from delta_engine.cli.state_app import state_app
+from delta_engine.cli.terminal import Context, exits
 
 if TYPE_CHECKING:
     from delta_engine.plan_files.document import Options
@@ -81,10 +82,10 @@ def main_options(
     ] = None,
     conf_dir: Annotated[
         list[Path] | None,
-        typer.Option(
+        value(
             "--conf-dir",
-            metavar="DIR",
-            help="The configuration folder; by default the folder conf here, or of the project that this is in.",
+            "DIR",
+            "The configuration folder; by default the folder conf here, or of the project that this is in.",
         ),
     ] = None,
     log_json: Annotated[
@@ -113,10 +114,10 @@ def main_options(
 
 @app.command(epilog="Example: delta-engine init retail && cd retail && delta-engine -e local sync")
 def init(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Where to.")] = Path(),
+    directory: Annotated[Path, argument("DIR", "Where to.")] = Path(),
 ) -> None:
     """Make a working project: configuration, a model, and the bundle."""
-    from delta_engine.cli.project_commands import init_project
+    from delta_engine.cli.commands import init_project
 
     init_project(directory)
 
@@ -136,22 +137,16 @@ def doctor(
     ctx: typer.Context,
     conformance: Annotated[
         str | None,
-        typer.Option(
+        value(
             "--conformance",
-            metavar="CATALOG.SCHEMA",
-            help="Make scratch tables there, run every kind of statement and read once, drop them, and report.",
+            "CATALOG.SCHEMA",
+            "Make scratch tables there, run every kind of statement and read once, drop them, and report.",
         ),
     ] = None,
     external_location: Annotated[
-        str | None,
-        typer.Option(
-            "--external-location", metavar="URL", help="Where --conformance may make an external table."
-        ),
+        str | None, value("--external-location", "URL", "Where --conformance may make an external table.")
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="The folder for the reports of --conformance."),
-    ] = None,
+    out: Annotated[Path | None, value("--out", "DIR", "The folder for the reports of --conformance.")] = None,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
@@ -173,7 +168,7 @@ def doctor(
 @app.command(epilog="Example: delta-engine -e prod rules")
 def rules(ctx: typer.Context, json: Json = False) -> None:
     """List the rules that refuse models and plans; with an environment, its own rules too (policy.rules)."""
-    from delta_engine.cli.project_commands import show_rules
+    from delta_engine.cli.commands import show_rules
 
     show_rules(ctx.obj, as_json=json)
 
@@ -189,10 +184,7 @@ def plan(
         bool, flag("--markdown", help="Print a summary fit for a pull request instead.")
     ] = False,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", metavar="FILE", help="Write the plan there as well, to be reviewed and applied later."
-        ),
+        Path | None, value("--out", "FILE", "Write the plan there as well, to be reviewed and applied later.")
     ] = None,
     preflight: CountsChecks = False,
     detailed_exitcode: Annotated[
@@ -217,7 +209,7 @@ def plan(
 )
 def apply(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that `plan --out` wrote.")],
+    file: Annotated[Path, argument("FILE", "A file that `plan --out` wrote.")],
     yes: Yes = False,
     json: Json = False,
     timings: Timings = False,
@@ -257,20 +249,18 @@ def drift(
     ctx: typer.Context,
     table: Tables = None,
     output_format: Annotated[
-        str | None,
-        typer.Option("--format", metavar="text|json|html", help="How to render the report: text by default."),
+        str | None, value("--format", "text|json|html", "How to render the report: text by default.")
     ] = None,
     json: Annotated[bool, flag("--json", help="The same as --format json.")] = False,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="FILE", help="Write the report there instead of to stdout."),
+        Path | None, value("--out", "FILE", "Write the report there instead of to stdout.")
     ] = None,
     fail_on: Annotated[
         str | None,
-        typer.Option(
+        value(
             "--fail-on",
-            metavar="high|medium|low",
-            help="Exit with 2 when there is drift of that severity, or of a worse one.",
+            "high|medium|low",
+            "Exit with 2 when there is drift of that severity, or of a worse one.",
         ),
     ] = None,
     record: Annotated[
@@ -287,7 +277,7 @@ def drift(
 ) -> None:
     """Report what was changed outside the engine, by whom and when. Changes nothing by default."""
     from delta_engine.actions.drift_policy import Severity
-    from delta_engine.cli.drift_commands import Format, Output, accept_drift, print_drift, revert_drift
+    from delta_engine.cli.commands import Format, accept_drift, print_drift, revert_drift
 
     if json and output_format not in (None, "json"):
         raise typer.BadParameter("--json is --format json: choose one of the two")
@@ -301,8 +291,8 @@ def drift(
     else:
         rendering = choice("--format", output_format or ("json" if json else "text"), Format)
         severity = choice("--fail-on", fail_on, Severity) if fail_on else None
-        output = Output(rendering=rendering, path=out, fail_on=severity, is_recorded=record)
-        print_drift(ctx.obj, _options(table, None, False), output)
+        options = _options(table, None, False)
+        print_drift(ctx.obj, options, rendering, path=out, fail_on=severity, is_recorded=record)
 
 
 @app.command(
@@ -310,18 +300,14 @@ def drift(
 )
 def import_models(
     ctx: typer.Context,
-    target: Annotated[str, typer.Argument(metavar="CATALOG.SCHEMA[.TABLE]", help="What to import.")],
-    to: Annotated[
-        Path | None,
-        typer.Option("--to", metavar="FILE", help="Write the models there instead of to stdout."),
-    ] = None,
+    target: Annotated[str, argument("CATALOG.SCHEMA[.TABLE]", "What to import.")],
+    to: Annotated[Path | None, value("--to", "FILE", "Write the models there instead of to stdout.")] = None,
     output_format: Annotated[
-        str | None,
-        typer.Option("--format", metavar="yaml|python", help="yaml by default, python for a .py file."),
+        str | None, value("--format", "yaml|python", "yaml by default, python for a .py file.")
     ] = None,
 ) -> None:
     """Write models for tables that exist. Planning them right away gives an empty plan."""
-    from delta_engine.cli.project_commands import Language, import_schema
+    from delta_engine.cli.commands import Language, import_schema
 
     guessed = "python" if to is not None and to.suffix == ".py" else "yaml"
     import_schema(ctx.obj, target, to, choice("--format", output_format or guessed, Language))
@@ -355,8 +341,8 @@ def main() -> None:
 
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # for output encodings without arrows and boxes
-    with kept_from_libraries(), in_context():
-        run_and_exit(lambda: app(standalone_mode=False, prog_name="delta-engine"))
+    with kept_from_libraries(), in_context(), exits():
+        sys.exit(int(app(standalone_mode=False, prog_name="delta-engine") or 0))
 
 
 if __name__ == "__main__":

@@ -1,33 +1,58 @@
-"""The commands that plan and apply: each opens an environment, calls a use case, and prints."""
+"""What the commands do, but for `state` and `doctor`: each opens what it needs, calls a use case, and prints."""
 
 from __future__ import annotations
 
+import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from enum import Enum
 from importlib.metadata import version
 from pathlib import Path
 
 import typer
+from rich.console import Console
+from rich.text import Text
+from typing_extensions import assert_never
 
-from delta_engine.cli.exits import ExitCode
-from delta_engine.cli.options import Context
-from delta_engine.cli.output import print_plan, print_plan_summary, print_statements
-from delta_engine.cli.run_view import TerminalView
-from delta_engine.cli.terminal import print_note, say, status
-from delta_engine.errors import raise_all
+from delta_engine.actions.drift_policy import Severity
+from delta_engine.cli.run_view import TerminalView, print_plan, print_plan_summary, print_statements
+from delta_engine.cli.terminal import Context, ExitCode, confirm, print_note, say, status
+from delta_engine.config.model_writer import python_models, yaml_models
+from delta_engine.config.settings import load_settings
+from delta_engine.drift.drift_report import DriftReport
+from delta_engine.drift.drifted_resources import DriftedResource, drifted_schemas, drifted_tables
+from delta_engine.errors import ConfigError, raise_all
 from delta_engine.orchestrate.deployments import open_deployment
-from delta_engine.orchestrate.environment import Environment
+from delta_engine.orchestrate.drift_reports import (
+    acceptable,
+    drift_page,
+    edit_project,
+    record_drift,
+    report_drift,
+)
+from delta_engine.orchestrate.importing import import_tables
+from delta_engine.orchestrate.orchestrator import apply_file, find_drift, record_accepted, revert, sync
 from delta_engine.orchestrate.plan_files import make_plan_file, write_plan_file
-from delta_engine.orchestrate.planning import PlannedRun, plan_unlocked
-from delta_engine.orchestrate.project import Project, load_project, open_backend, open_environment
-from delta_engine.orchestrate.use_cases import apply_file, sync
+from delta_engine.orchestrate.planning import plan_unlocked
+from delta_engine.orchestrate.project import Project, load_project, load_rules, open_backend, open_environment
+from delta_engine.orchestrate.runs import Environment, PlannedRun, open_run
 from delta_engine.plan_files.codec import read_plan_file
 from delta_engine.plan_files.document import Options
-from delta_engine.report.json_documents import plan_document
+from delta_engine.report.drift_text import drift_lines, drift_text, summary
+from delta_engine.report.json_documents import plan_document, report_json
 from delta_engine.report.plan_tree import plan_markdown
 from delta_engine.telemetry.context import command
-from delta_engine.telemetry.visible import counted
+from delta_engine.telemetry.visible import counted, counted_resources
+from delta_engine.validation.validator import PlanValidator, RuleDescription
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+_SHARED = ("bundle", "notebooks", "resources")
+_RENAMED = {"project.gitignore": ".gitignore"}
+_RULES_FORMAT = "delta-engine/rules"
+_RULES_VERSION = 1
+
+_COLOURS = {Severity.HIGH: "red", Severity.MEDIUM: "yellow", Severity.LOW: "cyan"}
 
 
 class Rendering(Enum):
@@ -37,6 +62,21 @@ class Rendering(Enum):
     SCRIPT = "tree and statements"
     JSON = "json"
     MARKDOWN = "markdown"
+
+
+class Format(Enum):
+    """How to render a report."""
+
+    TEXT = "text"
+    JSON = "json"
+    HTML = "html"
+
+
+class Language(Enum):
+    """What models are written in."""
+
+    YAML = "yaml"
+    PYTHON = "python"
 
 
 def validate_models(context: Context, tables: Sequence[str]) -> None:
@@ -60,7 +100,7 @@ def show_plan(
         out: the plan file to write, unless the plan is refused.
         detailed: whether to exit with 2 when changes are pending.
     """
-    project, environment = open_project(context, options)
+    project, environment = _open_project(context, options)
     with status("reading the catalog …"):
         planned = plan_unlocked(
             environment, project.models, is_partial=project.is_partial, allow_cached=out is None
@@ -78,7 +118,7 @@ def show_plan(
 
 def sync_models(context: Context, options: Options, *, yes: bool, as_json: bool, with_timings: bool) -> None:
     """Bring the catalog to the models."""
-    project, environment = open_project(context, options)
+    project, environment = _open_project(context, options)
     view = TerminalView(
         environment=project.settings.environment,
         models=len(project.models),
@@ -93,7 +133,7 @@ def apply_plan_file(context: Context, path: Path, *, yes: bool, as_json: bool, w
     """Apply a plan file, unless something changed since it was written."""
     name = context.require_environment()
     file = read_plan_file(path, environment=name, engine_version=version("delta-engine"))
-    project, environment = open_project(context, file.options)
+    project, environment = _open_project(context, file.options)
     view = TerminalView(
         environment=name,
         models=len(project.models),
@@ -104,7 +144,135 @@ def apply_plan_file(context: Context, path: Path, *, yes: bool, as_json: bool, w
     apply_file(environment, project, file, path, view)
 
 
-def open_project(context: Context, options: Options) -> tuple[Project, Environment]:
+def print_drift(
+    context: Context,
+    options: Options,
+    rendering: Format,
+    *,
+    path: Path | None,
+    fail_on: Severity | None,
+    is_recorded: bool,
+) -> None:
+    """Report drift; change nothing. Exit with 2 at or above the severity `fail_on`.
+
+    Args:
+        path: the file to write; None for stdout.
+        is_recorded: whether to add the report to the history.
+    """
+    project, environment = _open_project(context, options)
+    with status("reading the catalog …"):
+        report = report_drift(environment, project.models, is_partial=project.is_partial)
+    if is_recorded:
+        record_drift(environment, report)
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(_rendered(report, environment, rendering), encoding="utf-8")
+        print_note(f"{summary(report)}; the report is in {path}")
+    elif rendering is Format.TEXT:
+        _print_drift(report)
+    else:
+        typer.echo(_rendered(report, environment, rendering))
+    if fail_on is not None and report.reaches(fail_on):
+        raise typer.Exit(ExitCode.PENDING)
+
+
+def revert_drift(context: Context, options: Options, *, yes: bool) -> None:
+    """Bring drifted tables and schemas back to what was applied last."""
+    project, environment = _open_project(context, options)
+    view = TerminalView(environment=project.settings.environment, yes=yes, is_revert=True)
+    revert(environment, project.models, view, is_partial=project.is_partial)
+
+
+def accept_drift(context: Context, options: Options, *, yes: bool) -> None:
+    """Take drift into the models and the deployment state: lock, show, ask, edit, record."""
+    project, environment = _open_project(context, options)
+    with open_run(environment, "drift --accept", print_note) as run:
+        with status("reading the catalog …"):
+            found = find_drift(run, project.models, is_partial=project.is_partial)
+        drifted = acceptable(project, found)
+        for one in drifted:
+            _print_findings(one)
+        counted = counted_resources(len(drifted_schemas(drifted)), len(drifted_tables(drifted)))
+        say(f"{environment.name}: {counted} to accept")
+        if not drifted:
+            return
+        confirm("Take this into the models?", yes=yes)
+        files, instructions = edit_project(project, drifted, print_note)
+        for line in (*(f"updated: {path}" for path in files), *instructions):
+            say(line)
+        record_accepted(run, drifted)
+    say("accepted. Look at the models' changes, and commit them.")
+
+
+def init_project(directory: Path) -> None:
+    """Write the skeleton into a folder, and say what to do next.
+
+    Raises:
+        ConfigError: a file is there already, or the folder cannot be written; nothing is written then.
+    """
+    parts = dict(_parts())
+    existing = [str(directory / name) for name in parts if (directory / name).exists()]
+    if existing:
+        raise ConfigError(
+            f"these files exist already: {', '.join(existing)}",
+            way_out="Choose an empty folder: delta-engine init DIR.",
+        )
+    try:
+        for name, source in parts.items():
+            target = directory / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(source.read_bytes())
+            typer.echo(f"created {target}")
+    except OSError as error:
+        raise ConfigError(f"the project cannot be written: {error}") from None
+    go_there = "" if directory == Path() else f"cd {shlex.quote(str(directory))} && "
+    typer.echo(f"next: {go_there}delta-engine -e local plan")
+
+
+def import_schema(context: Context, target: str, path: Path | None, language: Language) -> None:
+    """Read a table or a schema, and write its models to a new file or to stdout."""
+    if path is not None and path.exists():
+        raise ConfigError(
+            f"{path} exists, and importing never overwrites models", way_out="Name another file with --to."
+        )
+    settings = load_settings(*context.place())
+    with status("starting …"):
+        backend = open_backend(settings, notify=print_note)
+    with status("reading the catalog …"):
+        imported = import_tables(backend, target)
+    for refusal in imported.refusals:
+        print_note(f"left out: {refusal}")
+    if not imported.tables:
+        raise_all(imported.refusals)
+    write = yaml_models if language is Language.YAML else python_models
+    text = write(imported.tables, settings.variables, imported.schemas)
+    if path is None:
+        typer.echo(text, nl=False)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("x", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+    print_note(f"{counted(len(imported.tables), 'model')} written to {path}")
+
+
+def show_rules(context: Context, *, as_json: bool) -> None:
+    """Print every rule: the engine's own, and those of the named environment."""
+    is_named = context.environment or context.default_environment
+    settings = load_settings(*context.place()) if is_named else None
+    rules = load_rules(settings) if settings else PlanValidator.default_rules()
+    described = list(rules.descriptions())
+    if as_json:
+        document = {
+            "format": _RULES_FORMAT,
+            "version": _RULES_VERSION,
+            "rules": [asdict(rule) for rule in described],
+        }
+        typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    else:
+        typer.echo("\n".join(_rule_lines(described)))
+
+
+def _open_project(context: Context, options: Options) -> tuple[Project, Environment]:
     """Load the project and open its backend and deployment state."""
     project = load_project(*context.place(), tables=options.tables, allow=options.allow)
     with status("starting …"):
@@ -136,3 +304,52 @@ def _print_planned(planned: PlannedRun, project: Project, rendering: Rendering) 
         models=len(project.models),
         unmanaged=planned.unmanaged_parts,
     )
+
+
+def _rendered(report: DriftReport, environment: Environment, rendering: Format) -> str:
+    match rendering:
+        case Format.TEXT:
+            return drift_text(report)
+        case Format.JSON:
+            return report_json(report)
+        case Format.HTML:
+            return drift_page(environment, report)
+    assert_never(rendering)
+
+
+def _print_drift(report: DriftReport) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    for line in drift_lines(report):
+        console.print(Text(line.text, style=_COLOURS[line.severity] if line.severity else ""))
+
+
+def _print_findings(drifted: DriftedResource) -> None:
+    say(f"~ {drifted.resource}")
+    for detail in drifted.drift:
+        finding = detail.finding
+        say(f"    {finding.field}: {finding.expected or 'absent'} → {finding.actual or 'gone'}")
+
+
+def _parts() -> Iterator[tuple[str, Path]]:
+    """Yield the files of the skeleton by their place in the project.
+
+    In a wheel the bundle lies inside the skeleton; in a checkout it is the project's own.
+    """
+    roots = [_PACKAGE / "skeleton"]
+    if not (roots[0] / _SHARED[0]).is_dir():
+        roots += [_PACKAGE.parents[1] / name for name in _SHARED]
+    for root in roots:
+        base = root if root.name == "skeleton" else root.parent
+        for path in sorted(root.rglob("*")):
+            if path.is_file() and path.suffix != ".pyc":
+                name = path.relative_to(base).as_posix()
+                yield _RENAMED.get(name, name), path
+
+
+def _rule_lines(described: Iterable[RuleDescription]) -> Iterable[str]:
+    judged = ""
+    for rule in described:
+        if rule.judges != judged:
+            judged = rule.judges
+            yield f"{judged}:"
+        yield f"  {rule.name}: {rule.text}"

@@ -3,72 +3,17 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from delta_engine.errors import ConfigError
-from delta_engine.telemetry.context import learn
+from delta_engine.cli.terminal import Context
 
 _FIELDS = {"env": "environment", "conf_dir": "conf_dir"}
 """The field of the context that each of the options sets."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
-    """The options of all commands.
-
-    Args:
-        environment: as an option names it, or None.
-        default_environment: as `DELTA_ENGINE_ENV` names it, or None.
-        conf_dir: the configuration folder as an option names it, or None.
-    """
-
-    environment: str | None = None
-    default_environment: str | None = None
-    conf_dir: Path | None = None
-
-    def place(self) -> tuple[Path, str]:
-        """Return the configuration folder and the environment, and print the project if it is another folder.
-
-        Raises:
-            ConfigError: no environment was named.
-        """
-        from delta_engine.cli.terminal import print_note
-
-        environment, conf_dir = self.require_environment(), self._find_conf_dir()
-        if self.conf_dir is None and conf_dir.is_absolute():
-            print_note(f"the project is {conf_dir.parent}")
-        return conf_dir, environment
-
-    def require_environment(self) -> str:
-        """Return the environment; messages of this command name it from now on.
-
-        Raises:
-            ConfigError: none was named.
-        """
-        environment = self.environment or self.default_environment
-        if environment:
-            learn(environment=environment)
-            return environment
-        from delta_engine.config.settings import environments, no_configuration_way_out
-
-        conf_dir = self._find_conf_dir()
-        found = environments(conf_dir)
-        way_out = (
-            f"Name one of {', '.join(found)} with -e, or set DELTA_ENGINE_ENV."
-            if found
-            else no_configuration_way_out(conf_dir)
-        )
-        raise ConfigError("no environment was named", way_out=way_out)
-
-    def _find_conf_dir(self) -> Path:
-        from delta_engine.config.settings import find_conf_dir
-
-        return find_conf_dir(Path.cwd()) if self.conf_dir is None else self.conf_dir
 
 
 class ProjectGroup(TyperGroup):
@@ -119,13 +64,22 @@ def flag(*names: str, help: str, **settings: Any) -> Any:
     return typer.Option(*names, help=help, metavar="", **settings)
 
 
+def value(names: str, metavar: str, help: str) -> Any:
+    """Return an option that takes a value; its names are separated by blanks."""
+    return typer.Option(*names.split(), metavar=metavar, help=help)
+
+
+def argument(metavar: str, help: str) -> Any:
+    """Return an argument."""
+    return typer.Argument(metavar=metavar, help=help)
+
+
 Tables = Annotated[
     list[str] | None,
-    typer.Option(
-        "--table",
-        "-t",
-        metavar="GLOB",
-        help="Only tables that match: catalog.schema.table, schema.table or table. Repeatable.",
+    value(
+        "--table -t",
+        "GLOB",
+        "Only tables that match: catalog.schema.table, schema.table or table. Repeatable.",
     ),
 ]
 Allow = Annotated[

@@ -1,32 +1,36 @@
-"""Shows a run: its plan, a line per finished table, on a terminal what is running, and its report."""
+"""Shows a run: its plan as a tree, a line per finished table, on a terminal what is running, and its report."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
 
+import typer
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
+from rich.table import Table
 from rich.text import Text
+from rich.tree import Tree
 
 from delta_engine.actions import TablePlan
-from delta_engine.cli.output import print_plan, print_plan_summary, print_report
+from delta_engine.aspects.aspect import Sign
 from delta_engine.cli.terminal import asks, confirm, print_note, say, status, stderr_console
 from delta_engine.deployment.document import AppliedPlan
+from delta_engine.drift.drifted_resources import UnmanagedPart
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import OutcomeKind, TableOutcome
-from delta_engine.orchestrate.views import ApplyView
-from delta_engine.report.plan_tree import plan_summary
-from delta_engine.report.run_report import RunReport
+from delta_engine.orchestrate.runs import ApplyView, PlannedRun
+from delta_engine.report.drift_text import unmanaged_lines
+from delta_engine.report.json_documents import report_json
+from delta_engine.report.plan_tree import Branch, plan_branches, plan_summary
+from delta_engine.report.run_report import RunReport, RunStatus
 from delta_engine.telemetry.logs import logs_json_lines
-from delta_engine.telemetry.visible import counted, in_one_line, visible
+from delta_engine.telemetry.visible import counted, counted_resources, in_one_line, visible
 
-if TYPE_CHECKING:
-    from delta_engine.orchestrate.planning import PlannedRun
-
+_SIGN_COLOURS = {Sign.ADDED: "green", Sign.CHANGED: "yellow", Sign.REMOVED: "red"}
 _COLOURS = {
     OutcomeKind.CREATED: "green",
     OutcomeKind.CHANGED: "yellow",
@@ -36,6 +40,8 @@ _COLOURS = {
 }
 
 _MOST_LINES = 16
+_TIMINGS_WIDTH = 200
+_ANY_WIDTH = 100_000
 _REFRESHES_PER_SECOND = 5
 
 
@@ -44,7 +50,6 @@ class TerminalView:
     """Shows a locked run on stdout and stderr, and asks on the terminal.
 
     Args:
-        environment: its name.
         models: the number of models.
         yes: whether the user agreed beforehand.
         as_json: whether stdout gets the run's report as JSON instead of the plan and a line.
@@ -86,9 +91,26 @@ class TerminalView:
         verb = "Revert" if self.is_revert else "Apply"
         confirm(f"{verb} these changes?", yes=self.yes)
 
-    def applying(self, plan: TablePlan, /) -> AbstractContextManager[ApplyView]:
+    @contextmanager
+    def applying(self, plan: TablePlan, /) -> Iterator[ApplyView]:
         """Show the apply while it runs."""
-        return shown(plan)
+        console = stderr_console()
+        control = ApplyControl(notify=lambda note: print_note(note, console))
+        board = ApplyBoard(total=len(tuple(plan.table_actions())), control=control, started=control.seconds())
+
+        def on_outcome(outcome: TableOutcome) -> None:
+            board.done += 1
+            if logs_json_lines():
+                return  # the log has it
+            word = Text(outcome.kind.value, _COLOURS[outcome.kind])
+            count = counted(outcome.statements, "statement")
+            console.print(Text.assemble(word, visible(f" {outcome.name} ({count})")), soft_wrap=True)
+
+        if not (console.is_terminal and plan) or logs_json_lines():
+            yield ApplyView(on_outcome=on_outcome, control=control)
+            return
+        with Live(board, console=console, transient=True, refresh_per_second=_REFRESHES_PER_SECOND):
+            yield ApplyView(on_outcome=on_outcome, control=control)
 
     def show_report(self, report: RunReport) -> None:
         """Print what the run did."""
@@ -104,28 +126,6 @@ class TerminalView:
             self.show_report(report)
         else:
             say(f"{self.environment}: {note}")
-
-
-@contextmanager
-def shown(plan: TablePlan) -> Iterator[ApplyView]:
-    """Show an apply while it runs."""
-    console = stderr_console()
-    control = ApplyControl(notify=lambda note: print_note(note, console))
-    board = ApplyBoard(total=len(tuple(plan.table_actions())), control=control, started=control.seconds())
-
-    def on_outcome(outcome: TableOutcome) -> None:
-        board.done += 1
-        if logs_json_lines():
-            return  # the log has it
-        word = Text(outcome.kind.value, _COLOURS[outcome.kind])
-        count = counted(outcome.statements, "statement")
-        console.print(Text.assemble(word, visible(f" {outcome.name} ({count})")), soft_wrap=True)
-
-    if not (console.is_terminal and plan) or logs_json_lines():
-        yield ApplyView(on_outcome=on_outcome, control=control)
-        return
-    with Live(board, console=console, transient=True, refresh_per_second=_REFRESHES_PER_SECOND):
-        yield ApplyView(on_outcome=on_outcome, control=control)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -149,3 +149,82 @@ class ApplyBoard:
             yield Text(f"  and {len(running) - _MOST_LINES} more", "dim")
         if self.control.stop.is_requested():
             yield Text("  stopping, when what was done is recorded", "bold yellow")
+
+
+def print_plan(plan: TablePlan, *, to_stderr: bool = False) -> None:
+    """Print the tree of changes; nothing for an empty plan."""
+    make = stderr_console if to_stderr else partial(Console, highlight=False)
+    console = make()
+    if not console.is_terminal:
+        console = make(width=_ANY_WIDTH)  # a tree is cut at its console's width
+    for branch in plan_branches(plan):
+        console.print(_tree(branch))
+
+
+def print_statements(statements: Iterable[str]) -> None:
+    """Print statements as a SQL script; on a terminal, control characters are spelled out."""
+    for sql in statements:
+        text = f"{sql};\n\n"
+        sys.stdout.write(visible(text) if sys.stdout.isatty() else text)  # rich and click would change it
+
+
+def print_plan_summary(
+    plan: TablePlan, *, environment: str, models: int, unmanaged: Sequence[UnmanagedPart] = ()
+) -> None:
+    """Print what a plan keeps, and a line that counts its changes."""
+    for schema in plan.kept_schemas:
+        say(f"kept: schema {schema} is not declared any more, and stays as it is")
+    for table in plan.kept_tables:
+        say(f"kept: {table} is not declared any more (policy.removed_tables: keep)")
+    for line in unmanaged_lines(unmanaged):
+        say(line)
+    say(f"{environment}: {plan_summary(plan)} ({counted(models, 'model')})")
+
+
+def print_report(
+    report: RunReport, *, as_json: bool = False, with_timings: bool = False, verb: str = "applied"
+) -> None:
+    """Print what a run did: one line, or the report as JSON. A failed run's error says the rest."""
+    if with_timings:
+        _print_timings(report)
+    if as_json:
+        typer.echo(report_json(report))
+    elif report.status is RunStatus.DONE:
+        resources = counted_resources(len(report.schemas), len(report.tables))
+        statements = counted(report.counts["statements"], "statement")
+        verified = f"{report.counts['verified']} verified"
+        if report.unverified:
+            verified = f"none is verified: {report.unverified}"
+        typer.echo(f"{verb}: {resources}, {statements}; {verified}")
+
+
+def _print_timings(report: RunReport) -> None:
+    """Print how many statements each table took, and how long they ran."""
+    console = stderr_console()
+    if not console.is_terminal:
+        console = stderr_console(width=_TIMINGS_WIDTH)
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    grid.add_column("table", no_wrap=True)
+    grid.add_column("status")
+    for heading in ("statements", "retries", "seconds"):
+        grid.add_column(heading, justify="right")
+    for table in sorted(report.tables, key=lambda table: (-table.seconds, table.table)):
+        retries = sum(statement.retries for statement in table.statements)
+        grid.add_row(
+            Text(visible(table.table)),
+            table.status.value,
+            str(len(table.statements)),
+            str(retries),
+            f"{table.seconds:.3f}",
+        )
+    total = sum(table.seconds for table in report.tables)
+    console.print(grid)
+    console.print(f"{total:.1f} s of statements in a run of {report.seconds:.1f} s")
+
+
+def _tree(branch: Branch) -> Tree:
+    colour = _SIGN_COLOURS[branch.sign]
+    tree = Tree(Text.assemble((branch.sign.value, f"bold {colour}"), f" {in_one_line(branch.text)}"))
+    for leaf in branch.leaves:
+        tree.children.append(_tree(leaf))
+    return tree

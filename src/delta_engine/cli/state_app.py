@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from delta_engine.cli.options import Json, ProjectGroup, Yes, flag
+from delta_engine.cli.options import Json, ProjectGroup, Yes, argument, flag, value
 
 state_app = typer.Typer(
     cls=ProjectGroup,
@@ -17,7 +17,7 @@ state_app = typer.Typer(
 
 Globs = Annotated[
     list[str] | None,
-    typer.Option("--table", "-t", metavar="GLOB", help="Only tables that match. Repeatable."),
+    value("--table -t", "GLOB", "Only tables that match. Repeatable."),
 ]
 
 
@@ -25,8 +25,7 @@ Globs = Annotated[
 def show(
     ctx: typer.Context,
     resource: Annotated[
-        str | None,
-        typer.Argument(metavar="RESOURCE", help="A table, or a resource's key: its whole record."),
+        str | None, argument("RESOURCE", "A table, or a resource's key: its whole record.")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -68,14 +67,8 @@ def versions(ctx: typer.Context, json: Json = False) -> None:
 @state_app.command(epilog="Example: delta-engine -e prod state diff")
 def diff(
     ctx: typer.Context,
-    earlier: Annotated[
-        str | None,
-        typer.Argument(metavar="EARLIER", help="A version; the newest kept one by default."),
-    ] = None,
-    later: Annotated[
-        str | None,
-        typer.Argument(metavar="LATER", help="A version; the current document by default."),
-    ] = None,
+    earlier: Annotated[str | None, argument("EARLIER", "A version; the newest kept one by default.")] = None,
+    later: Annotated[str | None, argument("LATER", "A version; the current document by default.")] = None,
     json: Json = False,
 ) -> None:
     """Show what changed from one document to another."""
@@ -87,9 +80,7 @@ def diff(
 @state_app.command(epilog="Example: delta-engine -e prod state restore .delta-engine/errored-12.json")
 def restore(
     ctx: typer.Context,
-    source: Annotated[
-        str, typer.Argument(metavar="VERSION|FILE", help="A kept version, or a file such as errored-12.json.")
-    ],
+    source: Annotated[str, argument("VERSION|FILE", "A kept version, or a file such as errored-12.json.")],
     force: Annotated[
         bool, flag("--force", help="Also where others saved since, or over another state_id.")
     ] = False,
@@ -116,7 +107,7 @@ def migrate(
 @state_app.command(epilog="Example: delta-engine -e prod state rm dev.silver.old_orders")
 def rm(
     ctx: typer.Context,
-    resources: Annotated[list[str], typer.Argument(metavar="RESOURCE", help="Tables, keys or globs.")],
+    resources: Annotated[list[str], argument("RESOURCE", "Tables, keys or globs.")],
     yes: Yes = False,
 ) -> None:
     """Forget resources. The tables stay as they are; a declared one is recorded anew by the next sync."""
@@ -128,8 +119,8 @@ def rm(
 @state_app.command(epilog="Example: delta-engine -e prod state mv dev.silver.orders dev.silver.sales_orders")
 def mv(
     ctx: typer.Context,
-    old: Annotated[str, typer.Argument(metavar="OLD", help="catalog.schema.table as recorded.")],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="catalog.schema.table as it is now.")],
+    old: Annotated[str, argument("OLD", "catalog.schema.table as recorded.")],
+    new: Annotated[str, argument("NEW", "catalog.schema.table as it is now.")],
     yes: Yes = False,
 ) -> None:
     """Record a table under another name, after it was renamed in the catalog and in its model."""

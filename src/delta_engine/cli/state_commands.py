@@ -12,10 +12,7 @@ import typer
 from rich.console import Console
 
 from delta_engine.actions.policy import matches_any
-from delta_engine.cli.commands import open_project
-from delta_engine.cli.options import Context
-from delta_engine.cli.run_view import TerminalView
-from delta_engine.cli.terminal import confirm, print_note, say, status
+from delta_engine.cli.terminal import Context, confirm, print_note, say, status
 from delta_engine.config.settings import Settings, load_settings
 from delta_engine.deployment.codec import encode_state
 from delta_engine.deployment.deployment import Deployment
@@ -29,9 +26,9 @@ from delta_engine.errors import ConfigError, unknown
 from delta_engine.models import QualifiedName
 from delta_engine.models.open_struct import encode_open
 from delta_engine.orchestrate.deployments import open_deployment, state_needs_backend
-from delta_engine.orchestrate.project import open_backend
-from delta_engine.orchestrate.use_cases import record_catalog
-from delta_engine.plan_files.document import Options
+from delta_engine.orchestrate.orchestrator import record_statuses
+from delta_engine.orchestrate.project import load_project, open_backend, open_environment
+from delta_engine.orchestrate.runs import open_run
 from delta_engine.report.json_documents import diff_document, resources_document, versions_document
 from delta_engine.report.plan_tree import describe_change
 from delta_engine.telemetry.context import command
@@ -183,13 +180,15 @@ def move_table(context: Context, old: str, new: str, *, yes: bool) -> None:
 
 def sync_state(context: Context, tables: Sequence[str]) -> None:
     """Record what the catalog shows of what was applied."""
-    project, environment = open_project(context, Options(tables=tuple(tables)))
-    view = TerminalView(environment=project.settings.environment)
-    state = record_catalog(environment, project.models, view, is_partial=project.is_partial)
-    _print_lines(
-        _resource_lines({k: r for k, r in state.resources.items() if r.status is not Status.HEALTHY})
-    )
-    say(f"{project.settings.environment}: {_counts(state)}")
+    project = load_project(*context.place(), tables=tables)
+    with status("starting …"):
+        backend = open_backend(project.settings, notify=print_note)
+    environment = open_environment(project, backend, open_deployment(project.settings, backend))
+    with open_run(environment, "state sync", print_note) as run, status("reading the catalog …"):
+        state = record_statuses(run, project.models, is_partial=project.is_partial)
+    changed = {key: one for key, one in state.resources.items() if one.status is not Status.HEALTHY}
+    _print_lines(_resource_lines(changed))
+    say(f"{environment.name}: {_counts(state)}")
 
 
 def break_lock(context: Context, *, yes: bool) -> None:

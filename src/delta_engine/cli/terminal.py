@@ -1,20 +1,77 @@
-"""What all commands print on a terminal: progress, notes and questions."""
+"""What all commands share: the options of all, progress, notes, questions, errors and exit codes."""
 
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
-from typing import TextIO, cast
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import Any, TextIO, cast
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from delta_engine.errors import RefusedError
+from delta_engine.errors import ConfigError, DeltaEngineError, RefusalGroup, RefusedError
+from delta_engine.telemetry.context import learn
 from delta_engine.telemetry.logs import log, logs_json_lines
 from delta_engine.telemetry.visible import visible
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """The options of all commands.
+
+    Args:
+        environment: as an option names it, or None.
+        default_environment: as `DELTA_ENGINE_ENV` names it, or None.
+        conf_dir: the configuration folder as an option names it, or None.
+    """
+
+    environment: str | None = None
+    default_environment: str | None = None
+    conf_dir: Path | None = None
+
+    def place(self) -> tuple[Path, str]:
+        """Return the configuration folder and the environment, and print the project if it is another folder.
+
+        Raises:
+            ConfigError: no environment was named.
+        """
+        environment, conf_dir = self.require_environment(), self._find_conf_dir()
+        if self.conf_dir is None and conf_dir.is_absolute():
+            print_note(f"the project is {conf_dir.parent}")
+        return conf_dir, environment
+
+    def require_environment(self) -> str:
+        """Return the environment; messages of this command name it from now on.
+
+        Raises:
+            ConfigError: none was named.
+        """
+        environment = self.environment or self.default_environment
+        if environment:
+            learn(environment=environment)
+            return environment
+        from delta_engine.config.settings import environments, no_configuration_way_out
+
+        conf_dir = self._find_conf_dir()
+        found = environments(conf_dir)
+        way_out = (
+            f"Name one of {', '.join(found)} with -e, or set DELTA_ENGINE_ENV."
+            if found
+            else no_configuration_way_out(conf_dir)
+        )
+        raise ConfigError("no environment was named", way_out=way_out)
+
+    def _find_conf_dir(self) -> Path:
+        from delta_engine.config.settings import find_conf_dir
+
+        return find_conf_dir(Path.cwd()) if self.conf_dir is None else self.conf_dir
 
 
 def stderr_console(*, width: int | None = None) -> Console:
@@ -55,11 +112,7 @@ def say(text: str, *, err: bool = False) -> None:
 
 def print_note(note: str, console: Console | None = None) -> None:
     """Print a note on stderr, through the console of a live display if there is one."""
-    if logs_json_lines():
-        log(logging.WARNING, "note", text=note)
-        return
-    console = console or stderr_console()
-    console.print(Text.assemble(("note: ", "bold yellow"), visible(note)), soft_wrap=True)
+    _print_line("note", note, "bold yellow", logging.WARNING, console)
 
 
 def asks(*, yes: bool) -> bool:
@@ -93,3 +146,99 @@ def _agreed(question: str) -> bool:
     except typer.Abort:
         say("", err=True)  # the cursor stands behind the question still
         return False
+
+
+USAGE_ERROR: Any = typer.BadParameter.__base__
+"""What wrong options raise. Typer carries its own copy of click and exports only this subclass."""
+
+
+class ExitCode(IntEnum):
+    """How a command ended, for scripts."""
+
+    DONE = 0
+    FAILED = 1
+    PENDING = 2
+    REFUSED = 3
+    LOCKED = 4
+    PARTIAL = 5
+    INTERRUPTED = 130
+
+
+@contextmanager
+def exits() -> Iterator[None]:
+    """Report what a command raises, and exit with a code of `ExitCode`."""
+    from delta_engine.backends.cancellation import terminated_as_interrupted
+
+    code = ExitCode.DONE
+    try:
+        with terminated_as_interrupted():
+            yield
+    except USAGE_ERROR as error:
+        _show_usage_error(error)  # not click's own exit code 2, which means pending changes here
+        code = ExitCode.REFUSED
+    except (typer.Abort, KeyboardInterrupt):
+        code = ExitCode.INTERRUPTED
+    except DeltaEngineError as error:
+        code = report_error(error)
+    except BrokenPipeError:  # the reader of a pipe, such as head, has exited
+        code = ExitCode.FAILED
+    except OSError as error:
+        code = report_io_error(error)
+    finally:
+        _flush_stdout()
+    sys.exit(int(code))
+
+
+def report_error(error: DeltaEngineError) -> ExitCode:
+    """Print an error, one line for each refusal, and return its exit code."""
+    from delta_engine.deployment.errors import LockHeld
+    from delta_engine.execute.action_runner import ApplyFailedError, ApplyStoppedError
+
+    match error:
+        case RefusedError() | RefusalGroup():
+            word, code = "refused", ExitCode.REFUSED
+        case ApplyStoppedError():
+            word, code = "stopped", ExitCode.INTERRUPTED
+        case ApplyFailedError():
+            word, code = "failed", ExitCode.PARTIAL if error.is_partial else ExitCode.FAILED
+        case LockHeld():
+            word, code = "locked", ExitCode.LOCKED
+        case _:
+            word, code = "failed", ExitCode.FAILED
+    for one in error.refusals if isinstance(error, RefusalGroup) else (error,):
+        _print_error(word, str(one))
+    return code
+
+
+def report_io_error(error: OSError) -> ExitCode:
+    """Print which file cannot be used and why, or that nothing can be printed, and return the exit code."""
+    what = f"{error.filename} cannot be used" if error.filename else "input or output failed"
+    _print_error("failed", f"{what}: {error.strerror or error}")
+    return ExitCode.FAILED
+
+
+def _print_error(word: str, message: str) -> None:
+    _print_line(word, message, "bold red", logging.ERROR)
+
+
+def _print_line(word: str, text: str, style: str, level: int, console: Console | None = None) -> None:
+    if logs_json_lines():
+        log(level, word, text=text)
+    else:
+        line = Text.assemble((f"{word}: ", style), visible(text))
+        (console or stderr_console()).print(line, soft_wrap=True)
+
+
+def _show_usage_error(error: Any) -> None:
+    """Print what is wrong with the options; one of them is accepted only before the command."""
+    error.show()
+    if getattr(error, "option_name", None) == "--log-json":
+        typer.echo("--log-json stands before the command: delta-engine --log-json … COMMAND", err=True)
+
+
+def _flush_stdout() -> None:
+    """Flush stdout; drop what cannot be printed, so that the interpreter does not fail at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -25,8 +25,7 @@ from delta_engine.models import QualifiedName, SchemaName
 from delta_engine.sql.queries import sql_references_to
 from delta_engine.sql.text import quote_ident
 from delta_engine.telemetry.context import command
-from delta_engine.telemetry.logs import log
-from delta_engine.telemetry.redaction import redacted
+from delta_engine.telemetry.logs import log, redacted
 from delta_engine.telemetry.spans import span
 
 RetryCheck: TypeAlias = Callable[[int, StatementError], bool]

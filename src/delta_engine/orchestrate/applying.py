@@ -12,7 +12,7 @@ from delta_engine.deployment.document import ApplyActions
 from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
 from delta_engine.deployment.resources import resource_key
 from delta_engine.drift.status import NOT_SHOWN_YET
-from delta_engine.errors import StatementError
+from delta_engine.errors import RefusalGroup, RefusedError, StatementError
 from delta_engine.execute.action_runner import ApplyFailedError, ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import (
@@ -20,16 +20,17 @@ from delta_engine.execute.outcomes import (
     OnTable,
     OutcomeKind,
     TableOutcome,
-    is_of_table,
     of_tables,
 )
-from delta_engine.orchestrate.locked_run import OpenRun
-from delta_engine.orchestrate.observing import UNREADABLE
-from delta_engine.orchestrate.outcome_recording import OutcomeRecording
-from delta_engine.orchestrate.planning import PlannedRun, statements_now
-from delta_engine.orchestrate.records import RunRecords, refresh_replaced
+from delta_engine.execute.statement_runner import StaleTableError
+from delta_engine.models import QualifiedName
+from delta_engine.models.parts import joined_grants
+from delta_engine.orchestrate.records import OutcomeRecording, RunRecords, refresh_replaced
+from delta_engine.orchestrate.runs import UNREADABLE, Environment, OpenRun, PlannedRun
 from delta_engine.plan_files.staleness import ReviewedPlan
 from delta_engine.report.run_report import RunEnd, RunReport
+from delta_engine.state.catalog_reader import bare_model
+from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.telemetry.context import utc_now
 from delta_engine.telemetry.logs import log
 
@@ -123,8 +124,18 @@ def apply_planned(
     log(logging.INFO, "apply started", tables=len(tuple(plan.table_actions())))
     with stopped_by_signals(control.stop):
         records = RunRecords(run.recorder, planned.basis.observed, settles_attempts=planned.settles_attempts)
-        recording = OutcomeRecording(run.recorder, records, planned)
-        found = _execute(run, planned, recording, on_outcome, control, reviewed)
+        recording = OutcomeRecording(run.recorder, records, plan, planned.models, planned.schemas, on_outcome)
+        _begin(run, planned, recording, reviewed)
+        try:
+            found = run.environment.action_runner.apply(
+                planned.compiled,
+                recording.record,
+                control=control,
+                check=run.locked.lease.check,
+                reread=lambda table: _statements_now(run.environment, planned, table),
+            )
+        except ApplyFailedError as error:
+            found = error.outcomes
         if reviewed is not None:
             run.recorder.remember_plan(reviewed.checksum, is_whole=_is_whole(found))
         verified, unverified = _verify(run, planned, recording, control.stop)
@@ -151,41 +162,19 @@ def _is_whole(outcomes: Sequence[AnyOutcome]) -> bool:
     return not any(one.kind in (OutcomeKind.FAILED, OutcomeKind.STOPPED) for one in outcomes)
 
 
-def _execute(
-    run: OpenRun,
-    planned: PlannedRun,
-    recording: OutcomeRecording,
-    on_outcome: OnTable,
-    control: ApplyControl,
-    reviewed: ReviewedPlan | None,
-) -> tuple[AnyOutcome, ...]:
-    """Run the statements; return the outcomes, also those of failures."""
-    plan, environment = planned.plan, run.environment
+def _begin(
+    run: OpenRun, planned: PlannedRun, recording: OutcomeRecording, reviewed: ReviewedPlan | None
+) -> None:
+    """Journal what is about to be applied, unless it is nothing."""
     if reviewed is not None:
         reviewed.require(planned.compiled)
-    if plan:
+    if planned.plan:
         run.locked.lease.check()
         run.recorder.begin(
-            [resource_key(action.table) for action in plan.table_actions()],
+            [resource_key(action.table) for action in planned.plan.table_actions()],
             recording.attempted,
             plan_file=reviewed.checksum if reviewed else None,
         )
-
-    def record(outcome: AnyOutcome) -> None:
-        recording.record(outcome)
-        if is_of_table(outcome):
-            on_outcome(outcome)
-
-    try:
-        return environment.action_runner.apply(
-            planned.compiled,
-            record,
-            control=control,
-            check=run.locked.lease.check,
-            reread=lambda table: statements_now(environment, planned, table),
-        )
-    except ApplyFailedError as error:
-        return error.outcomes
 
 
 def _verify(
@@ -244,3 +233,33 @@ def _keep(run: OpenRun, report: RunReport) -> None:
             run.environment.run_history.append(report)
         except (StatementError, OSError) as error:  # what was applied is recorded all the same
             run.recorder.warn(f"the run could not be added to its history: {error}")
+
+
+def _statements_now(environment: Environment, planned: PlannedRun, table: QualifiedName) -> Sequence[str]:
+    """Read one table again and return the statements that it needs now, by the rules and records of the plan.
+
+    Raises:
+        StatementError: it cannot be read, or must not be managed any more.
+    """
+    models = [model for model in planned.wanted if model.qualified_name.key == table.key]
+    seen = planned.seen.tables.get(table.key, ABSENT)
+    former = seen.former_name
+    under_way = next((one for one in planned.plan.align_tables if one.table.key == table.key), None)
+    asked = [
+        replace(one, grants=joined_grants(one.grants, seen.grants))
+        for one in (*(models or [bare_model(table)]), *([bare_model(former)] if former else []))
+    ]
+    try:
+        fresh = _found_under(table, former, environment.reader.snapshot_directly(asked))
+        plan = planned.replan(planned.seen.with_tables(fresh), under_way)
+    except (RefusedError, RefusalGroup) as error:
+        raise StaleTableError(f"reading it again failed: {error}", sql="", error_class=None) from error
+    return environment.action_runner.compile(plan).sql_of(table)
+
+
+def _found_under(table: QualifiedName, former: QualifiedName | None, fresh: CatalogState) -> CatalogState:
+    """Return a snapshot of one table, found under its former name as long as it has that name."""
+    state = fresh.table(table)
+    if former is not None and not state.exists and fresh.table(former).exists:
+        state = replace(fresh.table(former), former_name=former)
+    return replace(fresh, tables={table.key: state})

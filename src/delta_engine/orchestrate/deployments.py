@@ -16,7 +16,7 @@ from typing import Final
 from typing_extensions import assert_never
 
 from delta_engine.config.settings import Settings
-from delta_engine.config.state_backend import DatabricksState, LocalState, S3State, StateBackend
+from delta_engine.config.state_backend import DatabricksState, LocalState, S3State
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.locks.dynamodb import DynamoDBLockRecords
 from delta_engine.deployment.locks.file import FileLock
@@ -85,6 +85,9 @@ def open_deployment(
         StoreError: there is no login, or region, endpoint or profile are not usable.
     """
     store, journals, lock, lease_seconds = _parts(settings, backend)
+    timeout = settings.state_backend.lock_timeout_seconds
+    if timeout is None:  # a run that waits less than a lease never takes over from a dead run
+        timeout = max(_SHORTEST_TIMEOUT_SECONDS, 1.5 * lease_seconds)
     return Deployment(
         repository=StateRepository(
             store, settings.environment, errored_dir=settings.project_dir / ".delta-engine"
@@ -92,16 +95,12 @@ def open_deployment(
         journals=journals,
         lock=lock,
         facts=partial(_facts, settings, backend, origin),
-        lock_timeout_seconds=_lock_timeout(settings.state_backend, lease_seconds),
+        lock_timeout_seconds=timeout,
     )
 
 
 def open_report_files(settings: Settings) -> ReportFiles:
-    """Open the place for reports, beside the deployment state; with a local copy, beside the remote one.
-
-    Raises:
-        MissingDependencyError, StoreError: as `open_deployment`.
-    """
+    """Open the place for reports, beside the deployment state; with a local copy, beside the remote one."""
     match settings.state_backend.place:
         case LocalState(path=path):
             return LocalFiles(path)
@@ -114,22 +113,12 @@ def open_report_files(settings: Settings) -> ReportFiles:
 
 
 def open_s3_folder(place: S3State, limits: ClientLimits = DOCUMENT_LIMITS) -> S3Folder:
-    """Return the folder of the bucket that holds the deployment state.
-
-    Raises:
-        MissingDependencyError: boto3 is not installed.
-        StoreError: region, endpoint or profile are not usable.
-    """
+    """Return the folder of the bucket that holds the deployment state; raises as `open_deployment`."""
     return S3Folder(open_client("s3", place.region, place.endpoint_url, limits), place.bucket, place.prefix)
 
 
 def open_volume(settings: Settings, place: DatabricksState, folder: str = "") -> VolumeFiles:
-    """Return the volume that holds the deployment state, or a folder of it, in the workspace that runs SQL.
-
-    Raises:
-        MissingDependencyError: databricks-sdk is not installed.
-        StoreError: there is no login.
-    """
+    """Return the volume that holds the deployment state, or a folder of it; raises as `open_deployment`."""
     profile = settings.sql_warehouse.profile if settings.sql_warehouse else None
     return open_volume_files(f"{volume_path(place)}/{folder}".rstrip("/"), profile)
 
@@ -191,13 +180,6 @@ def _parts(settings: Settings, backend: Backend | None) -> tuple[StateStore, Jou
         store = HybridStateStore(store, state.cache.path, environment, max_age_seconds=max_age)
     lease_seconds = state.lease_seconds or lease_seconds
     return store, journals, LeaseLock(records, lease_seconds=lease_seconds), lease_seconds
-
-
-def _lock_timeout(state: StateBackend, lease_seconds: float) -> float:
-    """Return how long to wait: a run that waits less than a lease never takes over from a dead run."""
-    if state.lock_timeout_seconds is not None:
-        return state.lock_timeout_seconds
-    return max(_SHORTEST_TIMEOUT_SECONDS, 1.5 * lease_seconds)
 
 
 def _facts(settings: Settings, backend: Backend | None, origin: RunOrigin) -> RunFacts:

@@ -1,27 +1,38 @@
-"""Drift reports: made, added to the history, rendered as a page with the earlier ones."""
+"""Reports drift, adds reports to their history, and edits the models that accept drift."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from delta_engine.actions.drift_policy import DriftKind
+from delta_engine.config.edit_instructions import edit_instructions
+from delta_engine.config.model_edits import ModelEdit, edit_models, is_editable
 from delta_engine.deployment.document import DeploymentState
-from delta_engine.deployment.recorded_models import (
-    last_applied,
-    last_applied_schemas,
-    with_recorded_grants,
-)
+from delta_engine.deployment.recorded_models import last_applied, last_applied_schemas, with_recorded_grants
 from delta_engine.drift.attribution import with_audited_authors
 from delta_engine.drift.drift_report import DriftReport
-from delta_engine.drift.drifted_resources import DriftFacts
+from delta_engine.drift.drifted_resources import (
+    DriftedResource,
+    DriftedTable,
+    DriftFacts,
+    is_schema,
+    is_table,
+)
+from delta_engine.drift.handling import accepting, edited, renames_of, reverted_drift
 from delta_engine.drift.reporting import drift_report
 from delta_engine.errors import CatalogReadError, StatementError, raise_all
 from delta_engine.models import Schema, Table
 from delta_engine.models.constraints import resolved
-from delta_engine.orchestrate.environment import Environment
 from delta_engine.orchestrate.planning import drift_detector
+from delta_engine.orchestrate.runs import Environment
 from delta_engine.report.pages import drift_html
 from delta_engine.state.catalog_reader import readable_snapshot
 from delta_engine.telemetry.context import new_id, utc_now
+
+if TYPE_CHECKING:
+    from delta_engine.orchestrate.project import Project
 
 _MOST_READS = 3
 """How often a report reads the catalog because a run of the engine was under way."""
@@ -31,9 +42,6 @@ def report_drift(
     environment: Environment, tables: Sequence[Table], *, is_partial: bool = False
 ) -> DriftReport:
     """Report what was changed outside the engine since it was applied; changes nothing and takes no lock.
-
-    Args:
-        is_partial: whether other models were left out; then only these tables are read.
 
     Raises:
         InvalidModelError, RefusalGroup: models are refused.
@@ -53,11 +61,7 @@ def report_drift(
 
 
 def record_drift(environment: Environment, report: DriftReport) -> None:
-    """Add a report to the history of drift, if the environment has one.
-
-    Raises:
-        StatementError: the platform refused it.
-    """
+    """Add a report to the history of drift, if the environment has one."""
     if environment.drift_history is not None:
         environment.drift_history.append(report, new_id())
 
@@ -70,6 +74,46 @@ def drift_page(environment: Environment, report: DriftReport) -> str:
         return drift_html(report, environment.drift_history.recent(environment.name))
     except StatementError:  # the report matters more than its chart
         return drift_html(report, ())
+
+
+def acceptable(project: Project, found: Sequence[DriftedResource]) -> list[DriftedResource]:
+    """Return the drift of tables and of declared schemas."""
+    known = {schema.key for schema in project.schemas}
+    return [one for one in found if one.drift and (is_table(one) or one.name.key in known)]
+
+
+def edit_project(
+    project: Project, drifted: Sequence[DriftedResource], notify: Callable[[str], None]
+) -> tuple[list[Path], list[str]]:
+    """Edit YAML models so that they declare drift.
+
+    Returns:
+        The edited files, and how to edit the models that the engine cannot edit.
+
+    Raises:
+        InvalidModelError, RefusalGroup: the edited models would be refused; nothing was edited.
+    """
+    models = {model.key: model for model in project.models}
+    schemas = {model.key: model for model in project.schemas}
+    found = []
+    for one in drifted:
+        key = one.name.key
+        if is_schema(one):
+            after = accepting(schemas[key], one) if one.observed.exists else None
+            found.append(ModelEdit(before=schemas[key], after=after))
+        elif is_table(one) and key in models:
+            found.append(_edit(models[key], one, notify))
+    edits = [edit for edit in found if edit.before != edit.after]
+    afterwards = [edit.after for edit in edits if edit.after is not None]
+    raise_all(
+        project.violations(
+            [after for after in afterwards if isinstance(after, Table)],
+            [after for after in afterwards if isinstance(after, Schema)],
+        )
+    )
+    files = edit_models([edit for edit in edits if is_editable(edit.before)], project.settings)
+    others = (edit for edit in edits if not is_editable(edit.before))
+    return list(files), [edit_instructions(edit.before, edit.after, edit.renames) for edit in others]
 
 
 def _facts(
@@ -115,3 +159,17 @@ def _schemas_of(tables: Sequence[Table], applied: Mapping[str, Schema]) -> tuple
     """Return the schemas of tables that were applied."""
     keys = sorted({f"{table.catalog_name}.{table.schema_name}".lower() for table in tables})
     return tuple(applied[key] for key in keys if key in applied)
+
+
+def _edit(model: Table, table: DriftedTable, notify: Callable[[str], None]) -> ModelEdit:
+    """Return the edit of a model; notify the user of what it cannot accept, such as properties of the environment."""
+    if not table.observed.exists:
+        return ModelEdit(before=model, after=None)
+    after = edited(model, table)
+    for detail in reverted_drift(after, table):
+        if detail.ignored_by is None and detail.deviation.kind is not DriftKind.TABLE_REPLACED:
+            notify(
+                f"{table.name}: {detail.finding.field} stays declared, and the next sync brings it back: change "
+                "defaults.table_properties of the environment, or declare it in the model"
+            )
+    return ModelEdit(before=model, after=after, renames=renames_of(table))

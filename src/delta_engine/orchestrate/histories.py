@@ -6,6 +6,7 @@ An INSERT is one commit, and the row of a run comes last: if it exists, all rows
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Final, TypeAlias
 
@@ -13,7 +14,7 @@ from delta_engine.actions.drift_policy import Severity
 from delta_engine.backends.error_conditions import is_conflict, is_missing_table
 from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.drift.drift_report import DriftReport, PastRun
-from delta_engine.drift.drifted_resources import Attribution, Finding
+from delta_engine.drift.drifted_resources import Attribution
 from delta_engine.errors import StatementError
 from delta_engine.models.types import AtomicType
 from delta_engine.report.run_report import RunError, RunReport, SchemaRun, TableRun, TableStatus
@@ -118,45 +119,24 @@ Value: TypeAlias = str | int | float | bool | datetime | None
 
 
 class RunHistory:
-    """The history of every environment that shares a table.
-
-    Args:
-        runner: runs the statements.
-        table: the SQL that addresses the table (`Addressing.table`); its schema must exist.
-    """
+    """The history of runs of every environment that shares a table."""
 
     def __init__(self, runner: SqlRunner, table: str) -> None:
         self._rows = HistoryTable(runner, table, columns=_RUN_COLUMNS, comment=_RUN_COMMENT)
 
     def append(self, report: RunReport) -> None:
-        """Add a run: one statement for up to 499 tables. The table is created only if it is missing.
-
-        Raises:
-            StatementError: the platform refused a statement.
-        """
+        """Add a run: one statement for up to 499 tables. The table is created only if it is missing."""
         self._rows.append(list(_run_rows(report)))
 
 
 class DriftHistory:
-    """The history of every environment that shares a table.
-
-    Its methods raise `StatementError` if the platform refuses a statement.
-
-    Args:
-        table: the SQL that addresses the table (`Addressing.table`); its schema must exist.
-    """
+    """The history of drift reports of every environment that shares a table."""
 
     def __init__(self, runner: SqlRunner, table: str) -> None:
-        self._runner = runner
-        self._table = table
         self._rows = HistoryTable(runner, table, columns=_DRIFT_COLUMNS, comment=_DRIFT_COMMENT)
 
     def append(self, report: DriftReport, run_id: str) -> None:
-        """Add a report without its ignored findings: one statement for up to 499 findings, and the missing table.
-
-        Args:
-            run_id: unique; the same for all findings of the run.
-        """
+        """Add a report without its ignored findings: one statement for up to 499 findings, and the missing table."""
         self._rows.append(list(_report_rows(report, run_id)))
 
     def recent(self, environment: str, limit: int = 60) -> tuple[PastRun, ...]:
@@ -164,12 +144,12 @@ class DriftHistory:
         counts = ", ".join(map(quote_ident, ("drifted", "deleted", "unmanaged", "high", "medium", "low")))
         # A number, because Spark returns timestamps to Python as naive local times, and one hour a year exists twice.
         sql = (
-            f"SELECT unix_micros(checked_at) AS at, {counts} FROM {self._table} "
+            f"SELECT unix_micros(checked_at) AS at, {counts} FROM {self._rows.table} "
             f"WHERE row_type = 'run' AND environment = {sql_literal(environment)} "
             f"ORDER BY checked_at DESC, run_id DESC LIMIT {limit}"
         )
         try:
-            rows = self._runner.run(sql)
+            rows = self._rows.runner.run(sql)
         except StatementError as error:
             if is_missing_table(error):
                 return ()
@@ -177,45 +157,39 @@ class DriftHistory:
         return tuple(_past_run(row) for row in reversed(rows))
 
 
+@dataclass(frozen=True, slots=True)
 class HistoryTable:
-    """Appends rows.
+    """Appends rows to a table; raises `StatementError` if the platform refuses a statement.
 
     Args:
         table: the SQL that addresses the table (`Addressing.table`); its schema must exist.
         columns: type and comment by name.
     """
 
-    def __init__(
-        self, runner: SqlRunner, table: str, *, columns: Mapping[str, tuple[str, str]], comment: str
-    ) -> None:
-        self._runner = runner
-        self._table = table
-        self._columns = columns
-        self._comment = comment
+    runner: SqlRunner
+    table: str
+    columns: Mapping[str, tuple[str, str]]
+    comment: str
 
     def append(self, rows: Sequence[Mapping[str, Value]]) -> None:
         """Append rows, up to 500 in a statement; create the table only if it is missing.
 
         Args:
             rows: values by column; columns that a row does not name are null.
-
-        Raises:
-            StatementError: the platform refused a statement.
         """
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             self._insert(rows[start : start + _ROWS_AT_ONCE])
 
     def _insert(self, rows: Sequence[Mapping[str, Value]]) -> None:
-        """Append rows, all or none; create the table if it is missing."""
-        names = ", ".join(map(quote_ident, self._columns))
+        names = ", ".join(map(quote_ident, self.columns))
         values = ",\n".join(
-            f"({', '.join(_literal(row.get(name)) for name in self._columns)})" for row in rows
+            f"({', '.join(_literal(row.get(name)) for name in self.columns)})" for row in rows
         )
         # BY NAME: with a column list, Spark resolves the columns before a table by path, and fails.
-        sql = f"INSERT INTO {self._table} BY NAME\nSELECT * FROM VALUES\n{values}\nAS found ({names})"
+        sql = f"INSERT INTO {self.table} BY NAME\nSELECT * FROM VALUES\n{values}\nAS found ({names})"
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                self._runner.run(sql)
+                self.runner.run(sql)
             except StatementError as error:
                 if attempt == _ATTEMPTS or not is_missing_table(error):
                     raise
@@ -227,11 +201,11 @@ class HistoryTable:
         """Create the table, unless another writer has just created it."""
         columns = [
             sql_column_definition((name,), AtomicType(type_name), comment=comment)
-            for name, (type_name, comment) in self._columns.items()
+            for name, (type_name, comment) in self.columns.items()
         ]
         try:
-            self._runner.run(
-                sql_create_table(self._table, columns=columns, comment=self._comment, properties={})
+            self.runner.run(
+                sql_create_table(self.table, columns=columns, comment=self.comment, properties={})
             )
         except StatementError as error:
             if not is_conflict(error):
@@ -250,25 +224,10 @@ def _run_rows(report: RunReport) -> Iterator[Mapping[str, Value]]:
     for table in report.tables:
         facts = {"table_name": table.table, "is_verified": table.is_verified, **_resource_row(table)}
         yield {"row_type": "table", **common, **facts}
-    yield {"row_type": "run", **common, **_run_row(report)}
-
-
-def _resource_row(resource: SchemaRun | TableRun) -> Mapping[str, Value]:
-    error = resource.error or RunError(message="")
-    return {
-        "status": resource.status.value,
-        "seconds": resource.seconds,
-        "statements": sum(one.is_done for one in resource.statements),
-        "retries": sum(one.retries for one in resource.statements),
-        "error": error.message or None,
-        "error_class": error.error_class,
-        "statement": error.sql,
-    }
-
-
-def _run_row(report: RunReport) -> Mapping[str, Value]:
     resources: Sequence[SchemaRun | TableRun] = (*report.schemas, *report.tables)
-    return {
+    yield {
+        "row_type": "run",
+        **common,
         "ended_at": report.ended_at,
         "seconds": report.seconds,
         "status": report.status.value,
@@ -285,6 +244,19 @@ def _run_row(report: RunReport) -> Mapping[str, Value]:
     }
 
 
+def _resource_row(resource: SchemaRun | TableRun) -> Mapping[str, Value]:
+    error = resource.error or RunError(message="")
+    return {
+        "status": resource.status.value,
+        "seconds": resource.seconds,
+        "statements": sum(one.is_done for one in resource.statements),
+        "retries": sum(one.retries for one in resource.statements),
+        "error": error.message or None,
+        "error_class": error.error_class,
+        "statement": error.sql,
+    }
+
+
 def _report_rows(report: DriftReport, run_id: str) -> Iterator[Mapping[str, Value]]:
     """Yield the findings, then the run."""
     common: Mapping[str, Value] = {
@@ -295,26 +267,23 @@ def _report_rows(report: DriftReport, run_id: str) -> Iterator[Mapping[str, Valu
         "lineage": report.lineage,
     }
     for resource, finding in report.findings():
-        yield {"row_type": "finding", **common, "resource": resource, **_finding_row(finding)}
-    yield {"row_type": "run", **common, **_report_row(report)}
-
-
-def _finding_row(finding: Finding) -> Mapping[str, Value]:
-    changed = finding.changed or Attribution()
-    return {
-        "kind": finding.kind.value,
-        "field": finding.field,
-        "expected": finding.expected,
-        "actual": finding.actual,
-        "severity": finding.severity.value,
-        "changed_by": changed.who,
-        "changed_at": changed.at,
-        "operation": changed.operation,
-    }
-
-
-def _report_row(report: DriftReport) -> Mapping[str, Value]:
-    return {
+        changed = finding.changed or Attribution()
+        yield {
+            "row_type": "finding",
+            **common,
+            "resource": resource,
+            "kind": finding.kind.value,
+            "field": finding.field,
+            "expected": finding.expected,
+            "actual": finding.actual,
+            "severity": finding.severity.value,
+            "changed_by": changed.who,
+            "changed_at": changed.at,
+            "operation": changed.operation,
+        }
+    yield {
+        "row_type": "run",
+        **common,
         "tables_checked": report.tables_checked,
         "drifted": len(report.drifted),
         "deleted": len(report.deleted),

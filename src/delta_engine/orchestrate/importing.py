@@ -29,23 +29,21 @@ class Imported:
 
 
 def import_tables(backend: Backend, target: str) -> Imported:
-    """Return models for a table, or for a whole schema and its tables, with one snapshot.
-
-    Args:
-        target: `catalog.schema.table` or `catalog.schema`, without quotes.
+    """Return models for `catalog.schema.table`, or for `catalog.schema` and its tables, with one snapshot.
 
     Raises:
         ConfigError: the target is neither, or nothing of that name exists.
-        CatalogReadError, StatementError: the catalog cannot be read.
     """
     names = _names(backend, target)
     found, unreadable = _read(backend, names)
     models = [as_model(name, found.table(name)) for name in names if _exists(found, name)]
     violations = tuple(PlanValidator().model_violations(models))
     refused = {violation.table for violation in violations}
+    schemas = () if target.count(".") == 2 else found.schema_states.items()
+    read = (as_schema_model(SchemaName(*key.split(".")), state) for key, state in schemas)
     return Imported(
         tables=tuple(model for model in models if str(model.qualified_name) not in refused),
-        schemas=() if _names_a_table(target) else tuple(_schemas(found)),
+        schemas=tuple(model for model in read if model is not None),
         refusals=(*unreadable, *violations),
     )
 
@@ -101,10 +99,6 @@ def _arguments(
     }
 
 
-def _names_a_table(target: str) -> bool:
-    return target.count(".") == 2
-
-
 def _names(backend: Backend, target: str) -> tuple[QualifiedName, ...]:
     match [part.strip() for part in target.split(".")]:
         case [catalog, schema, table] if catalog and schema and table:
@@ -136,10 +130,3 @@ def _read(backend: Backend, names: Sequence[QualifiedName]) -> tuple[CatalogStat
 
 def _exists(found: CatalogState, name: QualifiedName) -> bool:
     return found.tables.get(name.key, ABSENT).exists
-
-
-def _schemas(found: CatalogState) -> Iterator[Schema]:
-    for key, state in found.schema_states.items():
-        model = as_schema_model(SchemaName(*key.split(".")), state)
-        if model is not None:
-            yield model

@@ -1,73 +1,49 @@
-"""The orchestrator: the Python API. It plans and syncs tables over injected parts."""
+"""The use cases that hold the lock, as functions, and the Python API. They print nothing.
+
+The command line and the job call the same functions; a `RunView` shows the run and answers questions.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from delta_engine.actions import TablePlan
-from delta_engine.actions.drift_policy import DriftPolicy
-from delta_engine.compile.planner import TablePlanner
-from delta_engine.deployment.deployment import Deployment
-from delta_engine.execute.action_runner import ActionRunner
+from delta_engine.deployment.document import DeploymentState
+from delta_engine.deployment.resources import resource_key
+from delta_engine.drift.drifted_resources import DriftedResource
+from delta_engine.errors import raise_all
 from delta_engine.execute.outcomes import TableOutcome
 from delta_engine.models import Table
 from delta_engine.orchestrate.applying import apply_planned
-from delta_engine.orchestrate.environment import Environment
-from delta_engine.orchestrate.histories import RunHistory
-from delta_engine.orchestrate.locked_run import open_run, plan_sync
-from delta_engine.orchestrate.planning import plan_unlocked
-from delta_engine.state.audit_log import AuditLogReader
-from delta_engine.state.catalog_reader import CatalogReader
-from delta_engine.state.principals import PrincipalReader
-from delta_engine.state.table_queries import RowCounter, TableHistoryReader, TableVersionReader
-from delta_engine.validation.preflight import Preflight
-from delta_engine.validation.validator import PlanValidator
+from delta_engine.orchestrate.plan_files import earlier_apply, reviewed_plan
+from delta_engine.orchestrate.planning import (
+    draft_revert,
+    draft_sync,
+    drift_detector,
+    judged,
+    observe,
+    plan_unlocked,
+)
+from delta_engine.orchestrate.records import adopt_drift
+from delta_engine.orchestrate.runs import Environment, Observation, OpenRun, PlannedRun, RunView, open_run
+from delta_engine.plan_files.document import PlanFile
+from delta_engine.plan_files.staleness import ReviewedPlan
+from delta_engine.report.run_report import RunEnd, RunReport
+from delta_engine.telemetry.context import utc_now
+
+if TYPE_CHECKING:
+    from delta_engine.orchestrate.project import Project
 
 
-class Orchestrator:
-    """Plans and syncs over an environment of injected parts; `Environment` describes them."""
+class Orchestrator(Environment):
+    """An environment that plans and syncs: the Python API."""
 
-    def __init__(
-        self,
-        *,
-        reader: CatalogReader,
-        action_runner: ActionRunner,
-        planner: TablePlanner | None = None,
-        validator: PlanValidator | None = None,
-        deployment: Deployment | None = None,
-        versions: TableVersionReader | None = None,
-        history: TableHistoryReader | None = None,
-        row_counter: RowCounter | None = None,
-        preflight: Preflight | None = None,
-        drift_policy: DriftPolicy | None = None,
-        run_history: RunHistory | None = None,
-        audit_log: AuditLogReader | None = None,
-        principals: PrincipalReader | None = None,
-    ) -> None:
-        self.environment = Environment(
-            reader=reader,
-            action_runner=action_runner,
-            planner=planner or TablePlanner(),
-            validator=validator or PlanValidator(),
-            deployment=deployment or Deployment.unrecorded(),
-            drift_policy=drift_policy or DriftPolicy(),
-            versions=versions,
-            history=history,
-            row_counter=row_counter,
-            preflight=preflight,
-            run_history=run_history,
-            audit_log=audit_log,
-            principals=principals,
-        )
+    __slots__ = ()
 
     def sync_tables(self, tables: Sequence[Table]) -> tuple[TableOutcome, ...]:
-        """Bring the catalog to the models.
-
-        Args:
-            tables: all models.
-
-        Returns:
-            The outcome of each table that needed a change; empty if none did.
+        """Bring the catalog to the models; return the outcome of each table that needed a change.
 
         Raises:
             InvalidModelError: a model breaks a rule; nothing was read or changed. First violation wins.
@@ -79,8 +55,8 @@ class Orchestrator:
             ApplyFailedError: some tables failed; all others were applied. One kind of it, `UnrecordedApplyError`,
                 says that the result could not be recorded.
         """
-        self.environment.validator.validate_models(tables)
-        with open_run(self.environment, "sync") as run:
+        self.validator.validate_models(tables)
+        with open_run(self, "sync") as run:
             planned = plan_sync(run, tables)
             for refusal in planned.refusals:
                 raise refusal
@@ -93,4 +69,143 @@ class Orchestrator:
             InvalidModelError, CatalogReadError: as `sync_tables` does.
             RefusalGroup: several of them; unlike `sync_tables`, all are collected.
         """
-        return plan_unlocked(self.environment, tables).plan
+        return plan_unlocked(self, tables).plan
+
+
+def sync(
+    environment: Environment, tables: Sequence[Table], view: RunView, *, is_partial: bool = False
+) -> RunReport:
+    """Bring the catalog to the models: lock, plan, show, ask, apply, record; raises as `Orchestrator.sync_tables`.
+
+    Args:
+        is_partial: whether other models were left out; then only these tables are read.
+    """
+    with open_run(environment, "sync", view.notify) as run:
+        with view.reading():
+            planned = plan_sync(run, tables, is_partial=is_partial)
+        return _carry_out(run, planned, view)
+
+
+def revert(
+    environment: Environment, tables: Sequence[Table], view: RunView, *, is_partial: bool = False
+) -> RunReport:
+    """Bring drifted tables and schemas back to what was applied last."""
+    with open_run(environment, "drift --revert", view.notify) as run:
+        with view.reading():
+            planned = plan_revert(run, tables, is_partial=is_partial)
+        return _carry_out(run, planned, view)
+
+
+def apply_file(
+    environment: Environment, project: Project, file: PlanFile, path: Path, view: RunView
+) -> RunReport:
+    """Apply a plan file, unless it was applied before: lock, compare it with a new plan, show, ask, apply, record.
+
+    Args:
+        project: loaded with the file's options.
+        path: of the file, for messages.
+
+    Raises:
+        StalePlanError: something changed since the file was written.
+    """
+    with open_run(environment, "apply", view.notify) as run:
+        applied = earlier_apply(file, run.loaded)
+        if applied is not None and applied.is_whole:
+            report = run.report(TablePlan(), (), RunEnd(at=utc_now()), models=0)
+            view.show_already_applied(applied, report)
+            return report
+        with view.reading():
+            planned = plan_sync(run, project.models, is_partial=project.is_partial)
+            reviewed = reviewed_plan(file, path, project, run, planned)
+        return _carry_out(run, planned, view, reviewed)
+
+
+def record_statuses(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = False) -> DeploymentState:
+    """Record what the catalog shows of everything that was applied; changes nothing in the catalog."""
+    _observed(run, tables, is_partial=is_partial)
+    run.recorder.save()
+    return run.recorder.state
+
+
+def record_accepted(run: OpenRun, drifted: Sequence[DriftedResource]) -> None:
+    """Record drift as applied, without what the policy ignores."""
+    adopt_drift(run.recorder, run.environment.versions, drifted)
+    run.recorder.save()
+
+
+def plan_sync(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = False) -> PlannedRun:
+    """Read the catalog, record the statuses that it shows, and return what has to be done.
+
+    Raises:
+        InvalidModelError, CatalogReadError, RefusalGroup: models are refused, or tables cannot be read.
+    """
+    raise_all(run.environment.validator.model_violations(tables))
+    basis = _observed(run, tables, is_partial=is_partial)
+    draft = draft_sync(run.environment, basis)
+    if run.environment.planner.drops_tables:
+        _forget_dropped(run, basis)
+    return _judged(run, draft)
+
+
+def plan_revert(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = False) -> PlannedRun:
+    """Return what brings the declared tables and schemas that drifted back to what was applied to them last."""
+    declared = {model.key for model in tables} | {one.key for one in run.environment.planner.schemas}
+    basis, found = _detected(run, tables, is_partial=is_partial)
+    drifted = [one for one in found if one.drift and one.name.key in declared]
+    return _judged(run, draft_revert(run.environment, basis, drifted))
+
+
+def find_drift(
+    run: OpenRun, tables: Sequence[Table], *, is_partial: bool = False
+) -> tuple[DriftedResource, ...]:
+    """Return the schemas and tables that differ from what was applied, with the authors of the changes."""
+    return _detected(run, tables, is_partial=is_partial)[1]
+
+
+def _carry_out(
+    run: OpenRun, planned: PlannedRun, view: RunView, reviewed: ReviewedPlan | None = None
+) -> RunReport:
+    """Show the plan of a locked run, refuse it if it must not be applied, ask, apply it, and show the report."""
+    view.show_plan(planned)
+    raise_all(planned.refusals)
+    if planned.plan:
+        view.confirm()
+    with view.applying(planned.plan) as shown:
+        applied = apply_planned(run, planned, shown.on_outcome, shown.control, reviewed=reviewed)
+    view.show_report(applied.report)
+    applied.result()
+    return applied.report
+
+
+def _observed(run: OpenRun, tables: Sequence[Table], *, is_partial: bool) -> Observation:
+    """Read the tables and record the statuses that are found."""
+    basis = observe(run.environment, tables, run.loaded, is_partial=is_partial)
+    if basis.state is not None:
+        run.recorder.state = basis.state
+    for warning in basis.warnings:
+        run.recorder.warn(warning)
+    return basis
+
+
+def _detected(
+    run: OpenRun, tables: Sequence[Table], *, is_partial: bool
+) -> tuple[Observation, tuple[DriftedResource, ...]]:
+    basis = _observed(run, tables, is_partial=is_partial)
+    detector = drift_detector(run.environment)
+    return basis, detector.detect(run.recorder.state, basis.observed, now=utc_now())
+
+
+def _judged(run: OpenRun, draft: PlannedRun) -> PlannedRun:
+    planned = judged(run.environment, draft)
+    for warning in planned.rights_warnings:  # `_observed` showed the others
+        run.recorder.warn(warning)
+    return planned
+
+
+def _forget_dropped(run: OpenRun, basis: Observation) -> None:
+    """Remove the records of tables to be dropped that do not exist any more."""
+    declared = {model.key for model in basis.models}
+    for key, table in basis.applied.items():
+        is_gone = key in basis.observed.tables and not basis.observed.tables[key].exists
+        if key not in declared and is_gone:
+            run.recorder.resources.pop(resource_key(table.qualified_name), None)

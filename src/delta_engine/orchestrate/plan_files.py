@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from delta_engine.actions.policy import Allowance
 from delta_engine.deployment.document import AppliedPlan, DeploymentState
 from delta_engine.deployment.local_files import write_atomically
 from delta_engine.deployment.recorded_models import with_recorded_grants
 from delta_engine.models import QualifiedName
-from delta_engine.orchestrate.environment import Environment
-from delta_engine.orchestrate.locked_run import OpenRun
-from delta_engine.orchestrate.planning import PlannedRun
-from delta_engine.orchestrate.project import Project
+from delta_engine.orchestrate.runs import Environment, OpenRun, PlannedRun
 from delta_engine.plan_files.codec import encode_plan_file, is_replaceable, plan_again, sealed
 from delta_engine.plan_files.document import (
     SCHEMA_URI,
@@ -34,55 +32,49 @@ from delta_engine.state.catalog_reader import bare_model
 from delta_engine.state.states import TableState
 from delta_engine.telemetry.context import utc_now
 
+if TYPE_CHECKING:
+    from delta_engine.orchestrate.project import Project
+
 _ANOTHER_FILE = "Name another file with --out."
 
 
 def make_plan_file(
-    project: Project, environment: Environment, planned: PlannedRun, options: Options
+    project: Project,
+    environment: Environment,
+    planned: PlannedRun,
+    options: Options,
+    like: PlanFile | None = None,
 ) -> PlanFile:
-    """Return the file of a plan that may be applied.
+    """Return the file of a plan that was made without a cached copy of the deployment state.
 
     Args:
-        project: loaded with the same options.
-        planned: the plan, made without a cached copy of the deployment state.
+        like: an earlier file to compare with: the result has its origin, and covers its tables too.
     """
-    facts = environment.deployment.facts()
-    return _plan_file(
-        project,
-        planned,
-        fingerprint(environment, planned),
-        options=options,
-        engine_version=facts.engine_version,
-        origin=Origin(made_at=utc_now(), made_by=facts.who, lineage=facts.lineage),
-    )
-
-
-def fingerprint(
-    environment: Environment, planned: PlannedRun, like: Fingerprints | None = None
-) -> Fingerprints:
-    """Return the fingerprints of everything that a plan was made from; runs statements for the tables that it changes.
-
-    Args:
-        like: earlier fingerprints to compare with: the result covers their tables too.
-
-    Raises:
-        CatalogReadError, RefusalGroup, StatementError: an undeclared table cannot be read.
-    """
-    basis, plan = planned.basis, planned.plan
-    earlier = like.tables if like else {}
-    further = {*earlier, *(drop.table.key for drop in plan.drop_tables)}
-    observed = basis.observed
-    unread = [bare_model(QualifiedName.of_key(key)) for key in sorted(further - {*observed.tables})]
-    if unread:
-        observed = observed.with_tables(
-            environment.reader.snapshot(with_recorded_grants(unread, basis.loaded))
+    name = project.settings.environment
+    if like is None:
+        facts = environment.deployment.facts()
+        engine_version = facts.engine_version
+        origin = Origin(made_at=utc_now(), made_by=facts.who, lineage=facts.lineage)
+    else:
+        engine_version, origin = like.engine_version, like.origin
+    return sealed(
+        PlanFile(
+            schema_uri=SCHEMA_URI,
+            version=VERSION,
+            checksum="",
+            engine_version=engine_version,
+            environment=name,
+            origin=origin,
+            options=options,
+            is_partial=project.is_partial,
+            policy=_policy(project),
+            models=model_checksums(project.models),
+            declared_schemas=schema_checksums(project.schemas),
+            fingerprints=_fingerprints(environment, planned, like.fingerprints if like else None),
+            plan=plan_content(planned.plan, environment=name),
+            statements=planned_statements(planned.compiled),
         )
-    keys = (*(model.key for model in basis.models), *further)
-    tables = {key: observed.tables[key] for key in keys}
-    touched = {action.table.key for action in plan.table_actions()}
-    touched |= {key for key, one in earlier.items() if one.table_id is not None}
-    ids = _table_ids(environment, {key: tables[key] for key in touched if tables[key].exists})
-    return fingerprints(tables, basis.observed, basis.loaded, ids)
+    )
 
 
 def write_plan_file(file: PlanFile, path: Path) -> None:
@@ -117,60 +109,21 @@ def reviewed_plan(
 ) -> ReviewedPlan:
     """Compare a plan file with the plan of a locked run.
 
-    Args:
-        project: loaded with the file's options.
-
     Raises:
         StalePlanError: something changed since the file was written.
-        CatalogReadError, RefusalGroup, StatementError: an undeclared table of the file cannot be read.
     """
-    current = _plan_file(
-        project,
-        planned,
-        fingerprint(run.environment, planned, file.fingerprints),
-        options=file.options,
-        engine_version=file.engine_version,
-        origin=file.origin,
-    )
+    current = make_plan_file(project, run.environment, planned, file.options, file)
     moved = moves(file, current)
-    if moved:
-        raise StalePlanError(
-            moved,
-            where=str(path),
-            way_out=plan_again(file.environment, str(path), file.options),
-            note=_unfinished(earlier_apply(file, run.loaded)),
+    if not moved:
+        return ReviewedPlan(checksum=file.checksum, statements=file.statements)
+    note, applied = "", earlier_apply(file, run.loaded)
+    if applied is not None:
+        note = (
+            f"an apply of it by {applied.applied_by} ({applied.applied_at:%Y-%m-%d %H:%M:%S} UTC) did not get "
+            "through, and what it did is kept"
         )
-    return ReviewedPlan(checksum=file.checksum, statements=file.statements)
-
-
-def _plan_file(
-    project: Project,
-    planned: PlannedRun,
-    inputs: Fingerprints,
-    *,
-    options: Options,
-    engine_version: str,
-    origin: Origin,
-) -> PlanFile:
-    environment = project.settings.environment
-    return sealed(
-        PlanFile(
-            schema_uri=SCHEMA_URI,
-            version=VERSION,
-            checksum="",
-            engine_version=engine_version,
-            environment=environment,
-            origin=origin,
-            options=options,
-            is_partial=project.is_partial,
-            policy=_policy(project),
-            models=model_checksums(project.models),
-            declared_schemas=schema_checksums(project.schemas),
-            fingerprints=inputs,
-            plan=plan_content(planned.plan, environment=environment),
-            statements=planned_statements(planned.compiled),
-        )
-    )
+    way_out = plan_again(file.environment, str(path), file.options)
+    raise StalePlanError(moved, where=str(path), way_out=way_out, note=note)
 
 
 def _policy(project: Project) -> PolicyRecord:
@@ -191,13 +144,23 @@ def _allowance(allowance: Allowance) -> str:
     return allowance.kind.value if allowance.tables == "*" else f"{allowance.kind.value}:{allowance.tables}"
 
 
-def _unfinished(applied: AppliedPlan | None) -> str:
-    if applied is None:
-        return ""
-    return (
-        f"an apply of it by {applied.applied_by} ({applied.applied_at:%Y-%m-%d %H:%M:%S} UTC) did not get through, "
-        "and what it did is kept"
-    )
+def _fingerprints(environment: Environment, planned: PlannedRun, like: Fingerprints | None) -> Fingerprints:
+    """Fingerprint what a plan was made from; run statements for the tables that it changes or that `like` names."""
+    basis, plan = planned.basis, planned.plan
+    earlier = like.tables if like else {}
+    further = {*earlier, *(drop.table.key for drop in plan.drop_tables)}
+    observed = basis.observed
+    unread = [bare_model(QualifiedName.of_key(key)) for key in sorted(further - {*observed.tables})]
+    if unread:
+        observed = observed.with_tables(
+            environment.reader.snapshot(with_recorded_grants(unread, basis.loaded))
+        )
+    keys = (*(model.key for model in basis.models), *further)
+    tables = {key: observed.tables[key] for key in keys}
+    touched = {action.table.key for action in plan.table_actions()}
+    touched |= {key for key, one in earlier.items() if one.table_id is not None}
+    ids = _table_ids(environment, {key: tables[key] for key in touched if tables[key].exists})
+    return fingerprints(tables, basis.observed, basis.loaded, ids)
 
 
 def _table_ids(environment: Environment, tables: Mapping[str, TableState]) -> Mapping[str, str]:

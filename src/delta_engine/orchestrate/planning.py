@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.actions.drift_policy import DriftHandling
-from delta_engine.actions.policy import Policy
-from delta_engine.compile.compiled_plan import CompiledPlan
 from delta_engine.compile.planner import NO_ATTEMPTS
+from delta_engine.deployment.document import DeploymentState, Resource
 from delta_engine.deployment.recorded_models import (
+    last_applied,
     last_applied_schemas,
     last_applied_to,
+    with_recorded_grants,
 )
-from delta_engine.drift.comparison import listed_parts
+from delta_engine.deployment.renamed_resources import with_settled_renames
+from delta_engine.deployment.resources import resource_key
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import (
     DriftedResource,
-    DriftedTable,
     DriftRefusal,
-    UnmanagedPart,
     drifted_schemas,
     drifted_tables,
 )
@@ -34,72 +33,16 @@ from delta_engine.drift.handling import (
     with_ignored_drift,
     without_ignored_deletions,
 )
-from delta_engine.drift.status import attempts_of
-from delta_engine.errors import RefusalGroup, RefusedError, raise_all
-from delta_engine.execute.statement_runner import StaleTableError
-from delta_engine.models import QualifiedName, Schema, Table
-from delta_engine.models.constraints import referenced_tables
-from delta_engine.models.parts import joined_grants
-from delta_engine.orchestrate.environment import Environment
-from delta_engine.orchestrate.observing import (
-    Observation,
-    interpret,
-    observe,
-    removed_tables,
-    undeclared_tables,
-)
-from delta_engine.state.catalog_reader import (
-    bare_model,
-    with_tables_read,
-)
-from delta_engine.state.states import ABSENT, CatalogState
-from delta_engine.telemetry.context import utc_now
+from delta_engine.drift.status import attempts_of, synchronize
+from delta_engine.errors import RefusedError, raise_all
+from delta_engine.models import QualifiedName, Table
+from delta_engine.models.constraints import referenced_tables, resolved
+from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation, PlannedRun
+from delta_engine.state.catalog_reader import former_name, snapshot_with_former_names, with_tables_read
+from delta_engine.state.states import NO_AUDIT, CatalogState
+from delta_engine.telemetry.context import command, utc_now
 from delta_engine.validation.needed_rights import rights_warnings
 from delta_engine.validation.relations import checked_plan, partial_model_violations
-
-Replan: TypeAlias = Callable[[CatalogState, AlignTable | None], TablePlan]
-"""Plans the same models and records again: over another snapshot, during the alignment of a table if there is one."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedRun:
-    """A plan with everything that an apply, a plan file and a rendering need.
-
-    Args:
-        compiled: the statements of the plan.
-        basis: what the plan was made from.
-        models: the tables that the run records: the declared ones, or what a revert restores.
-        wanted: what the tables become: the models with ignored drift, or the baselines that a revert restores.
-        schemas: the declared schemas without those whose deletion the policy ignores.
-        policy: what the plan was made by.
-        seen: the snapshot with the tables that foreign keys reference, and those to be dropped.
-        replan: plans again from another snapshot of the same tables.
-        refusals: why the plan must not be applied; empty if it may.
-        warnings: what could not be read, and which rights the principal may lack.
-        replaced: tables that were dropped and created outside the engine.
-        settles_attempts: whether applying the plan settles what unfinished runs attempted; a revert does not.
-    """
-
-    plan: TablePlan
-    compiled: CompiledPlan
-    basis: Observation
-    models: tuple[Table, ...]
-    wanted: tuple[Table, ...]
-    schemas: tuple[Schema, ...]
-    policy: Policy
-    seen: CatalogState
-    replan: Replan
-    refusals: tuple[RefusedError, ...] = ()
-    warnings: tuple[str, ...] = ()
-    replaced: tuple[DriftedTable, ...] = ()
-    settles_attempts: bool = True
-
-    @property
-    def unmanaged_parts(self) -> tuple[UnmanagedPart, ...]:
-        """The parts of the declared tables that a sync keeps because they were never declared."""
-        models, observed = self.basis.models, self.basis.observed
-        applied = last_applied_to(models, self.basis.applied, observed)
-        return tuple(listed_parts(models, observed, applied))
 
 
 def plan_unlocked(
@@ -112,7 +55,6 @@ def plan_unlocked(
     """Return what a sync would do and why it would be refused; changes nothing and takes no lock.
 
     Args:
-        is_partial: whether other models were left out; then only these tables are read.
         allow_cached: whether a recent copy of the deployment state will do.
 
     Raises:
@@ -171,7 +113,6 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
         seen=seen,
         replan=replan,
         refusals=_drift_refusals(environment, models, wanted, drifted),
-        warnings=basis.warnings,
         replaced=tuple(filter(is_replaced, drifted_tables(drifted))),
     )
 
@@ -199,7 +140,6 @@ def draft_revert(
         seen=basis.observed,
         replan=replan,
         refusals=tuple(irreversible(wanted, changed)),
-        warnings=basis.warnings,
         replaced=tuple(filter(is_replaced, changed)),
         settles_attempts=False,
     )
@@ -210,10 +150,9 @@ def judged(environment: Environment, draft: PlannedRun) -> PlannedRun:
     found: list[RefusedError] = [*draft.refusals, *environment.validator.plan_violations(draft.plan)]
     if environment.preflight is not None:
         found += environment.preflight.refusals(draft.plan, draft.wanted, draft.basis.observed)
-    warnings = list(draft.warnings)
-    if environment.principals is not None:
-        warnings += rights_warnings(environment.principals, draft.plan, draft.seen)
-    return replace(draft, refusals=tuple(found), warnings=tuple(warnings))
+    principals = environment.principals
+    warnings = rights_warnings(principals, draft.plan, draft.seen) if principals is not None else ()
+    return replace(draft, refusals=tuple(found), rights_warnings=tuple(warnings))
 
 
 def drift_detector(environment: Environment, *, is_thorough: bool = True) -> DriftDetector:
@@ -225,28 +164,6 @@ def drift_detector(environment: Environment, *, is_thorough: bool = True) -> Dri
         history=environment.history if is_thorough else None,
         is_thorough=is_thorough,
     )
-
-
-def statements_now(environment: Environment, planned: PlannedRun, table: QualifiedName) -> Sequence[str]:
-    """Read one table again and return the statements that it needs now, by the rules and records of the plan.
-
-    Raises:
-        StatementError: it cannot be read, or must not be managed any more.
-    """
-    models = [model for model in planned.wanted if model.qualified_name.key == table.key]
-    seen = planned.seen.tables.get(table.key, ABSENT)
-    former = seen.former_name
-    under_way = next((one for one in planned.plan.align_tables if one.table.key == table.key), None)
-    asked = [
-        replace(one, grants=joined_grants(one.grants, seen.grants))
-        for one in (*(models or [bare_model(table)]), *([bare_model(former)] if former else []))
-    ]
-    try:
-        fresh = _found_under(table, former, environment.reader.snapshot_directly(asked))
-        plan = planned.replan(planned.seen.with_tables(fresh), under_way)
-    except (RefusedError, RefusalGroup) as error:
-        raise StaleTableError(f"reading it again failed: {error}", sql="", error_class=None) from error
-    return environment.action_runner.compile(plan).sql_of(table)
 
 
 def _drifted(environment: Environment, basis: Observation) -> tuple[DriftedResource, ...]:
@@ -303,13 +220,97 @@ def _removed(
     return {name: rows[name.key] for name in names}
 
 
-def _found_under(table: QualifiedName, former: QualifiedName | None, fresh: CatalogState) -> CatalogState:
-    """Return a snapshot of one table, found under its former name as long as it has that name."""
-    state = fresh.table(table)
-    if former is not None and not state.exists and fresh.table(former).exists:
-        state = replace(fresh.table(former), former_name=former)
-    return replace(fresh, tables={table.key: state})
-
-
 def _is_gone(name: QualifiedName, seen: CatalogState) -> bool:
     return name.key in seen.tables and not seen.tables[name.key].exists
+
+
+def observe(
+    environment: Environment, tables: Sequence[Table], state: DeploymentState | None, *, is_partial: bool
+) -> Observation:
+    """Read the tables of models and interpret the records of a deployment state by what is found."""
+    models = resolved(tables)
+    observed = snapshot_with_former_names(
+        environment.reader,
+        with_recorded_grants(models, state),
+        with_recorded_grants(environment.planner.schemas, state),
+    )
+    return interpret(environment, models, observed, state, is_partial=is_partial)
+
+
+def interpret(
+    environment: Environment,
+    models: tuple[Table, ...],
+    observed: CatalogState,
+    loaded: DeploymentState | None,
+    *,
+    is_partial: bool,
+) -> Observation:
+    """Return what a snapshot says about the records; it reads recorded tables that are no longer declared."""
+    if loaded is None:
+        return Observation(models=models, observed=observed, applied={}, is_partial=is_partial)
+    state = with_settled_renames(loaded, models, observed)
+    applied, now, policy = last_applied(state), utc_now(), environment.planner.policy
+    managed = None if is_partial else {resource_key(model.qualified_name) for model in models}
+    state = synchronize(state, observed, managed=managed, now=now, policy=policy)
+    undeclared = [] if is_partial else undeclared_tables(models, applied)
+    found, warnings = _read_undeclared(environment, with_recorded_grants(undeclared, state))
+    if found is not None:
+        state = synchronize(state, found, managed=None, now=now, policy=policy)
+        observed = observed.with_tables(found)
+    return Observation(
+        models=models,
+        observed=observed,
+        loaded=loaded,
+        state=state,
+        applied=applied,
+        is_partial=is_partial,
+        warnings=warnings,
+    )
+
+
+def undeclared_tables(models: Sequence[Table], applied: Mapping[str, Table]) -> list[Table]:
+    """Return the applied models of tables that no model declares, nor renames."""
+    known = {model.key for model in models}
+    known |= {former.key for former in map(former_name, models) if former is not None}
+    return [table for key, table in applied.items() if key not in known]
+
+
+def removed_tables(
+    state: DeploymentState, undeclared: Sequence[Table], observed: CatalogState
+) -> Iterator[QualifiedName]:
+    """Yield the recorded tables that still exist, and still are the ones that were applied.
+
+    Args:
+        undeclared: the models that were applied last to tables that are no longer declared.
+        observed: a snapshot of the models' schemas.
+    """
+    listed = {name.key for name in observed.other_tables}
+    for table in undeclared:
+        name = table.qualified_name
+        read = observed.tables.get(name.key)
+        exists = read.exists if read is not None else name.key in listed
+        audit = read.audit if read is not None else observed.audits.get(name.key, NO_AUDIT)
+        recorded = state.resources[resource_key(name)]
+        # A part of a table, or another table under the name, was never the engine's to drop.
+        if exists and table.manages is None and _is_same(recorded, audit.created_at):
+            yield name
+
+
+def _read_undeclared(
+    environment: Environment, undeclared: Sequence[Table]
+) -> tuple[CatalogState | None, tuple[str, ...]]:
+    """Return a snapshot of undeclared tables; why they are unreadable is only a warning."""
+    if not undeclared:
+        return None, ()
+    try:
+        return environment.reader.snapshot(undeclared), ()
+    except UNREADABLE as error:
+        return None, (
+            f"recorded tables that are no longer declared cannot be read: {error} "
+            f"{command('state rm')} forgets them.",
+        )
+
+
+def _is_same(recorded: Resource, created_at: object) -> bool:
+    known = recorded.metadata.created_at
+    return known is None or created_at is None or known == created_at

@@ -1,12 +1,12 @@
-"""A project: the settings and models of one environment, and the orchestrator that runs them."""
+"""Loads a project, and opens its backend and its environment."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from typing_extensions import assert_never
 
@@ -20,6 +20,7 @@ from delta_engine.backends.capabilities import (
     Feature,
     on_runtime,
 )
+from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.config.model_files import load_declared, load_reference
 from delta_engine.config.settings import BackendType, Settings, load_settings
@@ -37,8 +38,9 @@ from delta_engine.orchestrate.backend import (
     open_warehouse_backend,
     undecorated,
 )
-from delta_engine.orchestrate.environment import Environment
 from delta_engine.orchestrate.histories import DriftHistory, RunHistory
+from delta_engine.orchestrate.runs import Environment
+from delta_engine.state.unity_catalog.listed_details import open_table_listing
 from delta_engine.validation.capability_rules import (
     SupportedChanges,
     SupportedFeatures,
@@ -51,6 +53,15 @@ from delta_engine.validation.validator import PlanValidator, RuleSet, add_user_r
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+_CAPABILITIES: Final[Mapping[BackendType, Capabilities]] = {
+    BackendType.DATABRICKS: DATABRICKS_SPARK,
+    BackendType.WAREHOUSE: DATABRICKS,
+    BackendType.EMBEDDED: OPEN_SOURCE,
+    BackendType.CATALOG: OPEN_SOURCE_CATALOG,
+}
+"""What each platform can do, as far as that is certain before it is opened."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +89,7 @@ class Project:
     def violations(self, models: Sequence[Table], schemas: Sequence[Schema]) -> Iterator[InvalidModelError]:
         """Yield why declared tables and schemas are refused."""
         yield from self.validator.model_violations(models)
-        yield from schema_violations(schemas, _capabilities(self.settings))
+        yield from schema_violations(schemas, _CAPABILITIES[self.settings.backend])
 
 
 def load_project(
@@ -117,7 +128,7 @@ def load_rules(settings: Settings) -> RuleSet:
     Raises:
         ConfigError: one cannot be loaded, or is no rule.
     """
-    rules, capabilities = PlanValidator.default_rules(), _capabilities(settings)
+    rules, capabilities = PlanValidator.default_rules(), _CAPABILITIES[settings.backend]
     rules = RuleSet(
         models=(*rules.models, SupportedFeatures(capabilities)),
         plans=(*rules.plans, SupportedChanges(capabilities)),
@@ -145,7 +156,6 @@ def open_backend(
     Args:
         spark: the session to use; by default one is opened. A SQL warehouse needs none.
         notify: gets notes for the user, such as that a SQL warehouse has to start.
-        decorate: wraps the runner, for example to record its statements.
 
     Raises:
         MissingDependencyError: what the backend needs is not installed.
@@ -162,9 +172,6 @@ def open_backend(
     scratch = settings.project_dir / ".delta-engine"
     match settings.backend:
         case BackendType.DATABRICKS:
-            from delta_engine.backends.spark_sql_runner import SparkSqlRunner
-            from delta_engine.state.unity_catalog.listed_details import open_table_listing
-
             session = spark or open_databricks_session()
             runner = SparkSqlRunner(session)
             runtime = databricks_runtime(runner)
@@ -251,28 +258,13 @@ def _left_out(settings: Settings) -> tuple[Feature, ...]:
 
 
 def _refuse_table_removal(settings: Settings) -> None:
-    reason = _capabilities(settings).refused.get(Feature.TABLE_REMOVAL)
+    reason = _CAPABILITIES[settings.backend].refused.get(Feature.TABLE_REMOVAL)
     if settings.policy.removed_tables is RemovedTables.DROP and reason is not None:
         raise ConfigError(
             f"policy.removed_tables: drop is not for this backend: {reason}",
             location=settings.location,
             way_out="Leave it out, or write keep.",
         )
-
-
-def _capabilities(settings: Settings) -> Capabilities:
-    """Return what the environment's platform can do, as far as that is certain before it is opened."""
-    match settings.backend:
-        case BackendType.DATABRICKS:
-            return DATABRICKS_SPARK
-        case BackendType.WAREHOUSE:
-            return DATABRICKS
-        case BackendType.EMBEDDED:
-            return OPEN_SOURCE
-        case BackendType.CATALOG:
-            return OPEN_SOURCE_CATALOG
-        case other:
-            assert_never(other)
 
 
 def _widened(policy: Policy, allow: Sequence[str]) -> Policy:

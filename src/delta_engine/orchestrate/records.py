@@ -1,15 +1,20 @@
-"""The records of tables and schemas as one run leaves them: applied models, adopted drift, unmanaged parts."""
+"""Records what one run leaves: applied models, adopted drift, the outcome of each schema and table."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from delta_engine.actions import TablePlan
 from delta_engine.actions.drift_policy import DriftKind
+from delta_engine.actions.policy import Policy
 from delta_engine.aspects.comparison import with_renames
+from delta_engine.aspects.table_names import RenameTable
 from delta_engine.deployment.definitions import TableDefinition, as_table, define, definition_checksum
-from delta_engine.deployment.document import Resource, Status
+from delta_engine.deployment.document import ApplyActions, Checkpoint, Resource, Status
+from delta_engine.deployment.recorded_models import models_of
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.renamed_resources import pointing_at, redefined, with_renamed
 from delta_engine.deployment.resources import (
@@ -18,6 +23,7 @@ from delta_engine.deployment.resources import (
     noted,
     recorded_version,
     resource_key,
+    unfinished,
     with_version,
 )
 from delta_engine.drift.comparison import with_unmanaged_parts
@@ -29,9 +35,12 @@ from delta_engine.drift.drifted_resources import (
     is_table,
 )
 from delta_engine.drift.handling import accepting, renames_of
+from delta_engine.drift.status import attempted_by, confirmed
+from delta_engine.execute.outcomes import AnyOutcome, OnTable, OutcomeKind, is_of_table, of_tables
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
+from delta_engine.telemetry.logs import log
 
 
 class RunRecords:
@@ -40,6 +49,8 @@ class RunRecords:
     Args:
         observed: the snapshot that the run started from.
         settles_attempts: whether the run settles what unfinished runs attempted.
+
+    `earlier` has the records of tables before this run applied them.
     """
 
     def __init__(
@@ -49,18 +60,14 @@ class RunRecords:
         self._observed = observed
         self._settles_attempts = settles_attempts
         self._renamed: list[tuple[QualifiedName, QualifiedName]] = []
-        self._earlier: dict[str, Resource] = {}
-
-    def earlier(self, key: str) -> Resource | None:
-        """Return the record of a table before this run applied it."""
-        return self._earlier.get(key)
+        self.earlier: dict[str, Resource] = {}
 
     def applied(
         self, model: Table, earlier: Resource | None, *, version: TableVersion | None = None
     ) -> Resource:
         """Return the record of a table that is as its model says."""
         if earlier is not None:
-            self._earlier.setdefault(resource_key(model.qualified_name), earlier)
+            self.earlier.setdefault(resource_key(model.qualified_name), earlier)
         return applied_table(
             model,
             at=self._recorder.now(),
@@ -122,11 +129,7 @@ class RunRecords:
 def adopt_drift(
     recorder: RunRecorder, versions: TableVersionReader | None, drifted: Sequence[DriftedResource]
 ) -> None:
-    """Record drift as applied, without what the policy ignores.
-
-    Args:
-        versions: reads the current versions of the tables.
-    """
+    """Record drift as applied, without what the policy ignores."""
     tables = drifted_tables(drifted)
     observed = CatalogState(tables={one.name.key: one.observed for one in tables})
     records = RunRecords(recorder, observed, settles_attempts=False)
@@ -165,7 +168,8 @@ def _adopt_table(
     model = accepting(table.recorded.declared, table)
     resource = records.applied(model, earlier, version=version or recorded_version(earlier.metadata))
     resource = noted(resource, table.observed)
-    if _ignores_order(table):
+    ignored = (detail.deviation.kind for detail in table.details if detail.ignored_by is not None)
+    if DriftKind.COLUMN_ORDER in ignored:
         metadata = msgspec.structs.replace(resource.metadata, column_order=earlier.metadata.column_order)
         resource = msgspec.structs.replace(resource, metadata=metadata)
     recorder.resources[table.resource] = resource
@@ -180,9 +184,155 @@ def _current_versions(
     return dict(versions.read_versions(names, with_id={name.key for name in names}))
 
 
-def _ignores_order(table: DriftedTable) -> bool:
-    """Whether the policy ignores the order of columns."""
-    return any(
-        detail.ignored_by is not None and detail.deviation.kind is DriftKind.COLUMN_ORDER
-        for detail in table.details
-    )
+class OutcomeRecording:
+    """Records the outcomes of one apply. A resource that was not begun leaves no record.
+
+    `attempted` is what the run is about to apply, by the resources' keys.
+    """
+
+    def __init__(
+        self,
+        recorder: RunRecorder,
+        records: RunRecords,
+        plan: TablePlan,
+        models: Sequence[Table],
+        schemas: Sequence[Schema],
+        on_outcome: OnTable,
+    ) -> None:
+        self.attempted = attempted_by(plan, models, schemas, recorder.resources)
+        self._recorder = recorder
+        self._on_outcome = on_outcome
+        self._records = records
+        self._tables = {model.key: model for model in models}
+        self._declared_schemas = {schema.key: schema for schema in schemas}
+        self._renamed = {
+            align.table.key: rename.observed
+            for align in plan.align_tables
+            for rename in align.of_type(RenameTable)
+        }
+        self._recorded: list[AnyOutcome] = []
+
+    @property
+    def applied(self) -> ApplyActions:
+        """How many tables and schemas were touched so far."""
+        kinds = [outcome.kind for outcome in self._recorded]
+        return ApplyActions(
+            added=kinds.count(OutcomeKind.CREATED),
+            changed=kinds.count(OutcomeKind.CHANGED),
+            destroyed=kinds.count(OutcomeKind.DROPPED),
+        )
+
+    def record(self, outcome: AnyOutcome) -> None:
+        """Record, log and show the outcome of a schema or table."""
+        if outcome.kind is not OutcomeKind.STOPPED or outcome.statements:
+            self._record(outcome)
+        if is_of_table(outcome):
+            self._on_outcome(outcome)
+
+    def _record(self, outcome: AnyOutcome) -> None:
+        if is_of_table(outcome) and outcome.statements and outcome.name.key in self._renamed:
+            self._records.rename(self._renamed[outcome.name.key], outcome.name)  # the first statement
+        if outcome.kind is OutcomeKind.DROPPED:  # no journal: the next run sees that it is gone
+            self._recorded.append(outcome)
+            self._recorder.resources.pop(resource_key(outcome.name), None)
+        else:
+            self._record_kept(outcome.name, outcome)
+        _log_outcome(outcome)
+
+    def note_versions(self, versions: TableVersionReader) -> None:
+        """Ask Delta for the versions of the changed tables, and for the ids that are not known."""
+        done = [
+            outcome
+            for outcome in of_tables(self._recorded)
+            if outcome.kind in (OutcomeKind.CREATED, OutcomeKind.CHANGED)
+        ]
+        ids: dict[str, str | None] = {}
+        for outcome in done:
+            earlier = self._records.earlier.get(resource_key(outcome.name))
+            if outcome.kind is OutcomeKind.CREATED or earlier is None:
+                ids[outcome.name.key] = None
+            else:
+                ids[outcome.name.key] = earlier.metadata.delta_table_id
+        unknown = [key for key, table_id in ids.items() if table_id is None]
+        found = versions.read_versions([outcome.name for outcome in done], with_id=unknown)
+        for outcome in done:
+            version = found.get(outcome.name.key)
+            if version is not None:
+                key, table_id = resource_key(outcome.name), version.table_id or ids[outcome.name.key]
+                known = TableVersion(table_id=table_id, version=version.version)
+                self._recorder.resources[key] = with_version(self._recorder.resources[key], known)
+
+    def confirm(self, wanted: Sequence[Table], observed: CatalogState, policy: Policy) -> frozenset[str]:
+        """Compare what was just applied with a second read; a difference is lag, and the next run tells.
+
+        Args:
+            wanted: what the changed tables were to become.
+
+        Returns:
+            The tables that are as they were to be, by `QualifiedName.key`.
+        """
+        resources = self._recorder.resources
+        done = {outcome.name.key for outcome in of_tables(self._recorded)}
+        verified = set()
+        for model in wanted:
+            key = resource_key(model.qualified_name)
+            if model.key not in done or resources[key].status is not Status.HEALTHY:
+                continue
+            earlier = self._records.earlier.get(key)
+            resources[key] = confirmed(
+                resources[key],
+                model,
+                observed.table(model.qualified_name),
+                ours=models_of(earlier.metadata) if earlier else (),
+                policy=policy,
+            )
+            if resources[key].status is Status.HEALTHY:
+                verified.add(model.key)
+        return frozenset(verified)
+
+    def _record_kept(self, name: QualifiedName | SchemaName, outcome: AnyOutcome) -> None:
+        failure = outcome.failure
+        is_known = isinstance(name, SchemaName) or name.key in self._tables
+        is_applied = failure is None and is_known
+        resource = self._applied(name) if is_applied else self._unfinished(name, outcome)
+        checkpoint = Checkpoint(
+            resource=resource_key(name),
+            status=resource.status,
+            statements_done=outcome.statements,
+            statement=(failure.sql or None) if failure else None,
+            error=failure.message if failure else None,
+        )
+        self._recorded.append(outcome)
+        self._recorder.record(resource, checkpoint)
+
+    def _applied(self, name: QualifiedName | SchemaName) -> Resource:
+        recorder = self._recorder
+        earlier = recorder.resources.get(resource_key(name))
+        if isinstance(name, SchemaName):
+            schema = self._declared_schemas.get(name.key, name)
+            return applied_schema(schema, at=recorder.now(), by=recorder.who, earlier=earlier)
+        model = self._tables[name.key]
+        self._records.note_schema(model)
+        return self._records.applied(model, earlier)
+
+    def _unfinished(self, name: QualifiedName | SchemaName, outcome: AnyOutcome) -> Resource:
+        key, failure = resource_key(name), outcome.failure
+        # a table that only waited for a failed one was not touched
+        is_touched = isinstance(name, SchemaName) or outcome.statements or (failure and failure.sql)
+        return unfinished(
+            name,
+            Status.DEGRADED if outcome.statements else Status.FAILED,
+            failure.first_line if failure else "",
+            attempted=self.attempted.get(key, ()) if is_touched else (),
+            earlier=self._recorder.resources.get(key),
+        )
+
+
+def _log_outcome(outcome: AnyOutcome) -> None:
+    what, failure = "table" if isinstance(outcome.name, QualifiedName) else "schema", outcome.failure
+    facts = {what: str(outcome.name), "status": outcome.kind.value, "statements": outcome.statements}
+    if failure is None:
+        log(logging.INFO, f"{what} done", **facts)
+    else:
+        reason = {"error": failure.message, "error_class": failure.error_class, "sql": failure.sql or None}
+        log(logging.ERROR, f"{what} not done", **facts, **reason)

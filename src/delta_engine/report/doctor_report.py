@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Final
 
 from delta_engine.deployment.lock_record import Moment
-from delta_engine.telemetry.redaction import redacted
+from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import in_one_line
 
 FORMAT: Final = "delta-engine/doctor-report"

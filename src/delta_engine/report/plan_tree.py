@@ -31,7 +31,7 @@ from delta_engine.aspects.columns import described, values_clause
 from delta_engine.errors import RefusedError
 from delta_engine.models import Table
 from delta_engine.sql.tables import sql_undrop_table
-from delta_engine.telemetry.redaction import redacted
+from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import counted, in_one_line, visible
 
 _COLOURS: Final[Mapping[Sign, str]] = {

@@ -20,7 +20,7 @@ from delta_engine.execute.outcomes import (
     of_tables,
 )
 from delta_engine.report.plan_tree import table_branch
-from delta_engine.telemetry.redaction import redacted
+from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import counted
 
 FORMAT: Final = "delta-engine/run-report"

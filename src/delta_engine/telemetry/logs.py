@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,6 @@ from datetime import datetime, timezone
 from typing import Final, TextIO
 
 from delta_engine.telemetry.context import current_context
-from delta_engine.telemetry.redaction import redacted
 
 LOGGER: Final = logging.getLogger("delta_engine")
 LOGGER.addHandler(logging.NullHandler())  # else Python prints warnings to stderr
@@ -80,3 +80,32 @@ def _loggable(value: object) -> object:
     if value is None or isinstance(value, (bool, int, float)):
         return value
     return redacted(str(value))
+
+
+HIDDEN: Final = "***"
+
+_SECRETS: Final = (
+    # a secret's key and value, quoted or not, as in TBLPROPERTIES ('a.password' = 'x')
+    re.compile(
+        r"""((?:secret|password|passwd|token|credential|(?:api|account|access)[._]?key)[\w.\-]*['"`]?\s*[=:]\s*)"""
+        r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s'",;&)]+)""",
+        re.IGNORECASE,
+    ),
+    re.compile(r"([?&;]sig=)([^\s'\"&;]+)", re.IGNORECASE),  # shared access signatures of Azure
+    re.compile(r"(\bBearer\s+)([\w.~+/\-]+=*)", re.IGNORECASE),
+    re.compile(r"(//[^\s/:@]*:)([^\s/@]+)(?=@)"),  # https://user:password@host
+    re.compile(r"(\b)(dapi[0-9a-f]{32}(?:-\d+)?)\b"),  # personal access tokens of Databricks
+)
+
+_HINTS: Final = ("secret", "passw", "token", "credential", "key", "bearer", "//", "dapi", "sig=")
+"""Every match of a pattern contains one of these, and searching for them is much cheaper."""
+
+
+def redacted(text: str) -> str:
+    """Return a text with recognizable secrets hidden."""
+    lowered = text.lower()
+    if not any(hint in lowered for hint in _HINTS):
+        return text
+    for pattern in _SECRETS:
+        text = pattern.sub(rf"\g<1>{HIDDEN}", text)
+    return text

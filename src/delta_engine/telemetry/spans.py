@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from delta_engine.telemetry.redaction import redacted
+from delta_engine.telemetry.logs import redacted
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer

@@ -195,7 +195,7 @@ def test_an_older_runtime_gets_a_column_per_statement(tmp_path: Path) -> None:
     with pytest.raises(ApplyFailedError):
         engine(DATABRICKS).sync_tables(wanted)
     assert engine(on_runtime("15.4")).sync_tables(wanted)
-    assert not plan_unlocked(engine(on_runtime("15.4")).environment, wanted).plan
+    assert not plan_unlocked(engine(on_runtime("15.4")), wanted).plan
 
 
 @pytest.mark.parametrize(

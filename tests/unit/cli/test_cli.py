@@ -15,8 +15,8 @@ from delta_engine.actions.policy import DestructiveKind
 from delta_engine.aspects.columns import ColumnDrop
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.cli import commands
-from delta_engine.cli.exits import ExitCode, report_error
-from delta_engine.cli.output import print_plan, print_statements
+from delta_engine.cli.run_view import print_plan, print_statements
+from delta_engine.cli.terminal import ExitCode, report_error
 from delta_engine.errors import DeltaEngineError, MissingDependencyError, StatementError
 from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.execute.outcomes import Outcome, OutcomeKind, RunStatement, TableOutcome

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.cli import commands, project_commands, state_commands
+from delta_engine.cli import commands, state_commands
 from delta_engine.orchestrate.backend import Backend, databricks_backend
 from tests.fakes.conformance_platform import ConformancePlatform
 from tests.fakes.unity_catalog import FakeUnityCatalog
@@ -106,7 +106,7 @@ def platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ConformancePlat
     def opened(*_arguments: object, **_options: object) -> Backend:
         return databricks_backend(platform)
 
-    for module in (commands, project_commands, state_commands):
+    for module in (commands, state_commands):
         monkeypatch.setattr(module, "open_backend", opened)
     return platform
 

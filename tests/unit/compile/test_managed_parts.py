@@ -165,7 +165,7 @@ def test_a_plan_is_not_made_for_keys_over_columns_that_do_not_fit() -> None:
     with pytest.raises(
         InvalidModelError, match=r"primary key columns \(id\) are nullable. The model does not manage"
     ):
-        plan_unlocked(engine.environment, [model])
+        plan_unlocked(engine, [model])
 
 
 HELD = TableState(

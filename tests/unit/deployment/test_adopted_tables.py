@@ -20,8 +20,8 @@ from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, QualifiedName, Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.drift_reports import report_drift
-from delta_engine.orchestrate.locked_run import open_run, plan_revert, plan_sync, record_statuses
-from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.orchestrate.orchestrator import Orchestrator, plan_revert, plan_sync, record_statuses
+from delta_engine.orchestrate.runs import open_run
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
 from delta_engine.validation.validator import PlanValidator
 from tests.builders.deployment import deployment_over
@@ -79,20 +79,20 @@ def engine_over(
         action_runner=ActionRunner(catalog, CatalogAddressing(), DATABRICKS, parallelism=1),
         planner=TablePlanner(policy),
         validator=PlanValidator(policy),
-        deployment=deployment,
+        deployment=deployment or Deployment.unrecorded(),
         versions=versions,
     )
 
 
 def revert(catalog: FakeUnityCatalog, deployment: Deployment, model: Table) -> None:
-    with open_run(engine_over(catalog, deployment, CONSENT).environment, "revert") as run:
+    with open_run(engine_over(catalog, deployment, CONSENT), "revert") as run:
         planned = plan_revert(run, [model])
         assert not planned.refusals
         apply_planned(run, planned).result()
 
 
 def report(catalog: FakeUnityCatalog, deployment: Deployment, model: Table) -> DriftReport:
-    return report_drift(engine_over(catalog, deployment).environment, [model])
+    return report_drift(engine_over(catalog, deployment), [model])
 
 
 def parts(catalog: FakeUnityCatalog) -> tuple[object, ...]:
@@ -127,7 +127,7 @@ def test_what_others_made_of_a_table_stays_and_is_told(
         ("check positive", "( amount > 0 )"),
         ("primary key theirs", "(id)"),
     ]
-    with open_run(engine_over(catalog, deployment).environment, "state sync") as run:
+    with open_run(engine_over(catalog, deployment), "state sync") as run:
         record_statuses(run, [model])
     assert recorded(deployment).resources["table.dev.silver.orders"].status is Status.HEALTHY
 
@@ -215,7 +215,7 @@ def test_a_revert_asks_before_it_drops_what_others_made(
 ) -> None:
     engine_over(catalog, deployment).sync_tables([OURS])
     catalog.run(f"ALTER TABLE {TABLE} ADD CONSTRAINT later CHECK (id > 0)")
-    with open_run(engine_over(catalog, deployment).environment, "revert") as run:
+    with open_run(engine_over(catalog, deployment), "revert") as run:
         (refusal,) = plan_revert(run, [OURS]).refusals
     assert "--allow drop_constraint:dev.silver.orders" in str(refusal)
 
@@ -298,13 +298,13 @@ def test_a_foreign_key_follows_a_parent_that_is_renamed_without_its_children(
     keyed = replace(OURS, primary_key=PrimaryKey(("id",), "theirs"))
     engine_over(catalog, deployment).sync_tables([keyed, child])
     parent = replace(keyed, table_name="sales", renamed_from="orders")
-    with open_run(engine_over(catalog, deployment).environment, "sync") as run:
+    with open_run(engine_over(catalog, deployment), "sync") as run:
         apply_planned(run, plan_sync(run, [parent], is_partial=True)).result()
     definition = recorded(deployment).resources["table.dev.silver.items"].metadata.definition
     assert definition is not None
     assert definition.foreign_keys[0].references == "dev.silver.sales"
     models = [parent, replace(child, foreign_keys=(replace(child.foreign_keys[0], references="sales"),))]
-    assert report_drift(engine_over(catalog, deployment).environment, models).drifted == ()
+    assert report_drift(engine_over(catalog, deployment), models).drifted == ()
     assert not engine_over(catalog, deployment).plan_tables(models)
 
 
@@ -326,7 +326,7 @@ def test_their_foreign_key_to_a_table_that_is_renamed_is_still_left_alone(
         replace(child, table_properties=properties),
     ]
     engine_over(catalog, deployment).sync_tables(models)
-    found = report_drift(engine_over(catalog, deployment).environment, models)
+    found = report_drift(engine_over(catalog, deployment), models)
     assert found.drifted == ()
     assert ("foreign key theirs_too", "(order) → dev.silver.sales (id)") in {
         (one.key, one.value) for one in found.left_alone

@@ -21,8 +21,8 @@ from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.models import Column, Grants, Schema, Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.drift_reports import report_drift
-from delta_engine.orchestrate.locked_run import open_run, plan_sync
-from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.orchestrate.orchestrator import Orchestrator, plan_sync
+from delta_engine.orchestrate.runs import open_run
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders.deployment import deployment_over
 from tests.fakes.unity_catalog import FakeUnityCatalog
@@ -86,7 +86,7 @@ def test_the_second_plan_is_empty_and_nothing_drifted(
     catalog.statements.clear()
     assert engine_over(catalog, deployment).sync_tables([MODEL]) == ()
     assert catalog.statements == []
-    report = report_drift(engine_over(catalog, deployment).environment, [MODEL])
+    report = report_drift(engine_over(catalog, deployment), [MODEL])
     assert not report.drifted
     assert not report.schemas
 
@@ -95,7 +95,7 @@ def test_a_revoked_grant_is_drift_all_the_same(catalog: FakeUnityCatalog, deploy
     engine_over(catalog, deployment).sync_tables([MODEL])
     catalog.run(f"REVOKE SELECT {ON_TABLE} FROM `readers`")
     catalog.run(f"REVOKE USE SCHEMA {ON_SCHEMA} FROM `readers`")
-    report = report_drift(engine_over(catalog, deployment).environment, [MODEL])
+    report = report_drift(engine_over(catalog, deployment), [MODEL])
     assert len(report.drifted) == 1
     assert len(report.schemas) == 1
 
@@ -106,7 +106,7 @@ def test_what_the_models_no_longer_grant_is_revoked(
     engine_over(catalog, deployment).sync_tables([MODEL])
     model, schema = replace(MODEL, grants={}), replace(SCHEMA, grants={})
     engine = engine_over(catalog, deployment, schema=schema)
-    report = report_drift(engine.environment, [model])
+    report = report_drift(engine, [model])
     assert not report.drifted
     assert not report.schemas
     engine.sync_tables([model])
@@ -161,7 +161,7 @@ class LosingRunner:
 def test_a_lost_revoke_is_sent_again(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     engine_over(catalog, deployment).sync_tables([MODEL])
     runner, model = LosingRunner(catalog), replace(MODEL, grants={})
-    with open_run(engine_over(catalog, deployment, runner=runner).environment, "sync") as run:
+    with open_run(engine_over(catalog, deployment, runner=runner), "sync") as run:
         apply_planned(run, plan_sync(run, [model]), control=ApplyControl(wait=lambda _seconds: None)).result()
     assert on_table(catalog) == {ENGINE: ("MANAGE",)}
 

@@ -14,8 +14,9 @@ from delta_engine.execute.outcomes import TableOutcome
 from delta_engine.models import Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.drift_reports import report_drift
-from delta_engine.orchestrate.locked_run import open_run, plan_sync, record_statuses
+from delta_engine.orchestrate.orchestrator import plan_sync, record_statuses
 from delta_engine.orchestrate.planning import plan_unlocked
+from delta_engine.orchestrate.runs import open_run
 from tests.builders.deployment import deployment_over
 from tests.builders.models import orders
 from tests.fakes.applying import created
@@ -37,7 +38,7 @@ def interrupted_sync(platform: FakePlatform, deployment: Deployment, *models: Ta
         if len(done) == after:
             raise Interruption
 
-    with pytest.raises(Interruption), open_run(engine_over(platform, deployment).environment, "sync") as run:
+    with pytest.raises(Interruption), open_run(engine_over(platform, deployment), "sync") as run:
         apply_planned(run, plan_sync(run, models), on_outcome).result()
 
 
@@ -64,7 +65,7 @@ def test_what_an_interrupted_run_left_is_not_called_drift(
     sync(platform, deployment, *TABLES)
     interrupted_sync(platform, deployment, *CHANGED, after=1)
     platform.states["dev.silver.b"] = created(orders(name="b", comment="second"))
-    with open_run(engine_over(platform, deployment).environment, "state sync") as run:
+    with open_run(engine_over(platform, deployment), "state sync") as run:
         record_statuses(run, CHANGED)
     assert statuses(deployment)["b"] == "unknown"
     assert comments(deployment)["b"] == "first"
@@ -80,10 +81,10 @@ def test_what_an_interrupted_run_did_is_no_drift_to_a_report_without_a_lock(
     interrupted_sync(platform, deployment, *CHANGED, after=1)
     platform.states["dev.silver.b"] = created(orders(name="b", comment="second"))
     engine = engine_over(platform, deployment)
-    report = report_drift(engine.environment, CHANGED)
+    report = report_drift(engine, CHANGED)
     assert report.drifted == ()
     assert report.unfinished == ("table.dev.silver.b", "table.dev.silver.c")
-    assert plan_unlocked(engine.environment, CHANGED).refusals == ()
+    assert plan_unlocked(engine, CHANGED).refusals == ()
     assert len(deployment.journals.read()) == 1  # it is the next run's to take in
 
 

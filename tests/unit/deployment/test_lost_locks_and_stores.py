@@ -15,7 +15,7 @@ from delta_engine.deployment.stores.files import FileJournals
 from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
 from delta_engine.deployment.stores.memory import MemoryFiles, NoLock
 from delta_engine.orchestrate.applying import UnrecordedApplyError
-from delta_engine.orchestrate.locked_run import open_run
+from delta_engine.orchestrate.runs import open_run
 from tests.builders.deployment import HOLDER, deployment_over
 from tests.fakes.platform import FakePlatform, engine_over, recorded, statuses, sync
 from tests.unit.deployment.runs import TABLES, Unwritable
@@ -153,7 +153,7 @@ def test_a_locked_environment_is_left_alone(platform: FakePlatform, tmp_path: Pa
 
     notes: list[str] = []
     engine = engine_over(platform, deployment_over(tmp_path, lock=Held()))
-    with pytest.raises(LockHeld), open_run(engine.environment, "sync", notes.append):
+    with pytest.raises(LockHeld), open_run(engine, "sync", notes.append):
         pass
     assert notes == [f"waiting for the lock: held by {HOLDER}"]
     assert not engine.plan_tables([]).create_tables

@@ -59,12 +59,12 @@ def changes(catalog: FakeUnityCatalog, deployment: Deployment, *models: Table) -
     engine = engine_over(catalog, deployment)
     engine.sync_tables([PARENT, CHILD, OTHER])
     before = len(catalog.statements)
-    shown = plan_unlocked(engine.environment, models)
+    shown = plan_unlocked(engine, models)
     assert not shown.refusals
     engine.sync_tables(models)
     done = catalog.statements[before:]
     assert statements_of(shown.plan) == done
-    assert not plan_unlocked(engine.environment, models).plan
+    assert not plan_unlocked(engine, models).plan
     return [sql.replace("`dev`.`silver`.", "") for sql in done]
 
 
@@ -100,7 +100,7 @@ def test_a_table_that_one_that_stays_references_does_not_go(deployment: Deployme
     engine = engine_over(catalog, deployment)
     engine.sync_tables([PARENT, CHILD, OTHER])
     before = dict(catalog.tables)
-    (refusal,) = plan_unlocked(engine.environment, [CHILD, OTHER]).refusals
+    (refusal,) = plan_unlocked(engine, [CHILD, OTHER]).refusals
     assert str(refusal).startswith(
         "table dev.silver.parent: it is not declared any more and would be dropped, and foreign key fk of table "
         "dev.silver.child references it."

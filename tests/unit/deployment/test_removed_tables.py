@@ -15,9 +15,9 @@ from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import UnsafePlanError
 from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.models import Part, QualifiedName
-from delta_engine.orchestrate.locked_run import open_run, plan_sync
-from delta_engine.orchestrate.observing import removed_tables
-from delta_engine.orchestrate.planning import plan_unlocked
+from delta_engine.orchestrate.orchestrator import plan_sync
+from delta_engine.orchestrate.planning import plan_unlocked, removed_tables
+from delta_engine.orchestrate.runs import open_run
 from delta_engine.state.states import Audit, CatalogState
 from tests.builders.deployment import NOON, deployment_over, deployment_state
 from tests.builders.models import orders
@@ -40,7 +40,7 @@ def deployment(platform: FakePlatform, tmp_path: Path) -> Deployment:
 
 
 def test_a_table_is_kept_and_told(platform: FakePlatform, deployment: Deployment) -> None:
-    preview = plan_unlocked(engine_over(platform, deployment).environment, [A])
+    preview = plan_unlocked(engine_over(platform, deployment), [A])
     assert not preview.plan
     assert preview.plan.kept_tables == (GONE,)
     sync(platform, deployment, A)
@@ -50,7 +50,7 @@ def test_a_table_is_kept_and_told(platform: FakePlatform, deployment: Deployment
 
 def test_a_table_is_dropped_with_consent(platform: FakePlatform, deployment: Deployment) -> None:
     engine = engine_over(platform, deployment, DROP)
-    assert plan_unlocked(engine.environment, [A]).plan.drop_tables == (DropTable(GONE, 12_345),)
+    assert plan_unlocked(engine, [A]).plan.drop_tables == (DropTable(GONE, 12_345),)
     outcomes = engine.sync_tables([A])
     assert [str(outcome.name) for outcome in outcomes] == ["dev.silver.b"]
     assert platform.statements == ["DROP TABLE `dev`.`silver`.`b`"]
@@ -67,9 +67,9 @@ def test_without_consent_it_is_refused(platform: FakePlatform, deployment: Deplo
 
 
 def test_a_selection_says_nothing_of_other_tables(platform: FakePlatform, deployment: Deployment) -> None:
-    preview = plan_unlocked(engine_over(platform, deployment, DROP).environment, [A], is_partial=True)
+    preview = plan_unlocked(engine_over(platform, deployment, DROP), [A], is_partial=True)
     assert (preview.plan.drop_tables, preview.plan.kept_tables) == ((), ())
-    with open_run(engine_over(platform, deployment, DROP).environment, "sync") as run:
+    with open_run(engine_over(platform, deployment, DROP), "sync") as run:
         assert not plan_sync(run, [A], is_partial=True).plan
 
 
@@ -93,7 +93,7 @@ def test_a_part_of_a_table_is_not_the_engine_s_to_drop(platform: FakePlatform, t
     partly = replace(B, manages=frozenset({Part.COMMENTS}))
     sync(platform, deployment, A, B)
     sync(platform, deployment, A, partly)
-    assert plan_unlocked(engine_over(platform, deployment, DROP).environment, [A]).plan.drop_tables == ()
+    assert plan_unlocked(engine_over(platform, deployment, DROP), [A]).plan.drop_tables == ()
 
 
 def test_a_drop_that_fails_is_tried_again(platform: FakePlatform, deployment: Deployment) -> None:

@@ -13,8 +13,8 @@ import pytest
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
-from delta_engine.cli.exits import run_and_exit
 from delta_engine.cli.run_view import TerminalView
+from delta_engine.cli.terminal import exits
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
@@ -27,9 +27,9 @@ from delta_engine.execute.outcomes import OutcomeKind, TableOutcome
 from delta_engine.models import QualifiedName, Table
 from delta_engine.orchestrate.applying import UnrecordedApplyError, apply_planned
 from delta_engine.orchestrate.histories import RunHistory
-from delta_engine.orchestrate.locked_run import open_run, plan_sync
-from delta_engine.orchestrate.orchestrator import Orchestrator
-from delta_engine.orchestrate.use_cases import sync as run_sync
+from delta_engine.orchestrate.orchestrator import Orchestrator, plan_sync
+from delta_engine.orchestrate.orchestrator import sync as run_sync
+from delta_engine.orchestrate.runs import open_run
 from delta_engine.report.run_report import RunStatus
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
 from tests.builders.deployment import deployment_over
@@ -63,14 +63,14 @@ def commanded(engine: Orchestrator, models: Sequence[Table] = TABLES) -> Callabl
     """Return a sync as the command does it, with `--json`."""
 
     def command() -> None:
-        run_sync(engine.environment, models, TerminalView(environment="test", as_json=True, yes=True))
+        run_sync(engine, models, TerminalView(environment="test", as_json=True, yes=True))
 
     return command
 
 
 def exit_code(command: Callable[[], None]) -> int:
-    with pytest.raises(SystemExit) as ended:
-        run_and_exit(command)
+    with pytest.raises(SystemExit) as ended, exits():
+        command()
     assert isinstance(ended.value.code, int)
     return ended.value.code
 
@@ -131,7 +131,7 @@ def test_a_document_that_somebody_else_saved_meanwhile_is_no_other_case(
             assert loaded is not None
             deployment.repository.save(loaded.state, loaded)
 
-    with open_run(engine_over(platform, deployment).environment, "sync") as run:
+    with open_run(engine_over(platform, deployment), "sync") as run:
         applied = apply_planned(run, plan_sync(run, TABLES), save_meanwhile)
     with pytest.raises(UnrecordedApplyError, match="saved by another run") as failed:
         applied.result()
@@ -269,7 +269,7 @@ def test_an_interrupt_when_the_last_statement_runs_leaves_out_the_last_look(
 
     deployment = deployment_over(tmp_path)
     with (
-        open_run(engine_with(platform, deployment, Versions()).environment, "sync") as run,
+        open_run(engine_with(platform, deployment, Versions()), "sync") as run,
         pytest.raises(ApplyStoppedError) as stopped,
     ):
         apply_planned(
@@ -319,7 +319,7 @@ def test_tables_that_finish_while_an_error_ends_the_run_are_journaled(tmp_path: 
     platform, deployment = HalfBroken(), deployment_over(tmp_path)
     platform.models = {model.qualified_name.key: model for model in TABLES}
     with (
-        open_run(engine_with(platform, deployment, parallelism=3).environment, "sync") as run,
+        open_run(engine_with(platform, deployment, parallelism=3), "sync") as run,
         pytest.raises(Broken),
     ):
         apply_planned(
@@ -327,7 +327,7 @@ def test_tables_that_finish_while_an_error_ends_the_run_are_journaled(tmp_path: 
         ).result()
     assert sorted(seen) == ["a", "c"]
     notes: list[str] = []
-    with open_run(engine_over(platform, deployment).environment, "sync", notes.append) as run:
+    with open_run(engine_over(platform, deployment), "sync", notes.append) as run:
         assert found_statuses(run.recorder.state) == {"a": "healthy", "b": "unknown", "c": "healthy"}
     assert "2 tables were recorded, 1 were not done" in notes[0]
 

@@ -16,8 +16,8 @@ from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.drift_reports import report_drift
-from delta_engine.orchestrate.locked_run import open_run, plan_revert
-from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.orchestrate.orchestrator import Orchestrator, plan_revert
+from delta_engine.orchestrate.runs import open_run
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_queries import TableVersion
 from tests.builders.deployment import FACTS, deployment_over
@@ -107,7 +107,7 @@ def test_a_run_that_ends_while_a_report_is_made_is_no_drift(
         action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS, parallelism=1),
         deployment=deployment,
     )
-    report = report_drift(engine.environment, CHANGED)
+    report = report_drift(engine, CHANGED)
     assert report.drifted == ()
     assert reader.times == 2
 
@@ -119,9 +119,9 @@ def test_a_table_that_was_retired_is_neither_drift_nor_made_again(
     del platform.states["dev.silver.b"]
     left = (TABLES[0], TABLES[2])
     engine = engine_over(platform, deployment)
-    report = report_drift(engine.environment, left)
+    report = report_drift(engine, left)
     assert report.deleted == ()
-    with open_run(engine.environment, "revert") as run:
+    with open_run(engine, "revert") as run:
         assert not plan_revert(run, left).plan
 
 

@@ -21,14 +21,14 @@ from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.models import CheckConstraint, Column, Schema, Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.drift_reports import report_drift
-from delta_engine.orchestrate.locked_run import (
+from delta_engine.orchestrate.orchestrator import (
+    Orchestrator,
     find_drift,
-    open_run,
     plan_revert,
     record_accepted,
     record_statuses,
 )
-from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.orchestrate.runs import open_run
 from delta_engine.state.states import TableState
 from delta_engine.validation.validator import PlanValidator
 from tests.builders.deployment import deployment_over
@@ -235,7 +235,7 @@ def test_a_table_keeps_its_record_when_a_killed_run_renamed_it(
 def drift_of(
     catalog: FakeUnityCatalog, deployment: Deployment, *models: Table
 ) -> list[tuple[str, str | None]]:
-    report = report_drift(engine_over(catalog, deployment).environment, models)
+    report = report_drift(engine_over(catalog, deployment), models)
     return [(one.field, one.actual) for table in report.drifted for one in table.findings]
 
 
@@ -264,13 +264,13 @@ def test_what_an_unfinished_run_did_is_no_drift_and_other_changes_are(
     assert drift_of(catalog, deployment, CHANGES) == []
     catalog.run("COMMENT ON TABLE `dev`.`silver`.`orders` IS 'by hand'")
     assert drift_of(catalog, deployment, CHANGES) == [("table comment", "'by hand'")]
-    with open_run(engine_over(catalog, deployment).environment, "state sync") as run:
+    with open_run(engine_over(catalog, deployment), "state sync") as run:
         record_statuses(run, [CHANGES])
     assert record(deployment).status is Status.DRIFTED
 
     engine = engine_over(catalog, deployment)
     columns = state_of(catalog).columns
-    with open_run(engine.environment, "revert") as run:
+    with open_run(engine, "revert") as run:
         apply_planned(run, plan_revert(run, [CHANGES])).result()
     assert state_of(catalog).table_comment == "old"
     assert state_of(catalog).columns == columns  # what runs left is the next sync's to settle
@@ -287,7 +287,7 @@ def test_accepted_drift_leaves_what_runs_attempted_on_record(
     with pytest.raises(ApplyFailedError):
         sync(catalog, deployment, CHANGES, at="GRANT")
     catalog.run("COMMENT ON TABLE `dev`.`silver`.`orders` IS 'by hand'")
-    with open_run(engine_over(catalog, deployment).environment, "accept") as run:
+    with open_run(engine_over(catalog, deployment), "accept") as run:
         record_accepted(run, find_drift(run, [CHANGES]))
     by_hand = replace(BEFORE, comment="by hand")
     assert drift_of(catalog, deployment, by_hand) == []

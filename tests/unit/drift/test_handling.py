@@ -25,9 +25,8 @@ from delta_engine.drift.handling import (
 )
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, ForeignKey, Table
-from delta_engine.orchestrate.environment import Environment
-from delta_engine.orchestrate.observing import interpret
-from delta_engine.orchestrate.planning import draft_sync
+from delta_engine.orchestrate.planning import draft_sync, interpret
+from delta_engine.orchestrate.runs import Environment
 from delta_engine.state.states import ABSENT, CatalogState
 from tests.builders.deployment import deployment_state
 from tests.builders.detection import LATER, MODEL, RENAMED, FakeHistory, commit, detect, kinds, recorded

@@ -55,7 +55,7 @@ CHANGES = (
 def catalog(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, delta_engine: CommandLine) -> FakeUnityCatalog:
     """Return a catalog into which a project in the current folder was synced."""
     fake = FakeUnityCatalog(schemas=("dev.others",))
-    for module in ("commands", "project_commands", "state_commands"):
+    for module in ("commands", "state_commands"):
         where = f"delta_engine.cli.{module}.open_backend"
         monkeypatch.setattr(where, lambda *_, **__: databricks_backend(fake))
     models = tmp_path / "conf" / "models"

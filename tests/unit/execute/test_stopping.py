@@ -18,7 +18,7 @@ from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.cancellation import Stop, pause, stopped_by_signals, terminated_as_interrupted
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
-from delta_engine.cli.exits import ExitCode, report_error
+from delta_engine.cli.terminal import ExitCode, report_error
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyStoppedError
@@ -26,8 +26,8 @@ from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import OutcomeKind
 from delta_engine.models import QualifiedName, Schema
 from delta_engine.orchestrate.applying import apply_planned
-from delta_engine.orchestrate.locked_run import open_run, plan_sync
-from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.orchestrate.orchestrator import Orchestrator, plan_sync
+from delta_engine.orchestrate.runs import open_run
 from tests.builders.deployment import deployment_over
 from tests.builders.models import orders
 from tests.fakes.planning import compiled
@@ -198,7 +198,7 @@ def test_a_schema_that_was_not_begun_is_not_recorded(tmp_path: Path) -> None:
         action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS),
         deployment=deployment,
     )
-    with open_run(engine.environment, "sync") as run:
+    with open_run(engine, "sync") as run:
         planned = plan_sync(run, [])
         plan = TablePlan(create_schemas=(CreateSchema("dev", "silver", "x"),))
         with pytest.raises(ApplyStoppedError):
@@ -234,7 +234,7 @@ def test_what_was_done_is_recorded_and_the_next_run_does_the_rest(tmp_path: Path
     platform, deployment, control = FakePlatform(), deployment_over(tmp_path), ApplyControl()
     platform.models = {model.qualified_name.key: model for model in models}
     with (
-        open_run(engine_over(platform, deployment).environment, "sync") as run,
+        open_run(engine_over(platform, deployment), "sync") as run,
         pytest.raises(ApplyStoppedError),
     ):
         apply_planned(run, plan_sync(run, models), lambda _outcome: control.stop.request(), control).result()

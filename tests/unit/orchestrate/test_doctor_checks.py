@@ -25,14 +25,14 @@ from delta_engine.errors import (
     StatementError,
 )
 from delta_engine.job import DoctorError, run_doctor
-from delta_engine.orchestrate.doctor.examination import Findings
-from delta_engine.orchestrate.doctor.installation import (
+from delta_engine.orchestrate.doctor.checks import (
     clock_check,
+    folder_check,
     lineage_check,
     package_checks,
     platform_check,
 )
-from delta_engine.orchestrate.doctor.stores import folder_check
+from delta_engine.orchestrate.doctor.examination import Findings
 from delta_engine.report.doctor_report import (
     Check,
     DoctorReport,

@@ -32,7 +32,7 @@ def engine_over(catalog: FakeUnityCatalog, deployment: Deployment | None = None)
     return Orchestrator(
         reader=backend.reader,
         action_runner=ActionRunner(catalog, backend.addressing, backend.capabilities, parallelism=1),
-        deployment=deployment,
+        deployment=deployment or Deployment.unrecorded(),
         versions=backend.versions,
         history=backend.history,
     )
@@ -58,7 +58,7 @@ def test_drift_is_found_with_few_statements_and_names_its_author(
     engine.sync_tables(models)
 
     def findings() -> dict[str, tuple[str, str | None]]:
-        found = report_drift(engine.environment, models).findings()
+        found = report_drift(engine, models).findings()
         return {
             f"{resource.rsplit('.', 1)[1]} {one.field}": (
                 one.severity.value,

@@ -17,7 +17,8 @@ from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import OutcomeKind
 from delta_engine.models import CheckConstraint, Column
 from delta_engine.orchestrate.applying import apply_planned
-from delta_engine.orchestrate.locked_run import open_run, plan_revert, plan_sync
+from delta_engine.orchestrate.orchestrator import plan_revert, plan_sync
+from delta_engine.orchestrate.runs import open_run
 from tests.builders.deployment import deployment_over
 from tests.builders.models import orders
 from tests.fakes.applying import created
@@ -61,7 +62,7 @@ def test_a_whole_run_reads_the_table_anew(
     platform, deployment, control = Meddled(meddle), deployment_over(tmp_path), hasty()
     platform.models = {model.qualified_name.key: model}
     failed: tuple[str, ...] = ()
-    with open_run(engine_over(platform, deployment).environment, "sync") as run:
+    with open_run(engine_over(platform, deployment), "sync") as run:
         try:
             apply_planned(run, plan_sync(run, [model]), control=control).result()
         except ApplyFailedError as error:
@@ -94,7 +95,7 @@ def test_a_table_that_goes_is_looked_at_too(is_done: bool, tmp_path: Path) -> No
     platform, deployment, control = Losing("DROP TABLE", is_done=is_done), deployment_over(tmp_path), hasty()
     sync(platform, deployment, kept, gone)
     policy = Policy(removed_tables=RemovedTables.DROP, allow=(Allowance(DestructiveKind.DROP_TABLE),))
-    with open_run(engine_over(platform, deployment, policy).environment, "sync") as run:
+    with open_run(engine_over(platform, deployment, policy), "sync") as run:
         outcomes = apply_planned(run, plan_sync(run, [kept]), control=control).result()
     assert [outcome.kind for outcome in outcomes] == [OutcomeKind.DROPPED]
     assert set(platform.states) == {"dev.silver.kept"}
@@ -107,7 +108,7 @@ def test_a_revert_is_looked_at_by_the_rules_of_reverts(tmp_path: Path) -> None:
     sync(platform, deployment, model)
     before = platform.states["dev.silver.t"]
     platform.states["dev.silver.t"] = replace(before, checks=(CheckConstraint("theirs", "id > 0"),))
-    with open_run(engine_over(platform, deployment).environment, "drift --revert") as run:
+    with open_run(engine_over(platform, deployment), "drift --revert") as run:
         (outcome,) = apply_planned(run, plan_revert(run, [model]), control=control).result()
     assert outcome.failure is None
     assert platform.states["dev.silver.t"] == before
@@ -166,7 +167,7 @@ def test_a_table_that_is_renamed_is_looked_at_under_both_names(
     sync(platform, deployment, before)
     platform.statements.clear()
     platform.models = {after.qualified_name.key: after}
-    with open_run(engine_over(platform, deployment).environment, "sync") as run:
+    with open_run(engine_over(platform, deployment), "sync") as run:
         (outcome,) = apply_planned(run, plan_sync(run, [after]), control=control).result()
     assert outcome.failure is None
     assert platform.conflicts == 1
@@ -183,7 +184,7 @@ def test_a_table_that_is_gone_under_both_names_fails(tmp_path: Path) -> None:
     after = replace(orders(name="orders"), renamed_from="order")
     platform.states["dev.silver.order"] = created(before)
     with (
-        open_run(engine_over(platform, deployment).environment, "sync") as run,
+        open_run(engine_over(platform, deployment), "sync") as run,
         pytest.raises(ApplyFailedError, match="does not fit it any more"),
     ):
         apply_planned(run, plan_sync(run, [after]), control=control).result()
@@ -204,7 +205,7 @@ def test_what_goes_from_a_column_that_the_run_renamed_is_not_taken_for_gone(
     platform.states["dev.silver.t"] = replace(found, columns=found.columns[:1])
     platform.statements.clear()
     platform.models = {after.qualified_name.key: after}
-    with open_run(engine_over(platform, deployment).environment, "sync") as run:
+    with open_run(engine_over(platform, deployment), "sync") as run:
         (outcome,) = apply_planned(run, plan_sync(run, [after]), control=control).result()
     assert outcome.failure is None
     assert [sql.split("COLUMN ")[1] for sql in platform.statements if words in sql] in (

@@ -8,7 +8,8 @@ import pytest
 
 from delta_engine.actions import CreateSchema, CreateTable, TablePlan
 from delta_engine.orchestrate.applying import apply_planned
-from delta_engine.orchestrate.locked_run import open_run, plan_sync
+from delta_engine.orchestrate.orchestrator import plan_sync
+from delta_engine.orchestrate.runs import open_run
 from delta_engine.plan_files.document import PlannedStatement, planned_statements
 from delta_engine.plan_files.staleness import ReviewedPlan, UnreviewedStatementError
 from tests.builders.deployment import deployment_over
@@ -51,7 +52,7 @@ def test_a_plan_that_was_not_reviewed_runs_nothing(tmp_path: Path) -> None:
     platform, deployment = FakePlatform(), deployment_over(tmp_path)
     models = [orders(name="a", comment="x"), orders(name="b", comment="x")]
     platform.models = {model.qualified_name.key: model for model in models}
-    with open_run(engine_over(platform, deployment).environment, "apply") as run:
+    with open_run(engine_over(platform, deployment), "apply") as run:
         planned = plan_sync(run, models)
         reviewed = ReviewedPlan(checksum=CHECKSUM, statements=planned_statements(planned.compiled)[:1])
         with pytest.raises(UnreviewedStatementError, match="CREATE TABLE"):

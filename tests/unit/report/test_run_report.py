@@ -16,7 +16,7 @@ from delta_engine.actions import CreateSchema, DropTable, TablePlan
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
-from delta_engine.cli.output import print_report
+from delta_engine.cli.run_view import print_report
 from delta_engine.config.settings import load_settings
 from delta_engine.errors import ConfigError, StatementError
 from delta_engine.execute.action_runner import ActionRunner
@@ -26,8 +26,8 @@ from delta_engine.job import short_run_json
 from delta_engine.models import Column, ForeignKey, QualifiedName, Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.histories import RunHistory
-from delta_engine.orchestrate.locked_run import open_run, plan_sync
-from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.orchestrate.orchestrator import Orchestrator, plan_sync
+from delta_engine.orchestrate.runs import open_run
 from delta_engine.report.json_documents import report_json, report_schema
 from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, RunStatus, TableStatus, run_report
 from tests.builders.deployment import FACTS, deployment_over
@@ -79,7 +79,7 @@ def reported(
         if len(done) == stop_after:
             control.stop.request()
 
-    with open_run(engine.environment, "sync", notes.append) as run:
+    with open_run(engine, "sync", notes.append) as run:
         report = apply_planned(run, plan_sync(run, models or MODELS), count, control).report
         assert recorded(deployment).write_id == report.run_id
         return report, notes
@@ -118,7 +118,7 @@ def test_a_run_in_which_a_table_fails(tmp_path: Path) -> None:
         "verified": 0,
         "schemas": 0,
     }
-    assert (report.environment, report.run_by, report.run_url) == ("test", FACTS.who, FACTS.run_url)
+    assert (report, report.run_by, report.run_url) == ("test", FACTS.who, FACTS.run_url)
     assert report.ended_at >= report.started_at
 
 
@@ -192,7 +192,7 @@ def test_schemas_are_reported_and_kept_as_tables_are(tmp_path: Path) -> None:
         deployment=deployment_over(tmp_path),
         run_history=RunHistory(platform, HISTORY),
     )
-    with open_run(engine.environment, "sync") as run:
+    with open_run(engine, "sync") as run:
         planned = plan_sync(run, MODELS[:1])
         plan = replace(planned.plan, create_schemas=(CreateSchema("dev", "silver"),))
         report = apply_planned(run, with_plan(planned, plan)).report

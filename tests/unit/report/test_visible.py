@@ -13,7 +13,7 @@ import pytest
 
 from delta_engine.actions import CreateTable, TablePlan
 from delta_engine.backends.sql_runner import Row
-from delta_engine.cli.output import print_statements
+from delta_engine.cli.run_view import print_statements
 from delta_engine.errors import StatementError
 from delta_engine.models import CheckConstraint, Column, Table
 from delta_engine.report.plan_tree import plan_html

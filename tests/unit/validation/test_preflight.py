@@ -179,7 +179,7 @@ def test_a_plan_and_a_sync_refuse_alike_and_people_are_told() -> None:
         action_runner=ActionRunner(runner, CatalogAddressing(), DATABRICKS),
         preflight=Preflight(runner, CatalogAddressing(), notify=told.append),
     )
-    (refusal,) = plan_unlocked(engine.environment, [model]).refusals
+    (refusal,) = plan_unlocked(engine, [model]).refusals
     assert isinstance(refusal, UnsafePlanError)
     with pytest.raises(UnsafePlanError, match="is NULL in 2 rows"):
         engine.sync_tables([model])

@@ -34,7 +34,7 @@ def engine_over(catalog: FakeUnityCatalog) -> Orchestrator:
 def refusal(catalog: FakeUnityCatalog, model: Table) -> str:
     """Return why a run for one table alone is refused; the same whether it is shown or done."""
     with pytest.raises(InvalidModelError) as shown:
-        plan_unlocked(engine_over(catalog).environment, [model], is_partial=True)
+        plan_unlocked(engine_over(catalog), [model], is_partial=True)
     before = dict(catalog.tables)
     with pytest.raises(InvalidModelError) as done:
         engine_over(catalog).sync_tables([model])
@@ -58,7 +58,7 @@ def test_a_parent_that_is_there_is_enough() -> None:
     catalog = FakeUnityCatalog()
     engine_over(catalog).sync_tables([PARENT])
     engine_over(catalog).sync_tables([SELECTED])
-    assert not plan_unlocked(engine_over(catalog).environment, [SELECTED], is_partial=True).plan
+    assert not plan_unlocked(engine_over(catalog), [SELECTED], is_partial=True).plan
 
 
 @pytest.mark.parametrize(

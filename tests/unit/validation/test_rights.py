@@ -21,9 +21,9 @@ from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, Schema, Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.backend import databricks_backend
-from delta_engine.orchestrate.locked_run import open_run, plan_sync
-from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.orchestrate.orchestrator import Orchestrator, plan_sync
 from delta_engine.orchestrate.planning import plan_unlocked
+from delta_engine.orchestrate.runs import open_run
 from delta_engine.state.principals import Permissions, Principal, PrincipalReader
 from delta_engine.validation.needed_rights import (
     REQUIREMENTS,
@@ -252,9 +252,9 @@ def test_runs_warn_before_anything_is_applied(catalog: Catalog, tmp_path: Path) 
         principals=backend.principals,
     )
     notes: list[str] = []
-    with open_run(engine.environment, "sync", notes.append) as run:
+    with open_run(engine, "sync", notes.append) as run:
         planned = plan_sync(run, [KEYED])
         assert isinstance(planned.plan.align_tables[0], AlignTable)
         assert [GRANT in note for note in notes] == [True]
         assert notes[0] in apply_planned(run, planned).report.warnings
-    assert len(plan_unlocked(engine.environment, [orders(cluster_by=["n"])]).warnings) == 1
+    assert len(plan_unlocked(engine, [orders(cluster_by=["n"])]).warnings) == 1

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Barrier
 from typing import Final
 
@@ -13,73 +13,16 @@ from delta_engine.actions import CreateTable, TablePlan
 from delta_engine.aspects.tags import UnsetColumnTags
 from delta_engine.backends.capabilities import Feature
 from delta_engine.backends.error_conditions import is_forbidden
-from delta_engine.compile.compiled_plan import SecurableName
 from delta_engine.deployment.stores.delta_row import DeltaRow
 from delta_engine.drift.attribution import is_understood
 from delta_engine.errors import CatalogReadError, DeltaEngineError, StatementError
-from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.models import Column, QualifiedName, Table
-from delta_engine.orchestrate.backend import Backend
-from delta_engine.orchestrate.conformance.scratch_objects import Place
+from delta_engine.orchestrate.conformance.scene import UNITY_CATALOG, Answer, Probe, Scene
 from delta_engine.orchestrate.conformance.scratch_tables import ID, scratch_table
-from delta_engine.orchestrate.conformance.statement_log import StatementLog, error_form
-from delta_engine.orchestrate.conformance.walk import Walk, Walked
 from delta_engine.report.conformance_report import ErrorForm, Holds
 from delta_engine.sql.text import quote_ident
 from delta_engine.state.states import CatalogState, state_of
 from delta_engine.state.table_queries import Commit
-
-UNITY_CATALOG: Final = (Feature.SCHEMA_METADATA,)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """The result of a probe: whether the assumption holds, and what happened, line by line."""
-
-    holds: Holds
-    findings: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
-    """The input of probes; `created` collects the tables that probes create without the walk."""
-
-    backend: Backend
-    log: StatementLog
-    place: Place
-    control: ApplyControl
-    walk: Walk
-    walked: Sequence[Walked]
-    created: set[SecurableName]
-
-    def existing(self, name: str) -> QualifiedName | None:
-        """Return a scratch table of the walk; None if it does not exist."""
-        wanted = self.place.qualified(name)
-        exists = any(one.tables[wanted.key].exists for one in self.walked if wanted.key in one.tables)
-        return wanted if exists else None
-
-    def attempt(self, sql: str) -> ErrorForm | None:
-        """Send a statement; return its refusal, or None if the platform accepted it."""
-        try:
-            self.backend.runner.run(sql)
-        except StatementError as error:
-            return error_form(error)
-        return None
-
-    def statements(self, plan: TablePlan) -> list[str]:
-        """Return the statements of a plan without sending them."""
-        return list(self.walk.action_runner.compile(plan).sql())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
-    """One question; `needs` are the features without which it makes no sense."""
-
-    name: str
-    question: str
-    assumption: str
-    ask: Callable[[Scene], Answer]
-    needs: tuple[Feature, ...] = ()
 
 
 def _forbidden(scene: Scene) -> Answer:
@@ -91,10 +34,8 @@ def _forbidden(scene: Scene) -> Answer:
         "UPDATE": scene.attempt(f"UPDATE {view} SET comment = '' WHERE 1 = 0"),
     }
     has_conditions = all(one is not None and one.condition for one in refusals.values())
-    return Answer(
-        holds=Holds.YES if has_conditions else Holds.NO,
-        findings=[f"{kind} in information_schema: {_described(one)}" for kind, one in refusals.items()],
-    )
+    holds = Holds.YES if has_conditions else Holds.NO
+    return holds, [f"{kind} in information_schema: {_described(one)}" for kind, one in refusals.items()]
 
 
 def _missing_catalog(scene: Scene) -> Answer:
@@ -108,15 +49,20 @@ def _missing_catalog(scene: Scene) -> Answer:
     except DeltaEngineError as error:
         finding = f"the reader does not know the refusal: {error}"
     created = f"CREATE TABLE: {_described(_attempted_create(scene, model))}"
-    return Answer(holds=holds, findings=[finding, created])
+    return holds, [finding, created]
 
 
 def _attempted_create(scene: Scene, model: Table) -> ErrorForm | None:
-    (create,) = scene.statements(TablePlan(create_tables=(CreateTable(model),)))
+    (create,) = _statements(scene, TablePlan(create_tables=(CreateTable(model),)))
     refusal = scene.attempt(create)
     if refusal is None:
         scene.created.add(model.qualified_name)
     return refusal
+
+
+def _statements(scene: Scene, plan: TablePlan) -> list[str]:
+    """Return the statements of a plan without sending them."""
+    return list(scene.action_runner.compile(plan).sql())
 
 
 def _described(refusal: ErrorForm | None) -> str:
@@ -130,18 +76,16 @@ def _tagged_column(scene: Scene) -> Answer:
     tagged = Column("a", "int", tags={scene.place.tag: "1"})
     mapped = {"delta.columnMapping.mode": "name"}
     before = scratch_table(scene.place, "tagged", ID, tagged, table_properties=mapped)
-    scene.walk.create([before])
+    scene.create([before])
     after = replace(before, columns=(ID,))
     observed = CatalogState(tables={before.key: state_of(before)})
-    (align,) = scene.walk.planner.plan([after], observed, {before.key: before}).align_tables
+    (align,) = scene.planner.plan([after], observed, {before.key: before}).align_tables
     actions = tuple(one for one in align.actions if not isinstance(one, UnsetColumnTags))
-    statements = scene.statements(TablePlan(align_tables=(replace(align, actions=actions),)))
+    statements = _statements(scene, TablePlan(align_tables=(replace(align, actions=actions),)))
     refusals = list(map(scene.attempt, statements))
     is_blocked = any(one is not None and _is_about_tags(one) for one in refusals)
-    return Answer(
-        holds=Holds.YES if is_blocked else Holds.CANNOT_TELL if any(refusals) else Holds.NO,
-        findings=[f"DROP COLUMN of a tagged column: {_described(one)}" for one in refusals],
-    )
+    holds = Holds.YES if is_blocked else Holds.CANNOT_TELL if any(refusals) else Holds.NO
+    return holds, [f"DROP COLUMN of a tagged column: {_described(one)}" for one in refusals]
 
 
 def _is_about_tags(refusal: ErrorForm) -> bool:
@@ -177,14 +121,14 @@ def _two_merges(scene: Scene) -> Answer:
     outcomes = ["written" if error is None else f"{type(error).__name__}: {error}" for error in errors]
     findings = [f"writer {number}: {outcome}" for number, outcome in enumerate(outcomes, start=1)]
     if all(map(_is_missing_right, errors)):
-        return Answer(holds=Holds.CANNOT_TELL, findings=findings)
+        return Holds.CANNOT_TELL, findings
     try:
         left = row.read()
     except DeltaEngineError as error:
-        return Answer(holds=Holds.NO, findings=[*findings, f"read afterwards: {error}"])
+        return Holds.NO, [*findings, f"read afterwards: {error}"]
     rows = "no row" if left is None else f"one row, serial {left['serial']}"
     is_one = errors.count(None) == 1 and left is not None
-    return Answer(holds=Holds.YES if is_one else Holds.NO, findings=[*findings, f"read afterwards: {rows}"])
+    return Holds.YES if is_one else Holds.NO, [*findings, f"read afterwards: {rows}"]
 
 
 def _is_missing_right(error: DeltaEngineError | None) -> bool:
@@ -216,7 +160,7 @@ def _history(scene: Scene) -> Answer:
         findings.append(f"{key}: the version is {version.version}, the latest commit {latest}")
     is_whole = bool(histories) and len(histories) == len(changed)
     holds = Holds.NO if unknown else Holds.YES if is_whole else Holds.CANNOT_TELL
-    return Answer(holds=holds, findings=findings)
+    return holds, findings
 
 
 def _operation(commit: Commit) -> str:

@@ -12,9 +12,13 @@ from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import Column, ColumnMask, ForeignKey, QualifiedName, RowFilter, Table
 from delta_engine.models.constraints import resolved
-from delta_engine.orchestrate.conformance.probes import UNITY_CATALOG, Answer, Probe, Scene
-from delta_engine.orchestrate.conformance.scratch_objects import ROW_FUNCTION, VALUE_FUNCTION
-from delta_engine.orchestrate.conformance.scratch_tables import ID, scratch_table
+from delta_engine.orchestrate.conformance.scene import UNITY_CATALOG, Answer, Probe, Scene
+from delta_engine.orchestrate.conformance.scratch_tables import (
+    ID,
+    ROW_FUNCTION,
+    VALUE_FUNCTION,
+    scratch_table,
+)
 from delta_engine.report.conformance_report import Holds
 from delta_engine.state.states import state_of
 from delta_engine.state.unity_catalog.consistency import require_agreement
@@ -66,7 +70,7 @@ def _accounts(scene: Scene) -> Answer:
             agreements.append(is_agreeing)
             findings.append(f"{kind} table: {line}")
     holds = Holds.CANNOT_TELL if not agreements else Holds.YES if all(agreements) else Holds.NO
-    return Answer(holds=holds, findings=findings)
+    return holds, findings
 
 
 def _account(scene: Scene, name: QualifiedName) -> Iterator[tuple[bool, str]]:
@@ -123,7 +127,7 @@ def _descriptions(scene: Scene) -> Answer:
         has_keys = isinstance(described, TableDetails) and described.keys is not None
         findings.append(f"keys in DESCRIBE … AS JSON: {'described' if has_keys else 'not described'}")
     holds = Holds.CANNOT_TELL if not tables else Holds.YES if is_same else Holds.NO
-    return Answer(holds=holds, findings=findings)
+    return holds, findings
 
 
 def _differing(newer: object, older: object) -> Iterator[str]:
@@ -152,8 +156,8 @@ class _WithoutJson:
 def _lag(scene: Scene) -> Answer:
     """Change everything about a table that views show, and read each view until it shows the change."""
     before, after = _lag_models(scene)
-    scene.walk.create([before])
-    scene.walk.create([after], {before.key: state_of(before)})
+    scene.create([before])
+    scene.create([after], {before.key: state_of(before)})
     started = scene.log.seconds()
     waiting = dict(_expected(after))
     findings: list[str] = []
@@ -171,7 +175,7 @@ def _lag(scene: Scene) -> Answer:
         scene.control.pause(SECONDS_BETWEEN)
     waited = scene.log.seconds() - started
     findings += [f"{view.name}: not shown after {read} reads and {waited:.1f} s" for view in waiting]
-    return Answer(holds=Holds.YES if is_at_once and not waiting else Holds.NO, findings=findings)
+    return Holds.YES if is_at_once and not waiting else Holds.NO, findings
 
 
 def _lag_models(scene: Scene) -> tuple[Table, Table]:
@@ -217,7 +221,7 @@ def _expected(model: Table) -> Iterator[tuple[View, Callable[[Row], bool]]]:
 def _inherited(scene: Scene) -> Answer:
     name, user = scene.existing("grants"), scene.place.user
     if name is None:
-        return Answer(holds=Holds.CANNOT_TELL, findings=["there is no table with grants to read"])
+        return Holds.CANNOT_TELL, ["there is no table with grants to read"]
     rows = _rows(scene, _PRIVILEGES, name)
     findings = [
         f"{row['privilege_type']} to {_grantee(row, user)}: inherited_from {row['inherited_from']!r}"
@@ -225,7 +229,7 @@ def _inherited(scene: Scene) -> Answer:
     ]
     granted = [row for row in rows if _grantee(row, user) == user and row["privilege_type"] == "MODIFY"]
     is_direct = bool(granted) and all(row["inherited_from"] in (None, "NONE") for row in granted)
-    return Answer(holds=Holds.YES if is_direct else Holds.NO, findings=findings or ["no privilege is shown"])
+    return Holds.YES if is_direct else Holds.NO, findings or ["no privilege is shown"]
 
 
 def _grantee(row: Mapping[str, object], user: str) -> str:

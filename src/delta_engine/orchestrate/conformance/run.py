@@ -19,17 +19,17 @@ from delta_engine.errors import ConfigError, DeltaEngineError, StatementError, r
 from delta_engine.execute.action_runner import ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.orchestrate.backend import Backend
-from delta_engine.orchestrate.conformance.probes import STATEMENT_PROBES, Probe, Scene
+from delta_engine.orchestrate.conformance.probes import STATEMENT_PROBES
 from delta_engine.orchestrate.conformance.reading_probes import READING_PROBES
-from delta_engine.orchestrate.conformance.scratch_objects import (
-    Place,
-    ScratchObjects,
+from delta_engine.orchestrate.conformance.scene import (
+    Probe,
+    Scene,
+    StatementLog,
     leftovers_by_run,
     parse_target,
 )
-from delta_engine.orchestrate.conformance.scratch_tables import Group, groups
-from delta_engine.orchestrate.conformance.statement_log import StatementLog
-from delta_engine.orchestrate.conformance.walk import Walk, Walked, group_report, step_name
+from delta_engine.orchestrate.conformance.scratch_tables import Group, Place, groups
+from delta_engine.orchestrate.conformance.walk import Walked, group_report, step_name, take
 from delta_engine.report.conformance_report import (
     CheckStatus,
     CleanUpReport,
@@ -43,7 +43,7 @@ from delta_engine.report.conformance_report import (
 from delta_engine.sql.queries import sql_current_user
 from delta_engine.state.catalog_reader import bare_model
 from delta_engine.telemetry.context import utc_now
-from delta_engine.telemetry.redaction import redacted
+from delta_engine.telemetry.logs import redacted
 from delta_engine.validation.validator import PlanValidator
 
 PROBES: tuple[Probe, ...] = (*STATEMENT_PROBES, *READING_PROBES)
@@ -135,7 +135,6 @@ class ConformanceRun:
     control: ApplyControl = field(default_factory=ApplyControl)
     on_progress: Callable[[Progress], object] = lambda _progress: None
     now: Callable[[], datetime] = utc_now
-    _walked: list[Walked] = field(default_factory=list)
     _without_functions: list[GroupReport] = field(default_factory=list)
     _probes: list[ProbeReport] = field(default_factory=list)
     _done: int = 0
@@ -143,60 +142,50 @@ class ConformanceRun:
     def run(self) -> ConformanceReport:
         """Run to the end or until Ctrl-C, drop all created objects, and return the results so far."""
         started_at, started = self.now(), self.log.seconds()
-        objects = ScratchObjects(self.backend, self.prepared.place, self.control)
+        scene = Scene(backend=self.backend, log=self.log, place=self.prepared.place, control=self.control)
         clean_up, is_stopped = CleanUpReport(), False
         with stopped_by_signals(self.control.stop):
             try:
                 with self.control.stop.as_current():
-                    self._work(objects)
+                    self._work(scene)
             except (StoppedError, ApplyStoppedError, KeyboardInterrupt):
                 is_stopped = True
             finally:
                 self._begin("dropping what was created")
                 self.log.release_kept()
                 with self.log.at("clean-up"):
-                    clean_up = objects.drop()
+                    clean_up = scene.drop_created()
         clean_up = replace(clean_up, earlier=tuple(chain.from_iterable(self.prepared.earlier.values())))
-        return self._report(started_at, self.log.seconds() - started, clean_up, is_stopped=is_stopped)
+        walked = [one.report() for one in scene.walked]
+        seconds = self.log.seconds() - started
+        return self._report(walked, started_at, seconds, clean_up, is_stopped=is_stopped)
 
-    def _work(self, objects: ScratchObjects) -> None:
-        walk = Walk(self.backend, self.log, self.control, objects.created)
-        self._walked = list(self._begun(objects))
-        for position in range(max((len(one.group.steps) for one in self._walked), default=0)):
-            walk.take(self._walked, position, self._begin)
-        scene = Scene(
-            backend=self.backend,
-            log=self.log,
-            place=self.prepared.place,
-            control=self.control,
-            walk=walk,
-            walked=self._walked,
-            created=objects.created,
-        )
+    def _work(self, scene: Scene) -> None:
+        scene.walked = tuple(self._begun(scene))
+        for position in range(max((len(one.group.steps) for one in scene.walked), default=0)):
+            take(scene, scene.walked, position, self._begin)
         for probe in PROBES:
             self.control.stop.check()
             self._begin(probe.name)
             with self.log.at(probe.name):
                 self._probes.append(self._asked(probe, scene))
 
-    def _begun(self, objects: ScratchObjects) -> Iterator[Walked]:
+    def _begun(self, scene: Scene) -> Iterator[Walked]:
         needed = dict.fromkeys(name for group in self.prepared.groups for name in group.functions)
+        errors: dict[str, StatementError | OSError] = {}
         with self.log.at("preparation"):
-            errors = {name: self._function_error(objects, name) for name in needed}
+            for name in needed:
+                try:
+                    scene.create_function(name)
+                except (StatementError, OSError) as error:
+                    self.control.stop.check()
+                    errors[name] = error
         for group in self.prepared.groups:
-            found = [error for error in map(errors.get, group.functions) if error is not None]
+            found = [errors[name] for name in group.functions if name in errors]
             if found:
                 self._without_functions.append(_without_functions(group, found))
             else:
                 yield Walked(group=group)
-
-    def _function_error(self, objects: ScratchObjects, name: str) -> StatementError | OSError | None:
-        try:
-            objects.create_function(name)
-        except (StatementError, OSError) as error:
-            self.control.stop.check()
-            return error
-        return None
 
     def _asked(self, probe: Probe, scene: Scene) -> ProbeReport:
         report = ProbeReport(
@@ -207,11 +196,11 @@ class ConformanceRun:
         if refused or over:
             return replace(report, findings=(*refused, *([over] if over else [])))
         try:
-            answer = probe.ask(scene)
+            holds, findings = probe.ask(scene)
         except (DeltaEngineError, OSError) as error:
             self.control.stop.check()
             return replace(report, holds=Holds.CANNOT_TELL, findings=(f"it could not be asked: {error}",))
-        return replace(report, holds=answer.holds, findings=tuple(answer.findings))
+        return replace(report, holds=holds, findings=tuple(findings))
 
     def _begin(self, what: str) -> None:
         steps = sum(len(group.steps) for group in self.prepared.groups)
@@ -220,9 +209,14 @@ class ConformanceRun:
         self._done += 1
 
     def _report(
-        self, started_at: datetime, seconds: float, clean_up: CleanUpReport, *, is_stopped: bool
+        self,
+        walked: Sequence[GroupReport],
+        started_at: datetime,
+        seconds: float,
+        clean_up: CleanUpReport,
+        *,
+        is_stopped: bool,
     ) -> ConformanceReport:
-        walked = [one.report() for one in self._walked]
         found = (*walked, *self._without_functions, *self.prepared.left_out)
         unreached = (CheckStatus.SKIPPED, CheckStatus.NOT_READ_BACK)
         is_unreached = any(group.steps and group.status in unreached for group in found)

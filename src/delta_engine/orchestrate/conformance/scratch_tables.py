@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from delta_engine.backends.capabilities import Feature
+from delta_engine.backends.capabilities import Capabilities, Feature
 from delta_engine.models import (
     AUTO,
     CheckConstraint,
@@ -22,10 +22,16 @@ from delta_engine.models import (
     QualifiedName,
     RowFilter,
     Schema,
+    SchemaName,
     Table,
 )
 from delta_engine.models.types import AtomicType
-from delta_engine.orchestrate.conformance.scratch_objects import ROW_FUNCTION, VALUE_FUNCTION, Place
+
+PREFIX: Final = "delta_engine_conformance_"
+"""The prefix of every scratch object. A run drops nothing whose name starts differently."""
+
+ROW_FUNCTION: Final = "row"
+VALUE_FUNCTION: Final = "value"
 
 ID: Final = Column("id", AtomicType("bigint"), is_nullable=False)
 
@@ -37,6 +43,52 @@ _EVERY_TYPE: Final = (
     "char(3)", "binary", "date", "timestamp", "timestamp_ntz", "array<int>", "map<string,array<date>>",
     "struct<a: int, b: struct<c: string, d: decimal(5,2)>>",
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """The place of a run with a unique `run_id` of eight hexadecimal digits. An empty text marks an absent value."""
+
+    catalog: str
+    schema: str
+    run_id: str
+    user: str = ""
+    external_location: str = ""
+
+    def qualified(self, name: str) -> QualifiedName:
+        """Return the full name of a scratch table or function."""
+        return QualifiedName(self.catalog, self.schema, self._prefixed(name))
+
+    @property
+    def scratch_schema(self) -> SchemaName:
+        """The run's own schema, next to the named one."""
+        return SchemaName(self.catalog, self._prefixed("schema"))
+
+    @property
+    def missing_catalog(self) -> str:
+        """The name of a catalog that does not exist."""
+        return self._prefixed("missing")
+
+    @property
+    def tag(self) -> str:
+        """The key of the run's scratch tags."""
+        return f"conformance_{self.run_id}"
+
+    def location(self, name: str) -> str:
+        """Return the location of an external scratch table."""
+        return f"{self.external_location.rstrip('/')}/{self._prefixed(name)}"
+
+    def is_own(self, name: QualifiedName) -> bool:
+        """Whether a table belongs to this run."""
+        return name.table.lower().startswith(self._prefixed(""))
+
+    def refusals(self, capabilities: Capabilities, *features: Feature) -> tuple[str, ...]:
+        """Return why the platform lacks some of the features here; empty if it has all of them."""
+        reasons = {feature: capabilities.refusal(feature, self.catalog) for feature in features}
+        return tuple(f"{feature.value}: {reason}" for feature, reason in reasons.items() if reason)
+
+    def _prefixed(self, name: str) -> str:
+        return f"{PREFIX}{self.run_id}_{name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,38 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from delta_engine import aspects
 from delta_engine.actions import TablePlan
-from delta_engine.actions.policy import ColumnOrder, Policy, RemovedTables
 from delta_engine.aspects.aspect import Change
-from delta_engine.aspects.table_names import RenameTable
 from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.cancellation import StoppedError
 from delta_engine.backends.error_conditions import is_forbidden
-from delta_engine.compile.compiled_plan import SecurableName
-from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import CatalogReadError, RefusalGroup, RefusedError, StatementError
-from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, ApplyStoppedError
-from delta_engine.execute.apply_control import ApplyControl
+from delta_engine.execute.action_runner import ApplyFailedError, ApplyStoppedError
 from delta_engine.models import Schema, Table
-from delta_engine.orchestrate.backend import Backend
+from delta_engine.orchestrate.conformance.scene import Scene, state_of_tables
 from delta_engine.orchestrate.conformance.scratch_tables import Group, Step
-from delta_engine.orchestrate.conformance.statement_log import StatementLog
 from delta_engine.report.conformance_report import CheckStatus, GroupReport, StepReport
 from delta_engine.state.catalog_reader import bare_model, snapshot_with_former_names
-from delta_engine.state.states import ABSENT, CatalogState, SchemaState, TableState
+from delta_engine.state.states import CatalogState, SchemaState, TableState
 from delta_engine.validation.preflight import Preflight
 from delta_engine.validation.relations import checked_plan
-
-POLICY: Final = Policy(
-    create_schemas=True, column_order=ColumnOrder.ENFORCE, removed_tables=RemovedTables.DROP
-)
-"""With this policy the planner acts on everything that can be declared."""
-
-NO_STATES: Final[Mapping[str, TableState]] = MappingProxyType({})
 
 MOST_READS: Final = 3
 """How often objects that differ are read: the views of a catalog can lag."""
@@ -126,166 +112,147 @@ class Walked:
         return group_report(self.group, worst(step.status for step in self.steps), steps=self.steps)
 
 
-class Walk:
-    """Takes groups through their steps on one platform; `created` collects the names of created objects."""
+def take(scene: Scene, walked: Sequence[Walked], position: int, on_group: Callable[[str], object]) -> None:
+    """Take every group one step further and read all back together; raises StoppedError, ApplyStoppedError.
 
-    def __init__(
-        self, backend: Backend, log: StatementLog, control: ApplyControl, created: set[SecurableName]
-    ) -> None:
-        self._backend = backend
-        self._log = log
-        self._control = control
-        self._created = created
-        self.planner = TablePlanner(POLICY)
-        self.action_runner = ActionRunner(backend.runner, backend.addressing, backend.capabilities)
+    Statements are scarce, so each step is read back in one way. The first and third step are read from the
+    tables, as after an apply. The second step is read from the views, as for a plan.
+    """
+    taken: list[Walked] = []
+    for one in walked:
+        step = one.step(position)
+        if step is not None:
+            scene.control.stop.check()
+            on_group(one.group.name)
+            one.steps.append(_taken(scene, one, step, position))
+            taken.append(one)
+    if not taken:
+        return
 
-    def take(self, walked: Sequence[Walked], position: int, on_group: Callable[[str], object]) -> None:
-        """Take every group one step further and read all back together; raises StoppedError, ApplyStoppedError.
+    def directly(tables: Sequence[Table], _schemas: Sequence[Schema]) -> CatalogState:
+        return scene.backend.reader.snapshot_directly(tables)
 
-        Statements are scarce, so each step is read back in one way. The first and third step are read from the
-        tables, as after an apply. The second step is read from the views, as for a plan.
-        """
-        taken: list[Walked] = []
-        for one in walked:
-            step = one.step(position)
-            if step is not None:
-                self._control.stop.check()
-                on_group(one.group.name)
-                one.steps.append(self._taken(one, step, position))
-                taken.append(one)
-        if not taken:
-            return
-        is_from_views = position == _POSITION_READ_FROM_VIEWS
-        tables = [one for one in (walked if is_from_views else taken) if not one.latest.schemas]
-        with self._log.at(f"read back after step {position + 1}"):
-            self._read_back(tables, self._backend.reader.snapshot if is_from_views else self._directly)
-            self._read_back([one for one in taken if one.latest.schemas], self._backend.reader.snapshot)
+    is_from_views = position == _POSITION_READ_FROM_VIEWS
+    tables = [one for one in (walked if is_from_views else taken) if not one.latest.schemas]
+    with scene.log.at(f"read back after step {position + 1}"):
+        _read_back(scene, tables, scene.backend.reader.snapshot if is_from_views else directly)
+        _read_back(scene, [one for one in taken if one.latest.schemas], scene.backend.reader.snapshot)
 
-    def create(self, tables: Sequence[Table], states: Mapping[str, TableState] = NO_STATES) -> None:
-        """Bring tables to their models, creating those without a state; raises ApplyFailedError, ApplyStoppedError."""
-        state = _state(tables, states)
-        self._apply(checked_plan(tables, state, lambda: self.planner.plan(tables, state)))
 
-    def _directly(self, tables: Sequence[Table], _schemas: Sequence[Schema]) -> CatalogState:
-        return self._backend.reader.snapshot_directly(tables)
+def _taken(scene: Scene, walked: Walked, step: Step, position: int) -> StepReport:
+    name = step_name(walked.group.name, position)
+    if over := scene.log.used_up(_COST_OF_A_READ):
+        return StepReport(name=name, status=CheckStatus.SKIPPED, differences=(over,))
+    with scene.log.at(name):
+        try:
+            plan = _planned(scene, walked, step, position)
+        except (RefusedError, RefusalGroup, StatementError, OSError) as error:
+            scene.control.stop.check()
+            return StepReport(name=name, status=CheckStatus.REFUSED, differences=(f"not planned: {error}",))
+        actions = tuple(sorted({type(action).__name__ for action in _actions(plan)}))
+        failures = _applied(scene, walked, plan)
+        status = CheckStatus.REFUSED if failures else CheckStatus.NOT_READ_BACK
+        return StepReport(name=name, status=status, actions=actions, differences=failures)
 
-    def _taken(self, walked: Walked, step: Step, position: int) -> StepReport:
-        name = step_name(walked.group.name, position)
-        if over := self._log.used_up(_COST_OF_A_READ):
-            return StepReport(name=name, status=CheckStatus.SKIPPED, differences=(over,))
-        with self._log.at(name):
-            try:
-                plan = self._planned(walked, step, position)
-            except (RefusedError, RefusalGroup, StatementError, OSError) as error:
-                self._control.stop.check()
-                return StepReport(
-                    name=name, status=CheckStatus.REFUSED, differences=(f"not planned: {error}",)
-                )
-            actions = tuple(sorted({type(action).__name__ for action in _actions(plan)}))
-            failures = self._applied(walked, plan)
-            status = CheckStatus.REFUSED if failures else CheckStatus.NOT_READ_BACK
-            return StepReport(name=name, status=status, actions=actions, differences=failures)
 
-    def _planned(self, walked: Walked, step: Step, position: int) -> TablePlan:
-        before = walked.group.steps[position - 1] if position else Step()
-        observed = self._observed(walked, step)
-        rows = self._backend.row_counter.count(step.removed) if step.removed else {}
-        planner = self.planner.with_schemas(step.schemas)
-        plan = checked_plan(
+def _planned(scene: Scene, walked: Walked, step: Step, position: int) -> TablePlan:
+    before = walked.group.steps[position - 1] if position else Step()
+    observed = _observed(scene, walked, step)
+    rows = scene.backend.row_counter.count(step.removed) if step.removed else {}
+    planner = scene.planner.with_schemas(step.schemas)
+    plan = checked_plan(
+        step.tables,
+        observed,
+        lambda: planner.plan(
             step.tables,
             observed,
-            lambda: planner.plan(
-                step.tables,
-                observed,
-                {table.key: table for table in before.tables},
-                {name: rows[name.key] for name in step.removed},
-                {schema.key: schema for schema in before.schemas},
-            ),
+            {table.key: table for table in before.tables},
+            {name: rows[name.key] for name in step.removed},
+            {schema.key: schema for schema in before.schemas},
+        ),
+    )
+    preflight = Preflight(scene.backend.runner, scene.backend.addressing, counts_checks=True)
+    refusals = preflight.refusals(plan, step.tables, observed)
+    if refusals:
+        raise RefusalGroup(refusals)
+    return plan
+
+
+def _observed(scene: Scene, walked: Walked, step: Step) -> CatalogState:
+    """Return the state that a step is planned from: the last read, with renamed tables under their new names."""
+    tables, schemas = walked.tables, walked.schemas
+    if step.hides_owner:
+        tables = {key: replace(one, owner=None) for key, one in tables.items()}
+        schemas = {key: replace(one, owner=None) for key, one in schemas.items()}
+    renamed = [table for table in step.tables if table.renamed_from and table.key not in tables]
+    if renamed:
+        found = snapshot_with_former_names(scene.backend.reader, renamed)
+        tables = {**tables, **{table.key: found.table(table.qualified_name) for table in renamed}}
+    absent = [one.qualified_name for one in step.schemas if one.key not in schemas]
+    missing = frozenset((name.catalog.lower(), name.schema.lower()) for name in absent)
+    return replace(state_of_tables(step.tables, tables), schema_states=schemas, missing_schemas=missing)
+
+
+def _applied(scene: Scene, walked: Walked, plan: TablePlan) -> tuple[str, ...]:
+    try:
+        scene.apply(plan)
+    except ApplyStoppedError:
+        raise
+    except ApplyFailedError as error:
+        failures = [one.failure for one in error.schemas if one.failure]
+        lines = tuple(one.message for one in failures)
+        if plan.create_schemas and failures and not any(one.is_outcome_unknown for one in failures):
+            scene.created -= set(plan.changed_schemas())
+            if all(map(is_forbidden, failures)):
+                walked.skipped = f"the run could not create a schema of its own: {'; '.join(lines)}"
+        tables = ((one.name.table, one.failure) for one in error.tables)
+        return (*lines, *(f"{name}: {failure.message}" for name, failure in tables if failure))
+    return ()
+
+
+def _read_back(scene: Scene, walked: Sequence[Walked], read: Read) -> None:
+    waiting = [one for one in walked if one.is_applied]
+    before = {one.group.name: one.steps[-1] for one in waiting}
+    for repeats in range(MOST_READS):
+        resources = [resource for one in waiting for resource in _resources(one.latest)]
+        if not resources or not scene.log.has_room(_COST_OF_VIEWS + 2 * len(resources)):
+            break
+        found = reading(read, resources, scene.backend.addressing)
+        for one in waiting:
+            one.note(found, before[one.group.name], tuple(_differences(scene, one.latest, found)), repeats)
+        waiting = [one for one in waiting if one.steps[-1].status is CheckStatus.DIFFERENT]
+        is_over = repeats + 1 == MOST_READS or scene.log.used_up(_COST_OF_A_READ)
+        if not waiting or is_over or scene.control.stop.is_requested():
+            break
+        scene.control.pause(LAG_SECONDS)
+    scene.control.stop.check()
+
+
+def _differences(scene: Scene, step: Step, found: Reading) -> Iterator[str]:
+    resources = _resources(step)
+    refusals = list(found.refusals_of(resources))
+    if refusals:
+        yield from refusals
+        return
+    if any(table.key not in found.state.tables for table in step.tables):
+        yield "it was not read, because another table could not be read"
+        return
+    for name in step.removed:
+        if found.state.table(name).exists:
+            yield f"{name.table} is still there"
+    planner = scene.planner.with_schemas(step.schemas).restoring()
+    applied = {table.key: table for table in step.tables}
+    applied_schemas = {schema.key: schema for schema in step.schemas}
+    try:
+        again = checked_plan(
+            step.tables,
+            found.state,
+            lambda: planner.plan(step.tables, found.state, applied, applied_schemas=applied_schemas),
         )
-        preflight = Preflight(self._backend.runner, self._backend.addressing, counts_checks=True)
-        refusals = preflight.refusals(plan, step.tables, observed)
-        if refusals:
-            raise RefusalGroup(refusals)
-        return plan
-
-    def _observed(self, walked: Walked, step: Step) -> CatalogState:
-        """Return the state that a step is planned from: the last read, with renamed tables under their new names."""
-        tables, schemas = walked.tables, walked.schemas
-        if step.hides_owner:
-            tables = {key: replace(one, owner=None) for key, one in tables.items()}
-            schemas = {key: replace(one, owner=None) for key, one in schemas.items()}
-        renamed = [table for table in step.tables if table.renamed_from and table.key not in tables]
-        if renamed:
-            found = snapshot_with_former_names(self._backend.reader, renamed)
-            tables = {**tables, **{table.key: found.table(table.qualified_name) for table in renamed}}
-        absent = [one.qualified_name for one in step.schemas if one.key not in schemas]
-        missing = frozenset((name.catalog.lower(), name.schema.lower()) for name in absent)
-        return replace(_state(step.tables, tables), schema_states=schemas, missing_schemas=missing)
-
-    def _applied(self, walked: Walked, plan: TablePlan) -> tuple[str, ...]:
-        try:
-            self._apply(plan)
-        except ApplyStoppedError:
-            raise
-        except ApplyFailedError as error:
-            failures = [one.failure for one in error.schemas if one.failure]
-            lines = tuple(one.message for one in failures)
-            if plan.create_schemas and failures and not any(one.is_outcome_unknown for one in failures):
-                self._created -= set(plan.changed_schemas())
-                if all(map(is_forbidden, failures)):
-                    walked.skipped = f"the run could not create a schema of its own: {'; '.join(lines)}"
-            tables = ((one.name.table, one.failure) for one in error.tables)
-            return (*lines, *(f"{name}: {failure.message}" for name, failure in tables if failure))
-        return ()
-
-    def _apply(self, plan: TablePlan) -> None:
-        self._created |= {*(action.table for action in plan.table_actions()), *plan.changed_schemas()}
-        self.action_runner.apply(self.action_runner.compile(plan), control=self._control)
-        self._created -= {drop.table for drop in plan.drop_tables}
-        self._created -= {one.observed for align in plan.align_tables for one in align.of_type(RenameTable)}
-
-    def _read_back(self, walked: Sequence[Walked], read: Read) -> None:
-        waiting = [one for one in walked if one.is_applied]
-        before = {one.group.name: one.steps[-1] for one in waiting}
-        for repeats in range(MOST_READS):
-            resources = [resource for one in waiting for resource in _resources(one.latest)]
-            if not resources or not self._log.has_room(_COST_OF_VIEWS + 2 * len(resources)):
-                break
-            found = reading(read, resources, self._backend.addressing)
-            for one in waiting:
-                one.note(found, before[one.group.name], tuple(self._differences(one.latest, found)), repeats)
-            waiting = [one for one in waiting if one.steps[-1].status is CheckStatus.DIFFERENT]
-            is_over = repeats + 1 == MOST_READS or self._log.used_up(_COST_OF_A_READ)
-            if not waiting or is_over or self._control.stop.is_requested():
-                break
-            self._control.pause(LAG_SECONDS)
-        self._control.stop.check()
-
-    def _differences(self, step: Step, found: Reading) -> Iterator[str]:
-        resources = _resources(step)
-        refusals = list(found.refusals_of(resources))
-        if refusals:
-            yield from refusals
-            return
-        if any(table.key not in found.state.tables for table in step.tables):
-            yield "it was not read, because another table could not be read"
-            return
-        for name in step.removed:
-            if found.state.table(name).exists:
-                yield f"{name.table} is still there"
-        planner = self.planner.with_schemas(step.schemas).restoring()
-        applied = {table.key: table for table in step.tables}
-        applied_schemas = {schema.key: schema for schema in step.schemas}
-        try:
-            again = checked_plan(
-                step.tables,
-                found.state,
-                lambda: planner.plan(step.tables, found.state, applied, applied_schemas=applied_schemas),
-            )
-        except (RefusedError, RefusalGroup) as error:
-            yield f"not planned again: {error}"
-        else:
-            yield from remaining_changes(again)
+    except (RefusedError, RefusalGroup) as error:
+        yield f"not planned again: {error}"
+    else:
+        yield from remaining_changes(again)
 
 
 def reading(read: Read, resources: Sequence[Resource], addressing: Addressing) -> Reading:
@@ -353,10 +320,6 @@ def step_name(group: str, position: int) -> str:
 
 def _resources(step: Step) -> list[Resource]:
     return [*step.tables, *step.schemas, *map(bare_model, step.removed)]
-
-
-def _state(tables: Sequence[Table], states: Mapping[str, TableState]) -> CatalogState:
-    return CatalogState(tables={**{table.key: ABSENT for table in tables}, **states})
 
 
 def _actions(plan: TablePlan) -> Iterator[object]:

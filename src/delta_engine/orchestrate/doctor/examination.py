@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import requires, version
 from pathlib import Path
@@ -17,6 +17,7 @@ from delta_engine.config.settings import BackendType, Settings, load_settings
 from delta_engine.config.state_backend import DatabricksState, LocalState, S3State
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.errors import StoreError, UnansweredError, UncertainWriteError
+from delta_engine.deployment.stores.databricks import HEADS, LOCKS
 from delta_engine.errors import (
     DeltaEngineError,
     MissingDependencyError,
@@ -34,28 +35,24 @@ from delta_engine.orchestrate.deployments import (
     open_volume,
     volume_path,
 )
-from delta_engine.orchestrate.doctor.catalogs import (
+from delta_engine.orchestrate.doctor.checks import (
     CatalogUse,
     basic_needs,
+    bucket_check,
     catalog_checks,
     catalog_uses,
+    clock_check,
+    document_check,
+    extras_of,
+    folder_check,
+    lineage_check,
+    lock_check,
+    package_checks,
     plan_checks,
+    platform_check,
     right_checks,
     unchecked_rights,
     view_check,
-)
-from delta_engine.orchestrate.doctor.installation import (
-    clock_check,
-    extras_of,
-    lineage_check,
-    package_checks,
-    platform_check,
-)
-from delta_engine.orchestrate.doctor.stores import (
-    bucket_check,
-    document_check,
-    folder_check,
-    lock_check,
     volume_check,
 )
 from delta_engine.orchestrate.planning import plan_unlocked
@@ -102,7 +99,9 @@ def examine(
     findings = Findings()
     subject = f"{conf_dir}/{environment}.yml"
     settings = findings.attempt(Topic.CONFIGURATION, subject, lambda: load_settings(conf_dir, environment))
-    _check_packages(findings, settings)
+    findings.checks.append(Check.ok(Topic.PACKAGES, "delta-engine", version("delta-engine")))
+    extras = extras_of(settings) if settings else ()
+    findings.checks += package_checks(requires("delta-engine") or (), extras, version)
     if settings is not None:
         project = findings.attempt(Topic.CONFIGURATION, subject, lambda: load_project(conf_dir, environment))
         if project is None:
@@ -188,12 +187,6 @@ def status_of(error: BaseException) -> Status:
     return Status.UNKNOWN
 
 
-def _check_packages(findings: Findings, settings: Settings | None) -> None:
-    findings.checks.append(Check.ok(Topic.PACKAGES, "delta-engine", version("delta-engine")))
-    extras = extras_of(settings) if settings else ()
-    findings.checks += package_checks(requires("delta-engine") or (), extras, version)
-
-
 def _check_environment(
     findings: Findings,
     settings: Settings,
@@ -213,7 +206,8 @@ def _check_environment(
     if backend.principals is not None:
         findings.check(Topic.CLOCK, "clock", lambda: clock_check(backend.runner, now))
     if settings.backend is BackendType.EMBEDDED:
-        _check_folder(findings, Topic.WAREHOUSE, settings.warehouse)
+        folder = settings.warehouse
+        findings.check(Topic.WAREHOUSE, str(folder), lambda: folder_check(Topic.WAREHOUSE, folder))
     deployment = _readable_deployment(findings, settings, backend)
     if backend.principals is None:
         _check_plan(findings, project, backend, deployment)
@@ -241,33 +235,25 @@ def _opened_backend(
 
 def _check_store(findings: Findings, settings: Settings) -> None:
     if settings.state_backend.cache is not None:
-        _check_folder(findings, Topic.STATE, settings.state_backend.cache.path)
+        cache = settings.state_backend.cache.path
+        findings.check(Topic.STATE, str(cache), lambda: folder_check(Topic.STATE, cache))
     match settings.state_backend.place:
         case LocalState(path=path):
-            _check_folder(findings, Topic.STATE, path)
+            findings.check(Topic.STATE, str(path), lambda: folder_check(Topic.STATE, path))
         case S3State() as bucket:
             subject = f"s3://{bucket.bucket}/{bucket.prefix}"
-            findings.check(Topic.STATE, subject, lambda: _bucket_check(bucket))
+            findings.check(Topic.STATE, subject, lambda: bucket_check(open_s3_folder(bucket)))
         case DatabricksState() as place:
             address = Securable((place.catalog, place.schema, place.volume)).address
             principal = findings.run_by or "principal"
             grant = sql_grant(f"VOLUME {address}", ("READ VOLUME", "WRITE VOLUME"), principal)
             way_out = f"If the volume exists: {grant}"
-            findings.check(Topic.STATE, volume_path(place), lambda: _volume_check(settings, place), way_out)
+            volume = volume_path(place)
+            findings.check(
+                Topic.STATE, volume, lambda: volume_check(open_volume(settings, place), volume), way_out
+            )
         case other:
             assert_never(other)
-
-
-def _check_folder(findings: Findings, topic: Topic, folder: Path) -> None:
-    findings.check(topic, str(folder), lambda: folder_check(topic, folder))
-
-
-def _bucket_check(place: S3State) -> Check:
-    return bucket_check(open_s3_folder(place))
-
-
-def _volume_check(settings: Settings, place: DatabricksState) -> Check:
-    return volume_check(open_volume(settings, place), volume_path(place))
 
 
 def _readable_deployment(findings: Findings, settings: Settings, backend: Backend) -> Deployment | None:
@@ -286,7 +272,10 @@ def _check_catalogs(
     backend: Backend,
     deployment: Deployment | None,
 ) -> None:
-    own = tuple(_own_tables(settings))
+    place = settings.state_backend.place
+    own = [table for table in (settings.drift_history, settings.run_history) if table is not None]
+    if isinstance(place, DatabricksState):
+        own += (QualifiedName(place.catalog, place.schema, name) for name in (HEADS, LOCKS))
     uses = catalog_uses(
         [model.qualified_name for model in project.models] if project else (),
         project.schemas if project else (),
@@ -349,15 +338,3 @@ def _check_plan(
     if backend.principals is not None:
         findings.checks += unchecked_rights(planned.plan, findings.run_by)
     return needs(planned.plan, planned.basis.observed)
-
-
-def _own_tables(settings: Settings) -> Iterator[QualifiedName]:
-    from delta_engine.deployment.stores.databricks import HEADS, LOCKS
-
-    place = settings.state_backend.place
-    if isinstance(place, DatabricksState):
-        yield QualifiedName(place.catalog, place.schema, HEADS)
-        yield QualifiedName(place.catalog, place.schema, LOCKS)
-    for table in (settings.drift_history, settings.run_history):
-        if table is not None:
-            yield table

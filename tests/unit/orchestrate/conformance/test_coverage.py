@@ -17,9 +17,8 @@ from delta_engine.aspects import (
 )
 from delta_engine.backends.capabilities import Feature
 from delta_engine.orchestrate.conformance.run import PROBES
-from delta_engine.orchestrate.conformance.scratch_objects import Place
-from delta_engine.orchestrate.conformance.scratch_tables import groups
-from delta_engine.orchestrate.conformance.statement_log import KEPT_FOR_DROPS, MOST_STATEMENTS
+from delta_engine.orchestrate.conformance.scene import KEPT_FOR_DROPS, MOST_STATEMENTS
+from delta_engine.orchestrate.conformance.scratch_tables import Place, groups
 from delta_engine.report.conformance_report import CheckStatus, ConformanceReport, RunOutcome
 from delta_engine.state.unity_catalog import information_schema
 from delta_engine.state.unity_catalog.information_schema import View

@@ -14,7 +14,7 @@ import pytest
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError, ConfigError, InvalidModelError, StatementError
 from delta_engine.orchestrate.conformance.run import ConformanceRun
-from delta_engine.orchestrate.conformance.statement_log import StatementLog
+from delta_engine.orchestrate.conformance.scene import StatementLog
 from delta_engine.report.conformance_report import CheckStatus, ConformanceReport, Holds, RunOutcome
 from delta_engine.report.json_documents import report_json
 from tests.builders.conformance_runs import LOCATION, RUN_ID, Clock, Rig, group_of, probe_of, refusing

@@ -1,0 +1,388 @@
+"""The doctor's checks: packages, the deployed commit, the platform, stores, catalogs, the plan, and rights.
+
+A store must honour conditional writes, or two runs could overwrite each other's documents.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+from delta_engine.actions import TablePlan
+from delta_engine.aspects.aspect import Right
+from delta_engine.backends.sql_runner import SqlRunner
+from delta_engine.config.settings import Settings
+from delta_engine.config.state_backend import DatabricksState, S3State
+from delta_engine.deployment.deployment import Deployment
+from delta_engine.deployment.errors import ConflictError, StoreError
+from delta_engine.deployment.local_files import write_atomically
+from delta_engine.deployment.stores.s3 import S3Folder
+from delta_engine.deployment.stores.volume_files import VolumeFiles
+from delta_engine.errors import RefusedError
+from delta_engine.models import QualifiedName, Schema, SchemaName
+from delta_engine.orchestrate.runs import PlannedRun
+from delta_engine.report.doctor_report import Check, Topic
+from delta_engine.report.plan_tree import plan_summary
+from delta_engine.sql.governance import sql_grant
+from delta_engine.sql.tables import sql_create_schema
+from delta_engine.sql.text import quote_ident
+from delta_engine.state.principals import PrincipalReader
+from delta_engine.state.states import CatalogState
+from delta_engine.state.unity_catalog.information_schema import OF_SCHEMAS, OF_TABLES, SCHEMATA, TABLES, View
+from delta_engine.telemetry.visible import counted
+from delta_engine.validation.needed_rights import (
+    Need,
+    Securable,
+    Verdict,
+    functions_of,
+    locations_of,
+    merged,
+    rights_at_hand,
+    table_securable,
+)
+
+_REQUIREMENT: Final = re.compile(
+    r"(?P<name>[\w.-]+)(?:\[[^]]*])?\s*(?P<versions>[^;]*)(?:;.*extra == ['\"](?P<extra>\w+))?"
+)
+_VERSION: Final = re.compile(r"(>=|==)\s*([\d.]+)")
+
+_RUNTIME: Final = re.compile(r"databricks runtime (\d+)\.(\d+)")
+_UNKNOWN_RUNTIME: Final = "databricks runtime unknown"
+_ONE_BY_ONE: Final = "changes of several columns take a statement each"
+_COSTS: Final = (
+    ((16, 2), "a table is described with two statements instead of one (16.2)"),
+    ((16, 3), f"{_ONE_BY_ONE} (16.3)"),
+    ((17, 3), "keys are read from information_schema alone, which may lag (in DESCRIBE … AS JSON: 17.3)"),
+)
+"""The costs of runtimes before each version (docs.databricks.com: "DESCRIBE TABLE", "ALTER TABLE … ALTER COLUMN")."""
+
+_MOST_SKEW_SECONDS: Final = 60.0
+CLOCK_QUERY: Final = "SELECT unix_micros(current_timestamp()) AS micros"
+
+SCRATCH_NAME: Final = ".delta-engine-doctor"
+"""The name prefix of scratch files; each is deleted after it was read back."""
+
+_CONTENT: Final = b"delta-engine doctor"
+_CONDITIONS: Final = "runs could overwrite each other's files: the store cannot hold a deployment state"
+
+_VIEW_COLUMNS: Final = View(
+    name="columns", columns=("table_name", "column_name"), schema_column="table_schema"
+)
+
+_QUERIED: Final[Mapping[str, Sequence[str]]] = {
+    **{view.name: view.columns for view in (SCHEMATA, TABLES, *OF_SCHEMAS, *OF_TABLES)},
+    "catalogs": ("catalog_name", "catalog_owner"),
+    "catalog_privileges": ("catalog_name", "grantee", "privilege_type"),
+}
+"""The columns that the reader names, by view. Views without columns are read whole: spellings vary by workspace."""
+
+
+def extras_of(settings: Settings) -> frozenset[str]:
+    """Return the engine's extras that an environment needs."""
+    place = settings.state_backend.place
+    is_databricks = settings.backend.is_databricks
+    needed = {
+        "databricks": is_databricks or isinstance(place, DatabricksState),
+        "s3": isinstance(place, S3State),
+        "local": not is_databricks,
+    }
+    return frozenset(extra for extra, is_needed in needed.items() if is_needed)
+
+
+def package_checks(
+    requirements: Iterable[str], extras: Collection[str], installed: Callable[[str], str]
+) -> Iterator[Check]:
+    """Yield whether required packages are installed; `installed` returns a version or raises PackageNotFoundError."""
+    for text in requirements:
+        requirement = _REQUIREMENT.match(text)
+        if requirement is not None and requirement["extra"] in (None, *extras):
+            yield _package_check(requirement["name"], requirement["versions"].strip(), installed)
+
+
+def _package_check(name: str, versions: str, installed: Callable[[str], str]) -> Check:
+    way_out = f"pip install '{name}{versions}'; in the bundle: the job's environment, `dependencies`."
+    try:
+        version = installed(name)
+    except PackageNotFoundError:
+        return Check.missing(Topic.PACKAGES, name, "it is not installed", way_out)
+    is_right = all(
+        _numbers(version) >= _numbers(limit) if sign == ">=" else _numbers(version) == _numbers(limit)
+        for sign, limit in _VERSION.findall(versions)
+    )
+    if is_right:
+        return Check.ok(Topic.PACKAGES, name, version)
+    return Check.missing(Topic.PACKAGES, name, f"{version} is installed, and {versions} is needed", way_out)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """Return a version's numbers without trailing zeros: 27.0 is 27."""
+    numbers = [int(part) for part in re.split(r"[^\d.]", version, maxsplit=1)[0].split(".") if part]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
+
+
+def lineage_check(lineage: str) -> Check:
+    """Return whether the deployed commit is known; `lineage` is `git:<commit>` or `unknown`."""
+    if lineage.removeprefix("git:") not in ("", "unknown"):
+        return Check.ok(Topic.LINEAGE, "project", lineage)
+    return Check.unknown(
+        Topic.LINEAGE,
+        "project",
+        "no commit: the project is in no git repository, or git is not installed",
+        "Run it from a clone, or deploy the bundle from one: runs then record the commit.",
+    )
+
+
+def platform_check(version: str) -> Check:
+    """Return the platform's version with the costs of an older one. Only runtimes have one; none is too old."""
+    if version == _UNKNOWN_RUNTIME:  # the engine then sends what every runtime accepts
+        return Check.unknown(Topic.PLATFORM, "version", f"{version}; {_ONE_BY_ONE}")
+    runtime = _RUNTIME.match(version)
+    costs = [
+        cost for since, cost in _COSTS if runtime is not None and (int(runtime[1]), int(runtime[2])) < since
+    ]
+    return Check.ok(Topic.PLATFORM, "version", "; ".join((version, *costs)))
+
+
+def clock_check(runner: SqlRunner, now: Callable[[], float]) -> Check:
+    """Return whether the platform and `now` (seconds since 1970) agree: histories and drift are compared by time."""
+    before = now()
+    (row,) = runner.run(CLOCK_QUERY)
+    after = now()
+    skew = int(str(row["micros"])) / 1_000_000 - (before + after) / 2
+    error = (after - before) / 2
+    found = f"the platform's clock is {abs(skew):.1f} s {'ahead' if skew > 0 else 'behind'}, ± {error:.1f} s"
+    if abs(skew) - error > _MOST_SKEW_SECONDS:
+        return Check.missing(Topic.CLOCK, "clock", found, "Let this machine set its clock by NTP.")
+    if error > _MOST_SKEW_SECONDS:
+        return Check.unknown(Topic.CLOCK, "clock", found, "Run it again: the answer took too long.")
+    return Check.ok(Topic.CLOCK, "clock", found)
+
+
+def folder_check(topic: Topic, folder: Path) -> Check:
+    """Return whether files of a folder can be replaced atomically; remove folders that had to be created."""
+    created = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / SCRATCH_NAME
+    try:
+        for content in (b"first", b"second"):
+            write_atomically(path, content)
+        is_replaced = path.read_bytes() == b"second"
+    finally:
+        path.unlink(missing_ok=True)
+        with suppress(OSError):  # another process has begun to use it
+            for one in created:
+                one.rmdir()
+    if is_replaced:
+        return Check.ok(topic, str(folder), "files can be written and replaced")
+    way_out = "Use a local disk: this file system does not replace files atomically."
+    return Check.missing(topic, str(folder), "a replaced file has its old content", way_out)
+
+
+def volume_check(files: VolumeFiles, volume: str) -> Check:
+    """Return whether a volume can write, read, protect and delete a scratch file; may raise StoreError."""
+    path = f"{volume}/{SCRATCH_NAME}-{uuid4().hex}"
+    try:
+        with suppress(ConflictError):  # a hidden retry of this very upload
+            files.upload(path, _CONTENT, overwrite=False)
+        fault = _volume_fault(files, path)
+    except StoreError:
+        with suppress(StoreError):
+            files.delete(path)
+        raise
+    files.delete(path)
+    if not fault:
+        found = "a scratch file was written, read back, not overwritten, and deleted"
+        return Check.ok(Topic.STATE, volume, found)
+    way_out = "Use another volume, and report it: Unity Catalog's volumes refuse to overwrite."
+    return Check.missing(Topic.STATE, volume, fault, way_out)
+
+
+def _volume_fault(files: VolumeFiles, path: str) -> str:
+    if files.read(path) != _CONTENT:
+        return "a file that was written has another content when it is read back"
+    try:
+        files.upload(path, b"overwritten", overwrite=False)
+    except ConflictError:
+        return ""
+    return f"a file was overwritten that must not be: {_CONDITIONS}"
+
+
+def bucket_check(folder: S3Folder) -> Check:
+    """Return whether a bucket honours conditional writes, using scratch objects; may raise StoreError."""
+    ignored = folder.probe.ignored_condition()
+    if not ignored:
+        return Check.ok(Topic.STATE, folder.location(""), "conditional writes are honoured")
+    found = f"the endpoint ignores {ignored}: {_CONDITIONS}"
+    return Check.missing(Topic.STATE, folder.location(""), found, "Use another endpoint.")
+
+
+def document_check(deployment: Deployment) -> Check:
+    """Return whether the deployment state and its journals are readable; raises DeltaEngineError if they are not."""
+    state = deployment.peek_replayed()
+    found = f"serial {state.serial}" if state else "there is none yet; the first sync creates it"
+    return Check.ok(Topic.STATE, deployment.repository.location, found)
+
+
+def lock_check(deployment: Deployment) -> Check:
+    """Return whether the lock is readable, without taking it; raises DeltaEngineError if it is not."""
+    holder = deployment.lock.holder()
+    return Check.ok(Topic.LOCK, deployment.lock.location, f"held by {holder}" if holder else "free")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogUse:
+    """The declared tables, the engine's own tables and the schemas that an environment uses in one catalog.
+
+    Catalog and schema names are in lower case. `created` holds the schemas that a sync creates if they are missing.
+    """
+
+    catalog: str
+    tables: tuple[QualifiedName, ...]
+    schemas: tuple[str, ...]
+    created: frozenset[str] = frozenset()
+
+
+def catalog_uses(
+    declared: Sequence[QualifiedName],
+    schemas: Sequence[Schema],
+    own: Sequence[QualifiedName],
+    *,
+    creates_schemas: bool,
+) -> tuple[CatalogUse, ...]:
+    """Return an environment's use of each catalog, sorted by name."""
+    own_schemas = {(name.catalog.lower(), name.schema.lower()) for name in own}
+    names: Sequence[QualifiedName | SchemaName] = (*declared, *(one.qualified_name for one in schemas))
+    wanted = {(name.catalog.lower(), name.schema.lower()) for name in names}
+    return tuple(
+        CatalogUse(
+            catalog=catalog,
+            tables=tuple(name for name in (*declared, *own) if name.catalog.lower() == catalog),
+            schemas=tuple(sorted(schema for of, schema in wanted | own_schemas if of == catalog)),
+            created=frozenset(schema for of, schema in wanted if of == catalog and creates_schemas),
+        )
+        for catalog in sorted({catalog for catalog, _ in wanted | own_schemas})
+    )
+
+
+def catalog_checks(
+    use: CatalogUse, observed: CatalogState, refusals: Sequence[RefusedError]
+) -> Iterator[Check]:
+    """Yield the missing catalogs and schemas, and the unreadable tables."""
+    read = [table for table in use.tables if observed.tables.get(table.key) is not None]
+    count = sum(observed.table(table).exists for table in read)
+    found = f"it can be read; {counted(count, 'table')} of {len(use.tables)} there"
+    yield Check.ok(Topic.CATALOGS, f"catalog {use.catalog}", found)
+    missing = {schema for _, schema in observed.missing_schemas}
+    for schema in use.schemas:
+        subject = f"schema {use.catalog}.{schema}"
+        if schema not in missing:
+            yield Check.ok(Topic.CATALOGS, subject, "it is there")
+        elif schema in use.created:
+            yield Check.ok(Topic.CATALOGS, subject, "it is not there; the next sync creates it")
+        else:
+            create = sql_create_schema(use.catalog, schema)
+            way_out = f"{create}. If it exists: GRANT {Right.USE_SCHEMA.privilege} on it."
+            found = "it does not exist, or is not visible to this identity"
+            yield Check.missing(Topic.CATALOGS, subject, found, way_out)
+    for refusal in refusals:
+        yield Check.missing(Topic.CATALOGS, f"table {refusal.table}", refusal.reason, refusal.way_out)
+
+
+def view_check(runner: SqlRunner, catalog: str) -> Check:
+    """Return whether the views of a catalog have the columns that the reader names; may raise StatementError."""
+    subject = f"{catalog}.information_schema"
+    listed: dict[str, set[str]] = defaultdict(set)
+    for row in runner.run(_VIEW_COLUMNS.query(catalog, ["information_schema"])):
+        listed[str(row["table_name"]).lower()].add(str(row["column_name"]).lower())
+    if not listed:
+        found = "the views do not list themselves, so their columns are not known"
+        return Check.unknown(Topic.VIEWS, subject, found)
+    lacking = [
+        f"{view}.{column}" if view in listed else view
+        for view, columns in _QUERIED.items()
+        for column in ((set(columns) - listed[view]) if view in listed else [""])
+    ]
+    if not lacking:
+        found = f"{len(_QUERIED)} views have the columns that the reader asks for"
+        return Check.ok(Topic.VIEWS, subject, found)
+    way_out = "Report it with this output: the reader asks for these columns."
+    return Check.missing(Topic.VIEWS, subject, f"not there: {', '.join(sorted(lacking))}", way_out)
+
+
+def plan_checks(planned: PlannedRun, *, is_recorded: bool) -> Iterator[Check]:
+    """Yield the pending changes and the refusals of a sync; `is_recorded` if the plan used the deployment state."""
+    without = "" if is_recorded else " (planned without the deployment state)"
+    yield Check.ok(Topic.PLAN, "sync", f"{plan_summary(planned.plan)}{without}")
+    for refusal in planned.refusals:
+        found = f"it would refuse: {str(refusal).removesuffix(refusal.way_out).strip()}"
+        yield Check.missing(Topic.PLAN, "sync", found, refusal.way_out)
+
+
+def unchecked_rights(plan: TablePlan, principal: str) -> Iterator[Check]:
+    """Yield the rights of a plan that the doctor cannot check: on functions and on external locations."""
+    found = "the plan needs it, and the doctor does not check it"
+    for function in functions_of(plan):
+        address = ".".join(map(quote_ident, (function.catalog, function.schema, function.table)))
+        grant = sql_grant(f"FUNCTION {address}", ["EXECUTE"], principal)
+        yield Check.unknown(
+            Topic.RIGHTS, f"EXECUTE on function {function}", found, f"If it is missing: {grant}"
+        )
+    for location in locations_of(plan):
+        grant = sql_grant("EXTERNAL LOCATION `<name>`", ["CREATE EXTERNAL TABLE"], principal)
+        subject = f"CREATE EXTERNAL TABLE on the external location of {location}"
+        way_out = f"If it is missing, with the name of that location: {grant}"
+        yield Check.unknown(Topic.RIGHTS, subject, found, way_out)
+
+
+def basic_needs(
+    uses: Sequence[CatalogUse], own: Sequence[QualifiedName], observed: CatalogState
+) -> Iterator[Need]:
+    """Yield the rights for reading the catalogs, as far as they are readable, and for the engine's own tables."""
+    for use in uses:
+        yield Need(securable=Securable((use.catalog,)), right=Right.USE_CATALOG)
+        for schema in use.schemas:
+            if f"{use.catalog}.{schema}" in observed.schema_states:
+                above = Securable((use.catalog, schema))
+                yield Need(securable=above, right=Right.USE_SCHEMA, owners_above=True)
+    for table in (table for use in uses for table in use.tables):
+        if _exists(table, observed):
+            yield Need(securable=table_securable(table), right=Right.SELECT)
+    for table in own:
+        above = Securable((table.catalog, table.schema))
+        if _exists(table, observed):
+            yield Need(securable=table_securable(table), right=Right.MODIFY, statements=("its rows",))
+        elif above.levels[0] in observed.schema_states:
+            yield Need(securable=above, right=Right.CREATE_TABLE, statements=(f"CREATE TABLE {table}",))
+
+
+def _exists(table: QualifiedName, observed: CatalogState) -> bool:
+    return table.key in observed.tables and observed.table(table).exists
+
+
+def right_checks(reader: PrincipalReader, needed: Sequence[Need], observed: CatalogState) -> Iterator[Check]:
+    """Yield whether the identity has each right, as far as it can see; may raise StatementError."""
+    at_hand = rights_at_hand(reader, needed, observed)
+    name = at_hand.principal.name
+    for need in merged(needed):
+        statements = f" for {', '.join(need.statements)}" if need.statements else ""
+        subject = f"{need.right.privilege} on {need.securable}"
+        grant = need.securable.grant(need.right, name)
+        match at_hand.verdict(need):
+            case Verdict.HELD:
+                yield Check.ok(Topic.RIGHTS, subject, f"held{statements}")
+            case Verdict.LACKING:
+                owner = at_hand.owner(need.securable)
+                owned = f"; its owner is {owner}" if owner else ""
+                yield Check.missing(Topic.RIGHTS, subject, f"not granted{statements}{owned}", grant)
+            case Verdict.HIDDEN:
+                found = f"no right of {name} is visible{statements}: information_schema hides some grants"
+                yield Check.unknown(Topic.RIGHTS, subject, found, f"If it is missing: {grant}")

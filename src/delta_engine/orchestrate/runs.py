@@ -1,0 +1,249 @@
+"""The data of runs: the environment, what a run observed and planned, the run that holds the lock, and its view."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+
+from delta_engine.actions import AlignTable, TablePlan
+from delta_engine.actions.drift_policy import DriftPolicy
+from delta_engine.actions.policy import Policy
+from delta_engine.compile.compiled_plan import CompiledPlan
+from delta_engine.compile.planner import TablePlanner
+from delta_engine.deployment.deployment import Deployment, LockedRun
+from delta_engine.deployment.document import AppliedPlan, DeploymentState
+from delta_engine.deployment.recorded_models import last_applied_to
+from delta_engine.deployment.recorder import Notify, RunRecorder
+from delta_engine.drift.comparison import listed_parts
+from delta_engine.drift.drifted_resources import DriftedTable, UnmanagedPart
+from delta_engine.errors import RefusalGroup, RefusedError, StatementError
+from delta_engine.execute.action_runner import ActionRunner
+from delta_engine.execute.apply_control import ApplyControl
+from delta_engine.execute.outcomes import AnyOutcome, OnTable
+from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, run_report
+from delta_engine.state.audit_log import AuditLogReader
+from delta_engine.state.catalog_reader import CatalogReader
+from delta_engine.state.principals import PrincipalReader
+from delta_engine.state.states import CatalogState
+from delta_engine.state.table_queries import RowCounter, TableHistoryReader, TableVersionReader
+from delta_engine.telemetry.context import in_context, utc_now
+from delta_engine.telemetry.logs import log
+from delta_engine.telemetry.spans import OpenSpan, span
+from delta_engine.validation.preflight import Preflight
+from delta_engine.validation.validator import PlanValidator
+
+if TYPE_CHECKING:
+    from delta_engine.orchestrate.histories import DriftHistory, RunHistory
+
+UNREADABLE: Final = (RefusedError, RefusalGroup, StatementError, OSError)
+"""What a read may raise that is not worth ending a run for."""
+
+Replan: TypeAlias = Callable[[CatalogState, AlignTable | None], TablePlan]
+"""Plans the same models and records again: over another snapshot, during the alignment of a table if there is one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """One opened environment: the injected parts that every use case works with.
+
+    Args:
+        deployment: the deployment state and its lock; without it, nothing is recorded.
+        versions: reads Delta's versions of tables; without it, none are recorded.
+        history: reads the commits of tables; without it, drift has no author.
+        row_counter: counts the rows of tables to be dropped; without it, none is dropped.
+        preflight: checks existing rows against new conditions; without it, rows are not checked.
+        principals: reads the current principal; without it, plans are not compared with its rights.
+        audit_log: knows the authors of drift that is in no table's history.
+        own_tables: tables of the engine in managed schemas, which need no model.
+    """
+
+    reader: CatalogReader
+    action_runner: ActionRunner
+    planner: TablePlanner = field(default_factory=TablePlanner)
+    validator: PlanValidator = field(default_factory=PlanValidator)
+    drift_policy: DriftPolicy = field(default_factory=DriftPolicy)
+    deployment: Deployment = field(default_factory=Deployment.unrecorded)
+    versions: TableVersionReader | None = None
+    history: TableHistoryReader | None = None
+    row_counter: RowCounter | None = None
+    preflight: Preflight | None = None
+    principals: PrincipalReader | None = None
+    audit_log: AuditLogReader | None = None
+    run_history: RunHistory | None = None
+    drift_history: DriftHistory | None = None
+    own_tables: tuple[QualifiedName, ...] = ()
+    name: str = "unrecorded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """What a plan is made from.
+
+    Args:
+        models: the declared tables, keys resolved.
+        observed: a snapshot of them, and of the tables that are recorded and no longer declared.
+        loaded: the deployment state as it was loaded; None if there is none yet.
+        state: the deployment state with the statuses that the snapshot shows.
+        applied: the models that were applied last, by `QualifiedName.key`.
+        is_partial: whether other models were left out.
+        warnings: what could not be read.
+    """
+
+    models: tuple[Table, ...]
+    observed: CatalogState
+    loaded: DeploymentState | None = None
+    state: DeploymentState | None = None
+    applied: Mapping[str, Table]
+    is_partial: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedRun:
+    """A plan with everything that an apply, a plan file and a rendering need.
+
+    Args:
+        compiled: the statements of the plan.
+        basis: what the plan was made from.
+        models: the tables that the run records: the declared ones, or what a revert restores.
+        wanted: what the tables become: the models with ignored drift, or the baselines that a revert restores.
+        schemas: the declared schemas without those whose deletion the policy ignores.
+        policy: what the plan was made by.
+        seen: the snapshot with the tables that foreign keys reference, and those to be dropped.
+        replan: plans again from another snapshot of the same tables.
+        refusals: why the plan must not be applied; empty if it may.
+        rights_warnings: which rights the principal may lack.
+        replaced: tables that were dropped and created outside the engine.
+        settles_attempts: whether applying the plan settles what unfinished runs attempted; a revert does not.
+    """
+
+    plan: TablePlan
+    compiled: CompiledPlan
+    basis: Observation
+    models: tuple[Table, ...]
+    wanted: tuple[Table, ...]
+    schemas: tuple[Schema, ...]
+    policy: Policy
+    seen: CatalogState
+    replan: Replan
+    refusals: tuple[RefusedError, ...] = ()
+    rights_warnings: tuple[str, ...] = ()
+    replaced: tuple[DriftedTable, ...] = ()
+    settles_attempts: bool = True
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What could not be read, and which rights the principal may lack."""
+        return (*self.basis.warnings, *self.rights_warnings)
+
+    @property
+    def unmanaged_parts(self) -> tuple[UnmanagedPart, ...]:
+        """The parts of the declared tables that a sync keeps because they were never declared."""
+        models, observed = self.basis.models, self.basis.observed
+        applied = last_applied_to(models, self.basis.applied, observed)
+        return tuple(listed_parts(models, observed, applied))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenRun:
+    """A run that holds the lock of an environment.
+
+    Args:
+        loaded: the deployment state as the run found it, with the journals of killed runs; serial 0 if there was none.
+        started_at: when it had the lock, UTC.
+    """
+
+    environment: Environment
+    locked: LockedRun
+    loaded: DeploymentState
+    started_at: datetime
+    span: OpenSpan
+
+    @property
+    def recorder(self) -> RunRecorder:
+        """What keeps the deployment state of the run."""
+        return self.locked.recorder
+
+    def report(
+        self, plan: TablePlan, outcomes: Sequence[AnyOutcome], end: RunEnd, *, models: int
+    ) -> RunReport:
+        """Return the report of the run, with its warnings."""
+        frame = RunFrame(
+            run_id=self.recorder.run_id,
+            operation=self.locked.operation,
+            facts=self.locked.facts,
+            started_at=self.started_at,
+            models=models,
+        )
+        end = replace(end, warnings=tuple(self.recorder.warnings))
+        return run_report(frame, plan, outcomes, end=end)
+
+
+@contextmanager
+def open_run(
+    environment: Environment, operation: str, notify: Notify = lambda _note: None
+) -> Iterator[OpenRun]:
+    """Hold the environment's lock for a run; logs and traces name the run.
+
+    Args:
+        operation: the command, shown to runs that wait for the lock.
+        notify: gets notes for the user.
+
+    Raises:
+        LockHeld: another run holds the lock.
+        StoreError, RefusedError: the deployment state cannot be used.
+    """
+    with environment.deployment.locked(operation, notify) as locked:
+        started_at = utc_now()
+        names = {
+            "run_id": locked.recorder.run_id,
+            "environment": locked.facts.environment.name,
+            "operation": operation,
+        }
+        with in_context(**names), span("delta_engine.run", **names) as opened:
+            log(logging.INFO, "run started")
+            yield OpenRun(
+                environment=environment,
+                locked=locked,
+                loaded=locked.recorder.state,
+                started_at=started_at,
+                span=opened,
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplyView:
+    """Shows one apply while it runs: `control` shows and stops it, `on_outcome` is called as each table is done."""
+
+    control: ApplyControl = field(default_factory=ApplyControl)
+    on_outcome: OnTable = lambda _outcome: None
+
+
+class RunView(Protocol):
+    """Shows a run to the user and asks. The command line and the job implement it."""
+
+    def notify(self, note: str) -> None:
+        """Show a note."""
+
+    def reading(self) -> AbstractContextManager[object]:
+        """Show that the catalog is being read."""
+
+    def show_plan(self, planned: PlannedRun) -> None:
+        """Show the plan, also if it is refused."""
+
+    def confirm(self) -> None:
+        """Ask whether to apply the plan; raises if not."""
+
+    def applying(self, plan: TablePlan, /) -> AbstractContextManager[ApplyView]:
+        """Show the apply while it runs."""
+
+    def show_report(self, report: RunReport) -> None:
+        """Show what the run did, also if it failed; its failure is raised afterwards."""
+
+    def show_already_applied(self, applied: AppliedPlan, report: RunReport) -> None:
+        """Show that a plan file was applied before."""
