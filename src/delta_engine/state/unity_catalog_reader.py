@@ -13,33 +13,31 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.sql_runner import Row, SqlRunner, query_threads
 from delta_engine.errors import CatalogReadError, RefusedError, raise_all
 from delta_engine.models import Grants, QualifiedName, Schema, SchemaName, Table
 from delta_engine.state.states import ABSENT, Audit, CatalogState, SchemaState, TableState
 from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
 from delta_engine.state.unity_catalog.information_schema import (
-    COLUMN_MASKS,
-    COLUMN_TAGS,
-    COLUMNS,
     KEY_COLUMN_USAGE,
+    OF_PARTS,
     OF_SCHEMAS,
     OF_TABLES,
     REFERENTIAL_CONSTRAINTS,
-    ROW_FILTERS,
     SCHEMA_PRIVILEGES,
     SCHEMA_TAGS,
     TABLE_CONSTRAINTS,
     TABLE_PRIVILEGES,
-    TABLE_TAGS,
     TableKey,
     View,
+    ViewReader,
     by_schema,
     by_table,
+    grants,
     optional_text,
     require_whole,
     table_key,
+    tags,
 )
 from delta_engine.state.unity_catalog.keys import key_rows
 from delta_engine.state.unity_catalog.listed_details import ListedDetailsReader, TableListing
@@ -48,13 +46,10 @@ from delta_engine.state.unity_catalog.table_details import Answer, TableDetails,
 from delta_engine.state.unity_catalog.table_states import (
     TableRows,
     audit,
-    grants,
     is_manageable,
     require_manageable,
     table_state,
-    tags,
 )
-from delta_engine.state.unity_catalog.view_reader import ViewReader
 
 _ViewRows = Mapping[View, Sequence[Row]]
 _GrantRows = Mapping[str, Sequence[Row]]
@@ -74,12 +69,23 @@ class UnityCatalogReader:
     ) -> None:
         self._runner = runner
         self._parallelism = parallelism
-        self._described = DescribedDetailsReader(runner, CatalogAddressing())
+        self._described = DescribedDetailsReader(runner)
         self._details = ListedDetailsReader(listing, self._described) if listing else self._described
 
-    def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
+    def snapshot(
+        self, models: Sequence[Table], schemas: Sequence[Schema] = (), *, directly: bool = False
+    ) -> CatalogState:
         """Return the state of every model's table, and of schemas; see `CatalogReader.snapshot`."""
-        return self._snapshot(models, schemas, directly=False)
+        names = [model.qualified_name for model in models]
+        details = self._described if directly else self._details
+        expected = expected_grants((*models, *schemas))
+        found = []
+        for catalog, wanted in _schemas_by_catalog(names, schemas).items():
+            within = [name for name in names if name.catalog.lower() == catalog]
+            reading = _CatalogReading(catalog, self._runner, parallelism=self._parallelism)
+            found.append(reading.read(within, wanted, details, expected, directly=directly))
+        raise_all(refusal for one in found for refusal in one.refusals)
+        return _combined(names, found)
 
     def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
         """Return the state of tables just changed; see `CatalogReader.snapshot_directly`.
@@ -87,28 +93,14 @@ class UnityCatalogReader:
         Tags, masks, row filters, owners and grants come from the views, which may lag, and so do keys on runtimes
         before 17.3. SHOW GRANTS completes the grants. All other parts come from the tables themselves.
         """
-        return self._snapshot(models, (), directly=True)
+        return self.snapshot(models, directly=True)
 
     def tables_in(self, catalog: str, schema: str) -> tuple[QualifiedName, ...]:
         """Return the Delta tables of a schema; see `TableLister.tables_in`."""
-        listed = self._reading(catalog.lower()).listed(schema.lower())
+        views = ViewReader(catalog.lower(), self._runner, parallelism=self._parallelism)
+        schemata, tables = views.existing({schema.lower()}, accepts_hidden=False)
+        listed = _audits(catalog.lower(), tables) if schemata else ()
         return tuple(sorted(listed, key=lambda name: name.key))
-
-    def _snapshot(
-        self, models: Sequence[Table], schemas: Sequence[Schema], *, directly: bool
-    ) -> CatalogState:
-        names = [model.qualified_name for model in models]
-        details = self._described if directly else self._details
-        expected = expected_grants((*models, *schemas))
-        found = []
-        for catalog, wanted in _schemas_by_catalog(names, schemas).items():
-            within = [name for name in names if name.catalog.lower() == catalog]
-            found.append(self._reading(catalog).read(within, wanted, details, expected, directly=directly))
-        raise_all(refusal for one in found for refusal in one.refusals)
-        return _combined(names, found)
-
-    def _reading(self, catalog: str) -> _CatalogReading:
-        return _CatalogReading(catalog, self._runner, parallelism=self._parallelism)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,11 +122,6 @@ class _CatalogReading:
         self._runner = runner
         self._parallelism = parallelism
         self._views = ViewReader(catalog, runner, parallelism=parallelism)
-
-    def listed(self, schema: str) -> Sequence[QualifiedName]:
-        """Return the manageable tables of a schema; empty if it does not exist."""
-        schemata, tables = self._views.existing({schema}, accepts_hidden=False)
-        return list(self._audits(tables)) if schemata else ()
 
     def read(
         self,
@@ -176,15 +163,8 @@ class _CatalogReading:
             schemas=self._schema_states(schemata, views, granted),
             tables={key: one for key, one in found if isinstance(one, TableState)},
             refusals=[*refusals, *of_grants, *unreadable],
-            audits=self._audits(tables),
+            audits=_audits(self._catalog, tables),
         )
-
-    def _audits(self, tables: Mapping[TableKey, Row]) -> Mapping[QualifiedName, Audit]:
-        return {
-            QualifiedName(self._catalog, *key): audit(row)
-            for key, row in tables.items()
-            if is_manageable(row)
-        }
 
     def _securables(
         self, wanted: Sequence[QualifiedName], schemas: Collection[str], views: _ViewRows
@@ -213,22 +193,12 @@ class _CatalogReading:
             wanted=[table_key(name.schema, name.table) for name in wanted],
             usage_elsewhere=self._views.usage_elsewhere,
         )
-        columns, table_tags, column_tags, row_filters, masks = (
-            by_table(views[view]) for view in (COLUMNS, TABLE_TAGS, COLUMN_TAGS, ROW_FILTERS, COLUMN_MASKS)
-        )
+        by_view = {view: by_table(views[view]) for view in OF_PARTS}
         for name in wanted:
             key = table_key(name.schema, name.table)
-            yield TableRows(
-                name=name,
-                table=tables.get(key),
-                columns=columns.get(key, ()),
-                keys=keys,
-                tags=table_tags.get(key, ()),
-                column_tags=column_tags.get(key, ()),
-                row_filters=row_filters.get(key, ()),
-                masks=masks.get(key, ()),
-                grants=granted[name.key],
-            )
+            parts = {view: found.get(key, ()) for view, found in by_view.items()}
+            parts[TABLE_PRIVILEGES] = granted[name.key]
+            yield TableRows(name=name, table=tables.get(key), keys=keys, parts=parts)
 
     def _schema_states(
         self, schemata: Mapping[str, Row], views: _ViewRows, granted: _GrantRows
@@ -298,3 +268,8 @@ def _readable(
         except CatalogReadError as refusal:
             refusals.append(refusal)
     return wanted, refusals
+
+
+def _audits(catalog: str, tables: Mapping[TableKey, Row]) -> Mapping[QualifiedName, Audit]:
+    """Return creation and last change of the manageable tables among some rows of `tables`."""
+    return {QualifiedName(catalog, *key): audit(row) for key, row in tables.items() if is_manageable(row)}

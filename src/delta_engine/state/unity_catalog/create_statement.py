@@ -14,7 +14,7 @@ from delta_engine.errors import CatalogReadError
 from delta_engine.models import Column, Identity, QualifiedName
 from delta_engine.models.types import parse_data_type
 from delta_engine.sql.dialect import databricks_dialect
-from delta_engine.state.catalog_reader import readable_column
+from delta_engine.state.interpretation import readable_column
 
 if TYPE_CHECKING:
     from sqlglot import Token, exp

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from delta_engine.backends.addressing import Addressing
+from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.error_conditions import (
     is_forbidden,
     is_missing_table,
@@ -21,12 +21,13 @@ from delta_engine.backends.error_conditions import (
 )
 from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.errors import CatalogReadError, StatementError
-from delta_engine.models import QualifiedName
+from delta_engine.models import Column, QualifiedName
 from delta_engine.sql.queries import (
     sql_describe_as_json,
     sql_show_create_table,
     sql_show_table_properties,
 )
+from delta_engine.state.states import TableState
 from delta_engine.state.unity_catalog.create_statement import declaration
 from delta_engine.state.unity_catalog.table_details import (
     Answer,
@@ -35,15 +36,15 @@ from delta_engine.state.unity_catalog.table_details import (
     has_old_protocol,
     has_undescribed_columns,
     parse_description,
+    with_properties,
 )
 
 
 class DescribedDetailsReader:
     """Describes tables in SQL."""
 
-    def __init__(self, runner: SqlRunner, addressing: Addressing) -> None:
+    def __init__(self, runner: SqlRunner) -> None:
         self._runner = runner
-        self._addressing = addressing
         self._knows_json = True
 
     def queries(self, tables: Sequence[QualifiedName]) -> Sequence[DetailsQuery]:
@@ -81,41 +82,39 @@ class DescribedDetailsReader:
             self._knows_json = is_unsupported_for_its_kind(error)
             return self._shown(table)
         details = parse_description(table, document)
-        if has_undescribed_columns(details) or has_old_protocol(details):
-            return self._with_computed_columns(table, details)
+        if has_undescribed_columns(details.state) or has_old_protocol(details.state):
+            columns = self._with_computed_columns(table, details.state.columns)
+            return replace(details, state=replace(details.state, columns=columns))
         return details
 
-    def _with_computed_columns(self, table: QualifiedName, details: TableDetails) -> TableDetails:
+    def _with_computed_columns(self, table: QualifiedName, columns: Sequence[Column]) -> tuple[Column, ...]:
         statement = self._first(sql_show_create_table, table)
         declared = declaration(table, statement, knows_policies=True)
         computed = {column.key: column for column in declared.columns}
-        if computed.keys() != {column.key for column in details.columns}:
+        if computed.keys() != {column.key for column in columns}:
             raise CatalogReadError(
                 "its columns changed while it was read", table=str(table), way_out="Run it again."
             )
-        columns = (
-            replace(
-                column,
-                generated_as=computed[column.key].generated_as,
-                identity=computed[column.key].identity,
-            )
-            for column in details.columns
+        pairs = [(column, computed[column.key]) for column in columns]
+        return tuple(
+            replace(column, generated_as=other.generated_as, identity=other.identity)
+            for column, other in pairs
         )
-        return replace(details, columns=tuple(columns))
 
     def _shown(self, table: QualifiedName) -> TableDetails:
         """Read a table without JSON; the views have its owner and location."""
-        rows = self._runner.run(sql_show_table_properties(self._addressing.table(table)))
+        rows = self._runner.run(sql_show_table_properties(CatalogAddressing().table(table)))
         declared = declaration(table, self._first(sql_show_create_table, table))
-        return TableDetails(
+        state = TableState(
             columns=declared.columns,
-            properties={str(row["key"]): str(row["value"]) for row in rows},
-            comment=declared.comment,
+            table_comment=declared.comment,
             partitioned_by=declared.partitioned_by,
         )
+        properties = {str(row["key"]): str(row["value"]) for row in rows}
+        return TableDetails(state=with_properties(state, properties))
 
     def _first(self, statement: Callable[[str], str], table: QualifiedName) -> str:
-        rows: Sequence[Row] = self._runner.run(statement(self._addressing.table(table)))
+        rows: Sequence[Row] = self._runner.run(statement(CatalogAddressing().table(table)))
         for row in rows:
             for value in row.values():
                 return str(value)

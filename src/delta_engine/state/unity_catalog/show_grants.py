@@ -18,7 +18,7 @@ from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.parts import Grants, by_principal, joined_grants, without_implied
 from delta_engine.sql.governance import sql_show_grants
 from delta_engine.sql.tables import sql_schema
-from delta_engine.state.unity_catalog.table_states import grants
+from delta_engine.state.unity_catalog.information_schema import grants
 
 _OWN = "OWN"
 """The owner in legacy metastores, which is no grant."""
