@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 from delta_engine.backends.cancellation import deferred_signals
 from delta_engine.backends.environment_secrets import from_environment, is_secret
 from delta_engine.backends.local_jars import delta_jars, java, session_jars
-from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.errors import MissingDependencyError, SparkStartError, StatementError
 from delta_engine.sql.queries import sql_current_version
 
 if TYPE_CHECKING:
     from pyspark import SparkConf
     from pyspark.sql import SparkSession
+
+    from delta_engine.backends.sql_runner import SqlRunner
 
 _NEVER_MATCHES = "(?!)"
 

@@ -11,8 +11,7 @@ from typing import Annotated, Final
 import msgspec
 
 from delta_engine.deployment.definitions import SchemaDefinition, TableDefinition
-from delta_engine.deployment.lock_record import Moment
-from delta_engine.models.open_struct import OpenStruct
+from delta_engine.models.open_struct import Moment, OpenStruct
 
 VERSION: Final = 1
 SCHEMA_URI: Final = "urn:delta-engine:deployment-state:v1"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeAlias, TypeVar
 
@@ -16,10 +18,23 @@ from delta_engine.deployment.definitions import (
     definition_checksum,
     schema_checksum,
 )
-from delta_engine.deployment.document import Resource, ResourceMetadata, ResourceType, Status
+from delta_engine.deployment.document import (
+    SCHEMA_URI,
+    VERSION,
+    ApplyActions,
+    ApplyRecord,
+    Checkpoint,
+    DeploymentState,
+    EnvironmentRecord,
+    Resource,
+    ResourceMetadata,
+    ResourceType,
+    Status,
+)
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.state.states import TableState
 from delta_engine.state.table_queries import TableVersion
+from delta_engine.telemetry.context import new_id
 
 Definition: TypeAlias = TableDefinition | SchemaDefinition
 
@@ -200,3 +215,94 @@ def _type_of(name: QualifiedName | SchemaName) -> ResourceType:
 
 def _dependencies(table: QualifiedName) -> tuple[str, ...]:
     return (resource_key(SchemaName(table.catalog, table.schema)),)
+
+
+_NAMES_A_SECRET = re.compile(
+    r"secret|password|passwd|token|credential|api_?key|access_?key|private_?key", re.I
+)
+
+_BLANKED = "(not recorded)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacts:
+    """Who deploys what, from where, to where.
+
+    Args:
+        environment: the record of the environment.
+        who: the user or service principal.
+        host: the machine that the run is on.
+        pid: its process.
+        run_url: where to watch it; empty if unknown.
+        lineage: the commit of the deployed configuration, `git:…`, or `unknown`.
+        engine_version: the version of this engine.
+        platform_version: the version of the platform that it deploys to.
+    """
+
+    environment: EnvironmentRecord
+    who: str
+    host: str
+    pid: int
+    run_url: str
+    lineage: str
+    engine_version: str
+    platform_version: str
+
+
+def environment_record(name: str, host: str, variables: Mapping[str, str]) -> EnvironmentRecord:
+    """Return the record of an environment, without credentials in the host or the variables."""
+    return EnvironmentRecord(
+        name=name,
+        host=re.sub(r"//[^/@]*@", "//", host),
+        variables={
+            key: _BLANKED if _NAMES_A_SECRET.search(key) else value for key, value in variables.items()
+        },
+    )
+
+
+def first_document(facts: RunFacts, *, now: datetime) -> DeploymentState:
+    """Return the document of an environment that has none."""
+    return DeploymentState(
+        schema_uri=SCHEMA_URI,
+        version=VERSION,
+        serial=0,
+        state_id=new_id(),
+        write_id=new_id(),
+        recent_write_ids=(),
+        lineage="unknown",
+        engine_version="",
+        platform_version="",
+        created_at=now,
+        updated_at=now,
+        environment=facts.environment,
+        resources={},
+        metadata=ApplyRecord(
+            last_apply_duration=None,
+            last_apply_actions=ApplyActions(added=0, changed=0, destroyed=0),
+            warnings=(),
+            checkpoints=(),
+        ),
+    )
+
+
+def described(state: DeploymentState, facts: RunFacts) -> DeploymentState:
+    """Return a document with the facts of the run that is about to save it."""
+    return msgspec.structs.replace(
+        state,
+        lineage=facts.lineage,
+        engine_version=facts.engine_version,
+        platform_version=facts.platform_version,
+        environment=facts.environment,
+    )
+
+
+def apply_record(
+    actions: ApplyActions, checkpoints: Sequence[Checkpoint], warnings: Sequence[str], *, seconds: float
+) -> ApplyRecord:
+    """Return the record of an apply: its counts, how far each resource came, its warnings and its duration."""
+    return ApplyRecord(
+        last_apply_duration=round(seconds, 3),
+        last_apply_actions=actions,
+        warnings=tuple(warnings),
+        checkpoints=tuple(sorted(checkpoints, key=lambda check: check.resource)),
+    )

@@ -10,10 +10,14 @@ from delta_engine.deployment.deployment import Deployment
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import QualifiedName
 from delta_engine.orchestrate.histories import DriftHistory, RunHistory
-from delta_engine.state.audit_log import AuditLogReader
 from delta_engine.state.catalog_reader import CatalogReader
 from delta_engine.state.principals import PrincipalReader
-from delta_engine.state.table_queries import RowCounter, TableHistoryReader, TableVersionReader
+from delta_engine.state.table_queries import (
+    AuditLogReader,
+    RowCounter,
+    TableHistoryReader,
+    TableVersionReader,
+)
 from delta_engine.validation.preflight import Preflight
 from delta_engine.validation.validator import PlanValidator
 

@@ -16,10 +16,14 @@ from delta_engine.orchestrate.environment import Environment
 from delta_engine.orchestrate.histories import RunHistory
 from delta_engine.orchestrate.locked_run import open_run, plan_sync
 from delta_engine.orchestrate.planning import plan_unlocked
-from delta_engine.state.audit_log import AuditLogReader
 from delta_engine.state.catalog_reader import CatalogReader
 from delta_engine.state.principals import PrincipalReader
-from delta_engine.state.table_queries import RowCounter, TableHistoryReader, TableVersionReader
+from delta_engine.state.table_queries import (
+    AuditLogReader,
+    RowCounter,
+    TableHistoryReader,
+    TableVersionReader,
+)
 from delta_engine.validation.preflight import Preflight
 from delta_engine.validation.validator import PlanValidator
 

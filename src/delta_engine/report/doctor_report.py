@@ -10,7 +10,7 @@ from html import escape
 from itertools import groupby
 from typing import Final
 
-from delta_engine.deployment.lock_record import Moment
+from delta_engine.models.open_struct import Moment
 from delta_engine.report.visible import in_one_line
 from delta_engine.telemetry.redaction import redacted
 

@@ -16,8 +16,14 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from delta_engine.deployment.errors import ConflictError, StoreError, UnansweredError, UncertainWriteError
-from delta_engine.deployment.lock_record import LockRecord, decode_lock_record, encode_lock_record
-from delta_engine.deployment.ports import Identity, StoredDocument, StoredFile
+from delta_engine.deployment.ports import (
+    Identity,
+    LockRecord,
+    StoredDocument,
+    StoredFile,
+    decode_lock_record,
+    encode_lock_record,
+)
 from delta_engine.deployment.stores.aws import UNKNOWN_WRITE, AwsClient, Intent, Place
 from delta_engine.deployment.stores.files import FileJournals, FileVersions
 

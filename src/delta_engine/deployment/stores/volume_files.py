@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from delta_engine.backends.databricks_workspace import open_workspace
+from delta_engine.backends.databricks_sdk import open_workspace
 from delta_engine.deployment.errors import ConflictError, StoreError, UnansweredError, UncertainWriteError
 from delta_engine.deployment.ports import StoredFile
 from delta_engine.errors import MissingDependencyError

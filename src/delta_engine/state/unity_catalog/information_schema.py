@@ -295,7 +295,7 @@ class ViewReader:
             if self._reads_system or not is_missing_catalog(error):
                 raise
             raise _invisible(self._catalog) from error
-        found = (
+        found: _Existing = (
             {str(row["schema_name"]).lower(): row for row in named},
             {table_key(row["table_schema"], row["table_name"]): row for row in listed},
         )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from delta_engine.backends.databricks_workspace import open_workspace
+from delta_engine.backends.databricks_sdk import open_workspace
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import Column, Identity, QualifiedName
 from delta_engine.models.types import data_type_from_spark_json

@@ -190,7 +190,9 @@ def parse_description(table: QualifiedName, text: str) -> TableDetails:
             location=document.location,
             primary_key=primary_key,
             foreign_keys=foreign_keys,
-            row_filter=row_filter and RowFilter(str(row_filter.function_name), row_filter.column_names or ()),
+            row_filter=None
+            if row_filter is None
+            else RowFilter(str(row_filter.function_name), row_filter.column_names or ()),
         )
         state = with_properties(state, document.table_properties)
         return TableDetails(state=state, table_type=document.type, has_keys=keys is not None)
