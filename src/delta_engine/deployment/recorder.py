@@ -1,6 +1,7 @@
 """Keeps the deployment state of one locked run: loads it, journals its changes, saves it.
 
-An interrupted run saves nothing: its journal stays, and the next run replays it.
+An interrupted run saves nothing. Its journal lies beside the document, so that a killed run leaves a record without a
+full save per table. The next locked run replays it if it fits the document: same state id, same serial.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -25,7 +27,6 @@ from delta_engine.deployment.document import (
 )
 from delta_engine.deployment.errors import StoreError
 from delta_engine.deployment.ports import JournalStore
-from delta_engine.deployment.repository import LoadedState, StateRepository
 from delta_engine.deployment.resources import (
     Definition,
     RunFacts,
@@ -37,6 +38,9 @@ from delta_engine.deployment.resources import (
 from delta_engine.models import QualifiedName, SchemaName
 from delta_engine.models.open_struct import Moment, OpenStruct, decode_open, encode_open
 from delta_engine.telemetry.context import new_id, utc_now
+
+if TYPE_CHECKING:
+    from delta_engine.deployment.repository import LoadedState, StateRepository
 
 Notify = Callable[[str], None]
 """Shows the user a note during a run."""
@@ -66,7 +70,7 @@ class RunRecorder:
         self._fence = fence
         self._notify = notify
         self._seconds = seconds
-        self._journal = Journal(journals, self.run_id)
+        self._journal_length = 0
         self._began_at = seconds()
         self._checkpoints: list[Checkpoint] = []
         self._base: LoadedState | None = repository.load()
@@ -112,7 +116,7 @@ class RunRecorder:
         of_schemas = {
             key: one for key, found in attempted.items() for one in found if isinstance(one, SchemaDefinition)
         }
-        self._journal.append(
+        self._append(
             JournalStart(
                 state_id=self._base.state.state_id,
                 serial=self._base.state.serial,
@@ -131,9 +135,7 @@ class RunRecorder:
         self.resources[checkpoint.resource] = resource
         self._checkpoints.append(checkpoint)
         try:
-            self._journal.append(
-                JournalEntry(key=checkpoint.resource, resource=resource, checkpoint=checkpoint)
-            )
+            self._append(JournalEntry(key=checkpoint.resource, resource=resource, checkpoint=checkpoint))
         except StoreError as error:
             self.warn(f"the journal could not be written: {error}")
 
@@ -174,6 +176,11 @@ class RunRecorder:
         if warning not in self.warnings:
             self.warnings.append(warning)
             self._notify(warning)
+
+    def _append(self, entry: JournalStart | JournalEntry) -> None:
+        """Journal the beginning before anything is changed, then each finished table or schema."""
+        self._journals.append(self.run_id, self._journal_length, encode_open(entry))
+        self._journal_length += 1
 
     def _remove_journals(self) -> None:
         """Remove the journals that the document now includes; a replay recognizes a remaining one by its run id."""
@@ -220,20 +227,6 @@ class JournalEntry(OpenStruct, frozen=True, kw_only=True):
     key: str
     resource: Resource
     checkpoint: Checkpoint
-
-
-class Journal:
-    """Writes one run's journal. The run's save carries the same id, so that a replay recognizes a saved journal."""
-
-    def __init__(self, store: JournalStore, run_id: str) -> None:
-        self._store = store
-        self._run_id = run_id
-        self._length = 0
-
-    def append(self, entry: JournalStart | JournalEntry) -> None:
-        """Write the first entry before anything is changed, then each finished table or schema."""
-        self._store.append(self._run_id, self._length, encode_open(entry))
-        self._length += 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

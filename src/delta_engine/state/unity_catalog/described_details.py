@@ -9,7 +9,7 @@ SHOW CREATE TABLE. No runtime has JSON for foreign tables, and some have none fo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -111,13 +111,8 @@ class DescribedDetailsReader:
         """Read a table without JSON; the views have its owner and location."""
         rows = self._runner.run(sql_show_table_properties(CatalogAddressing().table(table)))
         declared = declaration(table, self._first(sql_show_create_table, table))
-        state = TableState(
-            columns=declared.columns,
-            table_comment=declared.comment,
-            partitioned_by=declared.partitioned_by,
-        )
         properties = {str(row["key"]): str(row["value"]) for row in rows}
-        return TableDetails(state=with_properties(state, properties))
+        return TableDetails(state=with_properties(declared, properties))
 
     def _first(self, statement: Callable[[str], str], table: QualifiedName) -> str:
         rows: Sequence[Row] = self._runner.run(statement(CatalogAddressing().table(table)))
@@ -133,16 +128,7 @@ _COLLATION = "utf8_binary"
 """The default; any other collation is refused."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Declaration:
-    """The content of a CREATE TABLE statement."""
-
-    columns: tuple[Column, ...]
-    partitioned_by: tuple[str, ...]
-    comment: str
-
-
-def declaration(table: QualifiedName, statement: str, *, knows_policies: bool = False) -> Declaration:
+def declaration(table: QualifiedName, statement: str, *, knows_policies: bool = False) -> TableState:
     """Parse a CREATE TABLE statement; refuse masks and row filter unless another source has them (`knows_policies`)."""
     import sqlglot
     from sqlglot import exp
@@ -158,10 +144,10 @@ def declaration(table: QualifiedName, statement: str, *, knows_policies: bool = 
     columns = [node for node in create.this.expressions if isinstance(node, exp.ColumnDef)]
     expressions = _expressions(statement)
     partitioning, comment = create.find(exp.PartitionedByProperty), create.find(exp.SchemaCommentProperty)
-    return Declaration(
+    return TableState(
         columns=tuple(_column(table, node, expressions) for node in columns),
         partitioned_by=tuple(_names(partitioning.this.expressions)) if partitioning else (),
-        comment=comment.this.name if comment else "",
+        table_comment=comment.this.name if comment else "",
     )
 
 
