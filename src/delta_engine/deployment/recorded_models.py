@@ -1,8 +1,8 @@
-"""Models from the records: applied, attempted, with unmanaged parts, and with recorded grants."""
+"""Models from the records, and edits of records: renamed tables take their new names, others are forgotten."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -80,18 +80,11 @@ def _recorded_grants(state: DeploymentState) -> dict[str, Grants]:
 
 
 def _with_grants(model: _Declared, recorded: dict[str, Grants]) -> _Declared:
-    for key in _keys(model):
+    former = former_name(model) if isinstance(model, Table) else None
+    for key in (model.key, former and former.key):
         if key in recorded:
             model = replace(model, grants=joined_grants(model.grants, recorded[key]))
     return model
-
-
-def _keys(model: Table | Schema) -> Iterator[str]:
-    """Yield the keys under which a table or schema may be recorded."""
-    yield model.key
-    former = former_name(model) if isinstance(model, Table) else None
-    if former is not None:
-        yield former.key
 
 
 def with_renamed(
@@ -156,7 +149,12 @@ def pointing_at(name: QualifiedName, former: QualifiedName, definition: TableDef
 def redefined(resource: Resource, change: Callable[[TableDefinition], TableDefinition]) -> Resource:
     """Return a record with all of its definitions changed, and the checksum of the applied one."""
     known = resource.metadata
-    metadata = _with_definitions(known, change)
+    metadata = msgspec.structs.replace(
+        known,
+        definition=known.definition and change(known.definition),
+        with_others=known.with_others and change(known.with_others),
+        attempted=tuple(map(change, known.attempted)),
+    )
     if metadata == known:
         return resource
     definition = metadata.definition
@@ -173,17 +171,6 @@ def _renamed(resource: Resource, name: QualifiedName) -> Resource:
     )
     dependencies = (resource_key(SchemaName(name.catalog, name.schema)),)
     return msgspec.structs.replace(renamed, id=str(name), dependencies=dependencies)
-
-
-def _with_definitions(
-    metadata: ResourceMetadata, change: Callable[[TableDefinition], TableDefinition]
-) -> ResourceMetadata:
-    return msgspec.structs.replace(
-        metadata,
-        definition=metadata.definition and change(metadata.definition),
-        with_others=metadata.with_others and change(metadata.with_others),
-        attempted=tuple(map(change, metadata.attempted)),
-    )
 
 
 def without_resources(state: DeploymentState, keys: Collection[str]) -> DeploymentState:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from delta_engine.backends.sql_runner import Row, SqlRunner, query_threads
 from delta_engine.errors import CatalogReadError, RefusedError, raise_all
@@ -84,8 +83,8 @@ class UnityCatalogReader:
             within = [name for name in names if name.catalog.lower() == catalog]
             reading = _CatalogReading(catalog, self._runner, parallelism=self._parallelism)
             found.append(reading.read(within, wanted, details, expected, directly=directly))
-        raise_all(refusal for one in found for refusal in one.refusals)
-        return _combined(names, found)
+        raise_all(refusal for _, refusals in found for refusal in refusals)
+        return _combined(names, [one for one, _ in found])
 
     def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
         """Return the state of tables just changed; see `CatalogReader.snapshot_directly`.
@@ -101,17 +100,6 @@ class UnityCatalogReader:
         schemata, tables = views.existing({schema.lower()}, accepts_hidden=False)
         listed = _audits(catalog.lower(), tables) if schemata else ()
         return tuple(sorted(listed, key=lambda name: name.key))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
-    """The content of one catalog: states of schemas and requested tables, and audits of all manageable tables."""
-
-    missing_schemas: frozenset[tuple[str, str]]
-    schemas: Mapping[str, SchemaState] = field(default_factory=dict)
-    tables: Mapping[str, TableState] = field(default_factory=dict)
-    refusals: Sequence[RefusedError] = ()
-    audits: Mapping[QualifiedName, Audit] = field(default_factory=dict)
 
 
 class _CatalogReading:
@@ -131,8 +119,8 @@ class _CatalogReading:
         expected: Mapping[str, Grants],
         *,
         directly: bool,
-    ) -> _Found:
-        """Read tables and schemas (lower case, at least those of the tables).
+    ) -> tuple[CatalogState, Sequence[RefusedError]]:
+        """Return the state of tables and schemas (lower case, at least those of the tables), and refusals.
 
         Args:
             expected: the grants to request beyond the views; see `show_grants`.
@@ -141,7 +129,7 @@ class _CatalogReading:
         schemata, tables = self._views.existing(schemas, accepts_hidden=directly)
         missing = frozenset((self._catalog, schema) for schema in schemas - schemata.keys())
         if not schemata:
-            return _Found(missing_schemas=missing)
+            return CatalogState(tables={}, missing_schemas=missing), ()
         wanted, refusals = _readable(names, tables, schemata if directly else {})
         with query_threads(self._parallelism) as pool:
             asked = (*OF_SCHEMAS, *OF_TABLES) if wanted else OF_SCHEMAS
@@ -156,15 +144,20 @@ class _CatalogReading:
                 for query in described
                 for key, answer in query.result().items()
             }
-        found = [(key, states.get(key)) for key in rows]
-        unreadable = [one for _, one in found if isinstance(one, CatalogReadError)]
-        return _Found(
+        unreadable = [states[key] for key in rows if key in states]
+        others = _audits(self._catalog, tables)
+        found = CatalogState(
+            tables={key: one for key, one in states.items() if isinstance(one, TableState)},
             missing_schemas=missing,
-            schemas=self._schema_states(schemata, views, granted),
-            tables={key: one for key, one in found if isinstance(one, TableState)},
-            refusals=[*refusals, *of_grants, *unreadable],
-            audits=_audits(self._catalog, tables),
+            other_tables=tuple(others),
+            audits={name.key: one for name, one in others.items()},
+            schema_states=self._schema_states(schemata, views, granted),
         )
+        return found, [
+            *refusals,
+            *of_grants,
+            *(one for one in unreadable if isinstance(one, CatalogReadError)),
+        ]
 
     def _securables(
         self, wanted: Sequence[QualifiedName], schemas: Collection[str], views: _ViewRows
@@ -227,17 +220,18 @@ def _schemas_by_catalog(names: Iterable[QualifiedName], schemas: Iterable[Schema
     return {catalog: wanted[catalog] for catalog in sorted(wanted)}
 
 
-def _combined(names: Sequence[QualifiedName], found: Sequence[_Found]) -> CatalogState:
+def _combined(names: Sequence[QualifiedName], found: Sequence[CatalogState]) -> CatalogState:
+    """Return the state of several catalogs; their other tables still include the requested ones."""
     states = {name.key: ABSENT for name in names}
     for one in found:
         states |= one.tables
-    others = {name: audit for one in found for name, audit in one.audits.items() if name.key not in states}
+    others = (name for one in found for name in one.other_tables if name.key not in states)
     return CatalogState(
         tables=states,
         missing_schemas=frozenset().union(*(one.missing_schemas for one in found)),
         other_tables=tuple(sorted(others, key=lambda name: name.key)),
-        audits={name.key: audit for name, audit in others.items()},
-        schema_states={key: state for one in found for key, state in one.schemas.items()},
+        audits={key: audit for one in found for key, audit in one.audits.items() if key not in states},
+        schema_states={key: state for one in found for key, state in one.schema_states.items()},
     )
 
 
