@@ -8,10 +8,10 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from delta_engine.backends.cancellation import deferred_signals
-from delta_engine.backends.environment_secrets import from_environment, is_secret
 from delta_engine.backends.local_jars import delta_jars, java, session_jars
 from delta_engine.errors import MissingDependencyError, SparkStartError, StatementError
 from delta_engine.sql.queries import sql_current_version
@@ -52,21 +52,24 @@ _LOCAL_SETTINGS = {
 
 
 def open_local_session(
-    settings: Mapping[str, str], *, scratch: Path, notify: Callable[[str], None] = lambda _note: None
+    settings: Mapping[str, str],
+    *,
+    scratch: Path,
+    secrets: Mapping[str, str] = MappingProxyType({}),
+    notify: Callable[[str], None] = lambda _note: None,
 ) -> SparkSession:
     """Start a local Spark session with Delta; takes about 6 s.
 
     Args:
         settings: Spark settings that override the engine's own, such as a catalog.
         scratch: a folder for files that Spark writes (its own warehouse, Derby's files).
+        secrets: settings for the running session alone.
         notify: receives a message for each of Delta's jars that the user's jars replace.
 
     Raises:
-        ConfigError: a setting names an environment variable that is not set.
         MissingDependencyError: pyspark, Delta's jars or Java is missing.
         SparkStartError: Java did not start.
     """
-    secrets = {key: from_environment(text, os.environ) for key, text in settings.items() if is_secret(text)}
     settings = {key: text for key, text in settings.items() if key not in secrets}
     jars = session_jars(delta_jars(), settings)
     for replaced in jars.replaced:

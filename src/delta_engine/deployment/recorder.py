@@ -268,9 +268,7 @@ def replay(state: DeploymentState, journals: Mapping[str, Sequence[bytes]]) -> R
             f"{len(unfinished)} were not done"
         )
     return Replay(
-        state=msgspec.structs.replace(state, resources=resources),
-        notes=tuple(notes),
-        run_ids=tuple(journals),
+        state=msgspec.structs.replace(state, resources=resources), notes=tuple(notes), run_ids=tuple(journals)
     )
 
 

@@ -160,9 +160,7 @@ def noted(resource: Resource, observed: TableState) -> Resource:
     order = tuple(column.name for column in observed.columns)
     is_as_defined = [name.lower() for name in order] == [one.name.lower() for one in definition.columns]
     metadata = msgspec.structs.replace(
-        resource.metadata,
-        created_at=observed.audit.created_at,
-        column_order=() if is_as_defined else order,
+        resource.metadata, created_at=observed.audit.created_at, column_order=() if is_as_defined else order
     )
     return msgspec.structs.replace(resource, metadata=metadata)
 

@@ -17,13 +17,7 @@ from contextlib import suppress
 import msgspec
 
 from delta_engine.backends.cancellation import Stop, current_stop
-from delta_engine.deployment.errors import (
-    ConflictError,
-    LockHeld,
-    LockLost,
-    StoreError,
-    UncertainWriteError,
-)
+from delta_engine.deployment.errors import ConflictError, LockHeld, LockLost, StoreError, UncertainWriteError
 from delta_engine.deployment.ports import (
     LockHolder,
     LockLease,

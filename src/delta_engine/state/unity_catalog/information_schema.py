@@ -78,15 +78,7 @@ SCHEMATA = View(
 TABLES = View(
     name="tables",
     catalog_column="table_catalog",
-    columns=(
-        *_TABLE,
-        "table_type",
-        "data_source_format",
-        "comment",
-        "table_owner",
-        "storage_path",
-        *_AUDIT,
-    ),
+    columns=(*_TABLE, "table_type", "data_source_format", "comment", "table_owner", "storage_path", *_AUDIT),
     schema_column="table_schema",
 )
 COLUMNS = View(
@@ -104,13 +96,7 @@ TABLE_CONSTRAINTS = View(
 KEY_COLUMN_USAGE = View(
     name="key_column_usage",
     catalog_column="constraint_catalog",
-    columns=(
-        *_CONSTRAINT,
-        *_TABLE,
-        "column_name",
-        "ordinal_position",
-        "position_in_unique_constraint",
-    ),
+    columns=(*_CONSTRAINT, *_TABLE, "column_name", "ordinal_position", "position_in_unique_constraint"),
     needed=(*_TABLE, "column_name", "ordinal_position"),
 )
 REFERENTIAL_CONSTRAINTS = View(name="referential_constraints", catalog_column="constraint_catalog")
