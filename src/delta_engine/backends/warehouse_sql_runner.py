@@ -237,9 +237,9 @@ class _SubmittedStatement:
         for wait in growing_waits(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS):
             if _is_over(response):
                 return response
-            if stop.is_requested() and (_is_query(self.sql) or _is_pending(response)):
+            if stop.is_requested() and (_is_query(self.sql) or _state(response) == "PENDING"):
                 return self._withdrawn()
-            if _is_pending(response):
+            if _state(response) == "PENDING":
                 waited += wait
                 self.on_waiting(waited)
             elif started is None:
@@ -268,7 +268,7 @@ class _SubmittedStatement:
         if not _is_over(response):
             message = "the run was stopped before it began, and it could not be cancelled"
             raise _outcome_unknown(message, self.sql)
-        if _is_cancelled(response):
+        if _state(response) == "CANCELED":
             raise StoppedError(self.sql)
         return response
 
@@ -278,7 +278,7 @@ class _SubmittedStatement:
         limit = f"it ran for longer than backend.statement_timeout_seconds ({self.timeout_seconds:g})"
         if not _is_over(response):
             raise _outcome_unknown(f"{limit}, and could not be cancelled", self.sql)
-        if _is_cancelled(response):
+        if _state(response) == "CANCELED":
             raise StatementError(f"{limit} and was cancelled", sql=self.sql, error_class=_TIMED_OUT)
         return response
 
@@ -312,14 +312,6 @@ def _outcome_unknown(reason: str, sql: str) -> StatementError:
 
 def _is_over(response: StatementResponse) -> bool:
     return _state(response) not in (None, "PENDING", "RUNNING")
-
-
-def _is_pending(response: StatementResponse) -> bool:
-    return _state(response) == "PENDING"
-
-
-def _is_cancelled(response: StatementResponse) -> bool:
-    return _state(response) == "CANCELED"
 
 
 def _state(response: StatementResponse) -> str | None:

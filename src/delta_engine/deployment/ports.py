@@ -80,8 +80,6 @@ class LockHolder(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         who: the user or service principal.
-        host: the machine.
-        pid: the process on it.
         since: when the run acquired the lock, by its own clock.
         operation: what it does, such as `sync`.
         run_url: where to watch it; empty if unknown.
@@ -108,7 +106,6 @@ class LockRecord(msgspec.Struct, frozen=True, kw_only=True):
         fence: counts the holders; survives releases.
         beat: counts the renewals of this holder.
         lease_seconds: how long a beat is valid.
-        released: whether the holder released the lock.
         holder: the current holder, or the last one.
     """
 

@@ -202,8 +202,6 @@ class JournalStart(OpenStruct, frozen=True, kw_only=True):
         state_id: of the document that it belongs to.
         serial: the document's serial when the run began.
         fence: the run's lock fence; orders journals of one serial.
-        started_at: when the run began to change tables.
-        started_by: the principal that ran it.
         resources: the keys of the tables that it was about to change.
         attempted: their definitions as the run intended them, by key.
         attempted_schemas: the same of schemas.

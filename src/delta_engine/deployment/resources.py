@@ -227,14 +227,10 @@ class RunFacts:
     """Who deploys what, from where, to where.
 
     Args:
-        environment: the record of the environment.
         who: the user or service principal.
         host: the machine that the run is on.
-        pid: its process.
         run_url: where to watch it; empty if unknown.
         lineage: the commit of the deployed configuration, `git:…`, or `unknown`.
-        engine_version: the version of this engine.
-        platform_version: the version of the platform that it deploys to.
     """
 
     environment: EnvironmentRecord
