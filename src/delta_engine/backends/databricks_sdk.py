@@ -94,18 +94,16 @@ class CallError(DeltaEngineError):
 
 
 class Calls:
-    """Makes calls, with `patience_seconds` for each answer."""
+    """Makes calls, and repeats them for a limited time."""
 
     def __init__(
         self,
         *,
         pause: Callable[[float], None] = pause,
         clock: Callable[[], float] = time.monotonic,
-        patience_seconds: float = _PATIENCE_SECONDS,
     ) -> None:
         self.pause = pause
         self.clock = clock
-        self._patience = patience_seconds
 
     def make(
         self,
@@ -130,7 +128,7 @@ class Calls:
                 return _attempt(call)
             except CallError as error:
                 is_there = has_answered_before or error.failure in _ANSWERS
-                patience = self._patience if is_there else _FIRST_PATIENCE_SECONDS
+                patience = _PATIENCE_SECONDS if is_there else _FIRST_PATIENCE_SECONDS
                 if error.failure not in again or self.clock() + wait > start + patience:
                     raise
                 if not stop.is_requested():

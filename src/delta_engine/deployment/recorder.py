@@ -58,7 +58,6 @@ class RunRecorder:
         fence: int,
         notify: Notify = lambda _note: None,
         now: Callable[[], datetime] = utc_now,
-        seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         self.run_id = new_id()
         self.who = facts.who
@@ -69,9 +68,8 @@ class RunRecorder:
         self._facts = facts
         self._fence = fence
         self._notify = notify
-        self._seconds = seconds
         self._journal_length = 0
-        self._began_at = seconds()
+        self._began_at = time.monotonic()
         self._checkpoints: list[Checkpoint] = []
         self._base: LoadedState | None = repository.load()
         replayed = replay(
@@ -106,7 +104,7 @@ class RunRecorder:
             attempted: the definitions that the run is about to apply, by the keys of tables and schemas.
             plan_file: the checksum of the plan file that the run follows.
         """
-        self._began_at = self._seconds()
+        self._began_at = time.monotonic()
         if self._base is None:
             self._base = self._repository.save(described(self.state, self._facts), None)
         of_tables = {
@@ -155,7 +153,7 @@ class RunRecorder:
             return self._base
         state = described(state, self._facts)
         if applied is not None:
-            seconds = self._seconds() - self._began_at
+            seconds = time.monotonic() - self._began_at
             record = apply_record(applied, self._checkpoints, self.warnings, seconds=seconds)
             state = msgspec.structs.replace(state, metadata=record)
         elif self.warnings:
@@ -249,21 +247,25 @@ def replay(state: DeploymentState, journals: Mapping[str, Sequence[bytes]]) -> R
             continue  # the run's own save contains it
         if start is None:
             if len(journals[run_id]) > 1:  # with less, nothing was changed yet
-                notes.append(_without_beginning(run_id))
+                notes.append(
+                    f"the journal of run {run_id} was ignored: its first entry is missing or damaged, so that its "
+                    "document is unknown"
+                )
             continue
         who = f"a run of {start.started_by} that began {start.started_at:%Y-%m-%d %H:%M:%S} UTC"
         if (start.state_id, start.serial) != (state.state_id, state.serial):
             notes.append(_misfit(who, start, entries, state))
             continue
         if start.plan is not None:
-            state = state.with_applied_plan(_interrupted_plan(start, start.plan))
+            at, by = start.started_at, start.started_by
+            plan = AppliedPlan(checksum=start.plan, applied_at=at, applied_by=by, is_whole=False)
+            state = state.with_applied_plan(plan)
         finished = {entry.key: entry.resource for entry in entries}
         resources |= finished
-        unfinished = [key for key in start.resources if key not in finished]
+        undone = sum(key not in finished for key in start.resources)
         resources |= _interrupted(resources, start, finished.keys(), f"{who} ended before it was done")
         notes.append(
-            f"{who} did not end: {len(start.resources) - len(unfinished)} tables were recorded, "
-            f"{len(unfinished)} were not done"
+            f"{who} did not end: {len(start.resources) - undone} tables were recorded, {undone} were not done"
         )
     return Replay(
         state=msgspec.structs.replace(state, resources=resources), notes=tuple(notes), run_ids=tuple(journals)
@@ -284,24 +286,11 @@ def _parse(lines: Sequence[bytes]) -> tuple[JournalStart | None, list[JournalEnt
     return start, entries
 
 
-def _without_beginning(run_id: str) -> str:
-    return (
-        f"the journal of run {run_id} was ignored: its first entry is missing or damaged, so that its document is "
-        "unknown"
-    )
-
-
 def _misfit(who: str, start: JournalStart, entries: Sequence[JournalEntry], state: DeploymentState) -> str:
     tables = ", ".join(entry.key for entry in entries) or "no table"
     return (
         f"the journal of {who} was ignored: it belongs to serial {start.serial} of {start.state_id}, and the document "
         f"is at serial {state.serial} of {state.state_id}; it had recorded {tables}"
-    )
-
-
-def _interrupted_plan(start: JournalStart, plan: Checksum) -> AppliedPlan:
-    return AppliedPlan(
-        checksum=plan, applied_at=start.started_at, applied_by=start.started_by, is_whole=False
     )
 
 
