@@ -40,7 +40,7 @@ from delta_engine.state.unity_catalog.information_schema import (
 )
 from delta_engine.state.unity_catalog.keys import key_rows
 from delta_engine.state.unity_catalog.listed_details import ListedDetailsReader, TableListing
-from delta_engine.state.unity_catalog.show_grants import Securable, expected_grants, granted_rows
+from delta_engine.state.unity_catalog.show_grants import SecurableName, expected_grants, granted_rows
 from delta_engine.state.unity_catalog.table_details import Answer, TableDetails, TableDetailsReader
 from delta_engine.state.unity_catalog.table_states import (
     TableRows,
@@ -136,8 +136,8 @@ class _CatalogReading:
             queries = {view: pool.submit(self._views.query, view, schemata.keys()) for view in asked}
             described = [pool.submit(query) for query in details.queries(wanted)]
             views = {view: query.result() for view, query in queries.items()}
-            securables = self._securables(wanted, schemata.keys(), views)
-            granted, of_grants = granted_rows(securables, expected, self._runner, pool)
+            shown = self._shown_grants(wanted, schemata.keys(), views)
+            granted, of_grants = granted_rows(shown, expected, self._runner, pool)
             rows = {one.name.key: one for one in self._rows(wanted, tables, views, granted)}
             states = {
                 key: _state(rows[key], answer, directly=directly)
@@ -159,14 +159,14 @@ class _CatalogReading:
             *(one for one in unreadable if isinstance(one, CatalogReadError)),
         ]
 
-    def _securables(
+    def _shown_grants(
         self, wanted: Sequence[QualifiedName], schemas: Collection[str], views: _ViewRows
-    ) -> Iterator[Securable]:
+    ) -> Mapping[SecurableName, Sequence[Row]]:
         of_tables, of_schemas = by_table(views.get(TABLE_PRIVILEGES, ())), by_schema(views[SCHEMA_PRIVILEGES])
-        for one in wanted:
-            yield Securable(name=one, shown=of_tables.get(table_key(one.schema, one.table), ()))
-        for schema in schemas:
-            yield Securable(name=SchemaName(self._catalog, schema), shown=of_schemas.get(schema, ()))
+        shown: dict[SecurableName, Sequence[Row]] = {
+            one: of_tables.get(table_key(one.schema, one.table), ()) for one in wanted
+        }
+        return shown | {SchemaName(self._catalog, schema): of_schemas.get(schema, ()) for schema in schemas}
 
     def _rows(
         self,
