@@ -22,13 +22,15 @@ if TYPE_CHECKING:
     from delta_engine.deployment.stores.files import FileVersions
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
-    """What distinguishes one saved document from every other: one state_id per environment, one write_id per save."""
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
+    """What distinguishes one saved document from every other: one state_id per environment, one write_id per save.
 
-    state_id: str
-    serial: int
-    write_id: str
+    Its parts are empty where a damaged document lacks them.
+    """
+
+    state_id: str = ""
+    serial: int = 0
+    write_id: str = ""
 
     @property
     def version_id(self) -> str:
