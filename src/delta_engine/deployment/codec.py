@@ -113,7 +113,11 @@ RawDocument: TypeAlias = dict[str, Any]
 
 
 def migrate(document: RawDocument, version: int, *, to: int, environment: str) -> RawDocument:
-    """Return a document in a newer format; raise `msgspec.ValidationError` if it violates its own format."""
+    """Return a document in a newer format; raise `msgspec.ValidationError` if it violates its own format.
+
+    A step works on its own frozen copy of the old shape, never on the live classes. It is deterministic: reading a
+    document twice gives the same identity.
+    """
     for step in range(version, to):
         document = _STEPS[step](document, environment) | {"version": step + 1}
     return document

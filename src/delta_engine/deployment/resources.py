@@ -1,4 +1,4 @@
-"""Records of tables and schemas: their keys, and what a run writes into them."""
+"""What a run writes into the document: records of tables and schemas by key, its origin, and what its apply did."""
 
 from __future__ import annotations
 

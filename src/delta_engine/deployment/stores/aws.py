@@ -1,4 +1,4 @@
-"""Clients of S3 and DynamoDB or compatible servers, which classify the outcome of each request.
+"""Clients of S3 and DynamoDB or compatible servers, which classify the outcome of each request; locks in DynamoDB.
 
 boto3 retries a call by itself and raises its own exceptions. This module classifies them by class, error code and
 HTTP status, never by text: not done, refused by a condition, or unknown. Functions import boto3 late. Credentials
@@ -271,7 +271,11 @@ _RECORD: Final = "Record"
 
 
 class DynamoDBLockRecords:
-    """Keeps the record of one lock; the table's key is the string LockID, with one `lock_id` per environment."""
+    """Keeps the record of one lock; the table's key is the string LockID, with one `lock_id` per environment.
+
+    The other attributes are for users who browse the table; the engine reads `Record`. There is no time to live:
+    DynamoDB removes expired items days late, with their fence.
+    """
 
     def __init__(self, client: AwsClient, table: str, lock_id: str, region: str | None = None) -> None:
         self._client = client

@@ -1,4 +1,7 @@
-"""The files beside a document in any folder: earlier versions, backups and the journals of runs."""
+"""The files beside a document in any folder: earlier versions, backups and the journals of runs.
+
+Also a deployment state that lives as long as its process, without a lock, for callers that record nothing.
+"""
 
 from __future__ import annotations
 

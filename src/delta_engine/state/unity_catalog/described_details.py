@@ -125,7 +125,14 @@ _COLLATION = "utf8_binary"
 
 
 def declaration(table: QualifiedName, statement: str, *, knows_policies: bool = False) -> TableState:
-    """Parse a CREATE TABLE statement; refuse masks and row filter unless another source has them (`knows_policies`)."""
+    """Parse a CREATE TABLE statement, the only SQL source of generated and identity columns.
+
+    The parser uses Databricks' dialect and refuses unknown syntax. Expressions keep their original text, because the
+    parser renames many functions.
+
+    Args:
+        knows_policies: whether another source has masks and row filter, which are refused otherwise.
+    """
     import sqlglot
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
