@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from delta_engine.backends.cancellation import deferred_signals
-from delta_engine.backends.local_jars import delta_jars, java, session_jars
+from delta_engine.backends.local_jars import SessionJars, delta_jars, java, session_jars
 from delta_engine.errors import MissingDependencyError, SparkStartError, StatementError
 from delta_engine.sql.queries import sql_current_version
 
@@ -80,15 +80,12 @@ def open_local_session(
     from pyspark.errors import PySparkRuntimeError
 
     scratch.mkdir(parents=True, exist_ok=True)
-    wanted = {
-        **_LOCAL_SETTINGS,
-        "spark.sql.warehouse.dir": str(scratch / "spark-warehouse"),
-        "spark.driver.extraJavaOptions": f'{_SHORT_LIVED_JAVA} -Dderby.system.home="{scratch}"',
-        "spark.log.level": "ERROR",
-        **settings,
-        "spark.jars": ",".join(jars.paths),
-    }
-    conf = SparkConf().setMaster("local[*]").setAppName("delta-engine").setAll(list(wanted.items()))
+    conf = (
+        SparkConf()
+        .setMaster("local[*]")
+        .setAppName("delta-engine")
+        .setAll(_settings(settings, jars, scratch))
+    )
     # With another SPARK_HOME, a Spark would start that does not match the fetched jars.
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
     try:
@@ -101,6 +98,18 @@ def open_local_session(
     for key, secret in secrets.items():  # every user of the machine can read Java's command line
         session.conf.set(key, secret)
     return session
+
+
+def _settings(settings: Mapping[str, str], jars: SessionJars, scratch: Path) -> list[tuple[str, str]]:
+    found = {
+        **_LOCAL_SETTINGS,
+        "spark.sql.warehouse.dir": str(scratch / "spark-warehouse"),
+        "spark.driver.extraJavaOptions": f'{_SHORT_LIVED_JAVA} -Dderby.system.home="{scratch}"',
+        "spark.log.level": "ERROR",
+        **settings,
+        "spark.jars": ",".join(jars.paths),
+    }
+    return list(found.items())
 
 
 def _started(conf: SparkConf) -> SparkSession:

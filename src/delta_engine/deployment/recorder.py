@@ -114,26 +114,28 @@ class RunRecorder:
         of_schemas = {
             key: one for key, found in attempted.items() for one in found if isinstance(one, SchemaDefinition)
         }
-        self._append(
-            JournalStart(
-                state_id=self._base.state.state_id,
-                serial=self._base.state.serial,
-                fence=self._fence,
-                started_at=self.now(),
-                started_by=self.who,
-                resources=tuple(tables),
-                attempted={key: found for key, found in of_tables.items() if found},
-                attempted_schemas=of_schemas,
-                plan=plan_file,
-            )
+        start = JournalStart(
+            state_id=self._base.state.state_id,
+            serial=self._base.state.serial,
+            fence=self._fence,
+            started_at=self.now(),
+            started_by=self.who,
+            resources=tuple(tables),
+            attempted={key: found for key, found in of_tables.items() if found},
+            attempted_schemas=of_schemas,
+            plan=plan_file,
         )
+        self._journals.append(self.run_id, 0, encode_open(start))
+        self._journal_length = 1
 
     def record(self, resource: Resource, checkpoint: Checkpoint) -> None:
         """Record and journal a finished table or schema; a failed journal is a warning, because `save` records all."""
         self.resources[checkpoint.resource] = resource
         self._checkpoints.append(checkpoint)
+        entry = JournalEntry(key=checkpoint.resource, resource=resource, checkpoint=checkpoint)
         try:
-            self._append(JournalEntry(key=checkpoint.resource, resource=resource, checkpoint=checkpoint))
+            self._journals.append(self.run_id, self._journal_length, encode_open(entry))
+            self._journal_length += 1
         except StoreError as error:
             self.warn(f"the journal could not be written: {error}")
 
@@ -174,11 +176,6 @@ class RunRecorder:
         if warning not in self.warnings:
             self.warnings.append(warning)
             self._notify(warning)
-
-    def _append(self, entry: JournalStart | JournalEntry) -> None:
-        """Journal the beginning before anything is changed, then each finished table or schema."""
-        self._journals.append(self.run_id, self._journal_length, encode_open(entry))
-        self._journal_length += 1
 
     def _remove_journals(self) -> None:
         """Remove the journals that the document now includes; a replay recognizes a remaining one by its run id."""

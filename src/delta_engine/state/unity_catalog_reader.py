@@ -122,9 +122,8 @@ class _CatalogReading:
     ) -> tuple[CatalogState, Sequence[RefusedError]]:
         """Return the state of tables and schemas (lower case, at least those of the tables), and refusals.
 
-        Args:
-            expected: the grants to request beyond the views; see `show_grants`.
-            directly: whether descriptions win over the views, also for tables that the views do not show.
+        `expected` are the grants to request beyond the views. Read `directly`, descriptions win over the views, also
+        for tables that the views do not show.
         """
         schemata, tables = self._views.existing(schemas, accepts_hidden=directly)
         missing = frozenset((self._catalog, schema) for schema in schemas - schemata.keys())
@@ -139,12 +138,9 @@ class _CatalogReading:
             shown = self._shown_grants(wanted, schemata.keys(), views)
             granted, of_grants = granted_rows(shown, expected, self._runner, pool)
             rows = {one.name.key: one for one in self._rows(wanted, tables, views, granted)}
-            states = {
-                key: _state(rows[key], answer, directly=directly)
-                for query in described
-                for key, answer in query.result().items()
-            }
-        unreadable = [states[key] for key in rows if key in states]
+            answers = {key: answer for query in described for key, answer in query.result().items()}
+        states = {key: _state(rows[key], answer, directly=directly) for key, answer in answers.items()}
+        unreadable = [one for key in rows if isinstance(one := states.get(key), CatalogReadError)]
         others = _audits(self._catalog, tables)
         found = CatalogState(
             tables={key: one for key, one in states.items() if isinstance(one, TableState)},
@@ -153,11 +149,7 @@ class _CatalogReading:
             audits={name.key: one for name, one in others.items()},
             schema_states=self._schema_states(schemata, views, granted),
         )
-        return found, [
-            *refusals,
-            *of_grants,
-            *(one for one in unreadable if isinstance(one, CatalogReadError)),
-        ]
+        return found, [*refusals, *of_grants, *unreadable]
 
     def _shown_grants(
         self, wanted: Sequence[QualifiedName], schemas: Collection[str], views: _ViewRows
