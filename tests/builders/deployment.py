@@ -16,11 +16,13 @@ from delta_engine.deployment.document import (
     ApplyRecord,
     DeploymentState,
     Resource,
+    RunFacts,
     Status,
+    environment_record,
 )
 from delta_engine.deployment.ports import JournalStore, LockHolder, StateLock, StateStore
 from delta_engine.deployment.repository import StateRepository
-from delta_engine.deployment.resources import RunFacts, applied_table, environment_record, resource_key
+from delta_engine.deployment.resources import applied_table, resource_key
 from delta_engine.deployment.stores.files import MemoryStateStore, NoLock, memory_journals
 from delta_engine.models import Table
 from delta_engine.state.table_queries import TableVersion

@@ -23,8 +23,8 @@ from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import VERSION, DeploymentState, Resource, Status
 from delta_engine.deployment.errors import StateMismatchError
 from delta_engine.deployment.ports import UnreadableLockError
-from delta_engine.deployment.recorded_models import with_renamed_table, without_resources
 from delta_engine.deployment.repository import LoadedState
+from delta_engine.deployment.resources import with_renamed_table, without_resources
 from delta_engine.drift.state_changes import compare_states
 from delta_engine.errors import ConfigError
 from delta_engine.models import QualifiedName

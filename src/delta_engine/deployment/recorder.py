@@ -23,18 +23,15 @@ from delta_engine.deployment.document import (
     Checksum,
     DeploymentState,
     Resource,
-    Status,
-)
-from delta_engine.deployment.errors import StoreError
-from delta_engine.deployment.ports import JournalStore
-from delta_engine.deployment.resources import (
-    Definition,
     RunFacts,
+    Status,
     apply_record,
     described,
     first_document,
-    unfinished,
 )
+from delta_engine.deployment.errors import StoreError
+from delta_engine.deployment.ports import JournalStore
+from delta_engine.deployment.resources import Definition, unfinished
 from delta_engine.models import QualifiedName, SchemaName
 from delta_engine.models.open_struct import Moment, OpenStruct, decode_open, encode_open
 from delta_engine.telemetry.context import new_id, utc_now

@@ -1,10 +1,8 @@
-"""What a run writes into the document: records of tables and schemas by key, its origin, and what its apply did."""
+"""Records of tables and schemas: their keys, what a run writes into them, and edits, such as new names of tables."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Final, TypeAlias, TypeVar
 
@@ -19,22 +17,18 @@ from delta_engine.deployment.definitions import (
     schema_checksum,
 )
 from delta_engine.deployment.document import (
-    SCHEMA_URI,
-    VERSION,
-    ApplyActions,
-    ApplyRecord,
-    Checkpoint,
     DeploymentState,
-    EnvironmentRecord,
     Resource,
     ResourceMetadata,
     ResourceType,
     Status,
 )
+from delta_engine.deployment.errors import StateMismatchError
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
-from delta_engine.state.states import TableState
+from delta_engine.state.catalog_reader import former_name
+from delta_engine.state.states import CatalogState, TableState
 from delta_engine.state.table_queries import TableVersion
-from delta_engine.telemetry.context import new_id
+from delta_engine.telemetry.context import command
 
 Definition: TypeAlias = TableDefinition | SchemaDefinition
 
@@ -215,88 +209,109 @@ def _dependencies(table: QualifiedName) -> tuple[str, ...]:
     return (resource_key(SchemaName(table.catalog, table.schema)),)
 
 
-_NAMES_A_SECRET = re.compile(
-    r"secret|password|passwd|token|credential|api_?key|access_?key|private_?key", re.I
-)
+def with_renamed(
+    resources: Mapping[str, Resource], former: QualifiedName, name: QualifiedName
+) -> dict[str, Resource]:
+    """Return records with a table's record, if any, under the table's new name.
 
-_BLANKED = "(not recorded)"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFacts:
-    """Who deploys what, from where, to where.
-
-    Args:
-        who: the user or service principal.
-        host: the machine that the run is on.
-        run_url: where to watch it; empty if unknown.
-        lineage: the commit of the deployed configuration, `git:…`, or `unknown`.
+    Foreign keys to it follow it, an assumption about Unity Catalog (docs/assumptions.md); no other platform renames
+    tables. An existing record under the new name stays, unless it holds only attempts.
     """
+    kept = {
+        key: redefined(one, lambda definition: pointing_at(name, former, definition))
+        for key, one in resources.items()
+    }
+    resource = kept.pop(resource_key(former), None)
+    present = kept.get(resource_key(name))
+    if resource is None or (present is not None and present.metadata.definition is not None):
+        return kept
+    renamed = _renamed(resource, name)
+    if present is not None:
+        known = renamed.metadata.attempted
+        metadata = msgspec.structs.replace(
+            renamed.metadata,
+            attempted=(*known, *(one for one in present.metadata.attempted if one not in known)),
+            sync_error=present.metadata.sync_error,
+        )
+        renamed = msgspec.structs.replace(renamed, status=present.status, metadata=metadata)
+    return {**kept, resource_key(name): renamed}
 
-    environment: EnvironmentRecord
-    who: str
-    host: str
-    pid: int
-    run_url: str
-    lineage: str
-    engine_version: str
-    platform_version: str
+
+def with_settled_renames(
+    state: DeploymentState, models: Iterable[Table], observed: CatalogState
+) -> DeploymentState:
+    """Return a document whose records have the current names of their tables; the models name former names.
+
+    A run can end between a rename and its record, and users rename tables by hand.
+    """
+    resources: Mapping[str, Resource] = state.resources
+    for model in models:
+        former, name = former_name(model), model.qualified_name
+        if former is None or resource_key(former) not in resources or name.key not in observed.tables:
+            continue
+        found = observed.table(name)
+        if found.exists and found.former_name is None:
+            resources = with_renamed(resources, former, name)
+    if resources is state.resources:
+        return state
+    return msgspec.structs.replace(state, resources=dict(resources))
 
 
-def environment_record(name: str, host: str, variables: Mapping[str, str]) -> EnvironmentRecord:
-    """Return the record of an environment, without credentials in the host or the variables."""
-    return EnvironmentRecord(
-        name=name,
-        host=re.sub(r"//[^/@]*@", "//", host),
-        variables={
-            key: _BLANKED if _NAMES_A_SECRET.search(key) else value for key, value in variables.items()
-        },
+def pointing_at(name: QualifiedName, former: QualifiedName, definition: TableDefinition) -> TableDefinition:
+    """Return a definition whose foreign keys to a table's former name have its new name."""
+    if all(key.references.lower() != former.key for key in definition.foreign_keys):
+        return definition
+    keys = (
+        msgspec.structs.replace(key, references=str(name)) if key.references.lower() == former.key else key
+        for key in definition.foreign_keys
     )
+    return msgspec.structs.replace(definition, foreign_keys=tuple(keys))
 
 
-def first_document(facts: RunFacts, *, now: datetime) -> DeploymentState:
-    """Return the document of an environment that has none."""
-    return DeploymentState(
-        schema_uri=SCHEMA_URI,
-        version=VERSION,
-        serial=0,
-        state_id=new_id(),
-        write_id=new_id(),
-        recent_write_ids=(),
-        lineage="unknown",
-        engine_version="",
-        platform_version="",
-        created_at=now,
-        updated_at=now,
-        environment=facts.environment,
-        resources={},
-        metadata=ApplyRecord(
-            last_apply_duration=None,
-            last_apply_actions=ApplyActions(added=0, changed=0, destroyed=0),
-            warnings=(),
-            checkpoints=(),
+def redefined(resource: Resource, change: Callable[[TableDefinition], TableDefinition]) -> Resource:
+    """Return a record with all of its definitions changed, and the checksum of the applied one."""
+    known = resource.metadata
+    metadata = msgspec.structs.replace(
+        known,
+        definition=known.definition and change(known.definition),
+        with_others=known.with_others and change(known.with_others),
+        attempted=tuple(map(change, known.attempted)),
+    )
+    if metadata == known:
+        return resource
+    definition = metadata.definition
+    checksum = definition_checksum(definition) if definition else resource.config_checksum
+    return msgspec.structs.replace(resource, config_checksum=checksum, metadata=metadata)
+
+
+def _renamed(resource: Resource, name: QualifiedName) -> Resource:
+    renamed = redefined(
+        resource,
+        lambda definition: msgspec.structs.replace(
+            definition, catalog=name.catalog, schema=name.schema, name=name.table
         ),
     )
+    dependencies = (resource_key(SchemaName(name.catalog, name.schema)),)
+    return msgspec.structs.replace(renamed, id=str(name), dependencies=dependencies)
 
 
-def described(state: DeploymentState, facts: RunFacts) -> DeploymentState:
-    """Return a document with the facts of the run that is about to save it."""
-    return msgspec.structs.replace(
-        state,
-        lineage=facts.lineage,
-        engine_version=facts.engine_version,
-        platform_version=facts.platform_version,
-        environment=facts.environment,
-    )
+def without_resources(state: DeploymentState, keys: Collection[str]) -> DeploymentState:
+    """Return the document without some resources, which are then unknown to the engine."""
+    kept = {key: resource for key, resource in state.resources.items() if key not in keys}
+    return msgspec.structs.replace(state, resources=kept)
 
 
-def apply_record(
-    actions: ApplyActions, checkpoints: Sequence[Checkpoint], warnings: Sequence[str], *, seconds: float
-) -> ApplyRecord:
-    """Return the record of an apply: its counts, how far each resource came, its warnings and its duration."""
-    return ApplyRecord(
-        last_apply_duration=round(seconds, 3),
-        last_apply_actions=actions,
-        warnings=tuple(warnings),
-        checkpoints=tuple(sorted(checkpoints, key=lambda check: check.resource)),
-    )
+def with_renamed_table(state: DeploymentState, old: QualifiedName, new: QualifiedName) -> DeploymentState:
+    """Return the document with a renamed table; raise `StateMismatchError` if it is unknown or the name is used."""
+    old_key, new_key = resource_key(old), resource_key(new)
+    if old_key not in state.resources:
+        raise StateMismatchError(
+            f"it has no table {old}",
+            way_out=f"{command('state list', state.environment.name)} shows what it has.",
+        )
+    if new_key in state.resources:
+        raise StateMismatchError(
+            f"it has a table {new} already",
+            way_out=f"Forget that one first: {command(f'state rm {new}', state.environment.name)}.",
+        )
+    return msgspec.structs.replace(state, resources=with_renamed(state.resources, old, new))

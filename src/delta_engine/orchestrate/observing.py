@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from delta_engine.deployment.document import DeploymentState, Resource
-from delta_engine.deployment.recorded_models import last_applied, with_recorded_grants, with_settled_renames
-from delta_engine.deployment.resources import resource_key
+from delta_engine.deployment.recorded_models import last_applied, with_recorded_grants
+from delta_engine.deployment.resources import resource_key, with_settled_renames
 from delta_engine.drift.status import synchronize
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError
 from delta_engine.models import QualifiedName, Table

@@ -10,14 +10,16 @@ from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.renames import with_renames
 from delta_engine.deployment.definitions import TableDefinition, as_table, define, definition_checksum
 from delta_engine.deployment.document import Resource, Status
-from delta_engine.deployment.recorded_models import pointing_at, redefined, with_renamed
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.resources import (
     applied_schema,
     applied_table,
     noted,
+    pointing_at,
     recorded_version,
+    redefined,
     resource_key,
+    with_renamed,
     with_version,
 )
 from delta_engine.drift.drifted_resources import (
