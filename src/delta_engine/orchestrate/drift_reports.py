@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from delta_engine.deployment.document import DeploymentState
-from delta_engine.deployment.recorded_models import last_applied, last_applied_schemas, with_recorded_grants
+from delta_engine.deployment.recorded_models import (
+    last_applied,
+    last_applied_schemas,
+    with_recorded_grants,
+)
 from delta_engine.drift.attribution import with_audited_authors
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.reporting import DriftFacts, drift_report

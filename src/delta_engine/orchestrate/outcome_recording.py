@@ -10,7 +10,12 @@ from delta_engine.aspects.table_names import RenameTable
 from delta_engine.deployment.document import ApplyActions, Checkpoint, Resource, Status
 from delta_engine.deployment.recorded_models import models_of
 from delta_engine.deployment.recorder import RunRecorder
-from delta_engine.deployment.resources import applied_schema, resource_key, unfinished, with_version
+from delta_engine.deployment.resources import (
+    applied_schema,
+    resource_key,
+    unfinished,
+    with_version,
+)
 from delta_engine.drift.attempts import attempted_by
 from delta_engine.drift.status import confirmed
 from delta_engine.execute.outcomes import AnyOutcome, OutcomeKind, TableOutcome, is_of_table, of_tables

@@ -11,7 +11,10 @@ from delta_engine.actions.drift_policy import DriftHandling
 from delta_engine.actions.policy import Policy
 from delta_engine.compile.attempts import NO_ATTEMPTS
 from delta_engine.compile.compiled_plan import CompiledPlan
-from delta_engine.deployment.recorded_models import last_applied_schemas, last_applied_to
+from delta_engine.deployment.recorded_models import (
+    last_applied_schemas,
+    last_applied_to,
+)
 from delta_engine.drift.attempts import attempts_of
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drift_report import UnmanagedPart
