@@ -200,8 +200,7 @@ def s3(folder: Path) -> tuple[StateStore, StateLock | None]:
 
 def dynamodb(folder: Path) -> tuple[StateStore, StateLock | None]:
     """Return S3 with a lock in DynamoDB."""
-    from delta_engine.deployment.locks.dynamodb import DynamoDBLockRecords
-    from delta_engine.deployment.stores.aws import open_client
+    from delta_engine.deployment.stores.aws import DynamoDBLockRecords, open_client
 
     client = open_client("dynamodb", REGION, os.environ["MOTO_ENDPOINT"])
     records = DynamoDBLockRecords(client, TABLE, folder.name)

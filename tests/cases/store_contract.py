@@ -23,10 +23,11 @@ from delta_engine.deployment.errors import (
     StaleStateError,
     StateMismatchError,
 )
-from delta_engine.deployment.lock_record import LockHolder, LockRecord
 from delta_engine.deployment.ports import (
     Identity,
     JournalStore,
+    LockHolder,
+    LockRecord,
     LockRecords,
     ReportFiles,
     StateStore,

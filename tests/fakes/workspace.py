@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 from databricks.sdk import WorkspaceClient
 from databricks.sdk.config import Config
 
+from delta_engine.backends.databricks_sdk import SINGLE_ATTEMPT_SECONDS, Calls
 from delta_engine.backends.sql_runner import Row
-from delta_engine.backends.warehouse.calls import SINGLE_ATTEMPT_SECONDS, Calls
 from delta_engine.backends.warehouse_sql_runner import WarehouseSqlRunner
 from delta_engine.errors import StatementError
 from tests.fakes.files_api import FakeFilesApi, FilesHandler

@@ -16,8 +16,8 @@ from delta_engine.actions.policy import AS_APPLIED
 from delta_engine.aspects import differences
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.deployment.document import DeploymentState, Status
-from delta_engine.deployment.journal import replay
 from delta_engine.deployment.recorded_models import last_applied
+from delta_engine.deployment.recorder import replay
 from delta_engine.deployment.resources import resource_key
 from delta_engine.deployment.stores.local import LocalJournalStore
 from delta_engine.models import Table

@@ -16,9 +16,8 @@ import msgspec
 import pytest
 
 from delta_engine.deployment.errors import LockHeld, LockLost
-from delta_engine.deployment.lock_record import LockHolder
 from delta_engine.deployment.locks.file import FileLock
-from delta_engine.deployment.ports import LockLease
+from delta_engine.deployment.ports import LockHolder, LockLease
 from tests.builders.deployment import HOLDER
 
 ROOT = Path(__file__).parents[2]

@@ -10,9 +10,8 @@ import msgspec
 import pytest
 
 from delta_engine.deployment.errors import ConflictError, LockHeld, LockLost, StoreError, UncertainWriteError
-from delta_engine.deployment.lock_record import LockHolder, LockRecord, UnreadableLockError
 from delta_engine.deployment.locks.lease import LeaseLock
-from delta_engine.deployment.ports import LockLease
+from delta_engine.deployment.ports import LockHolder, LockLease, LockRecord, UnreadableLockError
 from tests.builders.deployment import HOLDER, NOON
 
 OTHER = msgspec.structs.replace(HOLDER, who="bo@example.com")

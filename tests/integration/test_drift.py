@@ -27,8 +27,7 @@ from delta_engine.orchestrate.backend import Backend, embedded_backend
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.orchestrator import Orchestrator, find_drift, plan_revert, record_accepted
 from delta_engine.orchestrate.runs import open_run
-from delta_engine.state.audit_log import SqlAuditLogReader
-from delta_engine.state.table_queries import Commit
+from delta_engine.state.table_queries import Commit, SqlAuditLogReader
 from delta_engine.validation.validator import PlanValidator
 from tests.builders.deployment import deployment_over
 

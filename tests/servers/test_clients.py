@@ -17,7 +17,7 @@ pytestmark = pytest.mark.servers
 MODULES = (
     "delta_engine.deployment.stores.aws",
     "delta_engine.deployment.stores.s3",
-    "delta_engine.deployment.locks.dynamodb",
+    "delta_engine.deployment.stores.aws",
 )
 
 

@@ -13,8 +13,7 @@ from delta_engine.deployment.errors import (
     UnansweredError,
     UncertainWriteError,
 )
-from delta_engine.deployment.locks.dynamodb import DynamoDBLockRecords
-from delta_engine.deployment.stores.aws import open_client
+from delta_engine.deployment.stores.aws import DynamoDBLockRecords, open_client
 from tests.cases.store_contract import check_lock_records, lock_record
 from tests.servers.fault_proxy import Fault
 from tests.servers.places import IMPATIENT, REGION, LockTable, Server, new_lock_table

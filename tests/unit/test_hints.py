@@ -11,7 +11,7 @@ from pathlib import Path
 from delta_engine.backends.sql_runner import query_threads
 from delta_engine.config.settings import load_settings
 from delta_engine.deployment.locks.file import FileLock
-from delta_engine.state.catalog_reader import not_a_delta_table
+from delta_engine.state.interpretation import not_a_delta_table
 from delta_engine.telemetry.context import command, in_context, learn
 from tests.builders.deployment import HOLDER
 from tests.builders.models import ORDERS

@@ -34,7 +34,7 @@ class CatalogAddressing:
         """Return the three parts, each quoted."""
         return ".".join(map(quote_ident, name.key.split(".")))
 
-    def create_schema(self, catalog: str, schema: str, comment: str = "") -> str | None:
+    def create_schema(self, catalog: str, schema: str, comment: str = "") -> str:
         """Return CREATE SCHEMA."""
         return sql_create_schema(catalog.lower(), schema.lower(), comment)
 
@@ -49,9 +49,8 @@ class PathAddressing:
         """Return the folder in the form that Delta accepts as a table name."""
         return f"delta.{quote_ident(str(self.folder(name)))}"
 
-    def create_schema(self, catalog: str, schema: str, comment: str = "") -> str | None:
+    def create_schema(self, catalog: str, schema: str, comment: str = "") -> None:
         """Return None: a schema is a folder, created with its first table."""
-        return None
 
     def folder(self, name: QualifiedName) -> Path:
         """Return the folder of a table."""

@@ -192,17 +192,11 @@ def on_runtime(version: str) -> Capabilities:
         version: as the platform reports it: `15.4`, `17.3.x-scala2.13`, `client.4.9` on serverless compute. Empty if
             unknown: then only statements that every runtime accepts are used.
     """
-    if has_on_runtime(RuntimeFeature.SEVERAL_COLUMNS, version):
+    found = _VERSION.match(version)
+    runtime = (int(found[1]), int(found[2] or 0)) if found else (0, 0)
+    if version.startswith(_SERVERLESS) or runtime >= LEAST_RUNTIMES[RuntimeFeature.SEVERAL_COLUMNS]:
         return DATABRICKS_SPARK
     return replace(DATABRICKS_SPARK, columns_per_statement=ColumnsPerStatement.ONE)
-
-
-def has_on_runtime(feature: RuntimeFeature, version: str) -> bool:
-    """Whether a runtime has a feature; `version` as in `on_runtime`."""
-    if version.startswith(_SERVERLESS):
-        return True
-    found = _VERSION.match(version)
-    return found is not None and (int(found[1]), int(found[2] or 0)) >= LEAST_RUNTIMES[feature]
 
 
 _REFUSED_BY_OPEN_SOURCE = {

@@ -8,18 +8,19 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from delta_engine.backends.cancellation import deferred_signals
-from delta_engine.backends.environment_secrets import from_environment, is_secret
-from delta_engine.backends.local_jars import delta_jars, java, session_jars
-from delta_engine.backends.sql_runner import SqlRunner
+from delta_engine.backends.local_jars import SessionJars, delta_jars, java, session_jars
 from delta_engine.errors import MissingDependencyError, SparkStartError, StatementError
 from delta_engine.sql.queries import sql_current_version
 
 if TYPE_CHECKING:
     from pyspark import SparkConf
     from pyspark.sql import SparkSession
+
+    from delta_engine.backends.sql_runner import SqlRunner
 
 _NEVER_MATCHES = "(?!)"
 
@@ -51,21 +52,24 @@ _LOCAL_SETTINGS = {
 
 
 def open_local_session(
-    settings: Mapping[str, str], *, scratch: Path, notify: Callable[[str], None] = lambda _note: None
+    settings: Mapping[str, str],
+    *,
+    scratch: Path,
+    secrets: Mapping[str, str] = MappingProxyType({}),
+    notify: Callable[[str], None] = lambda _note: None,
 ) -> SparkSession:
     """Start a local Spark session with Delta; takes about 6 s.
 
     Args:
         settings: Spark settings that override the engine's own, such as a catalog.
         scratch: a folder for files that Spark writes (its own warehouse, Derby's files).
+        secrets: settings for the running session alone.
         notify: receives a message for each of Delta's jars that the user's jars replace.
 
     Raises:
-        ConfigError: a setting names an environment variable that is not set.
         MissingDependencyError: pyspark, Delta's jars or Java is missing.
         SparkStartError: Java did not start.
     """
-    secrets = {key: from_environment(text, os.environ) for key, text in settings.items() if is_secret(text)}
     settings = {key: text for key, text in settings.items() if key not in secrets}
     jars = session_jars(delta_jars(), settings)
     for replaced in jars.replaced:
@@ -76,15 +80,12 @@ def open_local_session(
     from pyspark.errors import PySparkRuntimeError
 
     scratch.mkdir(parents=True, exist_ok=True)
-    wanted = {
-        **_LOCAL_SETTINGS,
-        "spark.sql.warehouse.dir": str(scratch / "spark-warehouse"),
-        "spark.driver.extraJavaOptions": f'{_SHORT_LIVED_JAVA} -Dderby.system.home="{scratch}"',
-        "spark.log.level": "ERROR",
-        **settings,
-        "spark.jars": ",".join(jars.paths),
-    }
-    conf = SparkConf().setMaster("local[*]").setAppName("delta-engine").setAll(list(wanted.items()))
+    conf = (
+        SparkConf()
+        .setMaster("local[*]")
+        .setAppName("delta-engine")
+        .setAll(_settings(settings, jars, scratch))
+    )
     # With another SPARK_HOME, a Spark would start that does not match the fetched jars.
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
     try:
@@ -97,6 +98,18 @@ def open_local_session(
     for key, secret in secrets.items():  # every user of the machine can read Java's command line
         session.conf.set(key, secret)
     return session
+
+
+def _settings(settings: Mapping[str, str], jars: SessionJars, scratch: Path) -> list[tuple[str, str]]:
+    found = {
+        **_LOCAL_SETTINGS,
+        "spark.sql.warehouse.dir": str(scratch / "spark-warehouse"),
+        "spark.driver.extraJavaOptions": f'{_SHORT_LIVED_JAVA} -Dderby.system.home="{scratch}"',
+        "spark.log.level": "ERROR",
+        **settings,
+        "spark.jars": ",".join(jars.paths),
+    }
+    return list(found.items())
 
 
 def _started(conf: SparkConf) -> SparkSession:

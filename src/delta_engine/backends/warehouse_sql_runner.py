@@ -10,21 +10,16 @@ its end, because half of it is useless.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from delta_engine.backends.cancellation import StoppedError, current_stop
+from delta_engine.backends.databricks_sdk import CallError, Calls, Failure, growing_waits
 from delta_engine.backends.error_conditions import statement_error
-from delta_engine.backends.retries import past_throttling
-from delta_engine.backends.sql_runner import Row
-from delta_engine.backends.warehouse.calls import CallError, Calls, Failure
-from delta_engine.backends.warehouse.results import Results, incomplete
-from delta_engine.backends.warehouse.statements import (
-    WAIT_FOR_QUERIES,
-    SubmittedStatement,
-    is_query,
-    outcome_unknown,
-)
+from delta_engine.backends.sql_runner import Row, past_throttling
+from delta_engine.backends.warehouse_results import Results, incomplete
 from delta_engine.errors import ConfigError, StatementError
 
 if TYPE_CHECKING:
@@ -41,6 +36,18 @@ _LARGEST_STATEMENT: Final = 16 * 1024 * 1024  # bytes; the API's limit
 _CANCELED: Final = "STATEMENT_CANCELED"
 _TOO_LARGE: Final = "STATEMENT_TOO_LARGE"
 _WITHOUT_CONDITION: Final = ("BAD_REQUEST", "RESOURCE_EXHAUSTED")
+
+_WAIT_FOR_QUERIES: Final = 10
+"""How many seconds the first request of a query waits for its result."""
+
+_TIMED_OUT: Final = "STATEMENT_TIMEOUT"
+
+_QUERIES: Final = ("SELECT", "SHOW", "DESCRIBE")
+_FIRST_WAIT_SECONDS: Final = 0.1
+_LONGEST_WAIT_SECONDS: Final = 5.0
+_CANCEL_SECONDS: Final = 60.0
+_LAST_PATIENCE_SECONDS: Final = 15.0
+"""How long to request the state of a running statement despite errors once the run is ending."""
 
 
 class WarehouseSqlRunner:
@@ -90,15 +97,15 @@ class WarehouseSqlRunner:
         try:
             return self._run(sql, Disposition.INLINE)
         except StatementError as error:
-            if not (is_query(sql) and _may_be_too_large(error)):
+            if not (_is_query(sql) and _may_be_too_large(error)):
                 raise
             return self._run(sql, Disposition.EXTERNAL_LINKS)
 
     def _run(self, sql: str, disposition: Disposition) -> Sequence[Row]:
         response = self._submitted(sql, disposition)
         if not response.statement_id:
-            raise outcome_unknown("the warehouse accepted it without an id", sql)
-        statement = SubmittedStatement(
+            raise _outcome_unknown("the warehouse accepted it without an id", sql)
+        statement = _SubmittedStatement(
             api=self._api,
             calls=self._calls,
             statement_id=response.statement_id,
@@ -113,7 +120,7 @@ class WarehouseSqlRunner:
         """Submit a statement; ConfigError if this warehouse accepts none."""
         from databricks.sdk.service.sql import ExecuteStatementRequestOnWaitTimeout, Format
 
-        waits = is_query(sql)
+        waits = _is_query(sql)
         try:
             response = self._calls.make(
                 lambda: self._api.execute_statement(
@@ -121,7 +128,7 @@ class WarehouseSqlRunner:
                     self._warehouse_id,
                     disposition=disposition,
                     format=Format.JSON_ARRAY,
-                    wait_timeout=f"{WAIT_FOR_QUERIES if waits else 0}s",
+                    wait_timeout=f"{_WAIT_FOR_QUERIES if waits else 0}s",
                     on_wait_timeout=ExecuteStatementRequestOnWaitTimeout.CONTINUE if waits else None,
                 ),
                 is_repeatable=waits,
@@ -133,7 +140,7 @@ class WarehouseSqlRunner:
             if error.failure in (Failure.REFUSED, Failure.UNREACHED) and not self._is_known_to_work:
                 raise self._unusable(error) from error
             if error.failure is Failure.UNKNOWN:
-                raise outcome_unknown(f"no answer came, and it may have run: {error}", sql) from error
+                raise _outcome_unknown(f"no answer came, and it may have run: {error}", sql) from error
             raise statement_error(
                 str(error), sql=sql, condition=error.code, code="WAREHOUSE_UNREACHABLE"
             ) from error
@@ -146,10 +153,10 @@ class WarehouseSqlRunner:
         assert response.status is not None
         match response.status.state:
             case StatementState.SUCCEEDED:
-                if is_query(sql) and (response.manifest is None or response.manifest.schema is None):
+                if _is_query(sql) and (response.manifest is None or response.manifest.schema is None):
                     raise incomplete("it has no columns", sql)
                 return self._results.rows(response, sql)
-            case StatementState.CLOSED if is_query(sql):
+            case StatementState.CLOSED if _is_query(sql):
                 raise incomplete("the statement was closed before its rows were fetched", sql)
             case StatementState.CLOSED:
                 return ()
@@ -191,3 +198,122 @@ def _failed(status: StatementStatus, sql: str) -> StatementError:
 def _may_be_too_large(error: StatementError) -> bool:
     """Whether a result may exceed the inline limit, which has no documented code."""
     return error.error_class in _WITHOUT_CONDITION and error.sql_state is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SubmittedStatement:
+    """A statement that the warehouse accepted.
+
+    Args:
+        timeout_seconds: how long it may run, without the wait for the warehouse; None for no limit.
+        on_waiting: receives the seconds that it has waited for the warehouse.
+    """
+
+    api: StatementExecutionAPI
+    calls: Calls
+    statement_id: str
+    sql: str
+    timeout_seconds: float | None
+    on_waiting: Callable[[float], None]
+
+    @contextmanager
+    def followed(self) -> Iterator[None]:
+        """Convert failed calls to StatementErrors with unknown outcome, and cancel the statement at interrupts."""
+        try:
+            yield
+        except (KeyboardInterrupt, SystemExit):
+            self._cancel()
+            raise
+        except CallError as error:
+            if current_stop().is_requested():
+                self._cancel()
+            message = f"it was accepted, and then there was no usable answer: {error}"
+            raise _outcome_unknown(message, self.sql) from error
+
+    def finished(self, response: StatementResponse) -> StatementResponse:
+        """Poll until the statement is over; StoppedError if it was withdrawn, StatementError at its timeout."""
+        stop = current_stop()
+        waited, started = float(_WAIT_FOR_QUERIES if _is_query(self.sql) else 0), None
+        for wait in growing_waits(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS):
+            if _is_over(response):
+                return response
+            if stop.is_requested() and (_is_query(self.sql) or _state(response) == "PENDING"):
+                return self._withdrawn()
+            if _state(response) == "PENDING":
+                waited += wait
+                self.on_waiting(waited)
+            elif started is None:
+                started = self.calls.clock()
+            elif self.timeout_seconds is not None and self.calls.clock() - started > self.timeout_seconds:
+                return self._timed_out()
+            self.calls.pause(wait)
+            response = self._polled()
+        raise AssertionError("waits never end")
+
+    def _polled(self) -> StatementResponse:
+        def poll() -> StatementResponse:
+            response = self.api.get_statement(self.statement_id)
+            if response.status is None:
+                raise CallError("the answer has no status", failure=Failure.UNKNOWN)
+            return response
+
+        return self.calls.make(poll, is_repeatable=True, last_patience_seconds=_LAST_PATIENCE_SECONDS)
+
+    def _withdrawn(self) -> StatementResponse:
+        """Cancel the statement because the run is ending; return its result if it finished first."""
+        if _is_query(self.sql):
+            self._cancel()
+            raise StoppedError(self.sql)
+        response = self._cancelled()
+        if not _is_over(response):
+            message = "the run was stopped before it began, and it could not be cancelled"
+            raise _outcome_unknown(message, self.sql)
+        if _state(response) == "CANCELED":
+            raise StoppedError(self.sql)
+        return response
+
+    def _timed_out(self) -> StatementResponse:
+        """Cancel the statement because of its timeout; return its result if it finished first."""
+        response = self._cancelled()
+        limit = f"it ran for longer than backend.statement_timeout_seconds ({self.timeout_seconds:g})"
+        if not _is_over(response):
+            raise _outcome_unknown(f"{limit}, and could not be cancelled", self.sql)
+        if _state(response) == "CANCELED":
+            raise StatementError(f"{limit} and was cancelled", sql=self.sql, error_class=_TIMED_OUT)
+        return response
+
+    def _cancelled(self) -> StatementResponse:
+        """Cancel the statement, and poll until it is over or the patience ends."""
+        self._cancel()
+        deadline = self.calls.clock() + _CANCEL_SECONDS
+        response = self._polled()
+        for wait in growing_waits(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS):
+            if _is_over(response) or self.calls.clock() > deadline:
+                break
+            self.calls.pause(wait)
+            response = self._polled()
+        return response
+
+    def _cancel(self) -> None:
+        """Request cancellation; the statement's state shows whether it worked."""
+        with suppress(CallError):
+            self.calls.make(lambda: self.api.cancel_execution(self.statement_id), is_repeatable=True)
+
+
+def _is_query(sql: str) -> bool:
+    """Whether a statement only reads, so that repeating it is harmless."""
+    return sql.startswith(_QUERIES)
+
+
+def _outcome_unknown(reason: str, sql: str) -> StatementError:
+    """Return the error of a statement that may have run."""
+    return StatementError(reason, sql=sql, error_class=None, is_outcome_unknown=True)
+
+
+def _is_over(response: StatementResponse) -> bool:
+    return _state(response) not in (None, "PENDING", "RUNNING")
+
+
+def _state(response: StatementResponse) -> str | None:
+    state = response.status and response.status.state
+    return state.value if state else None

@@ -18,9 +18,9 @@ from delta_engine.deployment.codec import encode_state
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import VERSION, DeploymentState, Resource, Status
 from delta_engine.deployment.errors import StateMismatchError
-from delta_engine.deployment.lock_record import UnreadableLockError
-from delta_engine.deployment.renamed_resources import with_renamed_table, without_resources
+from delta_engine.deployment.ports import UnreadableLockError
 from delta_engine.deployment.repository import LoadedState
+from delta_engine.deployment.resources import with_renamed_table, without_resources
 from delta_engine.drift.status import compare_states
 from delta_engine.errors import ConfigError, unknown
 from delta_engine.models import QualifiedName

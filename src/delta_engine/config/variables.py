@@ -13,13 +13,13 @@ from typing import Any, TypeVar
 
 from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
 from delta_engine.aspects.facet import Facet, TextChange
-from delta_engine.backends.environment_secrets import OF_ENVIRONMENT
 from delta_engine.errors import ConfigError, SourceLocation, unknown
 from delta_engine.models import Column, Schema, Table
 
 SomeModel = TypeVar("SomeModel", bound=Table | Schema)
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^}]*)\}")
+_OF_ENVIRONMENT = re.compile(r"\$\{env:(\w+)\}")
 
 
 def substitute(
@@ -41,8 +41,24 @@ def substitute(
 
 def substitute_but_secrets(text: str, variables: Mapping[str, str], location: SourceLocation | None) -> str:
     """Return the text with variables filled in, except `${env:NAME}`: settings never hold secrets."""
-    kept = {f"env:{name}": f"${{env:{name}}}" for name in OF_ENVIRONMENT.findall(text)}
+    kept = {f"env:{name}": f"${{env:{name}}}" for name in _OF_ENVIRONMENT.findall(text)}
     return substitute(text, {**variables, **kept}, location)
+
+
+def secrets_in(settings: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings that take `${env:NAME}`, with the values; ConfigError if a variable is not set."""
+
+    def value(reference: re.Match[str]) -> str:
+        name = reference[1]
+        if not environ.get(name):
+            raise ConfigError(
+                f"backend.spark takes ${{env:{name}}}, and the environment variable {name} is not set",
+                way_out="Set it for this command, from where your secrets are kept.",
+            )
+        return environ[name]
+
+    found = {key: text for key, text in settings.items() if _OF_ENVIRONMENT.search(text)}
+    return {key: _OF_ENVIRONMENT.sub(value, text) for key, text in found.items()}
 
 
 def fill_in(model: SomeModel, variables: Mapping[str, str]) -> SomeModel:

@@ -121,14 +121,9 @@ def define(model: Table) -> TableDefinition:
         schema=model.schema_name,
         name=model.table_name,
         columns=define_columns(model.columns),
-        manages=define_parts(model),
+        manages=None if model.manages is None else tuple(sorted(part.value for part in model.manages)),
         **{facet.key: facet.recorded_value(model) for facet in _TABLE_FACETS},
     )
-
-
-def define_parts(model: Table) -> tuple[str, ...] | None:
-    """Return the parts that a model manages, as documents record them."""
-    return None if model.manages is None else tuple(sorted(part.value for part in model.manages))
 
 
 def define_columns(columns: Iterable[Column]) -> tuple[ColumnDefinition, ...]:

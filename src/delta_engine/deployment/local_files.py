@@ -6,7 +6,6 @@ import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -97,27 +96,20 @@ UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """The errors that damaged bytes raise."""
 
 
-class _Identified(msgspec.Struct):
-    state_id: str = ""
-    serial: int = 0
-    write_id: str = ""
-
-
 def identity_in(data: bytes) -> Identity:
     """Return the identity in a document's bytes, missing parts empty; raises `UNDECODABLE` if it is no document."""
-    found = msgspec.json.decode(data, type=_Identified)
-    return Identity(state_id=found.state_id, serial=found.serial, write_id=found.write_id)
+    return msgspec.json.decode(data, type=Identity)
 
 
 def lost_identity(store: StateStore, stored: StoredDocument | None) -> Identity:
     """Return the identity of an unreadable or missing document, with a serial that is at least its own."""
     kept = [one for one in store.versions.list() if one.version_id.partition("-")[0].isdecimal()]
     newest = [one.version_id for one in kept[:1]]
-    found = [*_identities(store, stored, newest), Identity(state_id="", serial=0, write_id="")]
+    found = [*_identities(store, stored, newest), Identity()]
     known = next((one for one in found if one.state_id), found[-1])
     # The next serial replaced this version.
     reached = [int(one.version_id.partition("-")[0]) + one.is_replaced for one in kept]
-    return replace(known, serial=max([*(one.serial for one in found), *reached]))
+    return msgspec.structs.replace(known, serial=max([*(one.serial for one in found), *reached]))
 
 
 def _identities(store: StateStore, stored: StoredDocument | None, versions: list[str]) -> Iterator[Identity]:

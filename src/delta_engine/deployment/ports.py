@@ -1,4 +1,4 @@
-"""The ports of the deployment state: stores of documents, journals and locks.
+"""The ports of the deployment state: stores of documents, journals and locks, and the data that passes through them.
 
 Every implementation serves one environment. A store moves bytes and compares tokens; it does not interpret
 documents. It reports a write as done, refused or unanswered. Its callers (`StateRepository`, `LeaseLock`) resolve
@@ -12,19 +12,25 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
-from delta_engine.deployment.lock_record import LockHolder, LockRecord
+import msgspec
+
+from delta_engine.deployment.errors import CorruptStateError
+from delta_engine.models.open_struct import Moment
+from delta_engine.telemetry.context import command
 
 if TYPE_CHECKING:
     from delta_engine.deployment.stores.files import FileVersions
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
-    """What distinguishes one saved document from every other: one state_id per environment, one write_id per save."""
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
+    """What distinguishes one saved document from every other: one state_id per environment, one write_id per save.
 
-    state_id: str
-    serial: int
-    write_id: str
+    Its parts are empty where a damaged document lacks them.
+    """
+
+    state_id: str = ""
+    serial: int = 0
+    write_id: str = ""
 
     @property
     def version_id(self) -> str:
@@ -69,6 +75,89 @@ class StoredFile:
     name: str
     size: int
     modified_at: datetime
+
+
+class LockHolder(msgspec.Struct, frozen=True, kw_only=True):
+    """The run that holds a lock.
+
+    Args:
+        who: the user or service principal.
+        since: when the run acquired the lock, by its own clock.
+        operation: what it does, such as `sync`.
+        run_url: where to watch it; empty if unknown.
+    """
+
+    who: str
+    host: str
+    pid: int
+    since: Moment
+    operation: str
+    run_url: str = ""
+
+    def __str__(self) -> str:
+        watch = f", {self.run_url}" if self.run_url else ""
+        since = self.since.isoformat(timespec="seconds")
+        return f"{self.who} on {self.host} (process {self.pid}), {self.operation} since {since}{watch}"
+
+
+class LockRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of a lock. It is overwritten, never deleted.
+
+    Args:
+        lock_id: unique per acquisition.
+        fence: counts the holders; survives releases.
+        beat: counts the renewals of this holder.
+        lease_seconds: how long a beat is valid.
+        holder: the current holder, or the last one.
+    """
+
+    lock_id: str
+    fence: int
+    beat: int
+    lease_seconds: float
+    released: bool
+    holder: LockHolder
+
+
+class UnreadableLockError(CorruptStateError):
+    """A lock's record that was damaged, or written by hand; `token` replaces it."""
+
+    def __init__(self, reason: str, *, where: str, token: str) -> None:
+        self.token = token
+        super().__init__(
+            f"the lock's record is not readable: {reason}",
+            where=where,
+            way_out=f"Make sure that no run works on the environment; then {command('state unlock')}.",
+        )
+
+
+def encode_lock_record(record: LockRecord) -> bytes:
+    """Return a record as JSON."""
+    return msgspec.json.encode(record)
+
+
+def decode_lock_record(data: bytes, *, where: str, token: str) -> LockRecord:
+    """Parse a record.
+
+    Raises:
+        UnreadableLockError: it is malformed; carries `token`, which replaces it.
+    """
+    try:
+        return msgspec.json.decode(data, type=LockRecord)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UnreadableLockError(str(error), where=where, token=token) from None
+
+
+def released_anew(now: Moment) -> LockRecord:
+    """Return a record for a lock whose own is unreadable: free, with a fence above any count."""
+    return LockRecord(
+        lock_id="broken",
+        fence=int(now.timestamp()),
+        beat=0,
+        lease_seconds=0,
+        released=True,
+        holder=LockHolder(who="none", host="", pid=0, since=now, operation="state unlock"),
+    )
 
 
 class Files(Protocol):

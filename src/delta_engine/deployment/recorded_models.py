@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -64,8 +64,8 @@ def with_recorded_grants(models: Iterable[_Declared], state: DeploymentState | N
 
 def _recorded_grants(state: DeploymentState) -> dict[str, Grants]:
     found: dict[str, Grants] = {}
-    for resource_key, resource in state.resources.items():
-        key = resource_key.partition(".")[2]
+    for full_key, resource in state.resources.items():
+        key = full_key.partition(".")[2]
         metadata = resource.metadata
         definitions = (metadata.definition, metadata.schema_definition)
         for one in (*definitions, *metadata.attempted, *metadata.attempted_schemas):
@@ -75,15 +75,8 @@ def _recorded_grants(state: DeploymentState) -> dict[str, Grants]:
 
 
 def _with_grants(model: _Declared, recorded: dict[str, Grants]) -> _Declared:
-    for key in _keys(model):
+    former = former_name(model) if isinstance(model, Table) else None
+    for key in (model.key, former and former.key):
         if key in recorded:
             model = replace(model, grants=joined_grants(model.grants, recorded[key]))
     return model
-
-
-def _keys(model: Table | Schema) -> Iterator[str]:
-    """Yield the keys under which a table or schema may be recorded."""
-    yield model.key
-    former = former_name(model) if isinstance(model, Table) else None
-    if former is not None:
-        yield former.key

@@ -1,13 +1,17 @@
 """Keeps the deployment state of one locked run: loads it, journals its changes, saves it.
 
-An interrupted run saves nothing: its journal stays, and the next run replays it.
+An interrupted run saves nothing. Its journal lies beside the document, so that a killed run leaves a record without a
+full save per table. The next locked run replays it if it fits the document: same state id, same serial.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,14 +23,21 @@ from delta_engine.deployment.document import (
     Checksum,
     DeploymentState,
     Resource,
+    RunFacts,
+    Status,
+    apply_record,
+    described,
+    first_document,
 )
 from delta_engine.deployment.errors import StoreError
-from delta_engine.deployment.journal import Journal, JournalEntry, JournalStart, replay
 from delta_engine.deployment.ports import JournalStore
-from delta_engine.deployment.repository import LoadedState, StateRepository
-from delta_engine.deployment.resources import Definition
-from delta_engine.deployment.run_facts import RunFacts, apply_record, described, first_document
+from delta_engine.deployment.resources import Definition, unfinished
+from delta_engine.models import QualifiedName, SchemaName
+from delta_engine.models.open_struct import Moment, OpenStruct, decode_open, encode_open
 from delta_engine.telemetry.context import new_id, utc_now
+
+if TYPE_CHECKING:
+    from delta_engine.deployment.repository import LoadedState, StateRepository
 
 Notify = Callable[[str], None]
 """Shows the user a note during a run."""
@@ -44,7 +55,6 @@ class RunRecorder:
         fence: int,
         notify: Notify = lambda _note: None,
         now: Callable[[], datetime] = utc_now,
-        seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         self.run_id = new_id()
         self.who = facts.who
@@ -55,9 +65,8 @@ class RunRecorder:
         self._facts = facts
         self._fence = fence
         self._notify = notify
-        self._seconds = seconds
-        self._journal = Journal(journals, self.run_id)
-        self._began_at = seconds()
+        self._journal_length = 0
+        self._began_at = time.monotonic()
         self._checkpoints: list[Checkpoint] = []
         self._base: LoadedState | None = repository.load()
         replayed = replay(
@@ -92,7 +101,7 @@ class RunRecorder:
             attempted: the definitions that the run is about to apply, by the keys of tables and schemas.
             plan_file: the checksum of the plan file that the run follows.
         """
-        self._began_at = self._seconds()
+        self._began_at = time.monotonic()
         if self._base is None:
             self._base = self._repository.save(described(self.state, self._facts), None)
         of_tables = {
@@ -102,28 +111,28 @@ class RunRecorder:
         of_schemas = {
             key: one for key, found in attempted.items() for one in found if isinstance(one, SchemaDefinition)
         }
-        self._journal.append(
-            JournalStart(
-                state_id=self._base.state.state_id,
-                serial=self._base.state.serial,
-                fence=self._fence,
-                started_at=self.now(),
-                started_by=self.who,
-                resources=tuple(tables),
-                attempted={key: found for key, found in of_tables.items() if found},
-                attempted_schemas=of_schemas,
-                plan=plan_file,
-            )
+        start = JournalStart(
+            state_id=self._base.state.state_id,
+            serial=self._base.state.serial,
+            fence=self._fence,
+            started_at=self.now(),
+            started_by=self.who,
+            resources=tuple(tables),
+            attempted={key: found for key, found in of_tables.items() if found},
+            attempted_schemas=of_schemas,
+            plan=plan_file,
         )
+        self._journals.append(self.run_id, 0, encode_open(start))
+        self._journal_length = 1
 
     def record(self, resource: Resource, checkpoint: Checkpoint) -> None:
         """Record and journal a finished table or schema; a failed journal is a warning, because `save` records all."""
         self.resources[checkpoint.resource] = resource
         self._checkpoints.append(checkpoint)
+        entry = JournalEntry(key=checkpoint.resource, resource=resource, checkpoint=checkpoint)
         try:
-            self._journal.append(
-                JournalEntry(key=checkpoint.resource, resource=resource, checkpoint=checkpoint)
-            )
+            self._journals.append(self.run_id, self._journal_length, encode_open(entry))
+            self._journal_length += 1
         except StoreError as error:
             self.warn(f"the journal could not be written: {error}")
 
@@ -143,7 +152,7 @@ class RunRecorder:
             return self._base
         state = described(state, self._facts)
         if applied is not None:
-            seconds = self._seconds() - self._began_at
+            seconds = time.monotonic() - self._began_at
             record = apply_record(applied, self._checkpoints, self.warnings, seconds=seconds)
             state = msgspec.structs.replace(state, metadata=record)
         elif self.warnings:
@@ -176,3 +185,120 @@ class RunRecorder:
 
 def _says_the_same(saved: DeploymentState, state: DeploymentState) -> bool:
     return state.resources == saved.resources and state.applied_plans == saved.applied_plans
+
+
+class JournalStart(OpenStruct, frozen=True, kw_only=True):
+    """The first entry of a journal.
+
+    Args:
+        state_id: of the document that it belongs to.
+        serial: the document's serial when the run began.
+        fence: the run's lock fence; orders journals of one serial.
+        resources: the keys of the tables that it was about to change.
+        attempted: their definitions as the run intended them, by key.
+        attempted_schemas: the same of schemas.
+        plan: the checksum of the plan file that it applied; None without one.
+    """
+
+    state_id: str
+    serial: int
+    fence: int
+    started_at: Moment
+    started_by: str
+    resources: tuple[str, ...]
+    attempted: dict[str, tuple[TableDefinition, ...]] = msgspec.field(default_factory=dict)
+    attempted_schemas: dict[str, SchemaDefinition] = msgspec.field(default_factory=dict)
+    plan: Checksum | None = None
+
+
+class JournalEntry(OpenStruct, frozen=True, kw_only=True):
+    """A finished table or schema: its resource as the document should have it, and how far its statements came."""
+
+    key: str
+    resource: Resource
+    checkpoint: Checkpoint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """A document with the journals of dead runs applied.
+
+    `notes` tell the user what was found. The journals of `run_ids` are removed once the document is saved.
+    """
+
+    state: DeploymentState
+    notes: tuple[str, ...]
+    run_ids: tuple[str, ...]
+
+
+def replay(state: DeploymentState, journals: Mapping[str, Sequence[bytes]]) -> Replay:
+    """Apply the journals that killed runs left behind, by run id, to the current document."""
+    resources = dict(state.resources)
+    notes: list[str] = []
+    started = [(run_id, *_parse(lines)) for run_id, lines in journals.items()]
+    for run_id, start, entries in sorted(started, key=lambda item: item[1].fence if item[1] else 0):
+        if run_id in (state.write_id, *state.recent_write_ids):
+            continue  # the run's own save contains it
+        if start is None:
+            if len(journals[run_id]) > 1:  # with less, nothing was changed yet
+                notes.append(
+                    f"the journal of run {run_id} was ignored: its first entry is missing or damaged, so that its "
+                    "document is unknown"
+                )
+            continue
+        who = f"a run of {start.started_by} that began {start.started_at:%Y-%m-%d %H:%M:%S} UTC"
+        if (start.state_id, start.serial) != (state.state_id, state.serial):
+            notes.append(_misfit(who, start, entries, state))
+            continue
+        if start.plan is not None:
+            at, by = start.started_at, start.started_by
+            plan = AppliedPlan(checksum=start.plan, applied_at=at, applied_by=by, is_whole=False)
+            state = state.with_applied_plan(plan)
+        finished = {entry.key: entry.resource for entry in entries}
+        resources |= finished
+        undone = sum(key not in finished for key in start.resources)
+        resources |= _interrupted(resources, start, finished.keys(), f"{who} ended before it was done")
+        notes.append(
+            f"{who} did not end: {len(start.resources) - undone} tables were recorded, {undone} were not done"
+        )
+    return Replay(
+        state=msgspec.structs.replace(state, resources=resources), notes=tuple(notes), run_ids=tuple(journals)
+    )
+
+
+def _parse(lines: Sequence[bytes]) -> tuple[JournalStart | None, list[JournalEntry]]:
+    """Parse entries up to the first incomplete one: a killed run tears at most its last entry.
+
+    The first one may be missing: the removal of the journal was interrupted.
+    """
+    start: JournalStart | None = None
+    entries: list[JournalEntry] = []
+    with suppress(msgspec.DecodeError, UnicodeDecodeError):
+        start = decode_open(lines[0], JournalStart) if lines else None
+        for line in lines[1:]:
+            entries.append(decode_open(line, JournalEntry))
+    return start, entries
+
+
+def _misfit(who: str, start: JournalStart, entries: Sequence[JournalEntry], state: DeploymentState) -> str:
+    tables = ", ".join(entry.key for entry in entries) or "no table"
+    return (
+        f"the journal of {who} was ignored: it belongs to serial {start.serial} of {start.state_id}, and the document "
+        f"is at serial {state.serial} of {state.state_id}; it had recorded {tables}"
+    )
+
+
+def _interrupted(
+    resources: Mapping[str, Resource], start: JournalStart, finished: Set[str], reason: str
+) -> Iterator[tuple[str, Resource]]:
+    """Yield the records of the resources that a run attempted and did not finish, by key."""
+    for key in start.resources:
+        attempted, earlier = start.attempted.get(key, ()), resources.get(key)
+        if key not in finished and (earlier or attempted):
+            name = QualifiedName(*key.split(".")[1:])
+            resource = unfinished(name, Status.UNKNOWN, reason, attempted=attempted, earlier=earlier)
+            yield key, resource
+    for key, schema in start.attempted_schemas.items():
+        if key not in finished:
+            schema_name, earlier = SchemaName(schema.catalog, schema.schema), resources.get(key)
+            yield key, unfinished(schema_name, Status.UNKNOWN, reason, attempted=[schema], earlier=earlier)

@@ -7,7 +7,6 @@ our write id is ours, whatever the store answered.
 
 from __future__ import annotations
 
-import dataclasses
 import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -146,7 +145,7 @@ class StateRepository:
         stored = _current(self._store)
         lost = lost_identity(self._store, stored)
         if lost.state_id:  # a file with the lost document's own serial may replace it
-            require_successor(state, dataclasses.replace(lost, serial=lost.serial - 1))
+            require_successor(state, msgspec.structs.replace(lost, serial=lost.serial - 1))
         earlier = (lost.write_id,) if lost.write_id else ()
         successor = self._successor(state, max(lost.serial, state.serial), earlier)
         versions = self._store.versions

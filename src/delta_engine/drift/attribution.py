@@ -25,9 +25,8 @@ from delta_engine.drift.drifted_resources import (
 )
 from delta_engine.errors import StatementError
 from delta_engine.models.constraints import build_not_null_check_name
-from delta_engine.state.audit_log import AuditEvent, AuditLogReader
 from delta_engine.state.states import Audit
-from delta_engine.state.table_queries import Commit
+from delta_engine.state.table_queries import AuditEvent, AuditLogReader, Commit
 
 _COME_WITH_DATA = (DriftKind.COLUMN_ADDED, DriftKind.COLUMN_TYPE)
 """What a write that merges schemas can do."""

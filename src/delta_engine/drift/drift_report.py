@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from delta_engine.actions.drift_policy import Severity
-from delta_engine.deployment.lock_record import Moment
 from delta_engine.drift.drifted_resources import Finding, UnmanagedPart
+from delta_engine.models.open_struct import Moment
 
 FORMAT: Final = "delta-engine/drift-report"
 VERSION: Final = 1

@@ -12,10 +12,10 @@ from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftKind, DriftP
 from delta_engine.actions.policy import AS_APPLIED, NO_POLICY, Policy
 from delta_engine.aspects.comparison import Model_co, Securable, SecurableState, State_co
 from delta_engine.deployment.document import DeploymentState
-from delta_engine.deployment.lock_record import Moment
 from delta_engine.deployment.resources import resource_key
 from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
+from delta_engine.models.open_struct import Moment
 from delta_engine.state.states import CatalogState, SchemaState, TableState
 from delta_engine.state.table_queries import TableVersion
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from delta_engine.backends.cancellation import Stop
-from delta_engine.backends.retries import Backoff
+from delta_engine.backends.sql_runner import Backoff
 from delta_engine.compile.compiled_plan import SecurableName
 from delta_engine.telemetry.visible import counted
 

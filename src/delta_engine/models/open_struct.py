@@ -6,14 +6,19 @@ separates known from unknown fields.
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import cache
 from types import UnionType
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
 UNKNOWN_KEY = "(unknown fields)"
 """Holds a struct's unknown fields in memory; no written document has this key."""
+
+
+Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+"""A point in time; in documents always UTC."""
 
 
 class OpenStruct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from delta_engine.backends.addressing import Addressing, CatalogAddressing, PathAddressing
 from delta_engine.backends.capabilities import DATABRICKS, OPEN_SOURCE, Capabilities, in_catalogs
-from delta_engine.backends.databricks_workspace import open_workspace
+from delta_engine.backends.databricks_sdk import SINGLE_ATTEMPT_SECONDS, open_workspace
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.sql_runner import SqlRunner
-from delta_engine.backends.warehouse.calls import SINGLE_ATTEMPT_SECONDS
 from delta_engine.backends.warehouse_sql_runner import WarehouseSqlRunner
 from delta_engine.config.settings import SqlWarehouse
 from delta_engine.errors import ConfigError, MissingDependencyError
 from delta_engine.sql.queries import sql_current_version
-from delta_engine.state.audit_log import AuditLogReader, SqlAuditLogReader
 from delta_engine.state.catalog_reader import CatalogReader, TableLister
 from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.spark_delta_reader import SparkDeltaReader
 from delta_engine.state.table_queries import (
+    AuditLogReader,
     DeltaLogVersionReader,
     RowCounter,
+    SqlAuditLogReader,
     TableHistoryReader,
     TableQueries,
     TableVersionReader,

@@ -15,8 +15,7 @@ from delta_engine.deployment.recorded_models import (
     last_applied_to,
     with_recorded_grants,
 )
-from delta_engine.deployment.renamed_resources import with_settled_renames
-from delta_engine.deployment.resources import resource_key
+from delta_engine.deployment.resources import resource_key, with_settled_renames
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import (
     DriftedResource,

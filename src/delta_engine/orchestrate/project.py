@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,6 +25,7 @@ from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.config.model_files import load_declared, load_reference
 from delta_engine.config.settings import BackendType, Settings, load_settings
+from delta_engine.config.variables import secrets_in
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import ConfigError, InvalidModelError, raise_all, unknown
 from delta_engine.execute.action_runner import ActionRunner
@@ -169,7 +171,15 @@ def open_backend(
     )
 
     parallelism = settings.parallelism
-    scratch = settings.project_dir / ".delta-engine"
+
+    def open_session() -> SparkSession:
+        return open_local_session(
+            settings.spark,
+            scratch=settings.project_dir / ".delta-engine",
+            secrets=secrets_in(settings.spark, os.environ),
+            notify=notify,
+        )
+
     match settings.backend:
         case BackendType.DATABRICKS:
             session = spark or open_databricks_session()
@@ -189,10 +199,10 @@ def open_backend(
                 settings.sql_warehouse, parallelism=parallelism, notify=notify, decorate=decorate
             )
         case BackendType.EMBEDDED:
-            session = spark or open_local_session(settings.spark, scratch=scratch, notify=notify)
+            session = spark or open_session()
             return embedded_backend(session, settings.warehouse, parallelism=parallelism, decorate=decorate)
         case BackendType.CATALOG:
-            session = spark or open_local_session(settings.spark, scratch=scratch, notify=notify)
+            session = spark or open_session()
             return catalog_backend(session, parallelism=parallelism, decorate=decorate)
         case other:
             assert_never(other)

@@ -16,14 +16,16 @@ from delta_engine.deployment.definitions import TableDefinition, as_table, defin
 from delta_engine.deployment.document import ApplyActions, Checkpoint, Resource, Status
 from delta_engine.deployment.recorded_models import models_of
 from delta_engine.deployment.recorder import RunRecorder
-from delta_engine.deployment.renamed_resources import pointing_at, redefined, with_renamed
 from delta_engine.deployment.resources import (
     applied_schema,
     applied_table,
     noted,
+    pointing_at,
     recorded_version,
+    redefined,
     resource_key,
     unfinished,
+    with_renamed,
     with_version,
 )
 from delta_engine.drift.comparison import with_unmanaged_parts

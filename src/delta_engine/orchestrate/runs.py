@@ -26,11 +26,15 @@ from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import AnyOutcome, OnTable
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, run_report
-from delta_engine.state.audit_log import AuditLogReader
 from delta_engine.state.catalog_reader import CatalogReader
 from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.states import CatalogState
-from delta_engine.state.table_queries import RowCounter, TableHistoryReader, TableVersionReader
+from delta_engine.state.table_queries import (
+    AuditLogReader,
+    RowCounter,
+    TableHistoryReader,
+    TableVersionReader,
+)
 from delta_engine.telemetry.context import in_context, utc_now
 from delta_engine.telemetry.logs import log
 from delta_engine.telemetry.spans import OpenSpan, span

@@ -11,8 +11,8 @@ import msgspec
 
 from delta_engine.compile.compiled_plan import CompiledPlan
 from delta_engine.deployment.document import Checksum
-from delta_engine.deployment.lock_record import Moment
 from delta_engine.errors import RefusedError, SourceLocation
+from delta_engine.models.open_struct import Moment
 
 VERSION: Final = 1
 SCHEMA_URI: Final = "urn:delta-engine:plan-file:v1"

@@ -10,7 +10,7 @@ from html import escape
 from itertools import groupby
 from typing import Final
 
-from delta_engine.deployment.lock_record import Moment
+from delta_engine.models.open_struct import Moment
 from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import in_one_line
 

@@ -9,8 +9,7 @@ from enum import Enum
 from typing import Final
 
 from delta_engine.actions import CreateTable, TableAction, TablePlan
-from delta_engine.deployment.lock_record import Moment
-from delta_engine.deployment.run_facts import RunFacts
+from delta_engine.deployment.document import RunFacts
 from delta_engine.execute.outcomes import (
     AnyOutcome,
     OutcomeKind,
@@ -19,6 +18,7 @@ from delta_engine.execute.outcomes import (
     of_schemas,
     of_tables,
 )
+from delta_engine.models.open_struct import Moment
 from delta_engine.report.plan_tree import table_branch
 from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import counted

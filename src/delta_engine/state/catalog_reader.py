@@ -1,24 +1,16 @@
-"""The port for reading the catalog, snapshots over it, and the parts of a table that all readers interpret alike."""
+"""The port for reading the catalog, and snapshots over it."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
-from delta_engine.backends.sql_runner import Row, query_each
+from delta_engine.backends.sql_runner import query_each
 from delta_engine.errors import CatalogReadError, RefusalGroup, RefusedError, raise_all
-from delta_engine.models import CheckConstraint, Column, Identity, QualifiedName, Schema, Table
-from delta_engine.models.constraints import RESERVED_CHECK_PREFIX, build_not_null_check_name
-from delta_engine.models.types import DataType, first_unsupported
+from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.state.states import CatalogState, TableState
-from delta_engine.telemetry.context import command
-
-_CLUSTERING = "clusteringColumns"
-_AUTOMATIC_CLUSTERING = "clusterByAuto"
-CHECK_PREFIX = "delta.constraints."
 
 
 class CatalogReader(Protocol):
@@ -147,94 +139,3 @@ def _state_or_refusal(
         return read(table)
     except CatalogReadError as refusal:
         return refusal
-
-
-def not_a_delta_table(table: QualifiedName, what: str) -> CatalogReadError:
-    """Return the refusal of a table name that belongs to another kind of relation."""
-    return CatalogReadError(
-        f"it exists, but it is {what}, not a Delta table",
-        table=str(table),
-        way_out="Rename the model, or rename or move the existing object. "
-        f"To forget a table that is no longer declared, use {command('state rm')}.",
-    )
-
-
-def listed_schemas(rows: Iterable[Row]) -> set[str]:
-    """Return the schemas in the rows of SHOW SCHEMAS, which quotes unusual names."""
-    return {unquoted(str(name)) for row in rows for name in row.values()}
-
-
-def unquoted(name: str) -> str:
-    """Return a name without backticks around it."""
-    is_quoted = len(name) > 1 and name.startswith("`") and name.endswith("`")
-    return name[1:-1].replace("``", "`") if is_quoted else name
-
-
-def readable_column(
-    table: QualifiedName,
-    name: str,
-    data_type: DataType,
-    *,
-    is_nullable: bool,
-    comment: str,
-    default: str | None = None,
-    generated_as: str | None = None,
-    identity: Identity | None = None,
-) -> Column:
-    """Return an observed column; CatalogReadError if its type is unsupported, or a text is invalid."""
-    require_known_type(table, name, data_type)
-    try:
-        return Column(
-            name,
-            data_type,
-            is_nullable,
-            comment,
-            default=default,
-            generated_as=generated_as,
-            identity=identity,
-        )
-    except ValueError as error:
-        raise CatalogReadError(
-            str(error),
-            table=str(table),
-            column=name,
-            way_out="Correct that text in the catalog, or leave this table out of the models.",
-        ) from None
-
-
-def require_known_type(table: QualifiedName, column: str, data_type: DataType) -> None:
-    """Refuse a column with an unsupported or unknown type inside its type (CatalogReadError)."""
-    unsupported = first_unsupported(data_type)
-    if unsupported:
-        raise CatalogReadError(
-            f"type {unsupported.text!r} is not one that the engine can manage: {unsupported.reason}",
-            table=str(table),
-            column=column,
-            way_out="Leave this table out of the models.",
-        )
-
-
-def pop_clustering(properties: dict[str, str]) -> tuple[str, ...]:
-    """Remove the synthetic property `clusteringColumns`, a JSON list of paths (`[["a"],["b"]]`); return the columns."""
-    paths = json.loads(properties.pop(_CLUSTERING, "[]"))
-    return tuple(".".join(path) for path in paths)
-
-
-def pop_automatic_clustering(properties: dict[str, str]) -> bool:
-    """Remove the property `clusterByAuto`; return whether the platform chooses the clustering columns."""
-    return properties.pop(_AUTOMATIC_CLUSTERING, "false").lower() == "true"
-
-
-def checks_of(properties: Mapping[str, str]) -> tuple[CheckConstraint, ...]:
-    """Return the CHECK constraints in properties, by name, without those of `not_null_checks_of`."""
-    names = sorted(key for key in properties if key.startswith(CHECK_PREFIX))
-    return tuple(
-        CheckConstraint(key.removeprefix(CHECK_PREFIX), properties[key])
-        for key in names
-        if not key.startswith(CHECK_PREFIX + RESERVED_CHECK_PREFIX)
-    )
-
-
-def not_null_checks_of(properties: Mapping[str, str], columns: Iterable[str]) -> tuple[str, ...]:
-    """Return the columns for which a reserved CHECK stands for NOT NULL."""
-    return tuple(name for name in columns if CHECK_PREFIX + build_not_null_check_name(name) in properties)

@@ -33,14 +33,14 @@ from delta_engine.sql.queries import (
     sql_show_table_properties,
     sql_show_tables,
 )
-from delta_engine.state.catalog_reader import (
+from delta_engine.state.catalog_reader import read_tables
+from delta_engine.state.interpretation import (
     CHECK_PREFIX,
     checks_of,
     listed_schemas,
     not_a_delta_table,
     not_null_checks_of,
     pop_clustering,
-    read_tables,
     readable_column,
     unquoted,
 )

@@ -1,7 +1,8 @@
-"""One statement per table: row counts, commits, and Delta's own version and id of a table."""
+"""One statement per table: row counts, commits, and Delta's own version and id. One for the audit log."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,11 +17,17 @@ from delta_engine.backends.addressing import Addressing, PathAddressing
 from delta_engine.backends.sql_runner import Row, SqlRunner, query_each, utc_moment
 from delta_engine.errors import StatementError
 from delta_engine.models import QualifiedName, read_only
-from delta_engine.sql.queries import sql_count_rows, sql_describe_detail, sql_describe_history
+from delta_engine.sql.queries import (
+    sql_audit_events,
+    sql_count_rows,
+    sql_describe_detail,
+    sql_describe_history,
+)
 
 _LATEST_COMMITS = 1000
 """How many commits to search for authors of drift."""
 
+_MOST_EVENTS = 1000
 _LATEST_LOG_FILES = 10
 """How many log files to search for the id of a table by path."""
 
@@ -55,6 +62,16 @@ class TableVersion:
     version: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEvent:
+    """A successful change of a table or schema, such as `deleteTable`; `name` is dotted, in lower case, `at` is UTC."""
+
+    at: datetime
+    who: str
+    action: str
+    name: str
+
+
 class RowCounter(Protocol):
     """Counts rows."""
 
@@ -78,6 +95,16 @@ class TableVersionReader(Protocol):
         self, tables: Sequence[QualifiedName], *, with_id: Collection[str]
     ) -> Mapping[str, TableVersion]:
         """Return versions by `QualifiedName.key`, without unreadable tables; an id (`with_id`) may cost a statement."""
+        ...
+
+
+class AuditLogReader(Protocol):
+    """Reads the audit log, for authors of changes that no table's history explains."""
+
+    def read(
+        self, actions: Collection[str], names: Collection[str], *, since: datetime
+    ) -> Sequence[AuditEvent]:
+        """Return changes after a UTC time, newest first; StatementError if the log is unavailable."""
         ...
 
 
@@ -154,6 +181,24 @@ class DeltaLogVersionReader:
         return TableVersion(table_id=next(filter(None, ids), None), version=int(commits[0].stem))
 
 
+class SqlAuditLogReader:
+    """Reads the audit log of Unity Catalog with one query.
+
+    `system.access.audit` is a system table: an administrator enables it and grants SELECT on it. It holds most events
+    of one region alone (docs: "Audit log system table reference").
+    """
+
+    def __init__(self, runner: SqlRunner) -> None:
+        self._runner = runner
+
+    def read(
+        self, actions: Collection[str], names: Collection[str], *, since: datetime
+    ) -> Sequence[AuditEvent]:
+        """Return changes; see `AuditLogReader.read`."""
+        rows = self._runner.run(sql_audit_events(actions, names, since=since, limit=_MOST_EVENTS))
+        return [event for event in map(_event, rows) if event is not None]
+
+
 class _Metadata(msgspec.Struct):
     id: str
 
@@ -191,3 +236,16 @@ def _part(struct: object, name: str) -> str | None:
 
 def _text(value: object) -> str | None:
     return None if value is None or value == "" else str(value)
+
+
+def _event(row: Row) -> AuditEvent | None:
+    at, who = utc_moment(row["event_time"]), row["who"]
+    if at is None or not who or not _succeeded(row["response"]):
+        return None
+    return AuditEvent(at=at, who=str(who), action=str(row["action_name"]), name=str(row["full_name"]))
+
+
+def _succeeded(response: object) -> bool:
+    """Whether a response (JSON) reports success; the documentation has two spellings of its status field."""
+    found = json.loads(str(response or "{}"))
+    return bool(found.get("status_code", found.get("statusCode")) == 200)

@@ -11,50 +11,44 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
-from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.sql_runner import Row, SqlRunner, query_threads
 from delta_engine.errors import CatalogReadError, RefusedError, raise_all
 from delta_engine.models import Grants, QualifiedName, Schema, SchemaName, Table
 from delta_engine.state.states import ABSENT, Audit, CatalogState, SchemaState, TableState
 from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
 from delta_engine.state.unity_catalog.information_schema import (
-    COLUMN_MASKS,
-    COLUMN_TAGS,
-    COLUMNS,
     KEY_COLUMN_USAGE,
+    OF_PARTS,
     OF_SCHEMAS,
     OF_TABLES,
     REFERENTIAL_CONSTRAINTS,
-    ROW_FILTERS,
     SCHEMA_PRIVILEGES,
     SCHEMA_TAGS,
     TABLE_CONSTRAINTS,
     TABLE_PRIVILEGES,
-    TABLE_TAGS,
     TableKey,
     View,
+    ViewReader,
     by_schema,
     by_table,
+    grants,
     optional_text,
     require_whole,
     table_key,
+    tags,
 )
 from delta_engine.state.unity_catalog.keys import key_rows
 from delta_engine.state.unity_catalog.listed_details import ListedDetailsReader, TableListing
-from delta_engine.state.unity_catalog.show_grants import Securable, expected_grants, granted_rows
+from delta_engine.state.unity_catalog.show_grants import SecurableName, expected_grants, granted_rows
 from delta_engine.state.unity_catalog.table_details import Answer, TableDetails, TableDetailsReader
 from delta_engine.state.unity_catalog.table_states import (
     TableRows,
     audit,
-    grants,
     is_manageable,
     require_manageable,
     table_state,
-    tags,
 )
-from delta_engine.state.unity_catalog.view_reader import ViewReader
 
 _ViewRows = Mapping[View, Sequence[Row]]
 _GrantRows = Mapping[str, Sequence[Row]]
@@ -74,12 +68,23 @@ class UnityCatalogReader:
     ) -> None:
         self._runner = runner
         self._parallelism = parallelism
-        self._described = DescribedDetailsReader(runner, CatalogAddressing())
+        self._described = DescribedDetailsReader(runner)
         self._details = ListedDetailsReader(listing, self._described) if listing else self._described
 
-    def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
+    def snapshot(
+        self, models: Sequence[Table], schemas: Sequence[Schema] = (), *, directly: bool = False
+    ) -> CatalogState:
         """Return the state of every model's table, and of schemas; see `CatalogReader.snapshot`."""
-        return self._snapshot(models, schemas, directly=False)
+        names = [model.qualified_name for model in models]
+        details = self._described if directly else self._details
+        expected = expected_grants((*models, *schemas))
+        found = []
+        for catalog, wanted in _schemas_by_catalog(names, schemas).items():
+            within = [name for name in names if name.catalog.lower() == catalog]
+            reading = _CatalogReading(catalog, self._runner, parallelism=self._parallelism)
+            found.append(reading.read(within, wanted, details, expected, directly=directly))
+        raise_all(refusal for _, refusals in found for refusal in refusals)
+        return _combined(names, [one for one, _ in found])
 
     def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
         """Return the state of tables just changed; see `CatalogReader.snapshot_directly`.
@@ -87,39 +92,14 @@ class UnityCatalogReader:
         Tags, masks, row filters, owners and grants come from the views, which may lag, and so do keys on runtimes
         before 17.3. SHOW GRANTS completes the grants. All other parts come from the tables themselves.
         """
-        return self._snapshot(models, (), directly=True)
+        return self.snapshot(models, directly=True)
 
     def tables_in(self, catalog: str, schema: str) -> tuple[QualifiedName, ...]:
         """Return the Delta tables of a schema; see `TableLister.tables_in`."""
-        listed = self._reading(catalog.lower()).listed(schema.lower())
+        views = ViewReader(catalog.lower(), self._runner, parallelism=self._parallelism)
+        schemata, tables = views.existing({schema.lower()}, accepts_hidden=False)
+        listed = _audits(catalog.lower(), tables) if schemata else ()
         return tuple(sorted(listed, key=lambda name: name.key))
-
-    def _snapshot(
-        self, models: Sequence[Table], schemas: Sequence[Schema], *, directly: bool
-    ) -> CatalogState:
-        names = [model.qualified_name for model in models]
-        details = self._described if directly else self._details
-        expected = expected_grants((*models, *schemas))
-        found = []
-        for catalog, wanted in _schemas_by_catalog(names, schemas).items():
-            within = [name for name in names if name.catalog.lower() == catalog]
-            found.append(self._reading(catalog).read(within, wanted, details, expected, directly=directly))
-        raise_all(refusal for one in found for refusal in one.refusals)
-        return _combined(names, found)
-
-    def _reading(self, catalog: str) -> _CatalogReading:
-        return _CatalogReading(catalog, self._runner, parallelism=self._parallelism)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
-    """The content of one catalog: states of schemas and requested tables, and audits of all manageable tables."""
-
-    missing_schemas: frozenset[tuple[str, str]]
-    schemas: Mapping[str, SchemaState] = field(default_factory=dict)
-    tables: Mapping[str, TableState] = field(default_factory=dict)
-    refusals: Sequence[RefusedError] = ()
-    audits: Mapping[QualifiedName, Audit] = field(default_factory=dict)
 
 
 class _CatalogReading:
@@ -131,11 +111,6 @@ class _CatalogReading:
         self._parallelism = parallelism
         self._views = ViewReader(catalog, runner, parallelism=parallelism)
 
-    def listed(self, schema: str) -> Sequence[QualifiedName]:
-        """Return the manageable tables of a schema; empty if it does not exist."""
-        schemata, tables = self._views.existing({schema}, accepts_hidden=False)
-        return list(self._audits(tables)) if schemata else ()
-
     def read(
         self,
         names: Sequence[QualifiedName],
@@ -144,56 +119,46 @@ class _CatalogReading:
         expected: Mapping[str, Grants],
         *,
         directly: bool,
-    ) -> _Found:
-        """Read tables and schemas (lower case, at least those of the tables).
+    ) -> tuple[CatalogState, Sequence[RefusedError]]:
+        """Return the state of tables and schemas (lower case, at least those of the tables), and refusals.
 
-        Args:
-            expected: the grants to request beyond the views; see `show_grants`.
-            directly: whether descriptions win over the views, also for tables that the views do not show.
+        `expected` are the grants to request beyond the views. Read `directly`, descriptions win over the views, also
+        for tables that the views do not show.
         """
         schemata, tables = self._views.existing(schemas, accepts_hidden=directly)
         missing = frozenset((self._catalog, schema) for schema in schemas - schemata.keys())
         if not schemata:
-            return _Found(missing_schemas=missing)
+            return CatalogState(tables={}, missing_schemas=missing), ()
         wanted, refusals = _readable(names, tables, schemata if directly else {})
         with query_threads(self._parallelism) as pool:
             asked = (*OF_SCHEMAS, *OF_TABLES) if wanted else OF_SCHEMAS
             queries = {view: pool.submit(self._views.query, view, schemata.keys()) for view in asked}
             described = [pool.submit(query) for query in details.queries(wanted)]
             views = {view: query.result() for view, query in queries.items()}
-            securables = self._securables(wanted, schemata.keys(), views)
-            granted, of_grants = granted_rows(securables, expected, self._runner, pool)
+            shown = self._shown_grants(wanted, schemata.keys(), views)
+            granted, of_grants = granted_rows(shown, expected, self._runner, pool)
             rows = {one.name.key: one for one in self._rows(wanted, tables, views, granted)}
-            states = {
-                key: _state(rows[key], answer, directly=directly)
-                for query in described
-                for key, answer in query.result().items()
-            }
-        found = [(key, states.get(key)) for key in rows]
-        unreadable = [one for _, one in found if isinstance(one, CatalogReadError)]
-        return _Found(
+            answers = {key: answer for query in described for key, answer in query.result().items()}
+        states = {key: _state(rows[key], answer, directly=directly) for key, answer in answers.items()}
+        unreadable = [one for key in rows if isinstance(one := states.get(key), CatalogReadError)]
+        others = _audits(self._catalog, tables)
+        found = CatalogState(
+            tables={key: one for key, one in states.items() if isinstance(one, TableState)},
             missing_schemas=missing,
-            schemas=self._schema_states(schemata, views, granted),
-            tables={key: one for key, one in found if isinstance(one, TableState)},
-            refusals=[*refusals, *of_grants, *unreadable],
-            audits=self._audits(tables),
+            other_tables=tuple(others),
+            audits={name.key: one for name, one in others.items()},
+            schema_states=self._schema_states(schemata, views, granted),
         )
+        return found, [*refusals, *of_grants, *unreadable]
 
-    def _audits(self, tables: Mapping[TableKey, Row]) -> Mapping[QualifiedName, Audit]:
-        return {
-            QualifiedName(self._catalog, *key): audit(row)
-            for key, row in tables.items()
-            if is_manageable(row)
-        }
-
-    def _securables(
+    def _shown_grants(
         self, wanted: Sequence[QualifiedName], schemas: Collection[str], views: _ViewRows
-    ) -> Iterator[Securable]:
+    ) -> Mapping[SecurableName, Sequence[Row]]:
         of_tables, of_schemas = by_table(views.get(TABLE_PRIVILEGES, ())), by_schema(views[SCHEMA_PRIVILEGES])
-        for one in wanted:
-            yield Securable(name=one, shown=of_tables.get(table_key(one.schema, one.table), ()))
-        for schema in schemas:
-            yield Securable(name=SchemaName(self._catalog, schema), shown=of_schemas.get(schema, ()))
+        shown: dict[SecurableName, Sequence[Row]] = {
+            one: of_tables.get(table_key(one.schema, one.table), ()) for one in wanted
+        }
+        return shown | {SchemaName(self._catalog, schema): of_schemas.get(schema, ()) for schema in schemas}
 
     def _rows(
         self,
@@ -213,22 +178,12 @@ class _CatalogReading:
             wanted=[table_key(name.schema, name.table) for name in wanted],
             usage_elsewhere=self._views.usage_elsewhere,
         )
-        columns, table_tags, column_tags, row_filters, masks = (
-            by_table(views[view]) for view in (COLUMNS, TABLE_TAGS, COLUMN_TAGS, ROW_FILTERS, COLUMN_MASKS)
-        )
+        by_view = {view: by_table(views[view]) for view in OF_PARTS}
         for name in wanted:
             key = table_key(name.schema, name.table)
-            yield TableRows(
-                name=name,
-                table=tables.get(key),
-                columns=columns.get(key, ()),
-                keys=keys,
-                tags=table_tags.get(key, ()),
-                column_tags=column_tags.get(key, ()),
-                row_filters=row_filters.get(key, ()),
-                masks=masks.get(key, ()),
-                grants=granted[name.key],
-            )
+            parts = {view: found.get(key, ()) for view, found in by_view.items()}
+            parts[TABLE_PRIVILEGES] = granted[name.key]
+            yield TableRows(name=name, table=tables.get(key), keys=keys, parts=parts)
 
     def _schema_states(
         self, schemata: Mapping[str, Row], views: _ViewRows, granted: _GrantRows
@@ -257,17 +212,18 @@ def _schemas_by_catalog(names: Iterable[QualifiedName], schemas: Iterable[Schema
     return {catalog: wanted[catalog] for catalog in sorted(wanted)}
 
 
-def _combined(names: Sequence[QualifiedName], found: Sequence[_Found]) -> CatalogState:
+def _combined(names: Sequence[QualifiedName], found: Sequence[CatalogState]) -> CatalogState:
+    """Return the state of several catalogs; their other tables still include the requested ones."""
     states = {name.key: ABSENT for name in names}
     for one in found:
         states |= one.tables
-    others = {name: audit for one in found for name, audit in one.audits.items() if name.key not in states}
+    others = (name for one in found for name in one.other_tables if name.key not in states)
     return CatalogState(
         tables=states,
         missing_schemas=frozenset().union(*(one.missing_schemas for one in found)),
         other_tables=tuple(sorted(others, key=lambda name: name.key)),
-        audits={name.key: audit for name, audit in others.items()},
-        schema_states={key: state for one in found for key, state in one.schemas.items()},
+        audits={key: audit for one in found for key, audit in one.audits.items() if key not in states},
+        schema_states={key: state for one in found for key, state in one.schema_states.items()},
     )
 
 
@@ -298,3 +254,8 @@ def _readable(
         except CatalogReadError as refusal:
             refusals.append(refusal)
     return wanted, refusals
+
+
+def _audits(catalog: str, tables: Mapping[TableKey, Row]) -> Mapping[QualifiedName, Audit]:
+    """Return creation and last change of the manageable tables among some rows of `tables`."""
+    return {QualifiedName(catalog, *key): audit(row) for key, row in tables.items() if is_manageable(row)}

@@ -12,7 +12,7 @@ from delta_engine.actions import CreateTable, TablePlan
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.cancellation import Stop, StoppedError, pause
 from delta_engine.backends.capabilities import DATABRICKS
-from delta_engine.backends.warehouse.calls import Calls
+from delta_engine.backends.databricks_sdk import Calls
 from delta_engine.execute.action_runner import ActionRunner, ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import OutcomeKind

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from delta_engine.backends.databricks_sdk import Calls
 from delta_engine.backends.error_conditions import Transience, transience
-from delta_engine.backends.warehouse.calls import Calls
 from delta_engine.errors import ConfigError, StatementError
 from tests.builders.error_forms import FORMS
 from tests.fakes.workspace import Answer, FakeWorkspace, open_runner, serving

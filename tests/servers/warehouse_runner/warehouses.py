@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from delta_engine.backends.databricks_sdk import Calls
 from delta_engine.backends.sql_runner import Row
-from delta_engine.backends.warehouse.calls import Calls
 from delta_engine.errors import StatementError
 from tests.fakes.workspace import Answer, FakeWorkspace, open_runner
 

@@ -14,8 +14,7 @@ from delta_engine.aspects.table_comment import SetSchemaComment, SetTableComment
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.error_conditions import Transience, transience
-from delta_engine.backends.retries import PATIENCE_SECONDS, Backoff
-from delta_engine.backends.sql_runner import Row
+from delta_engine.backends.sql_runner import PATIENCE_SECONDS, Backoff, Row
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.execute.apply_control import ApplyControl

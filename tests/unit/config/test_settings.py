@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from delta_engine.actions.policy import Allowance, DestructiveKind
-from delta_engine.backends.environment_secrets import from_environment, is_secret
 from delta_engine.config.settings import BackendType, SqlWarehouse, environments, load_settings
+from delta_engine.config.variables import secrets_in
 from delta_engine.errors import ConfigError
 from tests.unit.config.projects import CONFIG, Write, refusal
 
@@ -197,16 +197,13 @@ def test_a_secret_of_a_catalog_stays_in_the_environment(write: Write, tmp_path: 
         "spark.sql.catalog.unity.uri": "https://7",
         "spark.sql.catalog.unity.token": "Bearer ${env:UC_TOKEN}",
     }
-    token = spark["spark.sql.catalog.unity.token"]
-    assert is_secret(token)
-    assert not is_secret(spark["spark.sql.catalog.unity.uri"])
-    assert from_environment(token, {"UC_TOKEN": "x"}) == "Bearer x"
+    assert secrets_in(spark, {"UC_TOKEN": "x"}) == {"spark.sql.catalog.unity.token": "Bearer x"}
 
 
 @pytest.mark.parametrize("environ", [{}, {"UC_TOKEN": ""}])
 def test_a_secret_that_is_not_set_is_refused(environ: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match="the environment variable UC_TOKEN is not set"):
-        from_environment("${env:UC_TOKEN}", environ)
+        secrets_in({"spark.sql.catalog.unity.token": "${env:UC_TOKEN}"}, environ)
 
 
 def test_only_catalogs_take_secrets(write: Write, tmp_path: Path) -> None:

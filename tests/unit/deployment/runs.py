@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from delta_engine.deployment.errors import StoreError
 from delta_engine.deployment.ports import Identity, StoredDocument
-from delta_engine.deployment.stores.memory import MemoryStateStore
+from delta_engine.deployment.stores.files import MemoryStateStore
 from tests.builders.models import orders
 
 TABLES = tuple(orders(name=name, comment="first") for name in ("a", "b", "c"))

@@ -14,9 +14,8 @@ from jsonschema import Draft202012Validator
 
 from delta_engine.deployment.codec import decode_state, encode_state, published_schema
 from delta_engine.deployment.definitions import as_table, define, definition_checksum
-from delta_engine.deployment.document import VERSION
+from delta_engine.deployment.document import VERSION, environment_record
 from delta_engine.deployment.errors import CorruptStateError, NewerStateError
-from delta_engine.deployment.run_facts import environment_record
 from delta_engine.errors import RefusedError
 from delta_engine.models import Column, Table
 from delta_engine.models.open_struct import UNKNOWN_KEY, decode_open, encode_open

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from delta_engine.deployment.codec import decode_state, encode_state
-from delta_engine.deployment.renamed_resources import with_renamed_table
+from delta_engine.deployment.resources import with_renamed_table
 from delta_engine.models import Column, ForeignKey, PrimaryKey, QualifiedName, Table
 from tests.builders.deployment import deployment_state
 from tests.builders.models import ORDERS, orders

@@ -18,9 +18,8 @@ from delta_engine.cli.terminal import exits
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
-from delta_engine.deployment.lock_record import LockHolder
-from delta_engine.deployment.ports import Identity, LockLease, StoredDocument
-from delta_engine.deployment.stores.memory import MemoryStateStore, NoLock
+from delta_engine.deployment.ports import Identity, LockHolder, LockLease, StoredDocument
+from delta_engine.deployment.stores.files import MemoryStateStore, NoLock
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import OutcomeKind, TableOutcome

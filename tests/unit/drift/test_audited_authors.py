@@ -17,8 +17,8 @@ from delta_engine.errors import StatementError
 from delta_engine.models import Table
 from delta_engine.report.drift_text import drift_text
 from delta_engine.report.pages import drift_html
-from delta_engine.state.audit_log import AuditEvent, SqlAuditLogReader
 from delta_engine.state.states import ABSENT, CatalogState, TableState, state_of
+from delta_engine.state.table_queries import AuditEvent, SqlAuditLogReader
 from tests.builders.deployment import NOON, deployment_state
 from tests.builders.detection import LATER, MODEL
 from tests.builders.models import ORDERS

@@ -12,8 +12,13 @@ from delta_engine.aspects.aspect import Sign
 from delta_engine.deployment.document import DeploymentState, Difference, Resource, Status
 from delta_engine.deployment.errors import StateMismatchError
 from delta_engine.deployment.recorded_models import last_applied
-from delta_engine.deployment.renamed_resources import with_renamed_table, without_resources
-from delta_engine.deployment.resources import applied_schema, resource_key, unfinished
+from delta_engine.deployment.resources import (
+    applied_schema,
+    resource_key,
+    unfinished,
+    with_renamed_table,
+    without_resources,
+)
 from delta_engine.drift.status import compare_states, synchronize
 from delta_engine.models import Column, QualifiedName, SchemaName
 from delta_engine.state.states import ABSENT, CatalogState, TableState

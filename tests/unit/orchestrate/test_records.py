@@ -7,7 +7,7 @@ from pathlib import Path
 
 from delta_engine.deployment.definitions import define
 from delta_engine.deployment.recorder import RunRecorder
-from delta_engine.deployment.stores.memory import MemoryStateStore, memory_journals
+from delta_engine.deployment.stores.files import MemoryStateStore, memory_journals
 from delta_engine.models import Column, Table
 from delta_engine.orchestrate.records import adopt_drift
 from delta_engine.state.states import state_of

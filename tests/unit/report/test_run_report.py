@@ -118,7 +118,7 @@ def test_a_run_in_which_a_table_fails(tmp_path: Path) -> None:
         "verified": 0,
         "schemas": 0,
     }
-    assert (report, report.run_by, report.run_url) == ("test", FACTS.who, FACTS.run_url)
+    assert (report.environment, report.run_by, report.run_url) == ("test", FACTS.who, FACTS.run_url)
     assert report.ended_at >= report.started_at
 
 

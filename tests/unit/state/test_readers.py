@@ -18,7 +18,8 @@ from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import PrimaryKey, QualifiedName
 from delta_engine.models.types import parse_data_type
 from delta_engine.orchestrate.importing import as_model
-from delta_engine.state.catalog_reader import bare_model, read_tables, readable_column, readable_snapshot
+from delta_engine.state.catalog_reader import bare_model, read_tables, readable_snapshot
+from delta_engine.state.interpretation import readable_column
 from delta_engine.state.spark_delta_reader import CatalogFinder, FolderFinder, FoundTables, SparkDeltaReader
 from delta_engine.state.states import ABSENT, TableState
 from tests.builders.error_forms import FORMS

@@ -18,16 +18,16 @@ import msgspec
 
 from delta_engine.deployment.errors import LockHeld, LockLost
 from delta_engine.deployment.local_files import store_errors, write_atomically
-from delta_engine.deployment.lock_record import (
+from delta_engine.deployment.locks.lease import held_message
+from delta_engine.deployment.ports import (
     LockHolder,
+    LockLease,
     LockRecord,
     UnreadableLockError,
     decode_lock_record,
     encode_lock_record,
     released_anew,
 )
-from delta_engine.deployment.locks.lease import held_message
-from delta_engine.deployment.ports import LockLease
 from delta_engine.telemetry.context import new_id, utc_now
 
 _PAUSE_SECONDS = 0.1

@@ -17,20 +17,15 @@ from contextlib import suppress
 import msgspec
 
 from delta_engine.backends.cancellation import Stop, current_stop
-from delta_engine.deployment.errors import (
-    ConflictError,
-    LockHeld,
-    LockLost,
-    StoreError,
-    UncertainWriteError,
-)
-from delta_engine.deployment.lock_record import (
+from delta_engine.deployment.errors import ConflictError, LockHeld, LockLost, StoreError, UncertainWriteError
+from delta_engine.deployment.ports import (
     LockHolder,
+    LockLease,
     LockRecord,
+    LockRecords,
     UnreadableLockError,
     released_anew,
 )
-from delta_engine.deployment.ports import LockLease, LockRecords
 from delta_engine.telemetry.context import command, new_id, utc_now
 
 _BEATS_PER_LEASE = 3

@@ -14,8 +14,13 @@ from hashlib import sha256
 from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.deployment.codec import restore_hint
 from delta_engine.deployment.errors import ConflictError, CorruptStateError, StoreError
-from delta_engine.deployment.lock_record import LockRecord, decode_lock_record, encode_lock_record
-from delta_engine.deployment.ports import Identity, StoredDocument
+from delta_engine.deployment.ports import (
+    Identity,
+    LockRecord,
+    StoredDocument,
+    decode_lock_record,
+    encode_lock_record,
+)
 from delta_engine.deployment.stores.delta_row import DeltaRow, Value
 from delta_engine.deployment.stores.files import FileVersions, compressed, decompressed
 from delta_engine.deployment.stores.volume_files import VolumeFiles, upload_verified

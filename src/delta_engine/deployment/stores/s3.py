@@ -16,8 +16,14 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from delta_engine.deployment.errors import ConflictError, StoreError, UnansweredError, UncertainWriteError
-from delta_engine.deployment.lock_record import LockRecord, decode_lock_record, encode_lock_record
-from delta_engine.deployment.ports import Identity, StoredDocument, StoredFile
+from delta_engine.deployment.ports import (
+    Identity,
+    LockRecord,
+    StoredDocument,
+    StoredFile,
+    decode_lock_record,
+    encode_lock_record,
+)
 from delta_engine.deployment.stores.aws import UNKNOWN_WRITE, AwsClient, Intent, Place
 from delta_engine.deployment.stores.files import FileJournals, FileVersions
 
@@ -40,8 +46,11 @@ class S3Object:
     etag: str
 
 
-class S3Objects:
-    """The objects of a bucket under a prefix, or all of them. All methods raise as `AwsClient.request`."""
+class S3Folder:
+    """A folder of a bucket, or the bucket itself. Threads may share it. Implements `JournalFiles`.
+
+    All methods raise as `AwsClient.request`.
+    """
 
     def __init__(self, client: AwsClient, bucket: str, prefix: str) -> None:
         self.endpoint = client.endpoint
@@ -54,6 +63,7 @@ class S3Objects:
             permissions="s3:ListBucket on the bucket, and s3:GetObject, s3:PutObject and s3:DeleteObject "
             "on its objects",
         )
+        self.probe = EndpointProbe(self)
 
     def location(self, name: str) -> str:
         """Return an object's place, for messages."""
@@ -66,6 +76,32 @@ class S3Objects:
                 return self._get_whole(self._prefix + name)
             except self._client.raw.exceptions.NoSuchKey:
                 return None
+
+    def read(self, name: str) -> bytes | None:
+        """Return an object's bytes."""
+        found = self.get(name)
+        return None if found is None else found.data
+
+    def write(self, name: str, data: bytes) -> str:
+        """Write or replace an object; return its place."""
+        self.put(name, data)
+        return self.location(name)
+
+    def create(self, name: str, data: bytes) -> None:
+        """Write an object unless it exists."""
+        try:
+            self.replace(name, data, None)
+        except ConflictError:
+            # S3 also answers 409 to one of two simultaneous writers.
+            if self.get(name) is None:
+                raise
+
+    def replace(
+        self, name: str, data: bytes, expected: str | None, metadata: Mapping[str, str] = _NO_METADATA
+    ) -> str:
+        """Write an object if its ETag is still the expected one (None: no object); return its new ETag."""
+        self.probe.require()
+        return self.put(name, data, condition_for(expected), metadata)
 
     def put(
         self,
@@ -91,7 +127,11 @@ class S3Objects:
             raise UncertainWriteError(f"{self._place.not_answered_by('S3')} {UNKNOWN_WRITE}")
         return str(etag)
 
-    def list(self, beginning: str) -> Sequence[StoredFile]:
+    def list(self, folder: str) -> Sequence[StoredFile]:
+        """Return all objects below a folder."""
+        return self.beginning_with(f"{folder}/")
+
+    def beginning_with(self, beginning: str) -> Sequence[StoredFile]:
         """Return the objects with a name prefix, from all pages of the listing."""
         with self._client.request(self._place, Intent.READ):
             paginator = self._client.raw.get_paginator("list_objects_v2")
@@ -114,10 +154,10 @@ class S3Objects:
             except self._client.raw.exceptions.NoSuchKey:
                 return
 
-    def delete_all(self, beginning: str) -> None:
-        """Delete the objects with a name prefix in parallel: a journal has an object per table."""
+    def delete_folder(self, folder: str) -> None:
+        """Delete all objects below a folder in parallel: a journal has an object per table."""
         with ThreadPoolExecutor(_PARALLEL_DELETES) as threads:
-            list(threads.map(self.delete, [found.name for found in self.list(beginning)]))
+            list(threads.map(self.delete, [found.name for found in self.list(folder)]))
 
     def _get_whole(self, key: str) -> S3Object:
         """Read an object to its end, with retries: botocore retries failures before the body, not within it."""
@@ -141,8 +181,8 @@ class S3Objects:
 class EndpointProbe:
     """Verifies once per folder and probe version that the endpoint honours conditional writes."""
 
-    def __init__(self, objects: S3Objects) -> None:
-        self._objects = objects
+    def __init__(self, folder: S3Folder) -> None:
+        self._folder = folder
         self._guard = threading.Lock()
         self._has_passed = False
 
@@ -151,17 +191,17 @@ class EndpointProbe:
         with self._guard:
             if self._has_passed:
                 return
-            marker = json.dumps({"endpoint": self._objects.endpoint, "probe": PROBE_VERSION}).encode()
-            found = self._objects.get(MARKER_NAME)
+            marker = json.dumps({"endpoint": self._folder.endpoint, "probe": PROBE_VERSION}).encode()
+            found = self._folder.get(MARKER_NAME)
             if found is None or found.data != marker:
                 ignored = self.ignored_condition()
                 if ignored:
                     raise StoreError(
-                        f"{self._objects.location('')}: the endpoint does not honour {ignored}, so that two runs "
+                        f"{self._folder.location('')}: the endpoint does not honour {ignored}, so that two runs "
                         "could overwrite each other's deployment state: it can never be an authoritative store. "
                         "Use another endpoint."
                     )
-                self._objects.put(MARKER_NAME, marker)
+                self._folder.put(MARKER_NAME, marker)
             self._has_passed = True
 
     def ignored_condition(self) -> str | None:
@@ -174,72 +214,19 @@ class EndpointProbe:
             raise UnansweredError(str(error)) from error
         finally:
             with suppress(StoreError):
-                self._objects.delete_all(scratch)
+                for found in self._folder.beginning_with(scratch):
+                    self._folder.delete(found.name)
 
     def _is_accepted(self, name: str, data: bytes, expected: str | None) -> bool:
         try:
-            self._objects.put(name, data, condition_for(expected))
+            self._folder.put(name, data, condition_for(expected))
         except ConflictError:
             return False
         return True
 
     def _read(self, name: str) -> tuple[bytes, str] | None:
-        found = self._objects.get(name)
+        found = self._folder.get(name)
         return None if found is None else (found.data, found.etag)
-
-
-class S3Folder:
-    """A folder of a bucket, or the bucket itself. Threads may share it. Implements `JournalFiles`."""
-
-    def __init__(self, client: AwsClient, bucket: str, prefix: str) -> None:
-        self._objects = S3Objects(client, bucket, prefix)
-        self.probe = EndpointProbe(self._objects)
-
-    def location(self, name: str) -> str:
-        """Return an object's place."""
-        return self._objects.location(name)
-
-    def get(self, name: str) -> S3Object | None:
-        """Return an object with its ETag; None if it does not exist."""
-        return self._objects.get(name)
-
-    def read(self, name: str) -> bytes | None:
-        """Return an object's bytes."""
-        found = self._objects.get(name)
-        return None if found is None else found.data
-
-    def write(self, name: str, data: bytes) -> str:
-        """Write or replace an object; return its place."""
-        self._objects.put(name, data)
-        return self.location(name)
-
-    def create(self, name: str, data: bytes) -> None:
-        """Write an object unless it exists."""
-        try:
-            self.replace(name, data, None)
-        except ConflictError:
-            # S3 also answers 409 to one of two simultaneous writers.
-            if self._objects.get(name) is None:
-                raise
-
-    def replace(
-        self, name: str, data: bytes, expected: str | None, metadata: Mapping[str, str] = _NO_METADATA
-    ) -> str:
-        """Write an object if its ETag is still the expected one (None: no object); return its new ETag."""
-        self.probe.require()
-        return self._objects.put(name, data, condition_for(expected), metadata)
-
-    def list(self, folder: str) -> Sequence[StoredFile]:
-        """Return all objects below a folder."""
-        return self._objects.list(f"{folder}/")
-
-    def delete(self, name: str) -> None:
-        """Delete an object."""
-        self._objects.delete(name)
-
-    def delete_folder(self, folder: str) -> None:
-        """Delete all objects below a folder."""
-        self._objects.delete_all(f"{folder}/")
 
 
 def condition_for(expected: str | None) -> Mapping[str, str]:

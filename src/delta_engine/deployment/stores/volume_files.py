@@ -6,19 +6,21 @@ immutable, have unique names, and never decide which writer won.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from delta_engine.backends.databricks_workspace import open_workspace
+from delta_engine.backends.databricks_sdk import open_workspace
 from delta_engine.deployment.errors import ConflictError, StoreError, UnansweredError, UncertainWriteError
 from delta_engine.deployment.ports import StoredFile
 from delta_engine.errors import MissingDependencyError
 
 if TYPE_CHECKING:
     from databricks.sdk import WorkspaceClient
+
+Answer = TypeVar("Answer")
 
 _RETRY_SECONDS = 60
 
@@ -36,15 +38,13 @@ class VolumeFiles:
 
     def read(self, name: str) -> bytes | None:
         """Return a file's bytes; None if it does not exist."""
-        from databricks.sdk.errors import NotFound
-
         path = self.location(name)
-        with _errors(path, is_write=False):
-            try:
-                contents = self._api.download(path).contents
-            except NotFound:
-                return None
+
+        def content() -> bytes:
+            contents = self._api.download(path).contents
             return b"" if contents is None else contents.read()
+
+        return _unless_missing(path, content)
 
     def write(self, name: str, data: bytes) -> str:
         """Write or replace a file; return its path."""
@@ -53,17 +53,8 @@ class VolumeFiles:
 
     def create(self, name: str, data: bytes) -> None:
         """Write a file unless it exists; see `upload_verified`."""
-        from databricks.sdk.errors import NotFound
-
         path = self.location(name)
-        with _errors(path, is_write=False):
-            try:
-                self._api.get_metadata(path)
-            except NotFound:
-                is_missing = True
-            else:
-                is_missing = False
-        if is_missing:
+        if _unless_missing(path, lambda: self._api.get_metadata(path)) is None:
             upload_verified(self, name, data)
 
     def upload(self, name: str, data: bytes, *, overwrite: bool) -> None:
@@ -91,16 +82,10 @@ class VolumeFiles:
 
     def list(self, folder: str) -> Sequence[StoredFile]:
         """Return all files below a folder; empty if the folder does not exist."""
-        from databricks.sdk.errors import NotFound
-
         path = self.location(folder)
-        with _errors(path, is_write=False):
-            try:
-                entries = tuple(self._api.list_directory_contents(path))
-            except NotFound:
-                return ()
+        entries = _unless_missing(path, lambda: tuple(self._api.list_directory_contents(path)))
         found: list[StoredFile] = []
-        for entry in entries:
+        for entry in entries or ():
             name = f"{folder}/{(entry.path or '').rstrip('/').rpartition('/')[2]}"
             if entry.is_directory:
                 found += self.list(name)
@@ -111,27 +96,15 @@ class VolumeFiles:
 
     def delete(self, name: str) -> None:
         """Delete a file; a missing file is no error."""
-        from databricks.sdk.errors import NotFound
-
         path = self.location(name)
-        with _errors(path, is_write=True):
-            try:
-                self._api.delete(path)
-            except NotFound:
-                return
+        _unless_missing(path, lambda: self._api.delete(path), is_write=True)
 
     def delete_folder(self, folder: str) -> None:
         """Delete a folder and its files; a missing folder is no error."""
-        from databricks.sdk.errors import NotFound
-
         for file in self.list(folder):
             self.delete(file.name)
         path = self.location(folder)
-        with _errors(path, is_write=True):
-            try:
-                self._api.delete_directory(path)
-            except NotFound:
-                return
+        _unless_missing(path, lambda: self._api.delete_directory(path), is_write=True)
 
 
 def upload_verified(files: VolumeFiles, name: str, data: bytes) -> None:
@@ -177,6 +150,17 @@ def open_volume_files(root: str, profile: str | None = None) -> VolumeFiles:
             f"databricks-sdk {__version__} cannot open the workspace: {reason}. On a cluster with Spark Connect, the "
             "engine needs 0.117 or later: pip install 'databricks-sdk>=0.117', and restart Python."
         ) from error
+
+
+def _unless_missing(path: str, call: Callable[[], Answer], *, is_write: bool = False) -> Answer | None:
+    """Return the answer of a call; None if the file or folder does not exist."""
+    from databricks.sdk.errors import NotFound
+
+    with _errors(path, is_write=is_write):
+        try:
+            return call()
+        except NotFound:
+            return None
 
 
 @contextmanager

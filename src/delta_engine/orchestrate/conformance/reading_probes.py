@@ -21,7 +21,6 @@ from delta_engine.orchestrate.conformance.scratch_tables import (
 )
 from delta_engine.report.conformance_report import Holds
 from delta_engine.state.states import state_of
-from delta_engine.state.unity_catalog.consistency import require_agreement
 from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
 from delta_engine.state.unity_catalog.information_schema import (
     COLUMN_MASKS,
@@ -38,6 +37,7 @@ from delta_engine.state.unity_catalog.information_schema import (
     by_table,
 )
 from delta_engine.state.unity_catalog.table_details import TableDetails
+from delta_engine.state.unity_catalog.table_states import require_agreement
 
 if TYPE_CHECKING:
     from databricks.sdk.service.catalog import TableInfo
@@ -75,13 +75,13 @@ def _accounts(scene: Scene) -> Answer:
 
 def _account(scene: Scene, name: QualifiedName) -> Iterator[tuple[bool, str]]:
     rows = _rows(scene, TABLES, name)
-    described = DescribedDetailsReader(scene.backend.runner, scene.backend.addressing).answer(name)
+    described = DescribedDetailsReader(scene.backend.runner).answer(name)
     if not rows or not isinstance(described, TableDetails):
         yield False, f"information_schema has {len(rows)} rows, and the description is {described}"
         return
     (row,) = rows
     try:
-        require_agreement(name, row, _rows(scene, COLUMNS, name), described)
+        require_agreement(name, row, _rows(scene, COLUMNS, name), described.state)
         yield True, "information_schema and DESCRIBE … AS JSON agree on columns, types and location"
     except CatalogReadError as error:
         yield False, str(error)
@@ -93,7 +93,7 @@ def _account(scene: Scene, name: QualifiedName) -> Iterator[tuple[bool, str]]:
         return
     listed_type = listed.table_type.value if listed.table_type else None
     yield listed_type == row["table_type"], f"its type is {listed_type} in databricks-sdk"
-    is_same = (listed.storage_location or "").rstrip("/") == (described.location or "").rstrip("/")
+    is_same = (listed.storage_location or "").rstrip("/") == (described.state.location or "").rstrip("/")
     yield is_same, f"its location is {'the same' if is_same else 'another one'} in databricks-sdk"
 
 
@@ -112,19 +112,19 @@ def _listed(scene: Scene, name: QualifiedName) -> TableInfo | None:
 
 def _descriptions(scene: Scene) -> Answer:
     """Describe tables as on runtimes that know DESCRIBE … AS JSON, and as on older ones."""
-    runner, addressing = scene.backend.runner, scene.backend.addressing
+    runner = scene.backend.runner
     tables = [name for name in map(scene.existing, ("columns", "generated", "identity")) if name]
     findings, is_same = [], True
     for name in tables:
-        newer = DescribedDetailsReader(runner, addressing).answer(name)
-        older = DescribedDetailsReader(_WithoutJson(runner), addressing).answer(name)
+        newer = DescribedDetailsReader(runner).answer(name)
+        older = DescribedDetailsReader(_WithoutJson(runner)).answer(name)
         lines = list(_differing(newer, older))
         is_same &= not lines
         findings += [f"{name.table}: {line}" for line in lines or ["both agree"]]
     child = scene.existing("child")
     if child is not None:
-        described = DescribedDetailsReader(runner, addressing).answer(child)
-        has_keys = isinstance(described, TableDetails) and described.keys is not None
+        described = DescribedDetailsReader(runner).answer(child)
+        has_keys = isinstance(described, TableDetails) and described.has_keys
         findings.append(f"keys in DESCRIBE … AS JSON: {'described' if has_keys else 'not described'}")
     holds = Holds.CANNOT_TELL if not tables else Holds.YES if is_same else Holds.NO
     return holds, findings
@@ -135,9 +135,9 @@ def _differing(newer: object, older: object) -> Iterator[str]:
         yield f"as JSON: {newer}; without: {older}"
         return
     for what, one, other in (
-        ("columns", newer.columns, older.columns),
-        ("comment", newer.comment, older.comment),
-        ("partitioned_by", newer.partitioned_by, older.partitioned_by),
+        ("columns", newer.state.columns, older.state.columns),
+        ("comment", newer.state.table_comment, older.state.table_comment),
+        ("partitioned_by", newer.state.partitioned_by, older.state.partitioned_by),
     ):
         if one != other:
             yield f"{what} as JSON: {one}; without: {other}"

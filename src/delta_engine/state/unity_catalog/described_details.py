@@ -8,11 +8,12 @@ SHOW CREATE TABLE. No runtime has JSON for foreign tables, and some have none fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
-from delta_engine.backends.addressing import Addressing
+from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.error_conditions import (
     is_forbidden,
     is_missing_table,
@@ -21,13 +22,12 @@ from delta_engine.backends.error_conditions import (
 )
 from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.errors import CatalogReadError, StatementError
-from delta_engine.models import QualifiedName
-from delta_engine.sql.queries import (
-    sql_describe_as_json,
-    sql_show_create_table,
-    sql_show_table_properties,
-)
-from delta_engine.state.unity_catalog.create_statement import declaration
+from delta_engine.models import Column, Identity, QualifiedName
+from delta_engine.models.types import parse_data_type
+from delta_engine.sql.expressions import databricks_dialect
+from delta_engine.sql.queries import sql_describe_as_json, sql_show_create_table, sql_show_table_properties
+from delta_engine.state.interpretation import readable_column
+from delta_engine.state.states import TableState
 from delta_engine.state.unity_catalog.table_details import (
     Answer,
     DetailsQuery,
@@ -35,15 +35,18 @@ from delta_engine.state.unity_catalog.table_details import (
     has_old_protocol,
     has_undescribed_columns,
     parse_description,
+    with_properties,
 )
+
+if TYPE_CHECKING:
+    from sqlglot import Token, exp
 
 
 class DescribedDetailsReader:
     """Describes tables in SQL."""
 
-    def __init__(self, runner: SqlRunner, addressing: Addressing) -> None:
+    def __init__(self, runner: SqlRunner) -> None:
         self._runner = runner
-        self._addressing = addressing
         self._knows_json = True
 
     def queries(self, tables: Sequence[QualifiedName]) -> Sequence[DetailsQuery]:
@@ -81,44 +84,239 @@ class DescribedDetailsReader:
             self._knows_json = is_unsupported_for_its_kind(error)
             return self._shown(table)
         details = parse_description(table, document)
-        if has_undescribed_columns(details) or has_old_protocol(details):
-            return self._with_computed_columns(table, details)
+        if has_undescribed_columns(details.state) or has_old_protocol(details.state):
+            columns = self._with_computed_columns(table, details.state.columns)
+            return replace(details, state=replace(details.state, columns=columns))
         return details
 
-    def _with_computed_columns(self, table: QualifiedName, details: TableDetails) -> TableDetails:
+    def _with_computed_columns(self, table: QualifiedName, columns: Sequence[Column]) -> tuple[Column, ...]:
         statement = self._first(sql_show_create_table, table)
         declared = declaration(table, statement, knows_policies=True)
         computed = {column.key: column for column in declared.columns}
-        if computed.keys() != {column.key for column in details.columns}:
+        if computed.keys() != {column.key for column in columns}:
             raise CatalogReadError(
                 "its columns changed while it was read", table=str(table), way_out="Run it again."
             )
-        columns = (
-            replace(
-                column,
-                generated_as=computed[column.key].generated_as,
-                identity=computed[column.key].identity,
-            )
-            for column in details.columns
+        pairs = [(column, computed[column.key]) for column in columns]
+        return tuple(
+            replace(column, generated_as=other.generated_as, identity=other.identity)
+            for column, other in pairs
         )
-        return replace(details, columns=tuple(columns))
 
     def _shown(self, table: QualifiedName) -> TableDetails:
         """Read a table without JSON; the views have its owner and location."""
-        rows = self._runner.run(sql_show_table_properties(self._addressing.table(table)))
+        rows = self._runner.run(sql_show_table_properties(CatalogAddressing().table(table)))
         declared = declaration(table, self._first(sql_show_create_table, table))
-        return TableDetails(
-            columns=declared.columns,
-            properties={str(row["key"]): str(row["value"]) for row in rows},
-            comment=declared.comment,
-            partitioned_by=declared.partitioned_by,
-        )
+        properties = {str(row["key"]): str(row["value"]) for row in rows}
+        return TableDetails(state=with_properties(declared, properties))
 
     def _first(self, statement: Callable[[str], str], table: QualifiedName) -> str:
-        rows: Sequence[Row] = self._runner.run(statement(self._addressing.table(table)))
+        rows: Sequence[Row] = self._runner.run(statement(CatalogAddressing().table(table)))
         for row in rows:
             for value in row.values():
                 return str(value)
         raise CatalogReadError(
             "the platform returned an empty description", table=str(table), way_out="Run it again."
         )
+
+
+_COLLATION = "utf8_binary"
+"""The default; any other collation is refused."""
+
+
+def declaration(table: QualifiedName, statement: str, *, knows_policies: bool = False) -> TableState:
+    """Parse a CREATE TABLE statement, the only SQL source of generated and identity columns.
+
+    The parser uses Databricks' dialect and refuses unknown syntax. Expressions keep their original text, because the
+    parser renames many functions.
+
+    Args:
+        knows_policies: whether another source has masks and row filter, which are refused otherwise.
+    """
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    statement = _without_unknown_clauses(statement, knows_policies=knows_policies)
+    try:
+        create = sqlglot.parse_one(statement, dialect=databricks_dialect())
+    except SqlglotError as error:
+        raise _unsupported(table, statement) from error
+    if not isinstance(create, exp.Create) or not isinstance(create.this, exp.Schema):
+        raise _unsupported(table, statement)
+    columns = [node for node in create.this.expressions if isinstance(node, exp.ColumnDef)]
+    expressions = _expressions(statement)
+    partitioning, comment = create.find(exp.PartitionedByProperty), create.find(exp.SchemaCommentProperty)
+    return TableState(
+        columns=tuple(_column(table, node, expressions) for node in columns),
+        partitioned_by=tuple(_names(partitioning.this.expressions)) if partitioning else (),
+        table_comment=comment.this.name if comment else "",
+    )
+
+
+def _column(table: QualifiedName, node: exp.ColumnDef, expressions: Iterator[str]) -> Column:
+    """Return a column; `expressions` yields the expressions of this and the following columns that have one."""
+    from sqlglot import exp
+
+    is_nullable, comment, default, generated, identity = True, "", None, None, None
+    for constraint in node.constraints:
+        match constraint.kind:
+            case exp.NotNullColumnConstraint():
+                is_nullable = bool(constraint.kind.args.get("allow_null"))
+            case exp.CommentColumnConstraint(this=text):
+                comment = text.name
+            case exp.CollateColumnConstraint(this=collation) if collation.name.lower() == _COLLATION:
+                pass
+            case exp.DefaultColumnConstraint():
+                default = _next(expressions, table, node)
+            case exp.GeneratedAsIdentityColumnConstraint() as kind if kind.args.get("expression"):
+                generated = _next(expressions, table, node)
+            case exp.GeneratedAsIdentityColumnConstraint() as kind:
+                identity = _identity(kind)
+            case exp.ComputedColumnConstraint():
+                generated = _next(expressions, table, node)
+            case other:
+                raise _unsupported(table, _text(other), node.name)
+    if node.kind is None:
+        raise _unsupported(table, _text(node), node.name)
+    return readable_column(
+        table,
+        node.name,
+        parse_data_type(_text(node.kind)),
+        is_nullable=is_nullable,
+        comment=comment,
+        default=default,
+        generated_as=generated,
+        identity=identity,
+    )
+
+
+_GENERATED = ("GENERATED", "ALWAYS", "AS", "(")
+_AFTER_DEFAULT = ("COMMENT", "COLLATE", "GENERATED", "NOT")
+"""Words after the default of a column; no default continues with one of them. Masks are removed or refused earlier."""
+
+_DEPTHS = {"(": 1, ")": -1}
+_IN_COLUMNS = 1
+"""The nesting of parentheses at which columns are defined."""
+
+
+def _without_unknown_clauses(statement: str, *, knows_policies: bool) -> str:
+    """Return a statement without default collation, masks and row filter, which the parser does not know."""
+    tokens, words = _tokens(statement)
+    kept, place, start, depth = [], 0, 0, 0
+    while place < len(words):
+        end = _end_of_clause(words, place, depth, knows_policies=knows_policies)
+        if end > place:
+            kept.append(statement[start : tokens[place].start])
+            start = tokens[end - 1].end + 1
+        else:
+            depth += _DEPTHS.get(words[place], 0)
+        place = max(end, place + 1)
+    return "".join(kept) + statement[start:]
+
+
+def _end_of_clause(words: Sequence[str], place: int, depth: int, *, knows_policies: bool) -> int:
+    """Return the end of an unknown clause that begins at a place; the place itself if none does."""
+    match words[place : place + 3]:
+        case ["DEFAULT", "COLLATION", *_]:
+            return place + 3
+        case ["WITH", "ROW", "FILTER"] if knows_policies:
+            name_ends = _end_of_name(words, place + 3)
+            return _end_of_parentheses(words, name_ends + 1)  # ON (…)
+        case ["MASK", after, *_] if (
+            knows_policies
+            and depth == _IN_COLUMNS
+            and after != "("  # the function
+            and words[place - 1] not in ("(", ",", "<")  # a name
+        ):
+            name_ends = _end_of_name(words, place + 1)
+            has_columns = tuple(words[name_ends : name_ends + 2]) == ("USING", "COLUMNS")
+            return _end_of_parentheses(words, name_ends + 2) if has_columns else name_ends
+    return place
+
+
+def _end_of_name(words: Sequence[str], first: int) -> int:
+    end = first + 1
+    while end < len(words) and words[end] == ".":
+        end += 2
+    return end
+
+
+def _end_of_parentheses(words: Sequence[str], opening: int) -> int:
+    depth = 0
+    for place in range(opening, len(words)):
+        depth += _DEPTHS.get(words[place], 0)
+        if depth == 0:
+            return place + 1
+    return len(words)
+
+
+def _tokens(statement: str) -> tuple[Sequence[Token], Sequence[str]]:
+    """Return a statement's tokens, and their words and signs in upper case; empty for names and texts."""
+    from sqlglot import tokenize
+
+    tokens = tokenize(statement, dialect=databricks_dialect())
+    return tokens, [token.text.upper() if _is_bare(token, statement) else "" for token in tokens]
+
+
+def _expressions(statement: str) -> Iterator[str]:
+    """Yield the original text of the expressions of DEFAULT and GENERATED ALWAYS AS, in order."""
+    tokens, words = _tokens(statement)
+    for place, word in enumerate(words):
+        if tuple(words[place : place + len(_GENERATED)]) == _GENERATED:
+            first = place + len(_GENERATED)
+            last = _end(words, first)
+        elif word == "DEFAULT" and words[place - 1] not in ("(", ",", "<", "BY"):
+            first = place + 1
+            last = _end(words, first, (",", *_AFTER_DEFAULT))
+        else:
+            continue
+        yield statement[tokens[first].start : tokens[last - 1].end + 1]
+
+
+def _next(expressions: Iterator[str], table: QualifiedName, node: exp.ColumnDef) -> str:
+    found = next(expressions, None)
+    if found is None:
+        raise _unsupported(table, _text(node), node.name)
+    return found
+
+
+def _end(words: Sequence[str], first: int, ends: Sequence[str] = ()) -> int:
+    """Return the end of an expression: at one of some words, or at a closing parenthesis."""
+    depth = 0
+    for place in range(first, len(words)):
+        if depth == 0 and place > first and words[place] in (")", *ends):
+            return place
+        depth += _DEPTHS.get(words[place], 0)
+    return len(words)
+
+
+def _is_bare(token: Token, statement: str) -> bool:
+    """Whether a token is unquoted: a word or a sign."""
+    return statement[token.start : token.end + 1] == token.text
+
+
+def _identity(kind: exp.GeneratedAsIdentityColumnConstraint) -> Identity:
+    start, increment = kind.args.get("start"), kind.args.get("increment")
+    return Identity(
+        start=1 if start is None else int(_text(start)),
+        step=1 if increment is None else int(_text(increment)),
+        always=bool(kind.this),
+    )
+
+
+def _text(node: exp.Expr) -> str:
+    return node.sql(databricks_dialect())
+
+
+def _names(nodes: Sequence[exp.Expression]) -> list[str]:
+    return [node.name for node in nodes]
+
+
+def _unsupported(table: QualifiedName, what: str, column: str | None = None) -> CatalogReadError:
+    return CatalogReadError(
+        f"the engine does not understand its SHOW CREATE TABLE: {what}",
+        table=str(table),
+        column=column,
+        way_out="Install databricks-sdk, or use a runtime that knows DESCRIBE TABLE … AS JSON.",
+    )

@@ -1,4 +1,4 @@
-"""The views of `information_schema` that the engine reads, one query each, and how to find a table's rows in them.
+"""The views of `information_schema`: their queries, the rows of each table and schema, and what the rows mean.
 
 Their columns are documented in Databricks' SQL reference, "Information schema". Names are in lower case, and what the
 principal may not see is silently missing. Three views are read with all columns, because workspaces differ from the
@@ -10,14 +10,23 @@ with `schema_name`, `filter_catalog`, `filter_col_usage`), and `referential_cons
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from delta_engine.backends.sql_runner import Row
-from delta_engine.errors import CatalogReadError
-from delta_engine.models import QualifiedName
-from delta_engine.sql.queries import sql_information_schema
+from delta_engine.backends.error_conditions import (
+    is_forbidden,
+    is_missing_catalog,
+    is_missing_schema,
+    is_missing_table,
+)
+from delta_engine.backends.sql_runner import Row, SqlRunner, query_each
+from delta_engine.errors import CatalogReadError, StatementError
+from delta_engine.models import Grants, QualifiedName
+from delta_engine.models.parts import to_grants
+from delta_engine.sql.queries import sql_information_schema, sql_show_schemas
 from delta_engine.sql.text import sql_literal
+from delta_engine.state.interpretation import listed_schemas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +52,7 @@ class View:
         return sql_information_schema(catalog, self.name, self.columns, self._conditions(schemas))
 
     def query_everywhere(self, catalog: str, schemas: Iterable[str]) -> str:
-        """Return the query of the view in `system`, of all catalogs without `catalog_column`; see `in_catalog`."""
+        """Return the query of the view in `system`; without `catalog_column`, it is of all catalogs."""
         conditions = self._conditions(schemas)
         if self.catalog_column:
             conditions.insert(0, f"{self.catalog_column} = {sql_literal(catalog)}")
@@ -69,15 +78,7 @@ SCHEMATA = View(
 TABLES = View(
     name="tables",
     catalog_column="table_catalog",
-    columns=(
-        *_TABLE,
-        "table_type",
-        "data_source_format",
-        "comment",
-        "table_owner",
-        "storage_path",
-        *_AUDIT,
-    ),
+    columns=(*_TABLE, "table_type", "data_source_format", "comment", "table_owner", "storage_path", *_AUDIT),
     schema_column="table_schema",
 )
 COLUMNS = View(
@@ -95,13 +96,7 @@ TABLE_CONSTRAINTS = View(
 KEY_COLUMN_USAGE = View(
     name="key_column_usage",
     catalog_column="constraint_catalog",
-    columns=(
-        *_CONSTRAINT,
-        *_TABLE,
-        "column_name",
-        "ordinal_position",
-        "position_in_unique_constraint",
-    ),
+    columns=(*_CONSTRAINT, *_TABLE, "column_name", "ordinal_position", "position_in_unique_constraint"),
     needed=(*_TABLE, "column_name", "ordinal_position"),
 )
 REFERENTIAL_CONSTRAINTS = View(name="referential_constraints", catalog_column="constraint_catalog")
@@ -161,6 +156,9 @@ OF_TABLES = (
 )
 """The views about tables, besides `TABLES`."""
 
+OF_PARTS = (COLUMNS, TABLE_TAGS, COLUMN_TAGS, ROW_FILTERS, COLUMN_MASKS)
+"""Those of them that are read table by table; keys and privileges need more than the rows of one table."""
+
 TableKey = tuple[str, str]
 """A schema's and a table's name in lower case."""
 
@@ -190,14 +188,6 @@ def require_whole(view: View, rows: Iterable[Row], table: QualifiedName | None =
                 table=None if table is None else str(table),
                 way_out=LAGGING,
             )
-
-
-def in_catalog(view: View, rows: Sequence[Row], catalog: str) -> Sequence[Row]:
-    """Return the rows of `View.query_everywhere` that are about a catalog."""
-    if view.catalog_column or not rows:
-        return rows
-    column = spelling(rows[0], "table_catalog", "catalog_name")
-    return [row for row in rows if str(row[column]).lower() == catalog]
 
 
 def by_table(rows: Sequence[Row]) -> Mapping[TableKey, Sequence[Row]]:
@@ -236,3 +226,129 @@ def spelling(row: Row, *names: str) -> str:
 def optional_text(value: object) -> str | None:
     """Return a value as text; None for NULL."""
     return None if value is None else str(value)
+
+
+def tags(rows: Iterable[Row]) -> Mapping[str, str]:
+    """Return tags from the rows of a view of tags."""
+    return {str(row["tag_name"]): str(row["tag_value"] or "") for row in rows}
+
+
+def grants(rows: Iterable[Row]) -> Grants:
+    """Return privileges by principal, in its first spelling, from the rows of a view of privileges."""
+    granted: dict[str, list[str]] = defaultdict(list)
+    spellings: dict[str, str] = {}
+    for row in rows:
+        principal = str(row["grantee"])
+        granted[spellings.setdefault(principal.lower(), principal)].append(str(row["privilege_type"]))
+    return to_grants(granted)
+
+
+_MAY_BE_RENAMED = (
+    "If the catalog was renamed, ask for SELECT on system.information_schema ({reason}). If a schema is new, run it "
+    "again in a minute."
+)
+
+
+_Existing = tuple[Mapping[str, Row], Mapping[TableKey, Row]]
+"""The rows of schemas by name, and of their tables."""
+
+
+class ViewReader:
+    """Reads the views of one catalog, named in lower case: its own, or those of `system` after a rename."""
+
+    def __init__(self, catalog: str, runner: SqlRunner, *, parallelism: int) -> None:
+        self._catalog = catalog
+        self._runner = runner
+        self._parallelism = parallelism
+        self._reads_system = False
+
+    def existing(self, schemas: set[str], *, accepts_hidden: bool) -> _Existing:
+        """Return the rows of existing schemas, named in lower case, and of their tables.
+
+        A catalog's views are written when it is created, and are empty after a rename (dbt-databricks 691, 692). If
+        they show none of the schemas but SHOW SCHEMAS does, this reader changes to the views of `system` for good.
+
+        Args:
+            accepts_hidden: whether the views may lack a schema that exists, because they lag.
+
+        Raises:
+            CatalogReadError: the catalog does not exist or is not visible, or its views lack an existing schema.
+        """
+        try:
+            asked = partial(self.query, schemas=schemas)
+            (_, named), (_, listed) = query_each(asked, (SCHEMATA, TABLES), min(self._parallelism, 2))
+        except StatementError as error:
+            if self._reads_system or not is_missing_catalog(error):
+                raise
+            raise _invisible(self._catalog) from error
+        found: _Existing = (
+            {str(row["schema_name"]).lower(): row for row in named},
+            {table_key(row["table_schema"], row["table_name"]): row for row in listed},
+        )
+        hidden = schemas - found[0].keys()
+        if not hidden or self._reads_system:
+            return found
+        hidden &= self._listed_schemas()
+        way_out = LAGGING
+        if hidden and not found[0]:
+            found, way_out = self._existing_in_system(schemas)
+        hidden -= found[0].keys()
+        if hidden and not accepts_hidden:
+            raise _hidden(self._catalog, hidden, way_out)
+        return found
+
+    def query(self, view: View, schemas: Collection[str]) -> Sequence[Row]:
+        """Return the rows of a view about some schemas."""
+        if not self._reads_system:
+            return self._runner.run(view.query(self._catalog, schemas))
+        rows = self._runner.run(view.query_everywhere(self._catalog, schemas))
+        if view.catalog_column or not rows:
+            return rows
+        column = spelling(rows[0], "table_catalog", "catalog_name")
+        return [row for row in rows if str(row[column]).lower() == self._catalog]
+
+    def usage_elsewhere(self, catalog: str) -> Sequence[Row]:
+        """Return another catalog's own `key_column_usage`; CatalogReadError if the catalog is missing or forbidden."""
+        try:
+            return self._runner.run(KEY_COLUMN_USAGE.query(catalog, ()))
+        except StatementError as error:
+            is_hidden = is_missing_catalog(error) or is_missing_schema(error) or is_missing_table(error)
+            if not is_forbidden(error) and not is_hidden:
+                raise
+            reason = f"{catalog!r} may not be read ({error.first_line.rstrip('.')})"
+            raise CatalogReadError(reason) from error
+
+    def _existing_in_system(self, schemas: set[str]) -> tuple[_Existing, str]:
+        """Change to the views of `system` if they are readable; return what they show, and the way out if they lag."""
+        self._reads_system = True
+        try:
+            return self.existing(schemas, accepts_hidden=True), LAGGING
+        except StatementError as error:
+            if not is_forbidden(error) and not is_missing_table(error):
+                raise
+            self._reads_system = False
+            return ({}, {}), _MAY_BE_RENAMED.format(reason=error.first_line)
+
+    def _listed_schemas(self) -> set[str]:
+        try:
+            rows = self._runner.run(sql_show_schemas(self._catalog))
+        except StatementError as error:
+            if not is_forbidden(error):
+                raise
+            return set()
+        return {name.lower() for name in listed_schemas(rows)}
+
+
+def _invisible(catalog: str) -> CatalogReadError:
+    return CatalogReadError(
+        f"catalog {catalog!r} does not exist or is not visible to you",
+        way_out="Create it, ask for USE CATALOG on it, or correct the variable that names it.",
+    )
+
+
+def _hidden(catalog: str, schemas: Iterable[str], way_out: str) -> CatalogReadError:
+    names = ", ".join(sorted(schemas))
+    return CatalogReadError(
+        f"the information_schema of catalog {catalog!r} does not show what exists there: {names}",
+        way_out=way_out,
+    )

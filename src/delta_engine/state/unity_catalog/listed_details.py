@@ -14,22 +14,25 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from delta_engine.backends.databricks_workspace import open_workspace
+from delta_engine.backends.databricks_sdk import open_workspace
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import Column, Identity, QualifiedName
 from delta_engine.models.types import data_type_from_spark_json
-from delta_engine.state.catalog_reader import readable_column
-from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
+from delta_engine.state.interpretation import readable_column
+from delta_engine.state.states import TableState
 from delta_engine.state.unity_catalog.table_details import (
     Answer,
     DetailsQuery,
     TableDetails,
     has_undescribed_columns,
+    with_properties,
 )
 from delta_engine.telemetry.logs import log
 
 if TYPE_CHECKING:
     from databricks.sdk.service.catalog import TableInfo
+
+    from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
 
 _GENERATION = "delta.generationExpression"
 _IDENTITY_START = "delta.identity.start"
@@ -90,7 +93,7 @@ class ListedDetailsReader:
             return list(self._listing.list(catalog, schema, include_browse=True))
         except DatabricksError:
             return ()
-        except Exception as error:  # noqa: BLE001 - the listing only saves time: SQL says the same, whatever failed here
+        except Exception as error:  # noqa: BLE001 - the listing only saves time; SQL reads the same
             self._is_reachable = False
             _log_fallback(error)
             return ()
@@ -103,7 +106,7 @@ class ListedDetailsReader:
         except (AttributeError, LookupError, TypeError, ValueError) as error:  # JSON of another shape
             _log_fallback(error)
             details = None
-        if details is not None and not has_undescribed_columns(details):
+        if details is not None and not has_undescribed_columns(details.state):
             return details
         answer = self._described.answer(table)
         if info.browse_only and isinstance(answer, TableDetails) and not answer.shows_policies:
@@ -125,7 +128,7 @@ def open_table_listing(profile: str | None = None) -> TableListing | None:
         return open_workspace(profile, retry_seconds=_RETRY_SECONDS).tables
     except (ImportError, ValueError):  # no SDK, no login
         return None
-    except Exception as error:  # noqa: BLE001 - the listing only saves time: SQL says the same, whatever failed here
+    except Exception as error:  # noqa: BLE001 - the listing only saves time; SQL reads the same
         _log_fallback(error)
         return None
 
@@ -148,14 +151,16 @@ def _details(table: QualifiedName, info: TableInfo) -> TableDetails | None:
         columns.append(column)
         if listed.partition_index is not None:
             partitioned[listed.partition_index] = column.name
-    return TableDetails(
+    state = TableState(
         columns=tuple(columns),
-        properties=info.properties,
-        comment=info.comment or "",
+        table_comment=info.comment or "",
         partitioned_by=tuple(partitioned[index] for index in sorted(partitioned)),
-        table_type=info.table_type.value if info.table_type else None,
         owner=info.owner,
         location=info.storage_location,
+    )
+    return TableDetails(
+        state=with_properties(state, info.properties),
+        table_type=info.table_type.value if info.table_type else None,
     )
 
 

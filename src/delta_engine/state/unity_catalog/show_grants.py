@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from typing import TypeAlias
 
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.error_conditions import transience
@@ -18,7 +18,7 @@ from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.parts import Grants, by_principal, joined_grants, without_implied
 from delta_engine.sql.governance import sql_show_grants
 from delta_engine.sql.tables import sql_schema
-from delta_engine.state.unity_catalog.table_states import grants
+from delta_engine.state.unity_catalog.information_schema import grants
 
 _OWN = "OWN"
 """The owner in legacy metastores, which is no grant."""
@@ -30,12 +30,8 @@ _PARENTS_OF_TABLES = _PARENTS_OF_SCHEMAS | {"SCHEMA", "DATABASE"}
 _NONE: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Securable:
-    """A table or a schema, and its rows in `table_privileges` or `schema_privileges`."""
-
-    name: QualifiedName | SchemaName
-    shown: Sequence[Row]
+SecurableName: TypeAlias = QualifiedName | SchemaName
+"""The name of a table or a schema."""
 
 
 def expected_grants(models: Iterable[Table | Schema]) -> Mapping[str, Grants]:
@@ -48,19 +44,22 @@ def expected_grants(models: Iterable[Table | Schema]) -> Mapping[str, Grants]:
 
 
 def granted_rows(
-    securables: Iterable[Securable], expected: Mapping[str, Grants], runner: SqlRunner, pool: Executor
+    shown: Mapping[SecurableName, Sequence[Row]],
+    expected: Mapping[str, Grants],
+    runner: SqlRunner,
+    pool: Executor,
 ) -> tuple[Mapping[str, Sequence[Row]], Sequence[CatalogReadError]]:
     """Return the grants of securables by key, as rows of the views, and why others are unreadable.
 
-    If the views lack an `expected` privilege, SHOW GRANTS adds rows, unless the platform refuses it.
+    `shown` are the rows of `table_privileges` and `schema_privileges`. If they lack an `expected` privilege, SHOW
+    GRANTS adds rows, unless the platform refuses it.
     """
-    by_key = {one.name.key: one for one in securables}
     queries = {
-        key: pool.submit(_complete_rows, one, runner)
-        for key, one in by_key.items()
-        if key in expected and not _shows(one, expected[key])
+        name.key: pool.submit(_complete_rows, name, rows, runner)
+        for name, rows in shown.items()
+        if name.key in expected and not _shows(rows, expected[name.key])
     }
-    rows, refusals = {key: one.shown for key, one in by_key.items()}, []
+    rows, refusals = {name.key: found for name, found in shown.items()}, []
     for key, query in queries.items():
         try:
             rows[key] = query.result()
@@ -69,20 +68,20 @@ def granted_rows(
     return rows, refusals
 
 
-def _shows(securable: Securable, expected: Grants) -> bool:
-    held = by_principal(grants(securable.shown))
+def _shows(rows: Sequence[Row], expected: Grants) -> bool:
+    held = by_principal(grants(rows))
     return all(
         without_implied(privileges) <= held.get(principal, _NONE)
         for principal, privileges in by_principal(expected).items()
     )
 
 
-def _complete_rows(securable: Securable, runner: SqlRunner) -> Sequence[Row]:
+def _complete_rows(name: SecurableName, shown: Sequence[Row], runner: SqlRunner) -> Sequence[Row]:
     """Return the rows of the views, and those of SHOW GRANTS that were granted on the object itself.
 
     Inherited grants have the parent's type (docs: "SHOW GRANTS", `objectType`); a schema is also called DATABASE.
     """
-    match securable.name:
+    match name:
         case QualifiedName() as table:
             sql, parents = f"TABLE {CatalogAddressing().table(table)}", _PARENTS_OF_TABLES
         case SchemaName(catalog, schema):
@@ -93,10 +92,10 @@ def _complete_rows(securable: Securable, runner: SqlRunner) -> Sequence[Row]:
     except StatementError as error:
         if error.is_outcome_unknown or transience(error):
             raise
-        return securable.shown
-    parsed = [_parsed(row, sql, securable.name) for row in rows]
+        return shown
+    parsed = [_parsed(row, sql, name) for row in rows]
     return [
-        *securable.shown,
+        *shown,
         *(
             {"grantee": principal, "privilege_type": privilege}
             for principal, privilege, kind in parsed
@@ -105,7 +104,7 @@ def _complete_rows(securable: Securable, runner: SqlRunner) -> Sequence[Row]:
     ]
 
 
-def _parsed(row: Row, sql: str, name: QualifiedName | SchemaName) -> tuple[object, object, object]:
+def _parsed(row: Row, sql: str, name: SecurableName) -> tuple[object, object, object]:
     values = {column.lower(): value for column, value in row.items()}
     principal, privilege = values.get("principal"), values.get("actiontype")
     if principal is None or privilege is None or "objecttype" not in values:

@@ -5,6 +5,7 @@ The views lack properties (with checks), clustering, and generated and identity 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
@@ -12,7 +13,7 @@ from typing import Protocol, TypeAlias
 import msgspec
 
 from delta_engine.errors import CatalogReadError
-from delta_engine.models import Column, ColumnMask, QualifiedName, RowFilter, read_only
+from delta_engine.models import Column, ColumnMask, ForeignKey, PrimaryKey, QualifiedName, RowFilter
 from delta_engine.models.types import (
     ArrayType,
     DataType,
@@ -22,8 +23,13 @@ from delta_engine.models.types import (
     UnsupportedType,
     parse_data_type,
 )
-from delta_engine.state.catalog_reader import readable_column
-from delta_engine.state.unity_catalog.keys import TableKeys, described_keys
+from delta_engine.state.interpretation import (
+    checks_of,
+    pop_automatic_clustering,
+    pop_clustering,
+    readable_column,
+)
+from delta_engine.state.states import TableState
 
 _DEFAULT_COLLATION = "utf8_binary"
 _OTHER_NAMES = {"timestamp_ltz": "timestamp"}
@@ -34,29 +40,32 @@ class TableDetails:
     """A table as it describes itself.
 
     Args:
-        columns: in order, without tags; with masks if the description has them.
-        cluster_by: None if only the properties have it.
-        table_type: `MANAGED`, `EXTERNAL`, …; None if the description lacks it, as for the next three.
+        state: without tags and grants; with keys, masks and row filter if the description has them.
+        table_type: `MANAGED`, `EXTERNAL`, …; None if the description lacks it.
+        has_keys: whether the description has the table's keys.
     """
 
-    columns: tuple[Column, ...]
-    properties: Mapping[str, str]
-    comment: str = ""
-    cluster_by: tuple[str, ...] | None = None
-    partitioned_by: tuple[str, ...] = ()
+    state: TableState
     table_type: str | None = None
-    owner: str | None = None
-    location: str | None = None
-    keys: TableKeys | None = None
-    row_filter: RowFilter | None = None
+    has_keys: bool = False
 
     @property
     def shows_policies(self) -> bool:
         """Whether the description has a mask or a row filter; older descriptions never have them."""
-        return self.row_filter is not None or any(column.mask for column in self.columns)
+        return self.state.row_filter is not None or any(column.mask for column in self.state.columns)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "properties", read_only(self.properties))
+
+def with_properties(state: TableState, properties: Mapping[str, str]) -> TableState:
+    """Return a state with a table's properties, and the checks and the clustering that they hold."""
+    kept = dict(properties)
+    clustering, is_automatic = pop_clustering(kept), pop_automatic_clustering(kept)
+    return replace(
+        state,
+        table_properties=kept,
+        checks=checks_of(kept),
+        cluster_by=() if is_automatic else state.cluster_by or clustering,
+        clusters_automatically=is_automatic,
+    )
 
 
 Answer: TypeAlias = TableDetails | CatalogReadError | None
@@ -77,24 +86,24 @@ class TableDetailsReader(Protocol):
         ...
 
 
-def has_undescribed_columns(details: TableDetails) -> bool:
+def has_undescribed_columns(table: TableState) -> bool:
     """Whether the table may have generated or identity columns that the description does not show as such.
 
     A table that has or had such columns lists the feature (Delta protocol, "Table features").
     """
     shown = {
-        "delta.feature.generatedColumns": any(column.generated_as for column in details.columns),
-        "delta.feature.identityColumns": any(column.identity for column in details.columns),
+        "delta.feature.generatedColumns": any(column.generated_as for column in table.columns),
+        "delta.feature.identityColumns": any(column.identity for column in table.columns),
     }
-    return any(feature in details.properties and not is_shown for feature, is_shown in shown.items())
+    return any(feature in table.table_properties and not is_shown for feature, is_shown in shown.items())
 
 
-def has_old_protocol(details: TableDetails) -> bool:
+def has_old_protocol(table: TableState) -> bool:
     """Whether the protocol allows generated or identity columns without listing the feature.
 
     Writer version 4 introduced generated columns, 6 identity columns, and 7 listed features (Delta protocol).
     """
-    return details.properties.get("delta.minWriterVersion") in ("4", "5", "6")
+    return table.table_properties.get("delta.minWriterVersion") in ("4", "5", "6")
 
 
 class _Type(msgspec.Struct):
@@ -169,22 +178,24 @@ def parse_description(table: QualifiedName, text: str) -> TableDetails:
             for mask in document.column_masks or ()
         }
         columns = tuple(_column(table, column, masks) for column in document.columns)
-        row_filter, clustering = document.row_filter, document.clustering_information
-        constraints = document.table_constraints
-        return TableDetails(
+        row_filter, constraints = document.row_filter, document.table_constraints
+        keys = None if constraints is None else _described_keys(str(constraints))
+        primary_key, foreign_keys = keys or (None, ())
+        state = TableState(
             columns=columns,
-            properties=document.table_properties,
-            comment=document.comment or "",
-            cluster_by=None if clustering is None else tuple(_without_quotes(one.name) for one in clustering),
+            table_comment=document.comment or "",
+            cluster_by=tuple(_without_quotes(one.name) for one in document.clustering_information or ()),
             partitioned_by=document.partition_columns or (),
-            table_type=document.type,
             owner=document.owner,
             location=document.location,
-            keys=None if constraints is None else described_keys(str(constraints)),
+            primary_key=primary_key,
+            foreign_keys=foreign_keys,
             row_filter=None
             if row_filter is None
             else RowFilter(str(row_filter.function_name), row_filter.column_names or ()),
         )
+        state = with_properties(state, document.table_properties)
+        return TableDetails(state=state, table_type=document.type, has_keys=keys is not None)
     except ValueError as error:
         raise CatalogReadError(
             f"its description as JSON is not of the documented form: {error}",
@@ -237,3 +248,40 @@ def _data_type(found: _Type) -> DataType:
 def _without_quotes(path: str) -> str:
     """Return a clustering column without the quotes of unusual names, such as `` `a b`.c ``."""
     return path.replace("``", "\0").replace("`", "").replace("\0", "`")
+
+
+_IDENT = r"`(?:[^`]|``)+`"
+_IDENTS = rf"\(\s*{_IDENT}(?:\s*,\s*{_IDENT})*\s*\)"
+_KEY = re.compile(
+    rf"\((?P<name>[^`(),]+),\s*(?P<kind>PRIMARY|FOREIGN) KEY\s*(?P<columns>{_IDENTS})"
+    rf"(?:\s*REFERENCES\s*(?P<table>{_IDENT}\.{_IDENT}\.{_IDENT})\s*(?P<referenced>{_IDENTS}))?[\w\s]*\)"
+)
+_BETWEEN = re.compile(r"\[\s*(?:,\s*)*\]")
+
+
+def _described_keys(text: str) -> tuple[PrimaryKey | None, tuple[ForeignKey, ...]] | None:
+    """Return the primary key and the foreign keys in a JSON description; None if any part is unknown.
+
+    Databricks Runtime 17.3 and later has them as one text of an undocumented form (source:
+    github.com/databricks/dbt-databricks, pull request 1432):
+
+        [(pk,PRIMARY KEY (`id`)), (fk,FOREIGN KEY (`day`) REFERENCES `dev`.`gold`.`days` (`day`))]
+    """
+    if not _BETWEEN.fullmatch(_KEY.sub("", text).strip() or "[]"):
+        return None
+    primary_key, foreign_keys = None, []
+    for found in _KEY.finditer(text):
+        name, columns = found["name"].strip(), _idents(found["columns"])
+        if found["kind"] == "PRIMARY":
+            primary_key = PrimaryKey(columns, name)
+        elif found["table"] is None:
+            return None
+        else:
+            target = QualifiedName(*_idents(found["table"]))
+            foreign_keys.append(ForeignKey(columns, target, _idents(found["referenced"]), name))
+    by_name = sorted(foreign_keys, key=lambda key: (key.name or "").lower())
+    return primary_key, tuple(by_name)
+
+
+def _idents(text: str) -> list[str]:
+    return [name[1:-1].replace("``", "`") for name in re.findall(_IDENT, text)]

@@ -4,33 +4,44 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from delta_engine.backends.sql_runner import Row, utc_moment
 from delta_engine.errors import CatalogReadError
-from delta_engine.models import Column, ColumnMask, Grants, QualifiedName, RowFilter
-from delta_engine.models.parts import to_grants
-from delta_engine.state.catalog_reader import (
-    checks_of,
-    not_a_delta_table,
-    pop_automatic_clustering,
-    pop_clustering,
+from delta_engine.models import Column, ColumnMask, QualifiedName, RowFilter
+from delta_engine.models.types import (
+    ArrayType,
+    AtomicType,
+    CharacterType,
+    DataType,
+    MapType,
+    StructType,
+    parse_data_type,
 )
-from delta_engine.state.states import NO_AUDIT, Audit, RelationKind, TableState
-from delta_engine.state.unity_catalog.consistency import require_agreement
+from delta_engine.sql.text import sql_data_type
+from delta_engine.state.interpretation import not_a_delta_table, require_known_type
+from delta_engine.state.states import Audit, RelationKind, TableState
 from delta_engine.state.unity_catalog.information_schema import (
     COLUMN_MASKS,
     COLUMN_TAGS,
+    COLUMNS,
+    LAGGING,
     ROW_FILTERS,
     TABLE_PRIVILEGES,
     TABLE_TAGS,
+    View,
+    grants,
     optional_text,
     require_whole,
     spelled,
+    tags,
 )
-from delta_engine.state.unity_catalog.keys import KeyRows, TableKeys
-from delta_engine.state.unity_catalog.table_details import TableDetails
+
+if TYPE_CHECKING:
+    from delta_engine.state.unity_catalog.keys import KeyRows
+    from delta_engine.state.unity_catalog.table_details import TableDetails
 
 _RELATIONS = {
     "MANAGED": RelationKind.TABLE,
@@ -45,13 +56,8 @@ class TableRows:
 
     name: QualifiedName
     table: Row | None
-    columns: Sequence[Row]
     keys: KeyRows
-    tags: Sequence[Row] = ()
-    column_tags: Sequence[Row] = ()
-    row_filters: Sequence[Row] = ()
-    masks: Sequence[Row] = ()
-    grants: Sequence[Row] = ()
+    parts: Mapping[View, Sequence[Row]]
 
 
 def audit(row: Row) -> Audit:
@@ -79,110 +85,68 @@ def require_manageable(name: QualifiedName, table: Row) -> None:
 
 def table_state(rows: TableRows, details: TableDetails, *, directly: bool = False) -> TableState:
     """Return a table's state; `directly` prefers the description to the views, which may lag."""
-    _require_whole_rows(rows)
+    row, described = rows.table, details.state
+    for view, found in rows.parts.items():
+        require_whole(view, found, rows.name)
     if not directly:
-        require_agreement(rows.name, rows.table, rows.columns, details)
-    if rows.table is None and details.table_type not in (None, *_RELATIONS):
+        require_agreement(rows.name, row, rows.parts[COLUMNS], described)
+    if row is None and details.table_type not in (None, *_RELATIONS):
         raise not_a_delta_table(rows.name, str(details.table_type))
-    header = _header(rows, details, directly=directly)
-    properties = dict(details.properties)
-    listed_clustering = pop_clustering(properties)
-    is_automatic = pop_automatic_clustering(properties)
-    keys = details.keys if directly and details.keys else _keys(rows, details)
+    kind = str(details.table_type if row is None else row["table_type"])
+    location = described.location if row is None else optional_text(row["storage_path"])
+    if not directly or not details.has_keys:
+        spelling = {column.key: column.name for column in described.columns}
+        described = replace(
+            described,
+            primary_key=rows.keys.primary_key(rows.name, spelling),
+            foreign_keys=rows.keys.foreign_keys(rows.name, spelling),
+        )
+    if row is not None:
+        comment = described.table_comment if directly else str(row["comment"] or "")
+        owner = optional_text(row["table_owner"])
+        described = replace(described, table_comment=comment, owner=owner, audit=audit(row))
     return replace(
-        header,
-        columns=_columns(rows, details),
-        table_properties=properties,
-        primary_key=keys.primary_key,
-        foreign_keys=keys.foreign_keys,
-        checks=checks_of(properties),
-        cluster_by=() if is_automatic else details.cluster_by or listed_clustering,
-        clusters_automatically=is_automatic,
-        partitioned_by=details.partitioned_by,
-        tags=tags(rows.tags),
-        row_filter=_row_filter(rows) or details.row_filter,
-        grants=grants(rows.grants),
+        described,
+        columns=_columns(rows, described.columns),
+        tags=tags(rows.parts[TABLE_TAGS]),
+        row_filter=_row_filter(rows) or described.row_filter,
+        grants=grants(rows.parts[TABLE_PRIVILEGES]),
+        location=location if kind == "EXTERNAL" else None,
+        relation=_RELATIONS.get(kind, RelationKind.TABLE),
         referenced_by=rows.keys.referenced_by(rows.name),
     )
 
 
-def tags(rows: Iterable[Row]) -> Mapping[str, str]:
-    """Return tags from the rows of a view of tags."""
-    return {str(row["tag_name"]): str(row["tag_value"] or "") for row in rows}
-
-
-def grants(rows: Iterable[Row]) -> Grants:
-    """Return privileges by principal, in its first spelling, from the rows of a view of privileges."""
-    granted: dict[str, list[str]] = defaultdict(list)
-    spellings: dict[str, str] = {}
-    for row in rows:
-        principal = str(row["grantee"])
-        granted[spellings.setdefault(principal.lower(), principal)].append(str(row["privilege_type"]))
-    return to_grants(granted)
-
-
-def _require_whole_rows(rows: TableRows) -> None:
-    for view, found in (
-        (TABLE_TAGS, rows.tags),
-        (COLUMN_TAGS, rows.column_tags),
-        (ROW_FILTERS, rows.row_filters),
-        (COLUMN_MASKS, rows.masks),
-        (TABLE_PRIVILEGES, rows.grants),
-    ):
-        require_whole(view, found, rows.name)
-
-
-def _header(rows: TableRows, details: TableDetails, *, directly: bool) -> TableState:
-    row = rows.table
-    kind = str(details.table_type if row is None else row["table_type"])
-    comment = details.comment if row is None or directly else str(row["comment"] or "")
-    owner = details.owner if row is None else optional_text(row["table_owner"])
-    location = details.location if row is None else optional_text(row["storage_path"])
-    return TableState(
-        table_comment=comment,
-        owner=owner,
-        location=location if kind == "EXTERNAL" else None,
-        relation=_RELATIONS.get(kind, RelationKind.TABLE),
-        audit=NO_AUDIT if row is None else audit(row),
-    )
-
-
-def _keys(rows: TableRows, details: TableDetails) -> TableKeys:
-    spelling = {column.key: column.name for column in details.columns}
-    return TableKeys(
-        primary_key=rows.keys.primary_key(rows.name, spelling),
-        foreign_keys=rows.keys.foreign_keys(rows.name, spelling),
-    )
-
-
-def _columns(rows: TableRows, details: TableDetails) -> tuple[Column, ...]:
-    """Return the columns with their tags and masks.
+def _columns(rows: TableRows, columns: tuple[Column, ...]) -> tuple[Column, ...]:
+    """Return columns with their tags and masks.
 
     `column_masks` omits tables that are accessible through BROWSE alone (docs: "COLUMN_MASKS"), so a mask in the
     description counts too.
     """
-    if not rows.column_tags and not rows.masks:
-        return details.columns
+    of_tags, of_masks = rows.parts[COLUMN_TAGS], rows.parts[COLUMN_MASKS]
+    if not of_tags and not of_masks:
+        return columns
     tagged: dict[str, list[Row]] = defaultdict(list)
-    for row in rows.column_tags:
+    for row in of_tags:
         tagged[str(row["column_name"]).lower()].append(row)
-    masks = {str(row["column_name"]).lower(): _mask(row) for row in rows.masks}
+    masks = {str(row["column_name"]).lower(): _mask(row) for row in of_masks}
     return tuple(
         replace(column, tags=tags(tagged[column.key]), mask=masks.get(column.key, column.mask))
         if column.key in tagged or column.key in masks
         else column
-        for column in details.columns
+        for column in columns
     )
 
 
 def _row_filter(rows: TableRows) -> RowFilter | None:
-    if len(rows.row_filters) > 1:
+    filters = rows.parts[ROW_FILTERS]
+    if len(filters) > 1:
         raise CatalogReadError(
             "it has more than one row filter",
             table=str(rows.name),
             way_out="Filters of attribute-based policies cannot be managed: leave this table out of the models.",
         )
-    for row in rows.row_filters:
+    for row in filters:
         columns = _list(spelled(row, "target_columns", "filter_col_usage"))
         return RowFilter(_function(row, "filter"), columns)
     return None
@@ -205,3 +169,105 @@ def _function(row: Row, kind: str) -> str:
     if name.count(".") == 2 or f"{kind}_catalog" not in row:
         return name
     return f"{row[f'{kind}_catalog']}.{row[f'{kind}_schema']}.{name}"
+
+
+_NEEDED = ("column_name", "full_data_type", "is_nullable", "ordinal_position")
+"""The values that a row of `columns` always has."""
+
+
+def require_agreement(
+    name: QualifiedName, table: Row | None, columns: Sequence[Row], described: TableState
+) -> None:
+    """Refuse a table whose rows in the views (`tables`, `columns`) are incomplete or differ from its description."""
+    if not columns:
+        raise CatalogReadError(
+            "its columns are not visible to you", table=str(name), way_out="Ask for SELECT on it."
+        )
+    shown = [_shown(name, row) for row in sorted(columns, key=_position)]
+    if [one.name.lower() for one in shown] != [column.key for column in described.columns]:
+        theirs = ", ".join(one.name for one in shown)
+        raise _contradiction(name, f"the columns {theirs}", ", ".join(c.name for c in described.columns))
+    for one, column in zip(shown, described.columns, strict=True):
+        if not one.is_like(column):
+            require_known_type(name, one.name, one.data_type)
+            raise _contradiction(name, str(one), str(_Shown.of(column)), column.name)
+    path = table["storage_path"] if table else None
+    if path and described.location and str(path).rstrip("/") != described.location.rstrip("/"):
+        raise _contradiction(name, f"the location {path}", described.location)
+
+
+class _Shown(NamedTuple):
+    name: str
+    data_type: DataType
+    is_nullable: bool
+    comment: str
+
+    @classmethod
+    def of(cls, column: Column) -> _Shown:
+        """Return a column as the views should show it."""
+        return cls(column.name, column.data_type, column.is_nullable, column.comment)
+
+    def is_like(self, column: Column) -> bool:
+        """Whether a column is as the views show it; their types may omit lengths, comments and NOT NULL."""
+        return (
+            self.is_nullable == column.is_nullable
+            and self.comment == column.comment
+            and (self.data_type == column.data_type or _plain(self.data_type) == _plain(column.data_type))
+        )
+
+    def __str__(self) -> str:
+        nullability = "" if self.is_nullable else " NOT NULL"
+        return f"{sql_data_type(self.data_type)}{nullability}, comment {self.comment!r}"
+
+
+def _position(row: Row) -> int:
+    """Return the position of a column; 0 for a row without one, which `_shown` refuses."""
+    return int(str(row["ordinal_position"] or 0))
+
+
+def _shown(table: QualifiedName, row: Row) -> _Shown:
+    name, kind, nullable = row["column_name"], row["full_data_type"], row["is_nullable"]
+    if None in (name, kind, nullable, row["ordinal_position"]):
+        missing = [key for key in _NEEDED if row[key] is None]
+        raise CatalogReadError(
+            f"information_schema.columns has a row that is not whole: {', '.join(missing)} is None",
+            table=str(table),
+            column=optional_text(name),
+            way_out=LAGGING,
+        )
+    is_nullable = str(nullable).upper() == "YES"
+    return _Shown(str(name), parse_data_type(str(kind)), is_nullable, str(row["comment"] or ""))
+
+
+def _plain(data_type: DataType) -> DataType:
+    """Return a type without what the views may omit: lengths, and comments and NOT NULL of nested fields."""
+    match data_type:
+        case CharacterType():
+            return AtomicType("string")
+        case ArrayType(element):
+            return ArrayType(_plain(element))
+        case MapType(key, value):
+            return MapType(_plain(key), _plain(value))
+        case StructType(fields):
+            return StructType(
+                tuple(
+                    replace(
+                        field,
+                        name=field.name.lower(),
+                        data_type=_plain(field.data_type),
+                        is_nullable=True,
+                        comment="",
+                    )
+                    for field in fields
+                )
+            )
+    return data_type
+
+
+def _contradiction(table: QualifiedName, shown: str, own: str, column: str | None = None) -> CatalogReadError:
+    return CatalogReadError(
+        f"information_schema shows {shown}, the table itself {own}",
+        table=str(table),
+        column=column,
+        way_out=LAGGING,
+    )

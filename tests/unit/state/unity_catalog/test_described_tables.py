@@ -9,7 +9,7 @@ import pytest
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import CheckConstraint, Column, ColumnMask, ForeignKey, Identity, PrimaryKey
 from delta_engine.state.states import ABSENT
-from delta_engine.state.unity_catalog.create_statement import declaration
+from delta_engine.state.unity_catalog.described_details import declaration
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders.models import ORDERS, orders
 from tests.fakes.recorded_catalog import RECORDED, Answer, column_rows, constraint_row, key_rows

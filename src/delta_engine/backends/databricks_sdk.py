@@ -9,10 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from enum import Enum, auto
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from delta_engine.backends.cancellation import current_stop, pause
 from delta_engine.errors import DeltaEngineError
+
+if TYPE_CHECKING:
+    from databricks.sdk import WorkspaceClient
+    from databricks.sdk.service.sql import ExternalLink
 
 Answer = TypeVar("Answer")
 
@@ -25,6 +29,34 @@ _FIRST_PATIENCE_SECONDS: Final = 15.0
 
 _FIRST_WAIT_SECONDS: Final = 0.5
 _LONGEST_WAIT_SECONDS: Final = 10.0
+
+
+_ANSWER_SECONDS: Final = 60
+_CONNECTIONS: Final = 64
+"""The largest `apply.parallelism`; the SDK's default of 20 would make threads wait."""
+
+_DOWNLOAD_SECONDS: Final = 120
+_SERVER_ERROR: Final = 500
+_BUSY: Final = (408, 429)
+
+
+def open_workspace(profile: str | None, *, retry_seconds: int) -> WorkspaceClient:
+    """Return a client of a profile's workspace; ImportError without databricks-sdk, ValueError without a login.
+
+    Newer SDKs first request the host's metadata, with a short timeout of their own, so an unreachable host fails at
+    once.
+    """
+    from databricks.sdk import WorkspaceClient
+    from databricks.sdk.config import Config
+
+    config = Config(
+        profile=profile,
+        retry_timeout_seconds=1,
+        http_timeout_seconds=_ANSWER_SECONDS,
+        max_connection_pools=_CONNECTIONS,
+    )
+    config.retry_timeout_seconds = retry_seconds
+    return WorkspaceClient(config=config)
 
 
 class Failure(Enum):
@@ -62,18 +94,16 @@ class CallError(DeltaEngineError):
 
 
 class Calls:
-    """Makes calls, with `patience_seconds` for each answer."""
+    """Makes calls, and repeats them for a limited time."""
 
     def __init__(
         self,
         *,
         pause: Callable[[float], None] = pause,
         clock: Callable[[], float] = time.monotonic,
-        patience_seconds: float = _PATIENCE_SECONDS,
     ) -> None:
         self.pause = pause
         self.clock = clock
-        self._patience = patience_seconds
 
     def make(
         self,
@@ -98,7 +128,7 @@ class Calls:
                 return _attempt(call)
             except CallError as error:
                 is_there = has_answered_before or error.failure in _ANSWERS
-                patience = self._patience if is_there else _FIRST_PATIENCE_SECONDS
+                patience = _PATIENCE_SECONDS if is_there else _FIRST_PATIENCE_SECONDS
                 if error.failure not in again or self.clock() + wait > start + patience:
                     raise
                 if not stop.is_requested():
@@ -108,6 +138,10 @@ class Calls:
                         raise
                     self.pause(wait)
         raise AssertionError("waits never end")
+
+    def download(self, link: ExternalLink) -> bytes:
+        """Return a chunk of a result from cloud storage."""
+        return self.make(lambda: _download(link), is_repeatable=True)
 
 
 def growing_waits(first: float, longest: float) -> Iterator[float]:
@@ -167,3 +201,20 @@ def _was_never_sent(error: BaseException) -> bool:
 
     reasons = (getattr(reason, "reason", None) for reason in error.args)
     return isinstance(error, ConnectTimeout) or any(isinstance(one, NewConnectionError) for one in reasons)
+
+
+def _download(link: ExternalLink) -> bytes:
+    """Return a chunk from cloud storage, without the login; the link is itself a secret that grants access."""
+    import requests
+
+    try:
+        answer = requests.get(
+            str(link.external_link), headers=link.http_headers or {}, timeout=_DOWNLOAD_SECONDS
+        )
+    except requests.RequestException as error:  # its message contains the link
+        raise CallError(f"no chunk: {type(error).__name__}", failure=Failure.UNKNOWN) from None
+    if not answer.ok:
+        may_pass = answer.status_code >= _SERVER_ERROR or answer.status_code in _BUSY
+        failure = Failure.UNKNOWN if may_pass else Failure.REFUSED
+        raise CallError(f"no chunk: status {answer.status_code}", failure=failure)
+    return answer.content

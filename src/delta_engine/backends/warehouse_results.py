@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
-
-from delta_engine.backends.sql_runner import Row
-from delta_engine.backends.warehouse.calls import CallError, Calls, Failure
-from delta_engine.errors import StatementError
-
-if TYPE_CHECKING:
-    from databricks.sdk.service.sql import (
-        ExternalLink,
-        ResultData,
-        StatementExecutionAPI,
-        StatementResponse,
-    )
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from functools import partial
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+from delta_engine.errors import StatementError
 from delta_engine.models.types import (
     ArrayType,
     AtomicType,
@@ -33,10 +20,13 @@ from delta_engine.models.types import (
     parse_data_type,
 )
 
+if TYPE_CHECKING:
+    from databricks.sdk.service.sql import ResultData, StatementExecutionAPI, StatementResponse
+
+    from delta_engine.backends.databricks_sdk import Calls
+    from delta_engine.backends.sql_runner import Row
+
 _INCOMPLETE: Final = "INCOMPLETE_RESULT"
-_DOWNLOAD_SECONDS: Final = 120
-_SERVER_ERROR: Final = 500
-_BUSY: Final = (408, 429)
 
 
 class Results:
@@ -69,26 +59,14 @@ class Results:
                 raise incomplete(f"chunk {index} came for chunk {position}", sql)
             yield from _checked(chunk.data_array or [], sql)
             for link in chunk.external_links or ():
-                yield from self._downloaded(link, sql)
+                yield from _checked(_parsed(self._calls.download(link), sql), sql)
             if following is None:
                 return
             position += 1
             if following != position:
                 raise incomplete(f"chunk {following} follows chunk {position - 1}", sql)
-            chunk = self._chunk(str(response.statement_id), position)
-
-    def _chunk(self, statement_id: str, index: int) -> ResultData:
-        return self._calls.make(
-            lambda: self._api.get_statement_result_chunk_n(statement_id, index), is_repeatable=True
-        )
-
-    def _downloaded(self, link: ExternalLink, sql: str) -> Sequence[Sequence[object]]:
-        data = self._calls.make(lambda: _download(link), is_repeatable=True)
-        try:
-            found: object = json.loads(data)
-        except (ValueError, RecursionError) as error:
-            raise incomplete("a downloaded chunk is no JSON", sql) from error
-        return _checked(found, sql)
+            ask = partial(self._api.get_statement_result_chunk_n, str(response.statement_id), position)
+            chunk = self._calls.make(ask, is_repeatable=True)
 
 
 def incomplete(reason: str, sql: str) -> StatementError:
@@ -97,21 +75,11 @@ def incomplete(reason: str, sql: str) -> StatementError:
     return StatementError(message, sql=sql, error_class=_INCOMPLETE, is_outcome_unknown=True)
 
 
-def _download(link: ExternalLink) -> bytes:
-    """Return a chunk from cloud storage, without the login; the link is itself a secret that grants access."""
-    import requests
-
+def _parsed(data: bytes, sql: str) -> object:
     try:
-        answer = requests.get(
-            str(link.external_link), headers=link.http_headers or {}, timeout=_DOWNLOAD_SECONDS
-        )
-    except requests.RequestException as error:  # its message contains the link
-        raise CallError(f"no chunk: {type(error).__name__}", failure=Failure.UNKNOWN) from None
-    if not answer.ok:
-        may_pass = answer.status_code >= _SERVER_ERROR or answer.status_code in _BUSY
-        failure = Failure.UNKNOWN if may_pass else Failure.REFUSED
-        raise CallError(f"no chunk: status {answer.status_code}", failure=failure)
-    return answer.content
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise incomplete("a downloaded chunk is no JSON", sql) from error
 
 
 def _place(chunk: ResultData) -> tuple[int | None, int | None]:

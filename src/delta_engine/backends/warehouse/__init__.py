@@ -1,1 +1,0 @@
-"""Statements of Databricks SQL warehouses, over HTTP with databricks-sdk, without Spark."""
