@@ -7,7 +7,6 @@ import sqlite3
 import threading
 import time
 from collections.abc import Sequence
-from datetime import datetime, timezone
 from functools import lru_cache
 
 import sqlglot
@@ -21,14 +20,6 @@ from tests.fakes.workspace import Answer, answer_of
 USER = "ci@example.com"
 
 _SMALL_TABLES = re.compile(r"`(deployment_heads|deployment_locks)`")
-_HISTORY = [
-    ("version", "BIGINT"),
-    ("timestamp", "TIMESTAMP"),
-    ("userName", "STRING"),
-    ("operation", "STRING"),
-    ("operationParameters", "MAP<STRING, STRING>"),
-    ("job", "STRUCT<jobId: STRING, jobName: STRING>"),
-]
 
 
 class WarehouseSql:
@@ -49,31 +40,9 @@ class WarehouseSql:
         self.statements.append(sql)
         if _SMALL_TABLES.search(sql):
             return answer_of(self.small_tables.run(sql))
-        if sql.startswith("SELECT current_version()"):
-            return answer_of([{"version": "2026.40"}])
         if sql.startswith("SELECT unix_micros(current_timestamp())"):
             return answer_of([{"micros": int((time.time() + self.clock_skew_seconds) * 1_000_000)}])
-        if sql.startswith("SELECT count"):
-            return self._counted(sql)
-        if sql.startswith("DESCRIBE HISTORY"):
-            return self._history()
         return answer_of(self.catalog.run(sql))
-
-    def _counted(self, sql: str) -> Answer:
-        """Count: no table here has rows."""
-        query = sqlglot.parse_one(sql, dialect="databricks")
-        assert isinstance(query, exp.Select)
-        return Answer([(name, "BIGINT") for name in query.named_selects], [["0"] * len(query.selects)])
-
-    def _history(self) -> Answer:
-        now = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        columns = '[{\\"column\\":{\\"name\\":\\"sneaked\\"}}]'
-        parameters = f'{{"columns":"{columns}"}}'
-        job = '{"jobId":"7","jobName":null}'
-        return Answer(
-            _HISTORY,
-            [[str(len(self.catalog.statements)), now, "eve@example.com", "ADD COLUMNS", parameters, job]],
-        )
 
 
 class SmallTables:

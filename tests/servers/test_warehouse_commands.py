@@ -70,6 +70,7 @@ def test_a_table_is_planned_made_changed_and_watched(
     assert [column.comment for column in stored.columns][-1] == "Total of it's lines"
 
     assert delta_engine("-e", "dev", "drift", "--fail-on", "low").code == 0
+    sql.catalog.user = "eve@example.com"
     sql.catalog.run("ALTER TABLE `dev`.`silver`.`orders` ADD COLUMNS (`sneaked` STRING)")
     drifted = delta_engine("-e", "dev", "drift", "--fail-on", "low")
     assert drifted.code == 2
