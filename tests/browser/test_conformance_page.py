@@ -10,8 +10,6 @@ from tests.browser.pages import PHONE, violations
 from tests.builders.awkward_drift_reports import HOSTILE_TEXTS
 from tests.builders.conformance_reports import report_saying
 
-pytestmark = pytest.mark.browser
-
 LONG = "a" * 400
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from delta_engine.drift.drift_report import DriftReport
 
-pytestmark = pytest.mark.browser
-
 FULL = drift_html(full_report(), past_runs())
 MOST_SECONDS = 2.0
 FOCUSED = """(() => {

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 from zipfile import ZipFile
 
 import pytest
+from pyspark.sql import SparkSession
 
 from delta_engine.backends.spark_sessions import open_local_session
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 @pytest.fixture(scope="session")

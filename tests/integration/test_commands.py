@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.sql_runner import Row
@@ -16,11 +16,6 @@ from tests.builders.deployment import HOLDER
 from tests.builders.models import address_of_orders
 from tests.integration.counting import READS
 from tests.projects.commandline import CommandLine
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.integration
 
 
 @pytest.fixture

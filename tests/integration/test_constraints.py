@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from delta_engine.cli.exits import ExitCode
 from delta_engine.deployment.deployment import Deployment
@@ -21,11 +21,6 @@ from delta_engine.validation.preflight import Preflight
 from tests.builders.deployment import deployment_over
 from tests.builders.models import address_of_orders
 from tests.projects.commandline import CommandLine
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.integration
 
 ID = Column("id", "bigint", is_nullable=False)
 

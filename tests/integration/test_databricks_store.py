@@ -10,9 +10,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.sql_runner import Row, SqlRunner
@@ -36,11 +36,6 @@ from tests.cases.store_contract import (
 )
 from tests.fakes.files_api import FakeFilesApi, fake_files_api
 from tests.integration.counter_increments import increment, repository, volume_files
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).parents[2]
 

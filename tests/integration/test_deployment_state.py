@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.builders.models import address_of_orders
 from tests.projects.commandline import CommandLine
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.integration
 
 KEY = "table.dev.silver.orders"
 

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from delta_engine.job import DoctorError
 from tests.fakes.dbutils import FakeDbutils, run_notebook
 from tests.projects.commandline import CommandLine
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.integration
 
 SYNC = Path(__file__).parents[2] / "notebooks" / "sync.py"
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from delta_engine.actions.drift_policy import DriftHandling, DriftPolicy, Severity
 from delta_engine.actions.policy import Allowance, Policy
@@ -31,11 +31,6 @@ from delta_engine.state.audit_log import SqlAuditLogReader
 from delta_engine.state.table_queries import Commit
 from delta_engine.validation.validator import PlanValidator
 from tests.builders.deployment import deployment_over
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.integration
 
 
 def model(name: str) -> Table:

@@ -5,21 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
+from pyspark.sql import SparkSession
 
 from delta_engine.config.settings import load_settings
 from delta_engine.models import QualifiedName
 from tests.builders.models import address_of, address_of_orders
 from tests.projects.commandline import CommandLine
 from tests.projects.models import load_models
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = ROOT / "docs" / "schemas" / "drift-report-v1.json"

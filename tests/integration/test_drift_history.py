@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
@@ -18,11 +18,6 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.drift.drift_report import Attribution, DriftReport, Finding, PastRun, ResourceDrift
 from delta_engine.errors import StatementError
 from delta_engine.orchestrate.histories import DRIFT_HISTORY, DriftHistory
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.integration
 
 CHECKED_AT = datetime(2026, 10, 25, 0, 30, 15, 123456, tzinfo=timezone.utc)  # an hour that Europe has twice
 RACERS = 4

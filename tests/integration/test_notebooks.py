@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from delta_engine.errors import UnsafePlanError
 from delta_engine.execute.action_runner import ApplyFailedError
@@ -14,11 +14,6 @@ from delta_engine.job import DriftFoundError, words
 from delta_engine.models import QualifiedName
 from tests.builders.models import address_of, address_of_orders
 from tests.fakes.dbutils import FakeDbutils, run_notebook
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.integration
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 

@@ -9,17 +9,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.builders.models import address_of_orders
 from tests.projects.commandline import CommandLine
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.integration
 
 STALE = "refused: plan.json: the plan is stale. Since it was made:\n"
 
@@ -72,7 +67,7 @@ def test_a_plan_is_made_reviewed_and_applied(
     assert (again.code, "this plan was already applied" in again.stdout) == (0, True)
 
 
-Fault = Callable[["SparkSession", str, Path], object]
+Fault = Callable[[SparkSession, str, Path], object]
 
 
 def recreate(spark: SparkSession, orders: str, project: Path) -> None:

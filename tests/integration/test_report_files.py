@@ -19,8 +19,6 @@ from tests.fakes.files_api import FakeFilesApi, fake_files_api
 from tests.fakes.warehouse_sql import SmallTables
 from tests.integration.counter_increments import VOLUME, volume_files
 
-pytestmark = pytest.mark.integration
-
 PAGE = "<p>Größe 表\r\n</p>".encode()
 
 

@@ -7,10 +7,10 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
+from pyspark.sql import SparkSession
 
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.sql_runner import Row
@@ -24,11 +24,6 @@ from delta_engine.sql.text import sql_data_type
 from tests.builders.models import orders
 from tests.builders.strategies import successive_models
 from tests.integration.engines import apply_anyway, engine_over
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.integration
 
 EVERY_TYPE = [
     "boolean",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.sql_runner import Row
@@ -29,11 +29,6 @@ from tests.fakes.unity_catalog.example import catalog_of_everything
 from tests.fakes.unity_catalog.views import VIEWS
 from tests.integration.counting import CountingSqlRunner
 from tests.integration.engines import engine_over
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.integration
 
 COLUMNS = 21
 IS_MEMBER = (

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from delta_engine.actions.policy import Allowance, ColumnOrder, DestructiveKind, Policy
 from delta_engine.compile.planner import TablePlanner
@@ -20,11 +21,6 @@ from delta_engine.state.states import TableState
 from delta_engine.validation.validator import PlanValidator
 from tests.builders.deployment import deployment_over
 from tests.builders.models import ORDERS
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.integration
 
 ANYTHING = Policy(
     allow=(Allowance(DestructiveKind.DROP_COLUMN), Allowance(DestructiveKind.DROP_CONSTRAINT)),

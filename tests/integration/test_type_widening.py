@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.models import Column
@@ -14,11 +14,6 @@ from delta_engine.models.types import to_data_type
 from delta_engine.orchestrate.backend import embedded_backend
 from tests.builders.models import ORDERS, orders
 from tests.integration.engines import engine_over
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.integration
 
 TYPES = [
     *("tinyint", "smallint", "int", "bigint", "float", "double"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.warehouse_sql_runner import WarehouseSqlRunner
@@ -15,11 +15,6 @@ from delta_engine.deployment.stores.databricks import DatabricksStateStore, Delt
 from tests.cases.store_contract import check_lock_records, check_state_store, document, identity
 from tests.fakes.workspace import FakeWorkspace, answer_of, open_runner, serving
 from tests.integration.counter_increments import volume_files
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.integration
 
 
 @pytest.fixture

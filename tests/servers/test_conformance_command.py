@@ -17,8 +17,6 @@ from tests.fakes.workspace import TOKEN, Answer, FakeWorkspace, answer_of
 from tests.projects.commandline import CommandLine
 from tests.servers.warehouse_project import LOCAL_STATE, make_project
 
-pytestmark = pytest.mark.servers
-
 SCHEMA = Path(__file__).parents[2] / "docs" / "schemas" / "conformance-report-v1.json"
 COMMAND = ("-e", "dev", "doctor", "--conformance", TARGET, "--yes", "--out", "reports")
 

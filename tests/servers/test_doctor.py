@@ -23,8 +23,6 @@ from tests.servers.fault_proxy import Fault
 from tests.servers.places import REGION, Bucket, LockTable, Server, new_bucket
 from tests.servers.warehouse_project import make_project
 
-pytestmark = pytest.mark.servers
-
 VOLUME = "/Volumes/dev/delta_engine/deployment_state"
 ANN = "ann@example.com"
 

@@ -20,8 +20,6 @@ from tests.servers.fault_proxy import Fault
 from tests.servers.places import IMPATIENT, REGION, LockTable, Server, new_lock_table
 from tests.servers.processes import free_port
 
-pytestmark = pytest.mark.servers
-
 LOCK_ID = "org/project/prod"
 PUT = "DynamoDB_20120810.PutItem"
 

@@ -13,8 +13,6 @@ from tests.fakes.workspace import Answer, FakeWorkspace
 from tests.projects.commandline import CommandLine
 from tests.servers.warehouse_project import make_project
 
-pytestmark = pytest.mark.servers
-
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_first_sync_without_create_table_ends_at_once(

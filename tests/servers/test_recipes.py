@@ -16,8 +16,6 @@ from tests.fakes.warehouse_sql import WarehouseSql
 from tests.fakes.workspace import FakeWorkspace
 from tests.servers.warehouse_project import make_project
 
-pytestmark = pytest.mark.servers
-
 
 class Runner:
     """Runs the steps of a recipe's job as its system's shell does.

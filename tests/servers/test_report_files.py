@@ -16,8 +16,6 @@ from tests.cases.golden_cases import settings_for
 from tests.cases.store_contract import check_reports
 from tests.servers.places import PREFIX, REGION, Bucket, Server, new_bucket
 
-pytestmark = pytest.mark.servers
-
 PAGE = "<p>Größe 表\r\n</p>".encode()
 
 

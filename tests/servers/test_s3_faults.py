@@ -19,8 +19,6 @@ from tests.servers.fault_proxy import Fault
 from tests.servers.places import ACCESS_KEY, IMPATIENT, REGION, SECRET_KEY, Bucket, Server, new_bucket
 from tests.servers.processes import free_port
 
-pytestmark = pytest.mark.servers
-
 DOCUMENT = "prod.state.json"
 LOCK = "prod.lock.json"
 

@@ -23,8 +23,6 @@ from tests.cases.store_contract import (
 )
 from tests.servers.places import PREFIX, Bucket, Server, new_bucket
 
-pytestmark = pytest.mark.servers
-
 DOCUMENT_KEY = f"{PREFIX}/prod.state.json"
 
 

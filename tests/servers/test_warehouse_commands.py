@@ -18,8 +18,6 @@ from tests.fakes.workspace import WAREHOUSE, Answer, FakeWorkspace
 from tests.projects.commandline import CommandLine
 from tests.servers.warehouse_project import DATABRICKS_STATE, LOCAL_STATE, make_project
 
-pytestmark = pytest.mark.servers
-
 WITHOUT_SPARK = """\
 import sys
 

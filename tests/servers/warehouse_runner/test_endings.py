@@ -21,8 +21,6 @@ from tests.fakes.planning import compiled
 from tests.fakes.workspace import open_runner
 from tests.servers.warehouse_runner.warehouses import CHANGE, QUERY, Time, Warehouse
 
-pytestmark = pytest.mark.servers
-
 
 def test_patience_has_an_end(warehouse: Warehouse) -> None:
     warehouse.workspace.faults = {"ask": ["500"] * 200}
