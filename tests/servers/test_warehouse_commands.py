@@ -179,6 +179,9 @@ def test_a_wrong_address_is_refused(
     assert "Traceback" not in refused.stderr
 
 
+@pytest.mark.parametrize(
+    "project", [pytest.param(LOCAL_STATE, marks=pytest.mark.long), DATABRICKS_STATE], indirect=True
+)
 def test_no_spark_is_imported_on_the_way(project: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_SPARK], capture_output=True, text=True, check=False, cwd=project
