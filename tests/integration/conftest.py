@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 from pyspark.sql import SparkSession
 
 from delta_engine.backends.spark_sessions import open_local_session
+from delta_engine.backends.spark_sql_runner import SparkSqlRunner
+from delta_engine.backends.sql_runner import Row
+from tests.builders.models import address_of_orders
 
 
 @pytest.fixture(scope="session")
@@ -23,3 +27,24 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     )
     yield session
     session.stop()
+
+
+@pytest.fixture
+def orders(spark: SparkSession, project: Path) -> str:
+    """Return the address of dev.silver.orders in the project's warehouse."""
+    return address_of_orders(project)
+
+
+@pytest.fixture
+def changes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that gets every statement that changes something."""
+    seen: list[str] = []
+    run = SparkSqlRunner.run
+
+    def recording(self: SparkSqlRunner, sql: str) -> Sequence[Row]:
+        if not sql.startswith(("SHOW ", "SELECT ", "DESCRIBE ")):
+            seen.append(sql)
+        return run(self, sql)
+
+    monkeypatch.setattr(SparkSqlRunner, "run", recording)
+    return seen

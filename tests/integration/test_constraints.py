@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from delta_engine.cli.exits import ExitCode
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.execute.action_runner import ActionRunner
@@ -19,8 +18,6 @@ from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.validation.preflight import Preflight
 from tests.builders.deployment import deployment_over
-from tests.builders.models import address_of_orders
-from tests.projects.commandline import CommandLine
 
 ID = Column("id", "bigint", is_nullable=False)
 
@@ -208,25 +205,3 @@ def test_rows_are_looked_at_by_the_names_that_columns_and_fields_have_now(backen
     held = replace(model, checks=model.checks[:3])
     engine_over(backend, counts_checks=True).sync_tables([held])
     assert not engine_over(backend).plan_tables([held])
-
-
-def test_the_command_line_refuses_over_rows(
-    spark: SparkSession, project: Path, delta_engine: CommandLine
-) -> None:
-    assert delta_engine("-e", "local", "sync", "--yes").code == ExitCode.DONE
-    address = address_of_orders(project)
-    spark.sql(f"INSERT INTO {address} VALUES (1, NULL, -1), (2, NULL, NULL)")
-    path = project / "conf" / "models" / "orders.yml"
-    text = path.read_text()
-    path.write_text(text.replace("type: timestamp,", "type: timestamp, nullable: false,"))
-    for command in ("plan", "sync"):
-        refused = delta_engine("-e", "local", command)
-        assert refused.code == ExitCode.REFUSED
-        assert "column created_ts: it would become NOT NULL, and is NULL in 2 rows." in refused.stderr
-        assert "counting rows of 1 table …" in refused.stderr
-    path.write_text(text + "    checks: {positive: amount > 0}\n")
-    assert delta_engine("-e", "local", "plan").code == ExitCode.DONE
-    for command in ("plan", "sync"):
-        refused = delta_engine("-e", "local", command, "--preflight")
-        assert refused.code == ExitCode.REFUSED
-        assert "check positive would not hold for 2 rows: amount > 0." in refused.stderr

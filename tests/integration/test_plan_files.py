@@ -13,16 +13,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.builders.models import address_of_orders
 from tests.projects.commandline import CommandLine
 
 STALE = "refused: plan.json: the plan is stale. Since it was made:\n"
-
-
-@pytest.fixture
-def orders(spark: SparkSession, project: Path) -> str:
-    """Return the address of dev.silver.orders in the project's warehouse."""
-    return address_of_orders(project)
 
 
 def edit(project: Path, old: str, new: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,7 +26,6 @@ from tests.cases.statement_kinds import (
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.fakes.unity_catalog.example import catalog_of_everything
 from tests.fakes.unity_catalog.views import VIEWS
-from tests.integration.counting import CountingSqlRunner
 from tests.integration.engines import engine_over
 
 COLUMNS = 21
@@ -47,14 +45,15 @@ def wide_tables(count: int, wording: str = "column") -> list[Table]:
     ]
 
 
-def test_n_tables_take_n_statements_and_20_comments_take_one(spark: SparkSession, tmp_path: Path) -> None:
-    runner = CountingSqlRunner(spark)
+def test_n_tables_take_n_statements_and_20_comments_take_one(
+    spark: SparkSession, tmp_path: Path, changes: list[str]
+) -> None:
     (tmp_path / "dev" / "silver").mkdir(parents=True)
-    engine = engine_over(replace(embedded_backend(spark, tmp_path), runner=runner))
+    engine = engine_over(embedded_backend(spark, tmp_path))
     for models, statements in ((wide_tables(3), 3), (wide_tables(3), 3), (wide_tables(3, "changed"), 6)):
         engine.sync_tables(models)
-        assert len(runner.changes) == statements
-    assert runner.changes[-1].count("COMMENT") == COLUMNS - 1
+        assert len(changes) == statements
+    assert changes[-1].count("COMMENT") == COLUMNS - 1
 
 
 def test_sparks_parser_accepts_every_golden_statement_for_open_source_spark(spark: SparkSession) -> None:
