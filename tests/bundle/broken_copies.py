@@ -118,9 +118,7 @@ BROKEN: Mapping[tuple[str, str], Problems] = {
         "    description: The mail address for failures in stage and prod; see alert_emails.\n": {
             "": "variable alert_email has no description"
         },
-        "  alert_email:": {
-            "  alert_mail:": "variable alert_mail is not used",
-        },
+        "  alert_email:": {"  alert_mail:": "variable alert_mail is not used"},
         "  drift_schedule:": {"  drift_hour:": "stage: variable drift_schedule is not defined"},
         '"0 0 6 * * ?"': {'"0 6 * * ?"': "prod: job drift_report: '0 6 * * ?' is no Quartz expression"},
         "variables:": {

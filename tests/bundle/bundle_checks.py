@@ -273,10 +273,7 @@ def _dashboard_problems(root: Path, dashboard: Mapping[str, Any], target: str) -
         return
     settings = load_settings(root / "conf", target)
     schema = f"{dashboard.get('dataset_catalog')}.{dashboard.get('dataset_schema')}"
-    for history, name in (
-        (settings.drift_history, DRIFT_HISTORY),
-        (settings.run_history, RUN_HISTORY),
-    ):
+    for history, name in ((settings.drift_history, DRIFT_HISTORY), (settings.run_history, RUN_HISTORY)):
         if history is None:
             yield f"it shows {schema}.{name}, which conf/{target}.yml does not keep"
         elif history.key != f"{schema}.{name}".lower():

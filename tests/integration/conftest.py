@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from delta_engine.backends.spark_sessions import open_local_session
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.sql_runner import Row
+from delta_engine.orchestrate.backend import Backend, embedded_backend
 from tests.builders.models import address_of_orders
 
 
@@ -22,11 +23,17 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     with ZipFile(jar, "w") as file:
         file.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\n")
     session = open_local_session(
-        {"spark.driver.memory": "2g", "spark.jars": str(jar)},
-        scratch=tmp_path_factory.mktemp("it's a spark"),
+        {"spark.driver.memory": "2g", "spark.jars": str(jar)}, scratch=tmp_path_factory.mktemp("it's a spark")
     )
     yield session
     session.stop()
+
+
+@pytest.fixture
+def backend(spark: SparkSession, tmp_path: Path) -> Backend:
+    """Return an embedded warehouse with the schema dev.silver."""
+    (tmp_path / "dev" / "silver").mkdir(parents=True)
+    return embedded_backend(spark, tmp_path)
 
 
 @pytest.fixture

@@ -7,13 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, QualifiedName, Table
-from delta_engine.orchestrate.backend import Backend, embedded_backend
+from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.validation.preflight import Preflight
@@ -39,12 +38,6 @@ def orders(*columns: Column, checks: Sequence[CheckConstraint] = (), boss: bool 
         ],
         checks=checks,
     )
-
-
-@pytest.fixture
-def backend(spark: SparkSession, tmp_path: Path) -> Backend:
-    tmp_path.joinpath("dev", "silver").mkdir(parents=True)
-    return embedded_backend(spark, tmp_path)
 
 
 def engine_over(

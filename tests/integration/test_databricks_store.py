@@ -16,20 +16,12 @@ from pyspark.sql import SparkSession
 
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.sql_runner import SqlRunner
-from delta_engine.deployment.errors import (
-    ConflictError,
-    StaleStateError,
-    StoreError,
-    UncertainWriteError,
-)
+from delta_engine.deployment.errors import ConflictError, StaleStateError, StoreError, UncertainWriteError
 from delta_engine.deployment.locks.lease import LeaseLock
 from delta_engine.deployment.stores.databricks import DatabricksStateStore, DeltaLockRecords
 from delta_engine.deployment.stores.delta_row import DeltaRow
 from tests.builders.deployment import HOLDER, deployment_state
-from tests.cases.store_contract import (
-    check_lock_records,
-    check_state_store,
-)
+from tests.cases.store_contract import check_lock_records, check_state_store
 from tests.fakes.files_api import FakeFilesApi, fake_files_api
 from tests.fakes.workspace import FakeWorkspace, answer_of, open_runner, serving
 from tests.integration.counter_increments import increment, repository, volume_files

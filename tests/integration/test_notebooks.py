@@ -76,14 +76,7 @@ def test_opened_by_hand_sync_is_a_dry_run(spark: SparkSession, project: Path) ->
     by_hand = {"environment": "local", "conf_dir": "conf"}
     pages: list[str] = []
     _, values = run_notebook(NOTEBOOKS / "sync.py", spark, by_hand, pages=pages)
-    assert values == {
-        "pending": 2,
-        "create": 1,
-        "change": 0,
-        "drop": 0,
-        "schemas": 1,
-        "report_due": False,
-    }
+    assert values == {"pending": 2, "create": 1, "change": 0, "drop": 0, "schemas": 1, "report_due": False}
     (page,) = pages
     assert "dev.silver.orders" in page
     assert "created_ts" in page

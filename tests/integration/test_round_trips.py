@@ -17,7 +17,7 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError, InvalidModelError, StatementError
 from delta_engine.models import Column, Table
 from delta_engine.models.types import first_unsupported, parse_data_type, to_data_type
-from delta_engine.orchestrate.backend import Backend, embedded_backend
+from delta_engine.orchestrate.backend import Backend, catalog_backend, embedded_backend
 from delta_engine.orchestrate.importing import import_tables
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.sql.text import sql_data_type
@@ -59,21 +59,8 @@ AWKWARD = [
 ]
 
 
-@pytest.fixture
-def warehouse(tmp_path: Path) -> Path:
-    """Return a warehouse with the schema dev.silver."""
-    (tmp_path / "dev" / "silver").mkdir(parents=True)
-    return tmp_path
-
-
-def test_every_type_round_trips(spark: SparkSession, warehouse: Path) -> None:
-    model = Table(
-        "dev",
-        "silver",
-        "every_type",
-        [Column(f"c{n}", text) for n, text in enumerate(EVERY_TYPE)],
-    )
-    backend = embedded_backend(spark, warehouse)
+def test_every_type_round_trips(backend: Backend) -> None:
+    model = orders(*(Column(f"c{n}", text) for n, text in enumerate(EVERY_TYPE)))
     engine_over(backend).sync_tables([model])
     assert backend.reader.snapshot([model]).table(model.qualified_name).columns == model.columns
     assert not engine_over(backend).plan_tables([model])
@@ -90,7 +77,7 @@ def test_pyspark_types_and_sql_types_are_the_same(spark: SparkSession) -> None:
     assert first_unsupported(to_data_type(StringType("UTF8_LCASE")))
 
 
-def test_awkward_texts_round_trip_everywhere(spark: SparkSession, warehouse: Path) -> None:
+def test_awkward_texts_round_trip_everywhere(spark: SparkSession, backend: Backend) -> None:
     model = Table(
         "dev",
         "silver",
@@ -99,7 +86,6 @@ def test_awkward_texts_round_trip_everywhere(spark: SparkSession, warehouse: Pat
         comment=" | ".join(AWKWARD),
         table_properties={f"k{text}": text for text in AWKWARD},
     )
-    backend = embedded_backend(spark, warehouse)
     engine = engine_over(backend)
     spark.sql(f"CREATE TABLE {backend.addressing.table(model.qualified_name)} (c0 int) USING delta")
     engine.sync_tables([model])  # through ALTER
@@ -113,21 +99,20 @@ def test_awkward_texts_round_trip_everywhere(spark: SparkSession, warehouse: Pat
         assert {f"k{text}": text for text in AWKWARD}.items() <= dict(state.table_properties).items()
 
 
-def test_awkward_texts_round_trip_with_substitution_on(spark: SparkSession, warehouse: Path) -> None:
+def test_awkward_texts_round_trip_with_substitution_on(spark: SparkSession, backend: Backend) -> None:
     """Serverless does not let variable substitution be switched off: the literals must stand it."""
     spark.conf.set("spark.sql.variable.substitute", "true")
     try:
-        test_awkward_texts_round_trip_everywhere(spark, warehouse)
+        test_awkward_texts_round_trip_everywhere(spark, backend)
     finally:
         spark.conf.set("spark.sql.variable.substitute", "false")
 
 
-def test_awkward_column_names_need_column_mapping_and_then_work(spark: SparkSession, warehouse: Path) -> None:
+def test_awkward_column_names_need_column_mapping_and_then_work(backend: Backend) -> None:
     columns = [Column(name, "int", is_nullable=False) for name in ("a b", "c.d", "e`f", "g,h;{}()=")]
     mapped = {"delta.columnMapping.mode": "name"}
     plain = Table("dev", "silver", "names", [Column("x", "int")], table_properties=mapped)
     model = Table("dev", "silver", "names", columns, table_properties=mapped, primary_key=["c.d", "e`f"])
-    backend = embedded_backend(spark, warehouse)
     engine = engine_over(backend)
     with pytest.raises(InvalidModelError, match="only with column mapping"):
         engine.sync_tables([Table("dev", "silver", "names", columns)])
@@ -144,8 +129,7 @@ def test_awkward_column_names_need_column_mapping_and_then_work(spark: SparkSess
     assert not engine.plan_tables([plain])
 
 
-def test_a_dropped_column_that_a_check_tightened(spark: SparkSession, warehouse: Path) -> None:
-    backend = embedded_backend(spark, warehouse)
+def test_a_dropped_column_that_a_check_tightened(backend: Backend) -> None:
     engine = engine_over(backend)
 
     def table(*columns: Column) -> Table:
@@ -209,8 +193,6 @@ def converge(backend: Backend, first: Table, second: Table) -> None:
     ],
 )
 def test_what_is_no_manageable_table_is_refused(spark: SparkSession, statement: str, message: str) -> None:
-    from delta_engine.orchestrate.backend import catalog_backend
-
     spark.sql("CREATE SCHEMA IF NOT EXISTS spark_catalog.refused")
     try:
         spark.sql(statement.format(t="spark_catalog.refused.t"))
@@ -223,15 +205,15 @@ def test_what_is_no_manageable_table_is_refused(spark: SparkSession, statement: 
 
 
 def test_a_table_that_goes_while_it_is_read_is_an_error_of_the_platform(
-    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+    backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    backend, model = embedded_backend(spark, warehouse), orders()
+    model = orders()
     engine_over(backend).sync_tables([model])
     run = SparkSqlRunner.run
 
     def dropping(self: SparkSqlRunner, sql: str) -> Sequence[Row]:
         rows = run(self, sql)
-        shutil.rmtree(warehouse / "dev" / "silver" / "orders")
+        shutil.rmtree(tmp_path / "dev" / "silver" / "orders")
         return rows
 
     monkeypatch.setattr(SparkSqlRunner, "run", dropping)
@@ -241,8 +223,6 @@ def test_a_table_that_goes_while_it_is_read_is_an_error_of_the_platform(
 
 
 def test_a_schema_by_name_is_created_when_allowed(spark: SparkSession) -> None:
-    from delta_engine.orchestrate.backend import catalog_backend
-
     model = Table("spark_catalog", "made", "t", [Column("id", "int")], comment="first")
     engine = engine_over(catalog_backend(spark))
     assert [str(refusal) for refusal in plan_unlocked(engine.environment, [model]).refusals] == [
@@ -260,19 +240,14 @@ def test_a_schema_by_name_is_created_when_allowed(spark: SparkSession) -> None:
 
 
 def test_a_catalog_that_does_not_exist(spark: SparkSession) -> None:
-    from delta_engine.orchestrate.backend import catalog_backend
-
     with pytest.raises(CatalogReadError, match="catalog 'nowhere'"):
         engine_over(catalog_backend(spark)).plan_tables(
             [Table("nowhere", "silver", "t", [Column("id", "int")])]
         )
 
 
-def test_clustering_does_not_stumble_over_text_beyond_the_basic_plane(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    tmp_path.joinpath("dev", "silver").mkdir(parents=True)
-    engine = engine_over(embedded_backend(spark, tmp_path))
+def test_clustering_does_not_stumble_over_text_beyond_the_basic_plane(backend: Backend) -> None:
+    engine = engine_over(backend)
     columns = (Column("a", "int", comment="🎉 twice 🎉"), Column("🎉", "date"))
     for cluster_by in (["🎉", "a"], ["a"], []):
         model = orders(*columns, comment="🎉", cluster_by=cluster_by)
@@ -283,8 +258,6 @@ def test_clustering_does_not_stumble_over_text_beyond_the_basic_plane(
 def test_an_external_table_is_imported_with_its_place_and_tables_of_other_formats_are_left_out(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    from delta_engine.orchestrate.backend import catalog_backend
-
     spark.sql("CREATE SCHEMA IF NOT EXISTS spark_catalog.places")
     try:
         spark.sql(

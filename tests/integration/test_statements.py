@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.sql_runner import Row
 from delta_engine.models import Column, Table
-from delta_engine.orchestrate.backend import embedded_backend
+from delta_engine.orchestrate.backend import Backend
 from delta_engine.sql.text import sql_literal
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.cases.capability_walks import WALKS, walked_in_memory
@@ -45,11 +45,8 @@ def wide_tables(count: int, wording: str = "column") -> list[Table]:
     ]
 
 
-def test_n_tables_take_n_statements_and_20_comments_take_one(
-    spark: SparkSession, tmp_path: Path, changes: list[str]
-) -> None:
-    (tmp_path / "dev" / "silver").mkdir(parents=True)
-    engine = engine_over(embedded_backend(spark, tmp_path))
+def test_n_tables_take_n_statements_and_20_comments_take_one(backend: Backend, changes: list[str]) -> None:
+    engine = engine_over(backend)
     for models, statements in ((wide_tables(3), 3), (wide_tables(3), 3), (wide_tables(3, "changed"), 6)):
         engine.sync_tables(models)
         assert len(changes) == statements

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from delta_engine.actions.policy import Allowance, ColumnOrder, DestructiveKind, Policy
 from delta_engine.compile.planner import TablePlanner
@@ -15,7 +14,7 @@ from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import InvalidModelError, StatementError, UnsafePlanError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Column, Table
-from delta_engine.orchestrate.backend import Backend, embedded_backend
+from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.states import TableState
 from delta_engine.validation.validator import PlanValidator
@@ -26,12 +25,6 @@ ANYTHING = Policy(
     allow=(Allowance(DestructiveKind.DROP_COLUMN), Allowance(DestructiveKind.DROP_CONSTRAINT)),
     column_order=ColumnOrder.ENFORCE,
 )
-
-
-@pytest.fixture
-def backend(spark: SparkSession, tmp_path: Path) -> Backend:
-    tmp_path.joinpath("dev", "silver").mkdir(parents=True)
-    return embedded_backend(spark, tmp_path)
 
 
 def orders(*columns: Column, **rest: Any) -> Table:

@@ -13,11 +13,7 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from delta_engine.deployment.stores.aws import (
-    AwsClient,
-    ClientLimits,
-    open_client,
-)
+from delta_engine.deployment.stores.aws import AwsClient, ClientLimits, open_client
 from delta_engine.deployment.stores.s3 import MARKER_NAME, PROBE_VERSION, S3Folder
 from tests.servers.fault_proxy import FaultProxy, fault_proxy
 

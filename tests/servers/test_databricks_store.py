@@ -171,8 +171,7 @@ def test_faults_of_an_upload_are_ridden_out(
 
 
 @pytest.mark.parametrize(
-    ("fault", "message"),
-    [("empty", "did not arrive completely"), ("denied", "READ VOLUME and WRITE VOLUME")],
+    ("fault", "message"), [("empty", "did not arrive completely"), ("denied", "READ VOLUME and WRITE VOLUME")]
 )
 def test_an_upload_that_fails_moves_no_head(
     documents: StateRepository, api: FakeFilesApi, tmp_path: Path, fault: str, message: str

@@ -40,10 +40,7 @@ for command in ("plan", "sync --yes", "drift", "import dev.silver", "state show"
 
 @pytest.fixture(params=[LOCAL_STATE, DATABRICKS_STATE], ids=["local", "databricks"])
 def project(
-    request: pytest.FixtureRequest,
-    workspace: FakeWorkspace,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest, workspace: FakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
     return make_project(workspace, tmp_path, monkeypatch, state=request.param)
 

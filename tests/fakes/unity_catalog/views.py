@@ -196,12 +196,7 @@ def _catalogs(catalog: str, holders: Permissions) -> Rows:
 
 
 def _schemata(place: Place, schema: SchemaState) -> Rows:
-    yield {
-        **place,
-        "schema_owner": schema.owner,
-        "comment": schema.comment or None,
-        **_audited(schema.audit),
-    }
+    yield {**place, "schema_owner": schema.owner, "comment": schema.comment or None, **_audited(schema.audit)}
 
 
 def _audited(audit: Audit) -> dict[str, object]:

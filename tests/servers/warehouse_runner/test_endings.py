@@ -100,10 +100,7 @@ def test_a_waiting_change_is_withdrawn_and_a_query_abandoned(ending: Warehouse, 
 
 @pytest.mark.parametrize(
     ("states", "faults", "seconds"),
-    [
-        (["PENDING", "forever"], {"cancel": ["404"]}, 70),
-        (["RUNNING", "forever"], {"ask": ["429"] * 100}, 30),
-    ],
+    [(["PENDING", "forever"], {"cancel": ["404"]}, 70), (["RUNNING", "forever"], {"ask": ["429"] * 100}, 30)],
 )
 def test_a_change_that_can_be_neither_cancelled_nor_polled_has_an_unknown_outcome(
     ending: Warehouse, states: list[str], faults: dict[str, list[str]], seconds: float
