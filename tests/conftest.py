@@ -56,7 +56,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_report_header() -> str:
-    """Say what this run includes."""
     return "long proofs: included" if IS_LONG else "long proofs: left to `make test-long`"
 
 
@@ -70,7 +69,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedul
 
 @pytest.fixture
 def delta_engine(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    """Return the command line."""
     monkeypatch.delenv("DELTA_ENGINE_ENV", raising=False)
     return CommandLine(monkeypatch, capsys)
 

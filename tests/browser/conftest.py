@@ -18,7 +18,6 @@ Open = Callable[..., "Page"]
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Start Chromium."""
     from playwright.sync_api import sync_playwright
 
     found = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))

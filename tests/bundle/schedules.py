@@ -43,7 +43,6 @@ def pause_problems(bundle: Mapping[str, Any], target: Mapping[str, Any]) -> Iter
 
 
 def schedule_problems(job: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is wrong with the schedule of one job."""
     schedule = job.get("schedule")
     if schedule is not None:
         if not is_quartz(schedule.get("quartz_cron_expression", "")):

@@ -18,7 +18,6 @@ PARTS = ("databricks.yml", "bundle", "resources", "notebooks", "conf")
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """Return a copy of the bundle."""
     for part in PARTS:
         source = ROOT / part
         if source.is_dir():

@@ -40,7 +40,6 @@ class ConformancePlatform:
     small: SmallTables = field(default_factory=SmallTables)
 
     def run(self, sql: str) -> Sequence[Row]:
-        """Run one statement; see `SqlRunner.run`."""
         self.statements.append(sql)
         for fault in self.faults:
             fault(sql)

@@ -42,13 +42,10 @@ class FakeFilesApi:
 
     @property
     def host(self) -> str:
-        """The workspace's URL."""
         return f"http://127.0.0.1:{self.port}"
 
 
 class FilesHandler(BaseHTTPRequestHandler):
-    """Answers for the files of `api`."""
-
     protocol_version = "HTTP/1.1"
     api: FakeFilesApi
     guard = threading.Lock()
@@ -159,7 +156,6 @@ class FilesHandler(BaseHTTPRequestHandler):
 
 @contextmanager
 def fake_files_api() -> Iterator[FakeFilesApi]:
-    """Run the fake until the block ends."""
     api = FakeFilesApi()
     with served(FilesHandler, api=api) as api.port:
         yield api

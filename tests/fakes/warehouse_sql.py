@@ -36,7 +36,6 @@ class WarehouseSql:
         self.clock_skew_seconds = 0.0
 
     def __call__(self, sql: str) -> Answer:
-        """Run one statement."""
         self.statements.append(sql)
         if _SMALL_TABLES.search(sql):
             return answer_of(self.small_tables.run(sql))
@@ -59,7 +58,6 @@ class SmallTables:
         self._guard = threading.Lock()
 
     def run(self, sql: str) -> Sequence[Row]:
-        """Run one statement."""
         statement = _parsed(sql)
         with self._guard:
             try:

@@ -92,11 +92,9 @@ class FakeWorkspace:
 
     @property
     def host(self) -> str:
-        """The workspace's URL."""
         return f"http://127.0.0.1:{self.port}"
 
     def submit(self, body: Mapping[str, object]) -> tuple[int, dict[str, object]]:
-        """Take a statement in."""
         if body["warehouse_id"] != WAREHOUSE:
             return 400, _error(
                 "INVALID_PARAMETER_VALUE", f"{body['warehouse_id']} is not a valid endpoint id."
@@ -109,7 +107,6 @@ class FakeWorkspace:
         return 200, self.ask(statement_id)
 
     def ask(self, statement_id: str) -> dict[str, object]:
-        """Tell how a statement gets on."""
         statement = self.statements[statement_id]
         if statement.state == "":
             if statement.states:
@@ -356,6 +353,5 @@ def open_runner(
 
 @contextmanager
 def serving(workspace: FakeWorkspace) -> Iterator[FakeWorkspace]:
-    """Serve a workspace until the block ends."""
     with served(_Handler, workspace=workspace, api=workspace.files) as workspace.port:
         yield workspace

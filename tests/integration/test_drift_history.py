@@ -35,8 +35,6 @@ HOSTILE = [
 
 
 class CountingRunner:
-    """Counts what Spark runs."""
-
     def __init__(self, spark: SparkSession) -> None:
         self.verbs: list[str] = []
         self._runner = SparkSqlRunner(spark)

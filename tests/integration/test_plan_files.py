@@ -19,7 +19,6 @@ STALE = "refused: plan.json: the plan is stale. Since it was made:\n"
 
 
 def edit(project: Path, old: str, new: str) -> None:
-    """Change the model."""
     path = project / "conf" / "models" / "orders.yml"
     text = path.read_text()
     assert old in text

@@ -79,7 +79,6 @@ def test_sparks_parser_judges_the_statements_for_databricks_as_the_docs_say(
 
 
 def is_accepted_by(spark: SparkSession, sql: str) -> bool:
-    """Whether Spark's parser takes a statement."""
     from pyspark.errors import ParseException
 
     try:

@@ -122,7 +122,6 @@ def seldom(strategy: st.SearchStrategy[Drawn], nothing: Drawn) -> st.SearchStrat
 
 @st.composite
 def columns(draw: st.DrawFn) -> Column:
-    """Draw a column with any name and texts."""
     return Column(
         draw(hostile_names),
         draw(kept_types),
@@ -191,7 +190,6 @@ def schemas(draw: st.DrawFn, name: st.SearchStrategy[str] = hostile_names) -> Sc
 
 @st.composite
 def schema_contents(draw: st.DrawFn, catalog: str, name: str) -> Schema:
-    """Draw everything but a schema's name."""
     return Schema(
         catalog,
         name,
@@ -203,7 +201,6 @@ def schema_contents(draw: st.DrawFn, catalog: str, name: str) -> Schema:
 
 
 def as_checks(expressions: Mapping[str, str]) -> tuple[CheckConstraint, ...]:
-    """Return conditions by name as a model has them."""
     return tuple(CheckConstraint(name, text) for name, text in expressions.items())
 
 
@@ -223,7 +220,6 @@ def settings_of(folder: Path, variables: Mapping[str, str] | None = None) -> Set
 
 
 def load_models(settings: Settings) -> tuple[Table, ...]:
-    """Return the tables that a project's models declare."""
     return load_declared(settings)[0]
 
 

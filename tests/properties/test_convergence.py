@@ -68,7 +68,6 @@ class DyingRunner:
         self._left = statements
 
     def run(self, sql: str) -> Sequence[Row]:
-        """Run a statement."""
         if not self._left:
             raise StatementError("the run is dead", sql=sql, error_class=None, is_outcome_unknown=True)
         self._left -= 1
@@ -83,7 +82,6 @@ class StumblingRunner:
         self._left = place
 
     def run(self, sql: str) -> Sequence[Row]:
-        """Run a statement."""
         self._left -= 1
         if self._left == -1:
             raise StatementError("not this time", sql=sql, error_class=None)
@@ -148,7 +146,6 @@ def sync(
     choose: Choose = min,
     schemas: Schemas = NO_SCHEMAS,
 ) -> None:
-    """Bring a catalog to models."""
     apply_in_some_order(planned(catalog, models, applied, schemas=schemas), catalog, choose)
 
 
@@ -188,7 +185,6 @@ def governed_as(model: Table, other: Table) -> Table:
 
 
 def _fitting(mask: ColumnMask | None, names: set[str], otherwise: ColumnMask | None) -> ColumnMask | None:
-    """Return a mask that takes columns of a table."""
     return mask if mask and names.issuperset(map(str.lower, mask.using_columns)) else otherwise
 
 

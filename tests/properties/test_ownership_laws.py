@@ -21,12 +21,10 @@ KEY = "dev.silver.orders"
 
 
 def catalog(state: TableState) -> CatalogState:
-    """Return a snapshot of dev.silver.orders."""
     return CatalogState(tables={KEY: state})
 
 
 def applied(model: Table) -> TableState:
-    """Return the table as the engine creates it."""
     return after(TablePlanner().plan([model], catalog(ABSENT)), catalog(ABSENT)).tables[KEY]
 
 

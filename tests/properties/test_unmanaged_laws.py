@@ -22,12 +22,10 @@ PLANNER = TablePlanner()
 
 
 def catalog(state: TableState) -> CatalogState:
-    """Return a snapshot of dev.silver.orders."""
     return CatalogState(tables={KEY: state})
 
 
 def known(record: ResourceMetadata) -> Recorded[Table]:
-    """Return what is recorded of a table."""
     found = recorded(record, AS_APPLIED)
     assert found is not None
     assert isinstance(found.declared, Table)

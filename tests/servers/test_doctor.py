@@ -29,8 +29,6 @@ ANN = "ann@example.com"
 
 @dataclass
 class Examined:
-    """What the doctor said of a project."""
-
     code: int
     checks: list[dict[str, str]]
 
@@ -43,7 +41,6 @@ class Examined:
         }
 
     def found(self, topic: str) -> list[str]:
-        """Return what was found about a topic."""
         return [check["found"] for check in self.checks if check["topic"] == topic]
 
 

@@ -25,7 +25,6 @@ PUT = "DynamoDB_20120810.PutItem"
 
 
 def records_of(table: LockTable) -> DynamoDBLockRecords:
-    """Return the records, through the proxy."""
     return DynamoDBLockRecords(table.proxied_client(), table.name, LOCK_ID)
 
 

@@ -75,7 +75,6 @@ class FakeUnityCatalog:
         self._lock = Lock()
 
     def run(self, sql: str) -> Sequence[Row]:
-        """Run one statement; see `SqlRunner.run`."""
         with self._lock:
             try:
                 if sql.startswith(_QUESTIONS):
@@ -94,7 +93,6 @@ class FakeUnityCatalog:
         self.tables[table.key] = replace(stored, nulls={**stored.nulls, column.lower(): count})
 
     def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
-        """Return the state of every model's table; see `CatalogReader.snapshot`."""
         names = [model.qualified_name for model in models]
         pairs = {(name.catalog.lower(), name.schema.lower()) for name in names}
         pairs |= {(one.catalog_name.lower(), one.schema_name.lower()) for one in schemas}
@@ -110,11 +108,9 @@ class FakeUnityCatalog:
         )
 
     def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
-        """Return the same as `snapshot`: nothing here lags behind."""
         return self.snapshot(models)
 
     def tables_in(self, catalog: str, schema: str) -> tuple[QualifiedName, ...]:
-        """Return the Delta tables of a schema; see `TableLister.tables_in`."""
         pair = (catalog.lower(), schema.lower())
         return tuple(name for name in names_of(self.tables.values()) if (name.catalog, name.schema) == pair)
 

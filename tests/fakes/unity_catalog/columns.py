@@ -35,7 +35,6 @@ _FEATURES = {"timestamp_ntz": "delta.feature.timestampNtz", "variant": "delta.fe
 
 
 def added(stored: Stored, change: statements.AddColumns) -> Stored:
-    """Add columns and fields."""
     for path, column in change.columns:
         what = f"{stored.name}: {'.'.join(path)}"
         is_required = not column.is_nullable or has_not_null_field(column.data_type)
@@ -94,7 +93,6 @@ def _check_features(stored: Stored, data_type: DataType) -> None:
 
 
 def dropped(stored: Stored, change: statements.DropColumns) -> Stored:
-    """Drop columns and fields, with their data."""
     require(stored.maps_columns, "DELTA_UNSUPPORTED_DROP_COLUMN", f"{stored.name} needs column mapping")
     for path in change.paths:
         if len(path) > 1:

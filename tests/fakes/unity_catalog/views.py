@@ -129,7 +129,6 @@ def _from(query: exp.Select, shown: Shown) -> Iterator[Row]:
 
 
 def schemas_of(catalog: str, schemas: Schemas) -> list[Row]:
-    """Return the rows of SHOW SCHEMAS."""
     names = [name.split(".") for name in schemas]
     return [{"databaseName": name} for owner, name in names if owner == catalog]
 
@@ -329,7 +328,6 @@ _OF_TABLES: Mapping[str, Callable[[Stored, Shown], Rows]] = {
 
 
 def storage_path(stored: Stored) -> str:
-    """Return where a table's files are."""
     return stored.state.location or f"s3://metastore/{stored.name.key}"
 
 
