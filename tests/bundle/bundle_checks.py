@@ -21,14 +21,7 @@ from tests.bundle.schedules import pause_problems, schedule_problems
 
 # https://docs.databricks.com/aws/en/dev-tools/bundles/reference
 _TARGET_KEYS = {
-    "artifacts",
-    "permissions",
-    "presets",
-    "resources",
-    "run_as",
-    "sync",
-    "variables",
-    "workspace",
+    *("artifacts", "permissions", "presets", "resources", "run_as", "sync", "variables", "workspace")
 }
 _KEYS = {
     "databricks.yml": {"bundle", "include", "experimental", "targets", *_TARGET_KEYS},

@@ -6,7 +6,7 @@ import re
 import sqlite3
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import sqlglot
@@ -22,21 +22,39 @@ USER = "ci@example.com"
 _SMALL_TABLES = re.compile(r"`(deployment_heads|deployment_locks)`")
 
 
+def refusing(
+    words: str, message: str = "ask ann", error_class: str | None = "INSUFFICIENT_PERMISSIONS"
+) -> Callable[[str], None]:
+    """Return a fault that refuses every statement with some words in it."""
+
+    def refuse(sql: str) -> None:
+        if words in sql:
+            raise StatementError(message, sql=sql, error_class=error_class)
+
+    return refuse
+
+
 class WarehouseSql:
     """Runs statements as a warehouse would.
 
     Args:
         catalog: holds the tables.
+
+    Attributes:
+        faults: called before each statement; one that raises refuses it.
     """
 
     def __init__(self, catalog: FakeUnityCatalog) -> None:
         self.catalog = catalog
         self.small_tables = SmallTables()
         self.statements: list[str] = []
+        self.faults: list[Callable[[str], None]] = []
         self.clock_skew_seconds = 0.0
 
     def __call__(self, sql: str) -> Answer:
         self.statements.append(sql)
+        for fault in self.faults:
+            fault(sql)
         if _SMALL_TABLES.search(sql):
             return answer_of(self.small_tables.run(sql))
         if sql.startswith("SELECT unix_micros(current_timestamp())"):

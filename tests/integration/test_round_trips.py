@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,21 +26,8 @@ from tests.builders.strategies import successive_models
 from tests.integration.engines import apply_anyway, engine_over
 
 EVERY_TYPE = [
-    "boolean",
-    "tinyint",
-    "smallint",
-    "int",
-    "bigint",
-    "float",
-    "double",
-    "decimal(38,18)",
-    "string",
-    "char(3)",
-    "varchar(40)",
-    "binary",
-    "date",
-    "timestamp",
-    "timestamp_ntz",
+    *("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal(38,18)", "string"),
+    *("char(3)", "varchar(40)", "binary", "date", "timestamp", "timestamp_ntz"),
     "variant",
     "array<varchar(3)>",
     "map<string,array<decimal(3,1)>>",
@@ -77,6 +64,15 @@ def test_pyspark_types_and_sql_types_are_the_same(spark: SparkSession) -> None:
     assert first_unsupported(to_data_type(StringType("UTF8_LCASE")))
 
 
+@pytest.fixture(params=["false", "true"])
+def substitution(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Serverless does not let variable substitution be switched off: the literals must stand it."""
+    spark.conf.set("spark.sql.variable.substitute", request.param)
+    yield
+    spark.conf.set("spark.sql.variable.substitute", "false")
+
+
+@pytest.mark.usefixtures("substitution")
 def test_awkward_texts_round_trip_everywhere(spark: SparkSession, backend: Backend) -> None:
     model = Table(
         "dev",
@@ -97,15 +93,6 @@ def test_awkward_texts_round_trip_everywhere(spark: SparkSession, backend: Backe
         assert [column.comment for column in state.columns] == AWKWARD
         assert state.table_comment == model.comment
         assert {f"k{text}": text for text in AWKWARD}.items() <= dict(state.table_properties).items()
-
-
-def test_awkward_texts_round_trip_with_substitution_on(spark: SparkSession, backend: Backend) -> None:
-    """Serverless does not let variable substitution be switched off: the literals must stand it."""
-    spark.conf.set("spark.sql.variable.substitute", "true")
-    try:
-        test_awkward_texts_round_trip_everywhere(spark, backend)
-    finally:
-        spark.conf.set("spark.sql.variable.substitute", "false")
 
 
 def test_awkward_column_names_need_column_mapping_and_then_work(backend: Backend) -> None:

@@ -60,31 +60,18 @@ class Schemas:
 NO_SCHEMAS = Schemas()
 
 
-class DyingRunner:
-    """Runs so many statements of a catalog; then nothing gets through any more."""
+class FailingRunner:
+    """Runs the statements of a catalog, but for one; a run that dies there gets nothing through any more."""
 
-    def __init__(self, catalog: FakeUnityCatalog, statements: int) -> None:
-        self._catalog = catalog
-        self._left = statements
-
-    def run(self, sql: str) -> Sequence[Row]:
-        if not self._left:
-            raise StatementError("the run is dead", sql=sql, error_class=None, is_outcome_unknown=True)
-        self._left -= 1
-        return self._catalog.run(sql)
-
-
-class StumblingRunner:
-    """Runs the statements of a catalog, but for one."""
-
-    def __init__(self, catalog: FakeUnityCatalog, place: int) -> None:
+    def __init__(self, catalog: FakeUnityCatalog, place: int, *, is_deadly: bool) -> None:
         self._catalog = catalog
         self._left = place
+        self._is_deadly = is_deadly
 
     def run(self, sql: str) -> Sequence[Row]:
         self._left -= 1
-        if self._left == -1:
-            raise StatementError("not this time", sql=sql, error_class=None)
+        if self._left == -1 or (self._is_deadly and self._left < 0):
+            raise StatementError("not now", sql=sql, error_class=None, is_outcome_unknown=self._is_deadly)
         return self._catalog.run(sql)
 
 
@@ -154,7 +141,7 @@ def interrupted_sync(
 ) -> TablePlan:
     """Bring a catalog to models, but die after so many statements; return what was planned."""
     plan = planned(catalog, models, applied)
-    runner = DyingRunner(catalog, statements)
+    runner = FailingRunner(catalog, statements, is_deadly=True)
     with contextlib.suppress(ApplyFailedError, StatementError):
         ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=1).apply(compiled(plan))
     return plan
@@ -268,7 +255,7 @@ def test_what_depends_on_a_failed_statement_waits_with_the_rights_that_it_needs(
         return
     applied = remembered(scenario.start)
     plan = planned(catalog, scenario.goal, applied)
-    runner = StumblingRunner(catalog, place)
+    runner = FailingRunner(catalog, place, is_deadly=False)
     with contextlib.suppress(ApplyFailedError):
         ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=1).apply(compiled(plan))
     sync(catalog, scenario.goal, applied)

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.errors import StatementError
+from tests.builders.error_forms import FORMS
 from tests.conftest import ORDERS
-from tests.fakes.warehouse_sql import USER, WarehouseSql
-from tests.fakes.workspace import WAREHOUSE, Answer, FakeWorkspace
+from tests.fakes.warehouse_sql import USER, WarehouseSql, refusing
+from tests.fakes.workspace import WAREHOUSE, FakeWorkspace
 from tests.projects.commandline import CommandLine
 from tests.servers.warehouse_project import DATABRICKS_STATE, LOCAL_STATE, make_project
 
@@ -142,20 +142,33 @@ def test_a_statement_that_is_refused_fails_its_table(
     assert delta_engine("-e", "dev", "sync", "--yes").code == 0
     models = project / "conf" / "models" / "orders.yml"
     models.write_text(ORDERS.replace("Order total", "Total"))
-
-    def refuse(statement: str) -> Answer:
-        if statement.startswith("ALTER TABLE"):
-            raise StatementError("ask ann", sql=statement, error_class="INSUFFICIENT_PERMISSIONS")
-        return sql(statement)
-
-    workspace.run = refuse
+    sql.faults.append(refusing("ALTER TABLE"))
     failed = delta_engine("-e", "dev", "sync", "--yes")
     assert failed.code == 1
     assert "ask ann" in failed.stderr
-    workspace.run = sql
+    sql.faults.clear()
     again = delta_engine("-e", "dev", "sync", "--yes")
     assert again.code == 0, again.stderr
     assert delta_engine("-e", "dev", "plan", "--detailed-exitcode").code == 0
+
+
+@pytest.mark.parametrize("project", [DATABRICKS_STATE], indirect=True)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_first_sync_without_create_table_is_told_the_grants_at_once(
+    project: Path, sql: WarehouseSql, delta_engine: CommandLine, form: str
+) -> None:
+    words = "User does not have CREATE TABLE on Schema 'dev.delta_engine'."
+    sql.faults.append(refusing("CREATE TABLE", FORMS[form]("PERMISSION_DENIED", words), None))
+    refused = delta_engine("-e", "dev", "sync", "--yes")
+    assert refused.code not in (0, 2)
+    assert "User does not have CREATE TABLE on Schema 'dev.delta_engine'" in refused.stderr
+    assert (
+        f"GRANT USE SCHEMA, CREATE TABLE, SELECT, MODIFY ON SCHEMA `dev`.`delta_engine` TO `{USER}`;"
+        in refused.stderr
+    )
+    assert "Traceback" not in refused.stderr
+    assert len([one for one in sql.statements if one.startswith("CREATE TABLE")]) == 1
+    assert len(sql.statements) <= 10
 
 
 @pytest.mark.parametrize(
