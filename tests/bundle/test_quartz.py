@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bundle.quartz import is_quartz
+from tests.bundle.schedules import is_quartz
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,8 @@ from delta_engine.validation.validator import PlanValidator
 from tests.builders.databases import Choices, Scenario, scenarios
 from tests.builders.deployment import deployment_state
 from tests.builders.key_databases import key_scenarios
+from tests.fakes.applying import Choose, apply_in_some_order
 from tests.fakes.planning import compiled
-from tests.fakes.schedules import Choose, apply_in_some_order
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.proofs import examples
 
