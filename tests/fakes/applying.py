@@ -59,6 +59,11 @@ def catalog_of(*models: Table) -> FakeUnityCatalog:
     return catalog
 
 
+def orders_in(state: TableState) -> CatalogState:
+    """Return a snapshot of dev.silver.orders."""
+    return CatalogState(tables={"dev.silver.orders": state})
+
+
 def after(plan: TablePlan, state: CatalogState) -> CatalogState:
     """Return the state after a plan; fails where the platform would."""
     names = {key: QualifiedName(*key.split(".")) for key in state.tables}

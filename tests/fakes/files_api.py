@@ -144,8 +144,12 @@ class FilesHandler(BaseHTTPRequestHandler):
         body = json.dumps({"error_code": code, "message": f"told to say {code}"}).encode()
         self._answer(status, body, "application/json")
 
-    def _answer(self, status: int, body: bytes = b"", content_type: str = "text/plain") -> None:
+    def _answer(
+        self, status: int, body: bytes = b"", content_type: str = "text/plain", **headers: str
+    ) -> None:
         self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Last-Modified", formatdate(usegmt=True))

@@ -249,13 +249,7 @@ class _Handler(FilesHandler):
 
     def _refuse(self, status: int) -> None:
         data = json.dumps(_error(_CODES[status], f"told to say {status}")).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        if status == 429:
-            self.send_header("Retry-After", "0")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+        self._answer(status, data, "application/json", **({"Retry_After": "0"} if status == 429 else {}))
 
 
 _CODES = {

@@ -118,3 +118,27 @@ def test_what_others_changed_is_recorded_on_demand(
     assert document(project)["resources"][KEY]["status"] == "healthy"
     shown = delta_engine("-e", "local", "state", "list", "--status", "unmanaged").stdout
     assert shown == "unmanaged  table.dev.silver.temp\n"
+
+
+def test_a_laptop_that_has_everything(spark: SparkSession, delta_engine: CommandLine, project: Path) -> None:
+    result = delta_engine("-e", "local", "doctor", "--json")
+    assert result.code == 0, result.stdout
+    found = json.loads(result.stdout)
+    statuses = {check["topic"]: check["status"] for check in found["checks"]}
+    assert statuses == {
+        "configuration": "ok",
+        "packages": "ok",
+        "git commit": "cannot tell",
+        "login": "ok",
+        "platform": "ok",
+        "warehouse folder": "ok",
+        "plan": "ok",
+        "deployment state": "ok",
+        "lock": "ok",
+    }
+    assert found["platform_version"] == f"spark {spark.version}"
+    assert [path.name for path in project.iterdir() if path.name != "conf"] in ([], [".delta-engine"])
+    assert not (project / ".delta-engine" / "warehouse").exists()
+    assert not (project / ".delta-engine" / "state").exists()
+    assert delta_engine("-e", "local", "sync", "--yes").code == 0
+    assert delta_engine("-e", "local", "doctor").code == 0
