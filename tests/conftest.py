@@ -39,8 +39,16 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+MARKS = {"browser": "browser", "integration": "integration", "servers": "servers", "properties": "no_cover"}
+"""What the tests of a folder are marked with. Laws repeat what other tests cover, and tracing trebles their time."""
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the long proofs to `make test-long`."""
+    """Mark tests by their folders, and leave the long proofs to `make test-long`."""
+    for item in items:
+        folder = item.path.relative_to(Path(__file__).parent).parts[0]
+        if folder in MARKS:
+            item.add_marker(MARKS[folder])
     long = [] if IS_LONG else [item for item in items if item.get_closest_marker("long")]
     if long:
         config.hook.pytest_deselected(items=long)
@@ -48,7 +56,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_report_header() -> str:
-    """Say what this run includes."""
     return "long proofs: included" if IS_LONG else "long proofs: left to `make test-long`"
 
 
@@ -62,7 +69,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedul
 
 @pytest.fixture
 def delta_engine(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    """Return the command line."""
     monkeypatch.delenv("DELTA_ENGINE_ENV", raising=False)
     return CommandLine(monkeypatch, capsys)
 

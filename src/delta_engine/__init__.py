@@ -108,7 +108,7 @@ _HOMES = {
     "PrimaryKey": "delta_engine.models",
     "RowFilter": "delta_engine.models",
     "Schema": "delta_engine.models",
-    "StalePlanError": "delta_engine.plan_files.errors",
+    "StalePlanError": "delta_engine.plan_files.staleness",
     "StaleStateError": "delta_engine.deployment.errors",
     "Table": "delta_engine.models",
     "TablePlan": "delta_engine.actions",

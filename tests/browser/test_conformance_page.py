@@ -5,12 +5,9 @@ from __future__ import annotations
 import pytest
 
 from delta_engine.report.pages import conformance_html
-from tests.browser.conftest import Open
-from tests.browser.pages import PHONE, violations
+from tests.browser.conftest import PHONE, Open, violations
 from tests.builders.awkward_drift_reports import HOSTILE_TEXTS
 from tests.builders.conformance_reports import report_saying
-
-pytestmark = pytest.mark.browser
 
 LONG = "a" * 400
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from delta_engine.report.pages import drift_html
-from tests.browser.conftest import Open
-from tests.browser.pages import PHONE, violations
+from tests.browser.conftest import PHONE, Open, violations
 from tests.builders.awkward_drift_reports import hostile_report, huge_report
 from tests.builders.drift_reports import empty_report, full_report, past_runs
 from tests.machine import slowness
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
     from delta_engine.drift.drift_report import DriftReport
-
-pytestmark = pytest.mark.browser
 
 FULL = drift_html(full_report(), past_runs())
 MOST_SECONDS = 2.0

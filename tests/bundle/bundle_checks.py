@@ -21,14 +21,7 @@ from tests.bundle.schedules import pause_problems, schedule_problems
 
 # https://docs.databricks.com/aws/en/dev-tools/bundles/reference
 _TARGET_KEYS = {
-    "artifacts",
-    "permissions",
-    "presets",
-    "resources",
-    "run_as",
-    "sync",
-    "variables",
-    "workspace",
+    *("artifacts", "permissions", "presets", "resources", "run_as", "sync", "variables", "workspace")
 }
 _KEYS = {
     "databricks.yml": {"bundle", "include", "experimental", "targets", *_TARGET_KEYS},
@@ -273,10 +266,7 @@ def _dashboard_problems(root: Path, dashboard: Mapping[str, Any], target: str) -
         return
     settings = load_settings(root / "conf", target)
     schema = f"{dashboard.get('dataset_catalog')}.{dashboard.get('dataset_schema')}"
-    for history, name in (
-        (settings.drift_history, DRIFT_HISTORY),
-        (settings.run_history, RUN_HISTORY),
-    ):
+    for history, name in ((settings.drift_history, DRIFT_HISTORY), (settings.run_history, RUN_HISTORY)):
         if history is None:
             yield f"it shows {schema}.{name}, which conf/{target}.yml does not keep"
         elif history.key != f"{schema}.{name}".lower():

@@ -18,14 +18,12 @@ QUERIES: Mapping[str, str] = {
 
 
 def columns(dataset: str) -> list[str]:
-    """Return the names of what a dataset's query returns."""
     (parsed,) = sqlglot.parse(QUERIES[dataset], dialect="databricks")
     assert isinstance(parsed, exp.Select)
     return parsed.named_selects
 
 
 def layout() -> Iterator[Mapping[str, Any]]:
-    """Yield every widget with its position."""
     for page in DASHBOARD["pages"]:
         yield from page["layout"]
 
@@ -37,5 +35,4 @@ def widgets() -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def widget_queries() -> list[tuple[str, Mapping[str, Any]]]:
-    """Return every query of every widget, by the widget's name."""
     return [(name, one["query"]) for name, widget in widgets() for one in widget["queries"]]

@@ -10,9 +10,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tests.bundle.quartz import is_quartz
-
 _TRIGGERS = ("schedule", "trigger", "continuous")
+_MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
+_DAYS = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"]
+_RANGES = ((0, 59), (0, 59), (0, 23), (1, 31), (1, 12), (1, 7), (1970, 2099))
+_DAY_OF_MONTH, _MONTH, _DAY_OF_WEEK = 3, 4, 5
+_SPECIAL = {_DAY_OF_MONTH: re.compile(r"L(-\d+)?|LW|\d+W"), _DAY_OF_WEEK: re.compile(r"L|[1-7]L|[1-7]#[1-5]")}
 _VARIABLE = re.compile(r"\$\{var\.\w+\}")
 
 
@@ -43,7 +46,6 @@ def pause_problems(bundle: Mapping[str, Any], target: Mapping[str, Any]) -> Iter
 
 
 def schedule_problems(job: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is wrong with the schedule of one job."""
     schedule = job.get("schedule")
     if schedule is not None:
         if not is_quartz(schedule.get("quartz_cron_expression", "")):
@@ -55,3 +57,30 @@ def schedule_problems(job: Mapping[str, Any]) -> Iterator[str]:
 def _jobs(document: Mapping[str, Any]) -> Mapping[str, Any]:
     jobs: Mapping[str, Any] = document.get("resources", {}).get("jobs", {})
     return jobs
+
+
+def is_quartz(expression: str) -> bool:
+    """Return whether an expression has six or seven fields with values that they can have: seconds come first."""
+    fields = expression.upper().split(" ")
+    if len(fields) not in (6, 7) or (fields[_DAY_OF_MONTH] == "?") is (fields[_DAY_OF_WEEK] == "?"):
+        return False
+    return all(
+        (part == "?" and position in _SPECIAL) or _is_part(part, position)
+        for position, field in enumerate(fields)
+        for part in field.split(",")
+    )
+
+
+def _is_part(part: str, position: int) -> bool:
+    if position in _SPECIAL and _SPECIAL[position].fullmatch(part):
+        return True
+    base, slash, step = part.partition("/")
+    if slash and not step.isdecimal():
+        return False
+    return base == "*" or all(_is_value(value, position) for value in base.split("-", 1))
+
+
+def _is_value(value: str, position: int) -> bool:
+    names = {_MONTH: _MONTHS, _DAY_OF_WEEK: _DAYS}.get(position, [])
+    lowest, highest = _RANGES[position]
+    return value in names or (value.isdecimal() and lowest <= int(value) <= highest)

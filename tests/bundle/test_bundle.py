@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml.constructor import DuplicateKeyError
 
-from tests.bundle.broken_copies import SHARED, SYNC, of_resources, of_the_bundle
+from tests.bundle.broken_copies import CASES, SHARED, SYNC
 from tests.bundle.bundle_checks import problems
 from tests.bundle.bundle_files import deployed, load
 
@@ -18,7 +18,6 @@ PARTS = ("databricks.yml", "bundle", "resources", "notebooks", "conf")
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """Return a copy of the bundle."""
     for part in PARTS:
         source = ROOT / part
         if source.is_dir():
@@ -66,7 +65,7 @@ def test_a_target_may_start_the_sync_by_a_variable(copy: Path) -> None:
     assert problems(copy) == []
 
 
-@pytest.mark.parametrize(("file", "replace", "by", "problem"), [*of_the_bundle.CASES, *of_resources.CASES])
+@pytest.mark.parametrize(("file", "replace", "by", "problem"), CASES)
 def test_a_broken_copy_is_found_out(copy: Path, file: str, replace: str, by: str, problem: str) -> None:
     path = copy / file
     text = path.read_text("utf-8")

@@ -15,15 +15,7 @@ from sqlglot import exp
 from delta_engine.orchestrate.histories import DRIFT_HISTORY, RUN_HISTORY
 from tests.bundle.bundle_checks import problems
 from tests.bundle.bundle_files import deployed, load
-from tests.bundle.dashboard_files import (
-    DASHBOARD,
-    FOLDER,
-    QUERIES,
-    columns,
-    layout,
-    widget_queries,
-    widgets,
-)
+from tests.bundle.dashboard_files import DASHBOARD, FOLDER, QUERIES, columns, layout, widget_queries, widgets
 
 ROOT = Path(__file__).parents[2]
 RESOURCE = "resources/dashboards/drift.dashboard.yml"

@@ -6,9 +6,10 @@ import inspect
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 import delta_engine.job
 from delta_engine.errors import DeltaEngineError
@@ -17,9 +18,6 @@ from delta_engine.orchestrate.deployments import UNKNOWN_ORIGIN, RunOrigin
 from delta_engine.report.json_documents import JobSummary
 from tests.bundle.bundle_files import COMMIT, HOST, deployed, load
 from tests.fakes.dbutils import FakeDbutils, run_notebook
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / "notebooks"

@@ -27,8 +27,6 @@ pytestmark = [
 
 
 class RaisingSession:
-    """A session whose statements raise."""
-
     def __init__(self, error: Exception) -> None:
         self.error = error
 

@@ -31,7 +31,6 @@ class _Widgets:
         self._values: dict[str, str] = {}
 
     def text(self, name: str, defaultValue: str, label: str = "") -> None:  # noqa: N803 - its real name
-        """Declare a text widget."""
         self._values[name] = self._parameters.get(name, defaultValue)
 
     def dropdown(
@@ -41,12 +40,10 @@ class _Widgets:
         choices: Sequence[str],
         label: str = "",
     ) -> None:
-        """Declare a widget with choices."""
         assert defaultValue in choices
         self.text(name, defaultValue, label)
 
     def get(self, name: str) -> str:
-        """Return a declared widget's value."""
         return self._values[name]
 
 

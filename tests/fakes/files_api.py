@@ -42,13 +42,10 @@ class FakeFilesApi:
 
     @property
     def host(self) -> str:
-        """The workspace's URL."""
         return f"http://127.0.0.1:{self.port}"
 
 
 class FilesHandler(BaseHTTPRequestHandler):
-    """Answers for the files of `api`."""
-
     protocol_version = "HTTP/1.1"
     api: FakeFilesApi
     guard = threading.Lock()
@@ -147,8 +144,12 @@ class FilesHandler(BaseHTTPRequestHandler):
         body = json.dumps({"error_code": code, "message": f"told to say {code}"}).encode()
         self._answer(status, body, "application/json")
 
-    def _answer(self, status: int, body: bytes = b"", content_type: str = "text/plain") -> None:
+    def _answer(
+        self, status: int, body: bytes = b"", content_type: str = "text/plain", **headers: str
+    ) -> None:
         self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Last-Modified", formatdate(usegmt=True))
@@ -159,7 +160,6 @@ class FilesHandler(BaseHTTPRequestHandler):
 
 @contextmanager
 def fake_files_api() -> Iterator[FakeFilesApi]:
-    """Run the fake until the block ends."""
     api = FakeFilesApi()
     with served(FilesHandler, api=api) as api.port:
         yield api

@@ -9,8 +9,6 @@ from delta_engine.state.states import CatalogState
 
 
 class FixedReader:
-    """A reader that gives one snapshot."""
-
     def __init__(self, state: CatalogState) -> None:
         self._state = state
 

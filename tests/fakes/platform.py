@@ -99,7 +99,6 @@ def sync(platform: FakePlatform, deployment: Deployment, *models: Table, **optio
 
 
 def with_plan(planned: PlannedRun, plan: TablePlan) -> PlannedRun:
-    """Return a planned run with another plan."""
     return replace(planned, plan=plan, compiled=compile_plan(plan, CatalogAddressing(), DATABRICKS))
 
 

@@ -40,7 +40,6 @@ class RecordedRunner:
         return ()
 
     def asked(self, view: str) -> str:
-        """Return the query of a view."""
         (found,) = [sql for sql in self.statements if sql.split("\nWHERE")[0].endswith(f".{view}")]
         return found
 
@@ -77,7 +76,6 @@ def column_rows(*columns: tuple[str, str], name: str = "orders", schema: str = "
 
 
 def schema_row(name: str = "silver", comment: str | None = None, owner: str = "platform") -> Row:
-    """Return a row of `schemata`."""
     return {"schema_name": name, "comment": comment, "schema_owner": owner, **AUDIT}
 
 
@@ -101,7 +99,6 @@ def key_rows(
 
 
 def constraint_row(constraint: str, name: str, kind: str, schema: str = "silver") -> Row:
-    """Return a row of `table_constraints`."""
     return {
         "constraint_schema": schema,
         "constraint_name": constraint,
@@ -112,7 +109,6 @@ def constraint_row(constraint: str, name: str, kind: str, schema: str = "silver"
 
 
 def reference_row(constraint: str, target: str, schema: str = "silver", target_schema: str = "silver") -> Row:
-    """Return a row of `referential_constraints`."""
     return {
         "constraint_catalog": "dev",
         "constraint_schema": schema,

@@ -35,7 +35,6 @@ class FakeTablesApi:
 
     @property
     def host(self) -> str:
-        """The workspace's URL."""
         return f"http://127.0.0.1:{self.port}"
 
     def page(self, schema: str, token: str) -> bytes:
@@ -84,6 +83,5 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving(api: FakeTablesApi) -> Iterator[FakeTablesApi]:
-    """Serve the API while the block runs."""
     with served(_Handler, api=api) as api.port:
         yield api

@@ -141,7 +141,6 @@ def filled() -> FakeUnityCatalog:
 
 
 def read(catalog: FakeUnityCatalog, name: QualifiedName) -> TableState:
-    """Return what a reader sees of a table."""
     model = Table(name.catalog, name.schema, name.table, [])
     return catalog.snapshot([model]).table(name)
 

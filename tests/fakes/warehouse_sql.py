@@ -6,8 +6,7 @@ import re
 import sqlite3
 import threading
 import time
-from collections.abc import Sequence
-from datetime import datetime, timezone
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import sqlglot
@@ -21,14 +20,18 @@ from tests.fakes.workspace import Answer, answer_of
 USER = "ci@example.com"
 
 _SMALL_TABLES = re.compile(r"`(deployment_heads|deployment_locks)`")
-_HISTORY = [
-    ("version", "BIGINT"),
-    ("timestamp", "TIMESTAMP"),
-    ("userName", "STRING"),
-    ("operation", "STRING"),
-    ("operationParameters", "MAP<STRING, STRING>"),
-    ("job", "STRUCT<jobId: STRING, jobName: STRING>"),
-]
+
+
+def refusing(
+    words: str, message: str = "ask ann", error_class: str | None = "INSUFFICIENT_PERMISSIONS"
+) -> Callable[[str], None]:
+    """Return a fault that refuses every statement with some words in it."""
+
+    def refuse(sql: str) -> None:
+        if words in sql:
+            raise StatementError(message, sql=sql, error_class=error_class)
+
+    return refuse
 
 
 class WarehouseSql:
@@ -36,44 +39,27 @@ class WarehouseSql:
 
     Args:
         catalog: holds the tables.
+
+    Attributes:
+        faults: called before each statement; one that raises refuses it.
     """
 
     def __init__(self, catalog: FakeUnityCatalog) -> None:
         self.catalog = catalog
         self.small_tables = SmallTables()
         self.statements: list[str] = []
+        self.faults: list[Callable[[str], None]] = []
         self.clock_skew_seconds = 0.0
 
     def __call__(self, sql: str) -> Answer:
-        """Run one statement."""
         self.statements.append(sql)
+        for fault in self.faults:
+            fault(sql)
         if _SMALL_TABLES.search(sql):
             return answer_of(self.small_tables.run(sql))
-        if sql.startswith("SELECT current_version()"):
-            return answer_of([{"version": "2026.40"}])
         if sql.startswith("SELECT unix_micros(current_timestamp())"):
             return answer_of([{"micros": int((time.time() + self.clock_skew_seconds) * 1_000_000)}])
-        if sql.startswith("SELECT count"):
-            return self._counted(sql)
-        if sql.startswith("DESCRIBE HISTORY"):
-            return self._history()
         return answer_of(self.catalog.run(sql))
-
-    def _counted(self, sql: str) -> Answer:
-        """Count: no table here has rows."""
-        query = sqlglot.parse_one(sql, dialect="databricks")
-        assert isinstance(query, exp.Select)
-        return Answer([(name, "BIGINT") for name in query.named_selects], [["0"] * len(query.selects)])
-
-    def _history(self) -> Answer:
-        now = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        columns = '[{\\"column\\":{\\"name\\":\\"sneaked\\"}}]'
-        parameters = f'{{"columns":"{columns}"}}'
-        job = '{"jobId":"7","jobName":null}'
-        return Answer(
-            _HISTORY,
-            [[str(len(self.catalog.statements)), now, "eve@example.com", "ADD COLUMNS", parameters, job]],
-        )
 
 
 class SmallTables:
@@ -90,7 +76,6 @@ class SmallTables:
         self._guard = threading.Lock()
 
     def run(self, sql: str) -> Sequence[Row]:
-        """Run one statement."""
         statement = _parsed(sql)
         with self._guard:
             try:

@@ -92,11 +92,9 @@ class FakeWorkspace:
 
     @property
     def host(self) -> str:
-        """The workspace's URL."""
         return f"http://127.0.0.1:{self.port}"
 
     def submit(self, body: Mapping[str, object]) -> tuple[int, dict[str, object]]:
-        """Take a statement in."""
         if body["warehouse_id"] != WAREHOUSE:
             return 400, _error(
                 "INVALID_PARAMETER_VALUE", f"{body['warehouse_id']} is not a valid endpoint id."
@@ -109,7 +107,6 @@ class FakeWorkspace:
         return 200, self.ask(statement_id)
 
     def ask(self, statement_id: str) -> dict[str, object]:
-        """Tell how a statement gets on."""
         statement = self.statements[statement_id]
         if statement.state == "":
             if statement.states:
@@ -252,13 +249,7 @@ class _Handler(FilesHandler):
 
     def _refuse(self, status: int) -> None:
         data = json.dumps(_error(_CODES[status], f"told to say {status}")).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        if status == 429:
-            self.send_header("Retry-After", "0")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+        self._answer(status, data, "application/json", **({"Retry_After": "0"} if status == 429 else {}))
 
 
 _CODES = {
@@ -356,6 +347,5 @@ def open_runner(
 
 @contextmanager
 def serving(workspace: FakeWorkspace) -> Iterator[FakeWorkspace]:
-    """Serve a workspace until the block ends."""
     with served(_Handler, workspace=workspace, api=workspace.files) as workspace.port:
         yield workspace

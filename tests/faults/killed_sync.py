@@ -10,7 +10,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
 
 from delta_engine.actions.policy import AS_APPLIED
 from delta_engine.aspects import differences
@@ -26,9 +27,6 @@ from delta_engine.orchestrate.deployments import open_deployment
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.project import load_project, open_environment
 from delta_engine.orchestrate.runs import Environment
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 TABLES = 8
 CONFIG = """\

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from pyspark.sql import SparkSession
 
 from delta_engine.backends.spark_sessions import open_local_session
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from delta_engine.backends.spark_sql_runner import SparkSqlRunner
+from delta_engine.backends.sql_runner import Row
+from delta_engine.orchestrate.backend import Backend, embedded_backend
+from tests.builders.models import address_of_orders
 
 
 @pytest.fixture(scope="session")
@@ -21,8 +23,35 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     with ZipFile(jar, "w") as file:
         file.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\n")
     session = open_local_session(
-        {"spark.driver.memory": "2g", "spark.jars": str(jar)},
-        scratch=tmp_path_factory.mktemp("it's a spark"),
+        {"spark.driver.memory": "2g", "spark.jars": str(jar)}, scratch=tmp_path_factory.mktemp("it's a spark")
     )
     yield session
     session.stop()
+
+
+@pytest.fixture
+def backend(spark: SparkSession, tmp_path: Path) -> Backend:
+    """Return an embedded warehouse with the schema dev.silver."""
+    (tmp_path / "dev" / "silver").mkdir(parents=True)
+    return embedded_backend(spark, tmp_path)
+
+
+@pytest.fixture
+def orders(spark: SparkSession, project: Path) -> str:
+    """Return the address of dev.silver.orders in the project's warehouse."""
+    return address_of_orders(project)
+
+
+@pytest.fixture
+def changes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that gets every statement that changes something."""
+    seen: list[str] = []
+    run = SparkSqlRunner.run
+
+    def recording(self: SparkSqlRunner, sql: str) -> Sequence[Row]:
+        if not sql.startswith(("SHOW ", "SELECT ", "DESCRIBE ")):
+            seen.append(sql)
+        return run(self, sql)
+
+    monkeypatch.setattr(SparkSqlRunner, "run", recording)
+    return seen

@@ -11,7 +11,6 @@ from delta_engine.orchestrate.runs import open_run
 
 
 def engine_over(backend: Backend) -> Orchestrator:
-    """Return the pipeline over a backend."""
     runner = ActionRunner(backend.runner, backend.addressing, backend.capabilities)
     return Orchestrator(reader=backend.reader, action_runner=runner)
 

@@ -15,8 +15,6 @@ from tests.integration.thousand_tables import (
     views,
 )
 
-pytestmark = pytest.mark.integration
-
 
 def test_a_thousand_tables_take_at_most_sixty_round_trips(monkeypatch: pytest.MonkeyPatch) -> None:
     runner = SlowRunner(views())

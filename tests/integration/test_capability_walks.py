@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from delta_engine.backends.capabilities import OPEN_SOURCE, Feature
 from delta_engine.orchestrate.backend import embedded_backend
 from tests.builders.deployment import deployment_over
 from tests.cases.capability_walks import engine_over, walk
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.integration
-
 
 PROVED_ELSEWHERE = {
     Feature.CHECKS,  # test_constraints.py
@@ -29,7 +23,6 @@ PROVED_ELSEWHERE = {
     Feature.NOT_NULL,  # test_worked_example.py
     Feature.PARTITIONING,  # test_table_contract.py
     Feature.PRIMARY_KEYS,  # test_constraints.py
-    Feature.PROPERTIES,  # test_round_trips.py
     Feature.TYPE_WIDENING,  # test_type_widening.py
 }
 """Features that other tests of a short run change on real Delta."""

@@ -6,9 +6,9 @@ import time
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from delta_engine.errors import ConfigError
 from delta_engine.orchestrate.backend import embedded_backend
@@ -17,12 +17,6 @@ from delta_engine.orchestrate.conformance.scene import StatementLog
 from delta_engine.report.conformance_report import CheckStatus, Holds, RunOutcome
 from delta_engine.report.pages import conformance_html
 from tests.builders.conformance_runs import probe_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.integration
-
 
 GROUPS = ("columns", "keys")
 

@@ -5,27 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-from delta_engine.cli.terminal import ExitCode
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, QualifiedName, Table
-from delta_engine.orchestrate.backend import Backend, embedded_backend
+from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.validation.preflight import Preflight
 from tests.builders.deployment import deployment_over
-from tests.builders.models import address_of_orders
-from tests.projects.commandline import CommandLine
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.integration
 
 ID = Column("id", "bigint", is_nullable=False)
 
@@ -47,12 +38,6 @@ def orders(*columns: Column, checks: Sequence[CheckConstraint] = (), boss: bool 
         ],
         checks=checks,
     )
-
-
-@pytest.fixture
-def backend(spark: SparkSession, tmp_path: Path) -> Backend:
-    tmp_path.joinpath("dev", "silver").mkdir(parents=True)
-    return embedded_backend(spark, tmp_path)
 
 
 def engine_over(
@@ -213,25 +198,3 @@ def test_rows_are_looked_at_by_the_names_that_columns_and_fields_have_now(backen
     held = replace(model, checks=model.checks[:3])
     engine_over(backend, counts_checks=True).sync_tables([held])
     assert not engine_over(backend).plan_tables([held])
-
-
-def test_the_command_line_refuses_over_rows(
-    spark: SparkSession, project: Path, delta_engine: CommandLine
-) -> None:
-    assert delta_engine("-e", "local", "sync", "--yes").code == ExitCode.DONE
-    address = address_of_orders(project)
-    spark.sql(f"INSERT INTO {address} VALUES (1, NULL, -1), (2, NULL, NULL)")
-    path = project / "conf" / "models" / "orders.yml"
-    text = path.read_text()
-    path.write_text(text.replace("type: timestamp,", "type: timestamp, nullable: false,"))
-    for command in ("plan", "sync"):
-        refused = delta_engine("-e", "local", command)
-        assert refused.code == ExitCode.REFUSED
-        assert "column created_ts: it would become NOT NULL, and is NULL in 2 rows." in refused.stderr
-        assert "counting rows of 1 table …" in refused.stderr
-    path.write_text(text + "    checks: {positive: amount > 0}\n")
-    assert delta_engine("-e", "local", "plan").code == ExitCode.DONE
-    for command in ("plan", "sync"):
-        refused = delta_engine("-e", "local", command, "--preflight")
-        assert refused.code == ExitCode.REFUSED
-        assert "check positive would not hold for 2 rows: amount > 0." in refused.stderr

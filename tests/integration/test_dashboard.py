@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
@@ -16,11 +17,6 @@ from delta_engine.drift.drifted_resources import Attribution, Finding
 from delta_engine.orchestrate.histories import DRIFT_HISTORY, RUN_HISTORY, DriftHistory, RunHistory
 from delta_engine.report.run_report import RunError, RunReport, RunStatus, TableRun, TableStatus
 from tests.bundle.dashboard_files import QUERIES, columns, widget_queries
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.integration
 
 NOW = datetime.now(timezone.utc)  # the dashboard shows the last 90 days
 

@@ -7,19 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
-from delta_engine.actions.drift_policy import DriftHandling, DriftPolicy, Severity
 from delta_engine.actions.policy import Allowance, Policy
 from delta_engine.backends.addressing import PathAddressing
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.sql_runner import Row
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.drift.drift_report import DriftReport
-from delta_engine.drift.drifted_resources import DriftRefusal, Finding
-from delta_engine.errors import RefusedError
+from delta_engine.drift.drifted_resources import Finding
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Column, QualifiedName, Table
 from delta_engine.orchestrate.applying import apply_planned
@@ -27,14 +25,9 @@ from delta_engine.orchestrate.backend import Backend, embedded_backend
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.orchestrator import Orchestrator, find_drift, plan_revert, record_accepted
 from delta_engine.orchestrate.runs import open_run
-from delta_engine.state.table_queries import Commit, SqlAuditLogReader
+from delta_engine.state.table_queries import SqlAuditLogReader
 from delta_engine.validation.validator import PlanValidator
 from tests.builders.deployment import deployment_over
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.integration
 
 
 def model(name: str) -> Table:
@@ -73,7 +66,7 @@ class Warehouse:
     backend: Backend
     deployment: Deployment
 
-    def engine(self, policy: DriftPolicy | None = None, *allow: str) -> Orchestrator:
+    def engine(self, *allow: str) -> Orchestrator:
         return Orchestrator(
             reader=self.backend.reader,
             action_runner=ActionRunner(
@@ -83,11 +76,10 @@ class Warehouse:
             deployment=self.deployment,
             versions=self.backend.versions,
             history=self.backend.history,
-            drift_policy=policy or DriftPolicy(),
         )
 
-    def report(self, models: list[Table], policy: DriftPolicy | None = None) -> DriftReport:
-        return report_drift(self.engine(policy), models)
+    def report(self, models: list[Table]) -> DriftReport:
+        return report_drift(self.engine(), models)
 
     def by_hand(self, statement: str, name: str) -> None:
         address = self.backend.addressing.table(QualifiedName("dev", "silver", name))
@@ -208,7 +200,9 @@ def make_drift(warehouse: Warehouse) -> None:
 
 
 @pytest.mark.long
-def test_thirty_drifts_on_ten_tables_are_found_and_nothing_on_ten_others(warehouse: Warehouse) -> None:
+def test_thirty_drifts_on_ten_tables_are_found_and_accepted_and_nothing_on_ten_others(
+    warehouse: Warehouse,
+) -> None:
     warehouse.engine().sync_tables(MODELS)
     before = warehouse.report(MODELS)
     assert not found(before)
@@ -235,71 +229,14 @@ def test_thirty_drifts_on_ten_tables_are_found_and_nothing_on_ten_others(warehou
     pending = {table.resource.rsplit(".", 1)[1]: len(table.changes) for table in report.pending}
     assert pending == {f"t{number:02}": 2 for number in range(20) if number != 9}
 
-
-def test_a_clean_report_asks_for_no_history(warehouse: Warehouse) -> None:
-    warehouse.engine().sync_tables(MODELS[:3])
-    asked: list[int] = []
-
-    class Counting:
-        def read_commits(self, tables: Sequence[QualifiedName]) -> dict[str, tuple[Commit, ...]]:
-            asked.append(len(tables))
-            return {}
-
-    counting = replace(warehouse.backend, history=Counting())
-    again = replace(warehouse, backend=counting)
-    assert not found(again.report(MODELS[:3]))
-    assert asked == []
-    warehouse.by_hand("COMMENT ON TABLE {t} IS 'x'", "t01")
-    assert len(found(again.report(MODELS[:3]))) == 1
-    assert asked == [1]
-
-
-def test_a_sync_refuses_to_undo_severe_drift_and_names_it(warehouse: Warehouse) -> None:
-    models = MODELS[:2]
-    warehouse.engine().sync_tables(models)
-    warehouse.by_hand("ALTER TABLE {t} DROP COLUMN name", "t01")
-    with pytest.raises(DriftRefusal) as refused:
-        warehouse.engine().sync_tables(models)
-    assert "table dev.silver.t01" in str(refused.value)
-    assert "column name was applied as string 'who' and is gone" in str(refused.value)
-    assert "policy.drift: revert" in str(refused.value)
-
-    reverting = DriftPolicy(handling=DriftHandling.REVERT)
-    warehouse.engine(reverting).sync_tables(models)
-    assert not found(warehouse.report(models)) - {("t01", "column_order", "column order", "low", None)}
-
-
-def test_light_drift_is_repaired_by_the_next_sync(warehouse: Warehouse) -> None:
-    models = MODELS[:1]
-    warehouse.engine().sync_tables(models)
-    warehouse.by_hand("COMMENT ON TABLE {t} IS 'do not touch'", "t00")
-    assert len(warehouse.engine().sync_tables(models)) == 1
-    assert not found(warehouse.report(models))
-
-
-def test_drift_that_the_model_has_taken_in_is_in_nobodys_way(warehouse: Warehouse) -> None:
-    warehouse.engine().sync_tables(MODELS[:1])
-    warehouse.by_hand("ALTER TABLE {t} DROP COLUMN name", "t00")
-    followed = replace(MODELS[0], columns=tuple(one for one in MODELS[0].columns if one.name != "name"))
-    assert not warehouse.engine().sync_tables([followed])
-    assert not found(warehouse.report([followed]))
-
-
-@pytest.mark.long
-def test_a_revert_restores_what_was_applied_last_and_not_what_the_model_says_now(
-    warehouse: Warehouse,
-) -> None:
-    warehouse.engine().sync_tables(MODELS[:2])
-    warehouse.by_hand("COMMENT ON TABLE {t} IS 'do not touch'", "t00")
-    warehouse.by_hand("ALTER TABLE {t} SET TBLPROPERTIES ('tier' = 'lead')", "t00")
-    moved = [replace(one, comment="moved on") for one in MODELS[:2]]
-    with open_run(warehouse.engine(), "revert") as run:
-        planned = plan_revert(run, moved)
-        assert not planned.refusals
-        apply_planned(run, planned).result()
-    report = warehouse.report(moved)
-    assert not found(report)
-    assert [table.resource for table in report.pending] == ["table.dev.silver.t00", "table.dev.silver.t01"]
+    with open_run(warehouse.engine(), "accept") as run:
+        detected = [table for table in find_drift(run, MODELS) if table.drift]
+        assert len(detected) == 10
+        record_accepted(run, detected)
+    report = warehouse.report(MODELS)
+    assert {kind for _, kind, *_ in found(report)} == {"unmanaged"}
+    accepted = {table.resource.rsplit(".", 1)[1] for table in report.pending}
+    assert accepted == {f"t{number:02}" for number in range(10)}
 
 
 @pytest.mark.long
@@ -311,45 +248,11 @@ def test_a_revert_creates_deleted_tables_again_and_keeps_to_the_guard(warehouse:
     with open_run(warehouse.engine(), "revert") as run:
         refusals = [str(refusal) for refusal in plan_revert(run, MODELS[:3]).refusals]
     assert any("extra" in refusal and "drop_column" in refusal for refusal in refusals)
-    with open_run(warehouse.engine(None, "drop_column"), "revert") as run:
+    with open_run(warehouse.engine("drop_column"), "revert") as run:
         planned = plan_revert(run, MODELS[:3])
         assert not planned.refusals
         apply_planned(run, planned).result()
     assert not found(warehouse.report(MODELS[:3]))
-
-
-@pytest.mark.long
-def test_accepted_drift_is_what_was_applied_from_then_on(warehouse: Warehouse) -> None:
-    warehouse.engine().sync_tables(MODELS)
-    make_drift(warehouse)
-    with open_run(warehouse.engine(), "accept") as run:
-        detected = [table for table in find_drift(run, MODELS) if table.drift]
-        assert len(detected) == 10
-        record_accepted(run, detected)
-    report = warehouse.report(MODELS)
-    assert {kind for _, kind, *_ in found(report)} == {"unmanaged"}
-    assert {table.resource.rsplit(".", 1)[1] for table in report.pending} == {
-        f"t{number:02}" for number in range(10)
-    }
-
-
-@pytest.mark.long
-def test_severities_can_be_set_per_field_and_table(warehouse: Warehouse) -> None:
-    from delta_engine.actions.drift_policy import SeverityRule
-
-    warehouse.engine().sync_tables(MODELS[:2])
-    for name in ("t00", "t01"):
-        warehouse.by_hand("COMMENT ON TABLE {t} IS 'x'", name)
-    policy = DriftPolicy(
-        severities=(SeverityRule(severity=Severity.HIGH, fields=("table_comment",), tables=("silver.t01",)),)
-    )
-    report = warehouse.report(MODELS[:2], policy)
-    assert {(table, severity) for table, _, _, severity, _ in found(report)} == {
-        ("t00", "low"),
-        ("t01", "high"),
-    }
-    with pytest.raises(RefusedError, match="table comment was applied as 'a table' and is 'x'"):
-        warehouse.engine(policy).sync_tables(MODELS[:2])
 
 
 def test_the_query_of_the_audit_log_runs_on_its_documented_columns(spark: SparkSession) -> None:

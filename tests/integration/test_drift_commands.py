@@ -5,21 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
+from pyspark.sql import SparkSession
 
 from delta_engine.config.settings import load_settings
 from delta_engine.models import QualifiedName
 from tests.builders.models import address_of, address_of_orders
 from tests.projects.commandline import CommandLine
 from tests.projects.models import load_models
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = ROOT / "docs" / "schemas" / "drift-report-v1.json"
@@ -47,24 +42,6 @@ def orders(spark: SparkSession, project: Path, delta_engine: CommandLine) -> str
     (project / "conf" / "models" / "orders.yml").write_text(COMMENTED)
     assert delta_engine("-e", "local", "sync", "--yes").code == 0
     return address_of_orders(project)
-
-
-def test_without_drift_there_is_nothing_to_say(orders: str, delta_engine: CommandLine) -> None:
-    done = delta_engine("-e", "local", "drift", "--fail-on", "low")
-    assert done.code == 0
-    assert "Drifted Resources: 0\n\nDeleted Resources: 0\n\nUnmanaged Resources: 0\n" in done.stdout
-    assert done.stdout.endswith("local: no drift in 1 table\n")
-    assert delta_engine("-e", "local", "drift", "--revert", "--yes").stdout == "local: no changes to revert\n"
-    assert delta_engine("-e", "local", "drift", "--accept", "--yes").stdout == "local: 0 tables to accept\n"
-
-
-def test_before_the_first_sync_everything_is_pending(
-    spark: SparkSession, project: Path, delta_engine: CommandLine
-) -> None:
-    done = delta_engine("-e", "local", "drift")
-    assert done.code == 0
-    assert "Nothing was applied here yet" in done.stdout
-    assert "+ table.dev.silver.orders: to be created" in done.stdout
 
 
 def test_a_report_in_three_renderings(
@@ -109,17 +86,6 @@ def test_a_report_in_three_renderings(
     html = page.read_text("utf-8")
     assert "&lt;script&gt;" in html
     assert "<script>alert" not in html
-
-
-def test_options_that_contradict_each_other_are_refused(project: Path, delta_engine: CommandLine) -> None:
-    for wrong in (
-        ["--revert", "--accept"],
-        ["--revert", "--format", "json"],
-        ["--accept", "--allow", "drop_column"],
-        ["--format", "pdf"],
-        ["--fail-on", "severe"],
-    ):
-        assert delta_engine("-e", "local", "drift", *wrong).code == 3
 
 
 def test_accepted_drift_goes_into_the_yaml_and_leaves_its_layout_alone(
@@ -178,64 +144,6 @@ def test_a_renamed_field_is_renamed_back_with_its_data(
     assert delta_engine("-e", "local", "drift", "--fail-on", "low").code == 0
 
 
-@pytest.mark.long
-def test_an_accepted_rename_renames_in_the_model(
-    orders: str, project: Path, spark: SparkSession, delta_engine: CommandLine
-) -> None:
-    spark.sql(f"ALTER TABLE {orders} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
-    spark.sql(f"ALTER TABLE {orders} RENAME COLUMN amount TO total")
-    shown = delta_engine("-e", "local", "drift")
-    assert "column amount: RENAMED to total" in shown.stdout
-    assert "delta-engine -e local drift --revert\n" in shown.stdout
-    assert delta_engine("-e", "local", "sync", "--yes").code == 3
-    assert delta_engine("-e", "local", "drift", "--accept", "--yes").code == 0
-    text = (project / "conf" / "models" / "orders.yml").read_text("utf-8")
-    assert """- {name: total, type: "decimal(18,2)", comment: 'Order total'}  # in euros""" in text
-    assert delta_engine("-e", "local", "sync", "--yes").code == 0
-    assert delta_engine("-e", "local", "drift", "--fail-on", "low").code == 0
-
-
-@pytest.mark.long
-def test_an_accepted_deletion_takes_the_model_away(
-    orders: str, project: Path, delta_engine: CommandLine, spark: SparkSession
-) -> None:
-    models = project / "conf" / "models" / "orders.yml"
-    second = COMMENTED.partition("tables:\n")[2].replace("name: orders ", "name: others ")
-    models.write_text(COMMENTED + second)
-    assert delta_engine("-e", "local", "sync", "--yes").code == 0
-    shutil.rmtree(project / ".delta-engine" / "warehouse" / "dev" / "silver" / "orders")
-    refused = delta_engine("-e", "local", "sync", "--yes")
-    assert refused.code == 3
-    assert "table dev.silver.orders: it was changed outside the engine" in refused.stderr
-    assert delta_engine("-e", "local", "drift", "--accept", "--yes").code == 0
-    text = models.read_text("utf-8")
-    assert "name: others" in text
-    assert "name: orders " not in text
-    assert "table.dev.silver.orders" not in delta_engine("-e", "local", "state", "show", "--json").stdout
-    assert delta_engine("-e", "local", "plan", "--detailed-exitcode").code == 0
-
-
-def test_for_python_models_the_edit_is_printed(
-    project: Path, spark: SparkSession, delta_engine: CommandLine
-) -> None:
-    (project / "shop.py").write_text(
-        "from delta_engine import Column, Table\n"
-        'tables = [Table("dev", "silver", "orders", [Column("id", "bigint")])]\n'
-    )
-    conf = project / "conf" / "local.yml"
-    conf.write_text(conf.read_text().replace('{yaml: ["conf/models/*.yml"]}', '{python: ["shop:tables"]}'))
-    assert delta_engine("-e", "local", "sync", "--yes").code == 0
-    spark.sql(f"ALTER TABLE {address_of_orders(project)} ADD COLUMNS (extra INT COMMENT 'hotfix')")
-    done = delta_engine("-e", "local", "drift", "--accept", "--yes")
-    assert done.code == 0
-    assert "shop.py:2" in done.stdout
-    assert "Column('extra', 'int'" in done.stdout.replace('"', "'")
-    assert delta_engine("-e", "local", "drift", "--fail-on", "low").code == 0
-    assert (
-        delta_engine("-e", "local", "plan", "--detailed-exitcode").code == 3
-    )  # until somebody makes the edit
-
-
 def test_a_revert_restores_the_table(orders: str, spark: SparkSession, delta_engine: CommandLine) -> None:
     spark.sql(f"ALTER TABLE {orders} ALTER COLUMN amount COMMENT 'x'")
     spark.sql(f"ALTER TABLE {orders} ADD COLUMNS (extra INT)")
@@ -246,40 +154,6 @@ def test_a_revert_restores_the_table(orders: str, spark: SparkSession, delta_eng
     assert done.code == 0
     assert "reverted: 1 table, " in done.stdout.splitlines()[-1]
     assert delta_engine("-e", "local", "drift", "--fail-on", "low").code == 0
-
-
-@pytest.mark.long
-def test_ignored_drift_is_reported_apart_and_left_alone_by_sync_and_revert(
-    orders: str, project: Path, spark: SparkSession, delta_engine: CommandLine
-) -> None:
-    policy = project / "conf" / "drift-policy.yml"
-    policy.write_text(
-        "ignore_drift:\n"
-        "  - {resource: 'table.${catalog}.silver.orders', fields: [column amount comment], reason: known}\n"
-        "  - {resource: '*', fields: ['*'], reason: long ago, expires: 2020-01-01}\n"
-        "  - {resource: '*', fields: [clustering], reason: nobody does}\n"
-    )
-    spark.sql(f"ALTER TABLE {orders} ALTER COLUMN amount COMMENT 'theirs'")
-    spark.sql(f"COMMENT ON TABLE {orders} IS 'changed'")
-    shown = delta_engine("-e", "local", "drift")
-    assert "local: 1 finding (0 high, 0 medium, 1 low)" in shown.stdout
-    assert (
-        "Ignored by the drift policy: 1\n  = table.dev.silver.orders: column amount comment" in shown.stdout
-    )
-    assert "! * [*]: expired on 2020-01-01" in shown.stdout
-    assert "! * [clustering]: matches nothing" in shown.stdout
-    plan = delta_engine("-e", "local", "plan")
-    assert "table comment" in plan.stdout
-    assert "column amount" not in plan.stdout
-    for repair in (["sync", "--yes"], ["drift", "--revert", "--yes"]):
-        assert delta_engine("-e", "local", *repair).code == 0
-        assert spark.table(orders).schema["amount"].metadata["comment"] == "theirs"
-    states = json.loads(delta_engine("-e", "local", "state", "show", "--json").stdout)["resources"]
-    recorded = states["table.dev.silver.orders"]["metadata"]["definition"]
-    assert recorded["columns"][2]["comment"] == "Order total"
-    assert delta_engine("-e", "local", "drift", "--fail-on", "low").code == 0
-    policy.unlink()
-    assert delta_engine("-e", "local", "drift", "--fail-on", "low").code == 2
 
 
 EVERY_TYPE = """\
@@ -321,21 +195,6 @@ def test_what_was_imported_needs_nothing(
     assert "importing never overwrites models" in refused.stderr
 
 
-def test_importing_what_is_not_there_is_refused(
-    project: Path, spark: SparkSession, delta_engine: CommandLine
-) -> None:
-    (project / ".delta-engine" / "warehouse" / "dev" / "silver").mkdir(parents=True)
-    for target, message in (
-        ("dev", "names neither a table nor a schema"),
-        ("dev.silver", "has no Delta tables"),
-        ("dev.nope", "has no Delta tables"),
-        ("dev.silver.nope", "does not exist"),
-    ):
-        refused = delta_engine("-e", "local", "import", target)
-        assert refused.code == 3
-        assert message in refused.stderr
-
-
 def test_what_was_imported_of_the_example_needs_nothing_and_is_what_was_declared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: SparkSession, delta_engine: CommandLine
 ) -> None:
@@ -354,19 +213,6 @@ def test_what_was_imported_of_the_example_needs_nothing_and_is_what_was_declared
         model.qualified_name: model for model in load_models(load_settings(tmp_path / "conf", "local"))
     }
     assert imported == {one.qualified_name: one for one in declared if one.schema_name == "silver"}
-
-
-def test_what_no_edit_can_take_in_is_said(
-    project: Path, spark: SparkSession, delta_engine: CommandLine
-) -> None:
-    conf = project / "conf" / "local.yml"
-    conf.write_text(conf.read_text() + "defaults: {table_properties: {team: sales}}\n")
-    assert delta_engine("-e", "local", "sync", "--yes").code == 0
-    spark.sql(f"ALTER TABLE {address_of_orders(project)} UNSET TBLPROPERTIES ('team')")
-    done = delta_engine("-e", "local", "drift", "--accept", "--yes")
-    assert done.code == 0
-    assert "dev.silver.orders: property team stays declared" in done.stderr
-    assert "+ property team" in delta_engine("-e", "local", "plan").stdout
 
 
 def test_a_table_that_became_something_else_does_not_hide_the_drift_of_others(

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-import pytest
+from pyspark.sql import SparkSession
 
 from delta_engine.sql.expressions import is_same_expression
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.integration
 
 ROWS = (
     "VALUES (1, 2, 2.50, 'Abc', date'2023-12-31', timestamp'2023-12-31 23:30:00', true, array(1, 2)), "

@@ -4,62 +4,39 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from delta_engine.errors import UnsafePlanError
 from delta_engine.execute.action_runner import ApplyFailedError
-from delta_engine.job import DriftFoundError, words
+from delta_engine.job import DoctorError, DriftFoundError, words
 from delta_engine.models import QualifiedName
 from tests.builders.models import address_of, address_of_orders
 from tests.fakes.dbutils import FakeDbutils, run_notebook
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.integration
-
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 
 
-CALM = {
-    "drifted": 0,
-    "deleted": 0,
-    "unmanaged": 0,
-    "schemas": 0,
-    "high": 0,
-    "medium": 0,
-    "low": 0,
-    "ignored": 0,
-    "pending": 0,
-    "max_severity": "none",
-}
+COUNTED = ("drifted", "deleted", "unmanaged", "schemas", "high", "medium", "low", "ignored", "pending")
+CALM = {**dict.fromkeys(COUNTED, 0), "max_severity": "none"}
 
 
-def test_the_job(spark: SparkSession, project: Path) -> None:
-    job = {"environment": "local", "conf_dir": str(project / "conf"), "tables": "", "allow": ""}
+@pytest.fixture
+def job(project: Path) -> dict[str, str]:
+    """Return the parameters of a job's task."""
+    return {"environment": "local", "conf_dir": str(project / "conf"), "dry_run": "false"}
 
+
+def test_the_job(spark: SparkSession, job: dict[str, str]) -> None:
     text, values = run_notebook(NOTEBOOKS / "drift_report.py", spark, job)
     assert values == {**CALM, "pending": 1}
     assert json.loads(text)["tables"] == {}
 
-    text, values = run_notebook(NOTEBOOKS / "sync.py", spark, {**job, "dry_run": "false"})
-    assert values == {
-        "created": 1,
-        "changed": 0,
-        "dropped": 0,
-        "failed": 0,
-        "stopped": 0,
-        "unchanged": 0,
-        "skipped": 0,
-        "not_started": 0,
-        "statements": 1,
-        "retries": 0,
-        "verified": 1,
-        "schemas": 1,
-        "report_due": True,
-    }
+    text, values = run_notebook(NOTEBOOKS / "sync.py", spark, {**job, "tables": "", "allow": ""})
+    none = ("changed", "dropped", "failed", "stopped", "unchanged", "skipped", "not_started", "retries")
+    one = ("created", "statements", "verified", "schemas")
+    assert values == {**dict.fromkeys(none, 0), **dict.fromkeys(one, 1), "report_due": True}
     report = json.loads(text)
     assert (report["format"], report["status"], report["counts"]) == (
         "delta-engine/run-report",
@@ -70,7 +47,7 @@ def test_the_job(spark: SparkSession, project: Path) -> None:
     assert (table["table"], table["status"], table["is_verified"]) == ("dev.silver.orders", "created", True)
     assert table["statements"][0]["sql"].startswith("CREATE TABLE")
 
-    text, values = run_notebook(NOTEBOOKS / "sync.py", spark, {**job, "dry_run": "false"})
+    text, values = run_notebook(NOTEBOOKS / "sync.py", spark, {**job, "tables": "", "allow": ""})
     assert values["unchanged"] == 1
     assert values["report_due"] is False
     text, values = run_notebook(NOTEBOOKS / "drift_report.py", spark, job)
@@ -81,14 +58,7 @@ def test_opened_by_hand_sync_is_a_dry_run(spark: SparkSession, project: Path) ->
     by_hand = {"environment": "local", "conf_dir": "conf"}
     pages: list[str] = []
     _, values = run_notebook(NOTEBOOKS / "sync.py", spark, by_hand, pages=pages)
-    assert values == {
-        "pending": 2,
-        "create": 1,
-        "change": 0,
-        "drop": 0,
-        "schemas": 1,
-        "report_due": False,
-    }
+    assert values == {"pending": 2, "create": 1, "change": 0, "drop": 0, "schemas": 1, "report_due": False}
     (page,) = pages
     assert "dev.silver.orders" in page
     assert "created_ts" in page
@@ -96,9 +66,8 @@ def test_opened_by_hand_sync_is_a_dry_run(spark: SparkSession, project: Path) ->
 
 
 def test_a_failed_table_fails_the_task(
-    spark: SparkSession, project: Path, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession, project: Path, job: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    job = {"environment": "local", "conf_dir": str(project / "conf"), "dry_run": "false"}
     run_notebook(NOTEBOOKS / "sync.py", spark, job)
     orders = address_of_orders(project)
     spark.sql(f"ALTER TABLE {orders} ALTER COLUMN id DROP NOT NULL")
@@ -116,13 +85,12 @@ def test_a_failed_table_fails_the_task(
     assert (table["status"], table["statements"][-1]["is_done"]) == ("failed", False)
 
 
-def test_the_sync_task_keeps_its_runs(spark: SparkSession, project: Path) -> None:
+def test_the_sync_task_keeps_its_runs(spark: SparkSession, project: Path, job: dict[str, str]) -> None:
     configuration = project / "conf" / "local.yml"
     configuration.write_text(
         configuration.read_text() + "\napply: {parallelism: 2, history_table: dev.ops.run_history}\n"
     )
     (project / ".delta-engine" / "warehouse" / "dev" / "ops").mkdir(parents=True)
-    job = {"environment": "local", "conf_dir": str(project / "conf"), "dry_run": "false"}
     run_ids = [json.loads(run_notebook(NOTEBOOKS / "sync.py", spark, job)[0])["run_id"] for _ in range(2)]
     history = address_of(project, QualifiedName("dev", "ops", "run_history"))
     rows = spark.sql(f"SELECT * FROM {history} ORDER BY started_at, row_type DESC").collect()
@@ -146,13 +114,15 @@ def test_widgets_hold_lists_of_words() -> None:
     assert words(" a, b ,,c ") == ("a", "b", "c")
 
 
-def test_the_drift_task_keeps_its_report_and_tells_how_bad_it_is(spark: SparkSession, project: Path) -> None:
+def test_the_drift_task_keeps_its_report_and_judges_it(
+    spark: SparkSession, project: Path, job: dict[str, str]
+) -> None:
     configuration = project / "conf" / "local.yml"
     configuration.write_text(
         configuration.read_text() + "\ndrift: {history_table: dev.ops.drift_history, fail_on: high}\n"
     )
     (project / ".delta-engine" / "warehouse" / "dev" / "ops").mkdir(parents=True)
-    job = {"environment": "local", "conf_dir": str(project / "conf"), "dry_run": "false", "record": "true"}
+    job |= {"record": "true"}
     run_notebook(NOTEBOOKS / "sync.py", spark, job)
     orders = address_of_orders(project)
     spark.sql(f"ALTER TABLE {orders} ADD COLUMNS (extra INT)")
@@ -175,3 +145,28 @@ def test_the_drift_task_keeps_its_report_and_tells_how_bad_it_is(spark: SparkSes
     rows = spark.sql(f"SELECT row_type, high FROM {history} ORDER BY checked_at, row_type").collect()
     assert [row["row_type"] for row in rows] == ["finding", "run", "finding", "finding", "run"]
     assert rows[-1]["high"] == 1
+
+
+def test_the_doctor_looks_and_syncs_nothing(spark: SparkSession, project: Path, job: dict[str, str]) -> None:
+    job |= {"doctor": "true"}
+    pages: list[str] = []
+    text, values = run_notebook(NOTEBOOKS / "sync.py", spark, {**job, "lineage": "git:abc"}, pages=pages)
+    assert values == {"report_due": False}
+    assert json.loads(text)["counts"]["missing"] == 0
+    assert "project: git:abc" in pages[0]
+    assert not (project / ".delta-engine" / "warehouse").exists()
+
+
+def test_the_doctor_fails_the_task_over_what_is_missing(
+    spark: SparkSession, project: Path, job: dict[str, str]
+) -> None:
+    conf = project / "conf" / "local.yml"
+    conf.write_text(
+        f"{conf.read_text()}state_backend: {{type: local, local: {{path: conf/local.yml/state}}}}\n"
+    )
+    job |= {"doctor": "true"}
+    dbutils, pages = FakeDbutils(job), list[str]()
+    with pytest.raises(DoctorError, match="conf/local"):
+        run_notebook(NOTEBOOKS / "sync.py", spark, job, dbutils=dbutils, pages=pages)
+    assert "missing" in pages[0]
+    assert dbutils.jobs.taskValues.values == {"report_due": False}

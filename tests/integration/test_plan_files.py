@@ -9,29 +9,16 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
-from tests.builders.models import address_of_orders
 from tests.projects.commandline import CommandLine
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.integration
 
 STALE = "refused: plan.json: the plan is stale. Since it was made:\n"
 
 
-@pytest.fixture
-def orders(spark: SparkSession, project: Path) -> str:
-    """Return the address of dev.silver.orders in the project's warehouse."""
-    return address_of_orders(project)
-
-
 def edit(project: Path, old: str, new: str) -> None:
-    """Change the model."""
     path = project / "conf" / "models" / "orders.yml"
     text = path.read_text()
     assert old in text
@@ -72,7 +59,7 @@ def test_a_plan_is_made_reviewed_and_applied(
     assert (again.code, "this plan was already applied" in again.stdout) == (0, True)
 
 
-Fault = Callable[["SparkSession", str, Path], object]
+Fault = Callable[[SparkSession, str, Path], object]
 
 
 def recreate(spark: SparkSession, orders: str, project: Path) -> None:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import itertools
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
+from pyspark.sql import SparkSession
 
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError, InvalidModelError, StatementError
 from delta_engine.models import Column, Table
 from delta_engine.models.types import first_unsupported, parse_data_type, to_data_type
-from delta_engine.orchestrate.backend import Backend, embedded_backend
+from delta_engine.orchestrate.backend import Backend, catalog_backend, embedded_backend
 from delta_engine.orchestrate.importing import import_tables
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.sql.text import sql_data_type
@@ -25,27 +25,9 @@ from tests.builders.models import orders
 from tests.builders.strategies import successive_models
 from tests.integration.engines import apply_anyway, engine_over
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.integration
-
 EVERY_TYPE = [
-    "boolean",
-    "tinyint",
-    "smallint",
-    "int",
-    "bigint",
-    "float",
-    "double",
-    "decimal(38,18)",
-    "string",
-    "char(3)",
-    "varchar(40)",
-    "binary",
-    "date",
-    "timestamp",
-    "timestamp_ntz",
+    *("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal(38,18)", "string"),
+    *("char(3)", "varchar(40)", "binary", "date", "timestamp", "timestamp_ntz"),
     "variant",
     "array<varchar(3)>",
     "map<string,array<decimal(3,1)>>",
@@ -64,21 +46,8 @@ AWKWARD = [
 ]
 
 
-@pytest.fixture
-def warehouse(tmp_path: Path) -> Path:
-    """Return a warehouse with the schema dev.silver."""
-    (tmp_path / "dev" / "silver").mkdir(parents=True)
-    return tmp_path
-
-
-def test_every_type_round_trips(spark: SparkSession, warehouse: Path) -> None:
-    model = Table(
-        "dev",
-        "silver",
-        "every_type",
-        [Column(f"c{n}", text) for n, text in enumerate(EVERY_TYPE)],
-    )
-    backend = embedded_backend(spark, warehouse)
+def test_every_type_round_trips(backend: Backend) -> None:
+    model = orders(*(Column(f"c{n}", text) for n, text in enumerate(EVERY_TYPE)))
     engine_over(backend).sync_tables([model])
     assert backend.reader.snapshot([model]).table(model.qualified_name).columns == model.columns
     assert not engine_over(backend).plan_tables([model])
@@ -95,7 +64,16 @@ def test_pyspark_types_and_sql_types_are_the_same(spark: SparkSession) -> None:
     assert first_unsupported(to_data_type(StringType("UTF8_LCASE")))
 
 
-def test_awkward_texts_round_trip_everywhere(spark: SparkSession, warehouse: Path) -> None:
+@pytest.fixture(params=["false", "true"])
+def substitution(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Serverless does not let variable substitution be switched off: the literals must stand it."""
+    spark.conf.set("spark.sql.variable.substitute", request.param)
+    yield
+    spark.conf.set("spark.sql.variable.substitute", "false")
+
+
+@pytest.mark.usefixtures("substitution")
+def test_awkward_texts_round_trip_everywhere(spark: SparkSession, backend: Backend) -> None:
     model = Table(
         "dev",
         "silver",
@@ -104,7 +82,6 @@ def test_awkward_texts_round_trip_everywhere(spark: SparkSession, warehouse: Pat
         comment=" | ".join(AWKWARD),
         table_properties={f"k{text}": text for text in AWKWARD},
     )
-    backend = embedded_backend(spark, warehouse)
     engine = engine_over(backend)
     spark.sql(f"CREATE TABLE {backend.addressing.table(model.qualified_name)} (c0 int) USING delta")
     engine.sync_tables([model])  # through ALTER
@@ -118,21 +95,11 @@ def test_awkward_texts_round_trip_everywhere(spark: SparkSession, warehouse: Pat
         assert {f"k{text}": text for text in AWKWARD}.items() <= dict(state.table_properties).items()
 
 
-def test_awkward_texts_round_trip_with_substitution_on(spark: SparkSession, warehouse: Path) -> None:
-    """Serverless does not let variable substitution be switched off: the literals must stand it."""
-    spark.conf.set("spark.sql.variable.substitute", "true")
-    try:
-        test_awkward_texts_round_trip_everywhere(spark, warehouse)
-    finally:
-        spark.conf.set("spark.sql.variable.substitute", "false")
-
-
-def test_awkward_column_names_need_column_mapping_and_then_work(spark: SparkSession, warehouse: Path) -> None:
+def test_awkward_column_names_need_column_mapping_and_then_work(backend: Backend) -> None:
     columns = [Column(name, "int", is_nullable=False) for name in ("a b", "c.d", "e`f", "g,h;{}()=")]
     mapped = {"delta.columnMapping.mode": "name"}
     plain = Table("dev", "silver", "names", [Column("x", "int")], table_properties=mapped)
     model = Table("dev", "silver", "names", columns, table_properties=mapped, primary_key=["c.d", "e`f"])
-    backend = embedded_backend(spark, warehouse)
     engine = engine_over(backend)
     with pytest.raises(InvalidModelError, match="only with column mapping"):
         engine.sync_tables([Table("dev", "silver", "names", columns)])
@@ -149,8 +116,7 @@ def test_awkward_column_names_need_column_mapping_and_then_work(spark: SparkSess
     assert not engine.plan_tables([plain])
 
 
-def test_a_dropped_column_that_a_check_tightened(spark: SparkSession, warehouse: Path) -> None:
-    backend = embedded_backend(spark, warehouse)
+def test_a_dropped_column_that_a_check_tightened(backend: Backend) -> None:
     engine = engine_over(backend)
 
     def table(*columns: Column) -> Table:
@@ -213,8 +179,6 @@ def converge(backend: Backend, first: Table, second: Table) -> None:
     ],
 )
 def test_what_is_no_manageable_table_is_refused(spark: SparkSession, statement: str, message: str) -> None:
-    from delta_engine.orchestrate.backend import catalog_backend
-
     spark.sql("CREATE SCHEMA IF NOT EXISTS spark_catalog.refused")
     try:
         spark.sql(statement.format(t="spark_catalog.refused.t"))
@@ -227,15 +191,15 @@ def test_what_is_no_manageable_table_is_refused(spark: SparkSession, statement: 
 
 
 def test_a_table_that_goes_while_it_is_read_is_an_error_of_the_platform(
-    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+    backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    backend, model = embedded_backend(spark, warehouse), orders()
+    model = orders()
     engine_over(backend).sync_tables([model])
     run = SparkSqlRunner.run
 
     def dropping(self: SparkSqlRunner, sql: str) -> Sequence[Row]:
         rows = run(self, sql)
-        shutil.rmtree(warehouse / "dev" / "silver" / "orders")
+        shutil.rmtree(tmp_path / "dev" / "silver" / "orders")
         return rows
 
     monkeypatch.setattr(SparkSqlRunner, "run", dropping)
@@ -245,8 +209,6 @@ def test_a_table_that_goes_while_it_is_read_is_an_error_of_the_platform(
 
 
 def test_a_schema_by_name_is_created_when_allowed(spark: SparkSession) -> None:
-    from delta_engine.orchestrate.backend import catalog_backend
-
     model = Table("spark_catalog", "made", "t", [Column("id", "int")], comment="first")
     engine = engine_over(catalog_backend(spark))
     assert [str(refusal) for refusal in plan_unlocked(engine, [model]).refusals] == [
@@ -264,19 +226,14 @@ def test_a_schema_by_name_is_created_when_allowed(spark: SparkSession) -> None:
 
 
 def test_a_catalog_that_does_not_exist(spark: SparkSession) -> None:
-    from delta_engine.orchestrate.backend import catalog_backend
-
     with pytest.raises(CatalogReadError, match="catalog 'nowhere'"):
         engine_over(catalog_backend(spark)).plan_tables(
             [Table("nowhere", "silver", "t", [Column("id", "int")])]
         )
 
 
-def test_clustering_does_not_stumble_over_text_beyond_the_basic_plane(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    tmp_path.joinpath("dev", "silver").mkdir(parents=True)
-    engine = engine_over(embedded_backend(spark, tmp_path))
+def test_clustering_does_not_stumble_over_text_beyond_the_basic_plane(backend: Backend) -> None:
+    engine = engine_over(backend)
     columns = (Column("a", "int", comment="🎉 twice 🎉"), Column("🎉", "date"))
     for cluster_by in (["🎉", "a"], ["a"], []):
         model = orders(*columns, comment="🎉", cluster_by=cluster_by)
@@ -287,8 +244,6 @@ def test_clustering_does_not_stumble_over_text_beyond_the_basic_plane(
 def test_an_external_table_is_imported_with_its_place_and_tables_of_other_formats_are_left_out(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    from delta_engine.orchestrate.backend import catalog_backend
-
     spark.sql("CREATE SCHEMA IF NOT EXISTS spark_catalog.places")
     try:
         spark.sql(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from delta_engine.backends.capabilities import OPEN_SOURCE, OPEN_SOURCE_CATALOG, Feature
 from delta_engine.errors import UnsafePlanError
@@ -16,11 +16,6 @@ from delta_engine.orchestrate.backend import catalog_backend
 from delta_engine.orchestrate.planning import plan_unlocked
 from tests.builders.deployment import deployment_over
 from tests.cases.capability_walks import WALKS, engine_over, orders, walk_steps
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.integration
 
 CATALOG = "spark_catalog"
 ONLY_BY_NAME = [one for one in OPEN_SOURCE.refused if one not in OPEN_SOURCE_CATALOG.refused]

@@ -16,8 +16,6 @@ from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.orchestrate.histories import HistoryTable
 from delta_engine.state.spark_delta_reader import CatalogFinder
 
-pytestmark = pytest.mark.integration
-
 
 @pytest.fixture
 def runner(spark: SparkSession) -> SparkSqlRunner:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.sql_runner import Row
 from delta_engine.models import Column, Table
-from delta_engine.orchestrate.backend import embedded_backend
+from delta_engine.orchestrate.backend import Backend
 from delta_engine.sql.text import sql_literal
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.cases.capability_walks import WALKS, walked_in_memory
@@ -27,13 +26,7 @@ from tests.cases.statement_kinds import (
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.fakes.unity_catalog.example import catalog_of_everything
 from tests.fakes.unity_catalog.views import VIEWS
-from tests.integration.counting import CountingSqlRunner
 from tests.integration.engines import engine_over
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.integration
 
 COLUMNS = 21
 IS_MEMBER = (
@@ -52,14 +45,12 @@ def wide_tables(count: int, wording: str = "column") -> list[Table]:
     ]
 
 
-def test_n_tables_take_n_statements_and_20_comments_take_one(spark: SparkSession, tmp_path: Path) -> None:
-    runner = CountingSqlRunner(spark)
-    (tmp_path / "dev" / "silver").mkdir(parents=True)
-    engine = engine_over(replace(embedded_backend(spark, tmp_path), runner=runner))
+def test_n_tables_take_n_statements_and_20_comments_take_one(backend: Backend, changes: list[str]) -> None:
+    engine = engine_over(backend)
     for models, statements in ((wide_tables(3), 3), (wide_tables(3), 3), (wide_tables(3, "changed"), 6)):
         engine.sync_tables(models)
-        assert len(runner.changes) == statements
-    assert runner.changes[-1].count("COMMENT") == COLUMNS - 1
+        assert len(changes) == statements
+    assert changes[-1].count("COMMENT") == COLUMNS - 1
 
 
 def test_sparks_parser_accepts_every_golden_statement_for_open_source_spark(spark: SparkSession) -> None:
@@ -88,7 +79,6 @@ def test_sparks_parser_judges_the_statements_for_databricks_as_the_docs_say(
 
 
 def is_accepted_by(spark: SparkSession, sql: str) -> bool:
-    """Whether Spark's parser takes a statement."""
     from pyspark.errors import ParseException
 
     try:

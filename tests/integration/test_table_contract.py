@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -14,28 +14,17 @@ from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import InvalidModelError, StatementError, UnsafePlanError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Column, Table
-from delta_engine.orchestrate.backend import Backend, embedded_backend
+from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.states import TableState
 from delta_engine.validation.validator import PlanValidator
 from tests.builders.deployment import deployment_over
 from tests.builders.models import ORDERS
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.integration
-
 ANYTHING = Policy(
     allow=(Allowance(DestructiveKind.DROP_COLUMN), Allowance(DestructiveKind.DROP_CONSTRAINT)),
     column_order=ColumnOrder.ENFORCE,
 )
-
-
-@pytest.fixture
-def backend(spark: SparkSession, tmp_path: Path) -> Backend:
-    tmp_path.joinpath("dev", "silver").mkdir(parents=True)
-    return embedded_backend(spark, tmp_path)
 
 
 def orders(*columns: Column, **rest: Any) -> Table:

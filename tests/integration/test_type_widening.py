@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import pytest
 
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.models import Column
 from delta_engine.models.nested_types import Widening, widening
 from delta_engine.models.types import to_data_type
-from delta_engine.orchestrate.backend import embedded_backend
+from delta_engine.orchestrate.backend import Backend
 from tests.builders.models import ORDERS, orders
 from tests.integration.engines import engine_over
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.integration
 
 TYPES = [
     *("tinyint", "smallint", "int", "bigint", "float", "double"),
@@ -52,11 +44,8 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("source", [one for one in TYPES if WIDENED[one]])
-def test_a_type_is_widened_to_every_type_that_the_matrix_has(
-    source: str, spark: SparkSession, tmp_path: Path
-) -> None:
-    tmp_path.joinpath("dev", "silver").mkdir(parents=True)
-    engine = engine_over(embedded_backend(spark, tmp_path))
+def test_a_type_is_widened_to_every_type_that_the_matrix_has(source: str, backend: Backend) -> None:
+    engine = engine_over(backend)
     targets = WIDENED[source]
     engine.sync_tables([orders(*(Column(f"c{place}", source) for place, _ in enumerate(targets)))])
     wanted = orders(*(Column(f"c{place}", target) for place, target in enumerate(targets)))
@@ -64,9 +53,7 @@ def test_a_type_is_widened_to_every_type_that_the_matrix_has(
     assert not engine.plan_tables([wanted])
 
 
-def test_delta_refuses_what_the_matrix_refuses(spark: SparkSession, tmp_path: Path) -> None:
-    tmp_path.joinpath("dev", "silver").mkdir(parents=True)
-    backend = embedded_backend(spark, tmp_path)
+def test_delta_refuses_what_the_matrix_refuses(backend: Backend) -> None:
     engine = engine_over(backend)
     columns = [Column(f"c{place}", one) for place, (one, _) in enumerate(REFUSED)]
     properties = {"delta.enableTypeWidening": "true", "delta.feature.timestampNtz": "supported"}
@@ -81,9 +68,8 @@ def test_delta_refuses_what_the_matrix_refuses(spark: SparkSession, tmp_path: Pa
         engine.sync_tables([orders(*changed, properties=properties)])
 
 
-def test_fields_inside_are_widened_in_one_statement(spark: SparkSession, tmp_path: Path) -> None:
-    tmp_path.joinpath("dev", "silver").mkdir(parents=True)
-    engine = engine_over(embedded_backend(spark, tmp_path))
+def test_fields_inside_are_widened_in_one_statement(backend: Backend) -> None:
+    engine = engine_over(backend)
     before = "struct<`xY`: int, a: array<struct<z: smallint>>, m: map<int,array<float>>>"
     after = "struct<`xY`: bigint, a: array<struct<z: int>>, m: map<bigint,array<double>>>"
     engine.sync_tables([orders(Column("st", before), Column("n", "int"))])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from chispa import assert_df_equality
 from chispa.schema_comparer import assert_schema_equality
+from pyspark.sql import SparkSession
 
 from delta_engine.aspects.columns import ColumnAdd
 from delta_engine.aspects.nullability import ColumnNullabilityChange
@@ -17,11 +17,6 @@ from delta_engine.models import Column, PrimaryKey, Table
 from delta_engine.orchestrate.backend import Backend, catalog_backend, embedded_backend
 from tests.builders.models import WORKED_MODEL
 from tests.integration.engines import engine_over
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(params=["path", "catalog"])

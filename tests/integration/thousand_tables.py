@@ -30,8 +30,6 @@ PARALLELISM = 8
 
 
 class SlowRunner(RecordedRunner):
-    """Takes its time for every statement."""
-
     def run(self, sql: str) -> Sequence[Row]:
         time.sleep(ROUND_TRIP_SECONDS)
         return super().run(sql)
@@ -71,13 +69,11 @@ def listing_api() -> FakeTablesApi:
 
 
 def snapshot(runner: RecordedRunner, listing: TableListing) -> CatalogState:
-    """Read all the tables."""
     reader = UnityCatalogReader(runner, parallelism=PARALLELISM, listing=listing)
     return reader.snapshot([Table("dev", schema, table, ()) for schema in SCHEMAS for table in TABLES])
 
 
 def _listed(schema: str, table: str) -> Mapping[str, object]:
-    """Return a table as the API lists it."""
     columns = [
         {
             "name": name,

@@ -15,8 +15,6 @@ from delta_engine.cli.app import app, main
 
 @dataclass(frozen=True)
 class Result:
-    """What a command left behind."""
-
     code: int
     stdout: str
     stderr: str
@@ -35,7 +33,6 @@ class CommandLine:
         self._capsys = capsys
 
     def __call__(self, *arguments: str) -> Result:
-        """Run one command and return its exit code and output."""
         self._monkeypatch.setattr(sys, "argv", ["delta-engine", *arguments])
         self._capsys.readouterr()
         with pytest.raises(SystemExit) as stopped:

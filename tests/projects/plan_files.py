@@ -127,15 +127,11 @@ class FakeVersions:
 
 
 class NoHistory:
-    """Knows of no commits."""
-
     def read_commits(self, tables: Sequence[QualifiedName]) -> Mapping[str, tuple[Commit, ...]]:
         return {}
 
 
 class NoTables:
-    """Lists no tables."""
-
     def tables_in(self, catalog: str, schema: str) -> tuple[QualifiedName, ...]:
         return ()
 
@@ -162,7 +158,6 @@ class PlanProject:
         monkeypatch.setattr(commands, "open_backend", lambda *_arguments, **_options: self.backend())
 
     def backend(self) -> Backend:
-        """Return the fake platform as a backend."""
         return Backend(
             runner=self.platform,
             reader=self.platform,
@@ -176,7 +171,6 @@ class PlanProject:
         )
 
     def configure(self, policy: str = "{create_schemas: true}", environment: str = "local") -> None:
-        """Write an environment's configuration."""
         text = CONFIG.format(environment=environment, policy=policy)
         (self.folder / "conf" / f"{environment}.yml").write_text(text)
 
@@ -196,25 +190,21 @@ class PlanProject:
         (self.folder / "conf" / "models" / "tables.yml").write_text(f"tables:{tables}\n")
 
     def run(self, *arguments: str, environment: str = "local") -> Result:
-        """Run a command."""
         with suppress(DeltaEngineError):  # the command says what is wrong
             models = load_project(self.folder / "conf", environment).models
             self.platform.models |= {model.qualified_name.key: model for model in models}
         return self._delta_engine("-e", environment, *arguments)
 
     def sync(self) -> None:
-        """Bring the platform to the models."""
         assert self.run("sync", "--yes").code == 0
         self.platform.statements.clear()
 
     def plan(self, *options: str) -> Result:
-        """Write a plan file."""
         result = self.run("plan", "--out", "plan.json", *options)
         assert result.code == 0, result.stderr
         return result
 
     def apply(self, *options: str, environment: str = "local") -> Result:
-        """Apply the plan file."""
         return self.run("apply", "plan.json", "--yes", *options, environment=environment)
 
     @contextmanager
@@ -231,7 +221,6 @@ class PlanProject:
             self.platform.statements.clear()
 
     def read(self) -> PlanFile:
-        """Return the plan file."""
         return read_plan_file(self.file, environment="local", engine_version="0.1.0")
 
     def forge(self, file: PlanFile) -> None:

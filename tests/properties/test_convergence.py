@@ -31,8 +31,8 @@ from delta_engine.validation.validator import PlanValidator
 from tests.builders.databases import Choices, Scenario, scenarios
 from tests.builders.deployment import deployment_state
 from tests.builders.key_databases import key_scenarios
+from tests.fakes.applying import Choose, apply_in_some_order
 from tests.fakes.planning import compiled
-from tests.fakes.schedules import Choose, apply_in_some_order
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.proofs import examples
 
@@ -59,33 +59,18 @@ class Schemas:
 NO_SCHEMAS = Schemas()
 
 
-class DyingRunner:
-    """Runs so many statements of a catalog; then nothing gets through any more."""
+class FailingRunner:
+    """Runs the statements of a catalog, but for one; a run that dies there gets nothing through any more."""
 
-    def __init__(self, catalog: FakeUnityCatalog, statements: int) -> None:
-        self._catalog = catalog
-        self._left = statements
-
-    def run(self, sql: str) -> Sequence[Row]:
-        """Run a statement."""
-        if not self._left:
-            raise StatementError("the run is dead", sql=sql, error_class=None, is_outcome_unknown=True)
-        self._left -= 1
-        return self._catalog.run(sql)
-
-
-class StumblingRunner:
-    """Runs the statements of a catalog, but for one."""
-
-    def __init__(self, catalog: FakeUnityCatalog, place: int) -> None:
+    def __init__(self, catalog: FakeUnityCatalog, place: int, *, is_deadly: bool) -> None:
         self._catalog = catalog
         self._left = place
+        self._is_deadly = is_deadly
 
     def run(self, sql: str) -> Sequence[Row]:
-        """Run a statement."""
         self._left -= 1
-        if self._left == -1:
-            raise StatementError("not this time", sql=sql, error_class=None)
+        if self._left == -1 or (self._is_deadly and self._left < 0):
+            raise StatementError("not now", sql=sql, error_class=None, is_outcome_unknown=self._is_deadly)
         return self._catalog.run(sql)
 
 
@@ -147,7 +132,6 @@ def sync(
     choose: Choose = min,
     schemas: Schemas = NO_SCHEMAS,
 ) -> None:
-    """Bring a catalog to models."""
     apply_in_some_order(planned(catalog, models, applied, schemas=schemas), catalog, choose)
 
 
@@ -156,7 +140,7 @@ def interrupted_sync(
 ) -> TablePlan:
     """Bring a catalog to models, but die after so many statements; return what was planned."""
     plan = planned(catalog, models, applied)
-    runner = DyingRunner(catalog, statements)
+    runner = FailingRunner(catalog, statements, is_deadly=True)
     with contextlib.suppress(ApplyFailedError, StatementError):
         ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=1).apply(compiled(plan))
     return plan
@@ -187,7 +171,6 @@ def governed_as(model: Table, other: Table) -> Table:
 
 
 def _fitting(mask: ColumnMask | None, names: set[str], otherwise: ColumnMask | None) -> ColumnMask | None:
-    """Return a mask that takes columns of a table."""
     return mask if mask and names.issuperset(map(str.lower, mask.using_columns)) else otherwise
 
 
@@ -271,7 +254,7 @@ def test_what_depends_on_a_failed_statement_waits_with_the_rights_that_it_needs(
         return
     applied = remembered(scenario.start)
     plan = planned(catalog, scenario.goal, applied)
-    runner = StumblingRunner(catalog, place)
+    runner = FailingRunner(catalog, place, is_deadly=False)
     with contextlib.suppress(ApplyFailedError):
         ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=1).apply(compiled(plan))
     sync(catalog, scenario.goal, applied)

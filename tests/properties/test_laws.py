@@ -41,7 +41,6 @@ KEY = "dev.silver.orders"
 
 
 def nothing() -> CatalogState:
-    """Return a catalog without dev.silver.orders."""
     return CatalogState(tables={"dev.silver.orders": ABSENT})
 
 
@@ -203,7 +202,6 @@ def test_every_statement_for_databricks_is_parsed_whole(a: Table, b: Table) -> N
 
 
 def statements(plan: TablePlan) -> list[str]:
-    """Return the SQL of a plan for Databricks."""
     return statements_of(plan)
 
 

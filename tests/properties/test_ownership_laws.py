@@ -12,27 +12,21 @@ from delta_engine.aspects.tags import UnsetColumnTags
 from delta_engine.compile.planner import Attempts, TablePlanner
 from delta_engine.models import Column, Table
 from delta_engine.models.parts import to_grants
-from delta_engine.state.states import ABSENT, CatalogState, TableState
+from delta_engine.state.states import ABSENT, TableState
 from tests.builders.strategies import grants, reachable, successive_models, tags
-from tests.fakes.applying import after
+from tests.fakes.applying import after, orders_in
 
 KEY = "dev.silver.orders"
 
 
-def catalog(state: TableState) -> CatalogState:
-    """Return a snapshot of dev.silver.orders."""
-    return CatalogState(tables={KEY: state})
-
-
 def applied(model: Table) -> TableState:
-    """Return the table as the engine creates it."""
-    return after(TablePlanner().plan([model], catalog(ABSENT)), catalog(ABSENT)).tables[KEY]
+    return after(TablePlanner().plan([model], orders_in(ABSENT)), orders_in(ABSENT)).tables[KEY]
 
 
 def synced(model: Table, state: TableState, last: Table, ownership: Ownership) -> TableState:
     """Return the table after a sync, which leaves nothing to do."""
     planner = TablePlanner(Policy(tags=ownership, grants=ownership))
-    end = after(planner.plan([model], catalog(state), {KEY: last}), catalog(state))
+    end = after(planner.plan([model], orders_in(state), {KEY: last}), orders_in(state))
     assert not planner.plan([model], end, {KEY: model})
     return end.tables[KEY]
 
@@ -121,7 +115,7 @@ def test_what_a_run_attempted_goes_with_its_model_however_far_it_came(drawn: tup
     before = synced(b, applied(a), a, Ownership.ADDITIVE)
     attempts = Attempts(tables={KEY: (b,)})
     end = after(
-        TablePlanner().plan([c], catalog(before), {KEY: a}, attempts=attempts), catalog(before)
+        TablePlanner().plan([c], orders_in(before), {KEY: a}, attempts=attempts), orders_in(before)
     ).tables[KEY]
     assert dict(end.tags) == dict(c.tags)
     assert {column.key: dict(column.tags) for column in end.columns} == {
@@ -138,5 +132,5 @@ def test_what_was_applied_goes_along_with_a_rename_that_is_done_already() -> Non
     former = Table("dev", "silver", "orders", [Column("old", "int", tags={"pii": "yes"})])
     model = Table("dev", "silver", "orders", [Column("new", "int", renamed_from="old")])
     state = TableState(columns=(Column("new", "int", tags={"pii": "yes", "theirs": "x"}),))
-    (align,) = TablePlanner().plan([model], catalog(state), {KEY: former}).align_tables
+    (align,) = TablePlanner().plan([model], orders_in(state), {KEY: former}).align_tables
     assert align.actions == (UnsetColumnTags("new", (("pii", "yes"),)),)

@@ -14,21 +14,15 @@ from delta_engine.drift.comparison import deviations, explained, recorded, with_
 from delta_engine.drift.drifted_resources import Recorded
 from delta_engine.drift.handling import accepted
 from delta_engine.models import Table
-from delta_engine.state.states import CatalogState, TableState
+from delta_engine.state.states import TableState
 from tests.builders.strategies import reachable, successive_models
-from tests.fakes.applying import after, created
+from tests.fakes.applying import after, created, orders_in
 
 KEY = "dev.silver.orders"
 PLANNER = TablePlanner()
 
 
-def catalog(state: TableState) -> CatalogState:
-    """Return a snapshot of dev.silver.orders."""
-    return CatalogState(tables={KEY: state})
-
-
 def known(record: ResourceMetadata) -> Recorded[Table]:
-    """Return what is recorded of a table."""
     found = recorded(record, AS_APPLIED)
     assert found is not None
     assert isinstance(found.declared, Table)
@@ -40,7 +34,7 @@ def synced(
 ) -> tuple[TableState, ResourceMetadata]:
     """Return a table after a sync, which makes no drift of what it leaves alone; and what is on record then."""
     last = {KEY: as_table(earlier.definition)} if earlier and earlier.definition else {}
-    end = after(PLANNER.plan([model], catalog(state), last), catalog(state)).tables[KEY]
+    end = after(PLANNER.plan([model], orders_in(state), last), orders_in(state)).tables[KEY]
     whole = with_unmanaged_parts(model, state, earlier)
     record = ResourceMetadata(definition=define(model), with_others=define(whole) if whole != model else None)
     assert deviations(known(record), end) == ()
@@ -64,5 +58,5 @@ def test_a_revert_brings_back_every_change(drawn: tuple[Table, ...]) -> None:
     applied = known(record)
     changed = created(later)
     wanted = accepted(applied.baseline, changed, explained(applied, changed))
-    plan = PLANNER.restoring().plan([wanted], catalog(changed))
-    assert deviations(applied, after(plan, catalog(changed)).tables[KEY]) == ()
+    plan = PLANNER.restoring().plan([wanted], orders_in(changed))
+    assert deviations(applied, after(plan, orders_in(changed)).tables[KEY]) == ()

@@ -52,20 +52,17 @@ def versity(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture
 def sql() -> WarehouseSql:
-    """Return what runs the statements of a SQL warehouse."""
     return WarehouseSql(FakeUnityCatalog(schemas=["dev.bronze", "dev.delta_engine"], user=USER))
 
 
 @pytest.fixture
 def workspace(sql: WarehouseSql) -> Iterator[FakeWorkspace]:
-    """Run a Databricks workspace."""
     with serving(FakeWorkspace(run=sql)) as running:
         yield running
 
 
 @pytest.fixture(params=["moto", pytest.param("versity", marks=pytest.mark.long)])
 def s3_server(request: pytest.FixtureRequest) -> Server:
-    """Return one S3 server after the other."""
     server: Server = request.getfixturevalue(request.param)
     return server
 

@@ -14,8 +14,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Fault(Enum):
-    """What happens to a request."""
-
     LOST_ANSWER = auto()  # it is done, and the connection cut before the answer
     RESET = auto()  # it is cut before it is done
     UNAVAILABLE = auto()  # 503, not done
@@ -74,7 +72,6 @@ class FaultProxy:
 
     @property
     def endpoint(self) -> str:
-        """The URL to send to."""
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def spoil(self, fault: Fault, method: str, text: str = "", *, times: int | None = None) -> None:
@@ -90,7 +87,6 @@ class FaultProxy:
         self._chaos_rate = rate
 
     def calm(self) -> None:
-        """Forget all faults."""
         with self._guard:
             self._rules.clear()
             self._chaos_rate = 0.0
@@ -120,7 +116,6 @@ class FaultProxy:
 
 @contextmanager
 def fault_proxy(upstream_port: int) -> Iterator[FaultProxy]:
-    """Run a proxy until the end of the block."""
     proxy = FaultProxy(upstream_port)
     try:
         yield proxy

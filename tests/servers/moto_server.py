@@ -21,7 +21,6 @@ class OneAtATime:
         self._turn = threading.Lock()
 
     def __call__(self, environ: Any, start_response: Any) -> Any:
-        """Answer a request when its turn has come."""
         with self._turn:
             return self._application(environ, start_response)
 

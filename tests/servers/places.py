@@ -13,11 +13,7 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from delta_engine.deployment.stores.aws import (
-    AwsClient,
-    ClientLimits,
-    open_client,
-)
+from delta_engine.deployment.stores.aws import AwsClient, ClientLimits, open_client
 from delta_engine.deployment.stores.s3 import MARKER_NAME, PROBE_VERSION, S3Folder
 from tests.servers.fault_proxy import FaultProxy, fault_proxy
 
@@ -31,14 +27,11 @@ IMPATIENT = ClientLimits(attempts=2, connect_timeout_seconds=1.0, read_timeout_s
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that is running."""
-
     name: str
     port: int
 
     @property
     def endpoint(self) -> str:
-        """The URL to send to."""
         return f"http://127.0.0.1:{self.port}"
 
 
@@ -57,7 +50,6 @@ class Bucket:
         return S3Folder(self.client, self.name, PREFIX)
 
     def proxied_folder(self, limits: ClientLimits = PATIENT) -> S3Folder:
-        """Return a new client's folder, through the proxy."""
         return S3Folder(open_client("s3", REGION, self.proxy.endpoint, limits), self.name, PREFIX)
 
     def prove(self, endpoint: str) -> None:
@@ -66,7 +58,6 @@ class Bucket:
         self.raw.put_object(Bucket=self.name, Key=f"{PREFIX}/{MARKER_NAME}", Body=marker)
 
     def keys(self) -> list[str]:
-        """Return all keys, up to a thousand."""
         return [entry["Key"] for entry in self.raw.list_objects_v2(Bucket=self.name).get("Contents", ())]
 
 
@@ -80,17 +71,14 @@ class LockTable:
     proxy: FaultProxy
 
     def client(self) -> AwsClient:
-        """Return a client."""
         return _dynamodb_client(self.server.endpoint)
 
     def proxied_client(self, limits: ClientLimits = PATIENT) -> AwsClient:
-        """Return a new client, through the proxy."""
         return open_client("dynamodb", REGION, self.proxy.endpoint, limits)
 
 
 @contextmanager
 def new_bucket(server: Server, *, is_versioned: bool = False) -> Iterator[Bucket]:
-    """Make a bucket that nobody else uses."""
     raw = _raw_client("s3", server)
     name = f"states-{uuid.uuid4().hex[:8]}"
     raw.create_bucket(Bucket=name)
@@ -102,7 +90,6 @@ def new_bucket(server: Server, *, is_versioned: bool = False) -> Iterator[Bucket
 
 @contextmanager
 def new_lock_table(server: Server, *, key: str = "LockID") -> Iterator[LockTable]:
-    """Make a table that nobody else uses."""
     raw = _raw_client("dynamodb", server)
     name = f"locks-{uuid.uuid4().hex[:8]}"
     raw.create_table(

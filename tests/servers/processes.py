@@ -20,7 +20,6 @@ _START_SECONDS = 60
 
 
 def free_port() -> int:
-    """Return a port of loopback that nobody listens on."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]
@@ -31,7 +30,6 @@ def free_port() -> int:
 def running(
     command: Sequence[str], port: int, *, log: Path, environment: Mapping[str, str]
 ) -> Iterator[None]:
-    """Run a server until the end of the block."""
     with log.open("wb") as output:
         process = subprocess.Popen(
             command, stdout=output, stderr=subprocess.STDOUT, env=dict(environment), cwd=log.parent

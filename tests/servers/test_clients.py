@@ -12,8 +12,6 @@ from delta_engine.deployment.stores.aws import open_client
 from delta_engine.errors import MissingDependencyError
 from tests.servers.places import REGION
 
-pytestmark = pytest.mark.servers
-
 MODULES = (
     "delta_engine.deployment.stores.aws",
     "delta_engine.deployment.stores.s3",

@@ -17,15 +17,12 @@ from tests.fakes.workspace import TOKEN, Answer, FakeWorkspace, answer_of
 from tests.projects.commandline import CommandLine
 from tests.servers.warehouse_project import LOCAL_STATE, make_project
 
-pytestmark = pytest.mark.servers
-
 SCHEMA = Path(__file__).parents[2] / "docs" / "schemas" / "conformance-report-v1.json"
 COMMAND = ("-e", "dev", "doctor", "--conformance", TARGET, "--yes", "--out", "reports")
 
 
 @pytest.fixture
 def platform(workspace: FakeWorkspace) -> ConformancePlatform:
-    """Return what runs the statements of the workspace."""
     platform = ConformancePlatform()
     workspace.run = lambda sql: answer_of(platform.run(sql))
     return platform
@@ -33,12 +30,10 @@ def platform(workspace: FakeWorkspace) -> ConformancePlatform:
 
 @pytest.fixture
 def project(workspace: FakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Work in a project that goes through the workspace."""
     return make_project(workspace, tmp_path, monkeypatch, state=LOCAL_STATE)
 
 
 def reports(project: Path) -> tuple[str, str]:
-    """Return the two reports that there are."""
     (html,) = (project / "reports").glob("delta-engine-conformance-*.html")
     return html.read_text("utf-8"), html.with_suffix(".json").read_text("utf-8")
 

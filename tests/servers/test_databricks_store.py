@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -13,21 +14,35 @@ import pytest
 
 from delta_engine.backends.error_conditions import statement_error
 from delta_engine.backends.sql_runner import Row, SqlRunner
+from delta_engine.config.state_backend import DatabricksState, StateBackend
 from delta_engine.deployment.deployment import Deployment
-from delta_engine.deployment.errors import CorruptStateError, StateMismatchError, UnsavedStateError
+from delta_engine.deployment.errors import (
+    ConflictError,
+    CorruptStateError,
+    StateMismatchError,
+    StoreError,
+    UnsavedStateError,
+)
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.stores.databricks import DatabricksStateStore, DeltaLockRecords
 from delta_engine.deployment.stores.files import FileJournals
+from delta_engine.errors import StatementError
+from delta_engine.orchestrate.deployments import open_report_files
 from tests.builders.deployment import deployment_over, deployment_state
+from tests.cases.golden_cases import settings_for
 from tests.cases.store_contract import (
     check_journal_store,
     check_lock_records,
+    check_reports,
     check_restore_of_a_lost_document,
     check_state_store,
     check_state_store_race,
+    document,
+    identity,
 )
 from tests.fakes.files_api import FakeFilesApi, fake_files_api
 from tests.fakes.warehouse_sql import SmallTables
+from tests.fakes.workspace import FakeWorkspace, open_runner
 from tests.integration.counter_increments import VOLUME, volume_files
 
 HEADS, LOCKS = "`dev`.`ops`.`deployment_heads`", "`dev`.`ops`.`deployment_locks`"
@@ -72,6 +87,66 @@ def test_it_keeps_the_contract(tables: SmallTables, api: FakeFilesApi) -> None:
     check_lock_records(lambda: DeltaLockRecords(tables, LOCKS, "it's `test`"))
 
 
+class SpyingRunner:
+    """Keeps the verbs of statements; those that a test names are done or not, and give no answer."""
+
+    def __init__(self, runner: SqlRunner) -> None:
+        self.verbs: list[str] = []
+        self.lost: dict[str, list[bool]] = {}
+        self._runner = runner
+
+    def run(self, sql: str) -> Sequence[Row]:
+        verb = sql.split()[0]
+        self.verbs.append(verb)
+        if not self.lost.get(verb):
+            return self._runner.run(sql)
+        if self.lost[verb].pop():
+            self._runner.run(sql)
+        raise StatementError("the connection is gone", sql=sql, error_class=None, is_outcome_unknown=True)
+
+
+def test_a_save_costs_one_statement_and_a_load_one(
+    tables: SmallTables, api: FakeFilesApi, tmp_path: Path
+) -> None:
+    spying = SpyingRunner(tables)
+    documents = deployment_over(tmp_path, store=store_over(spying, api)).repository
+    base = documents.save(deployment_state(serial=0), None)
+    assert spying.verbs == ["CREATE", "MERGE", "SELECT"]
+    spying.verbs.clear()
+    documents.save(base.state, base)
+    assert spying.verbs == ["UPDATE"]
+    spying.verbs.clear()
+    assert documents.load() is not None
+    assert spying.verbs == ["SELECT"]
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+def test_a_lost_answer_of_the_head_is_found_by_reading_back(
+    tables: SmallTables, api: FakeFilesApi, tmp_path: Path, is_done: bool
+) -> None:
+    spying = SpyingRunner(tables)
+    documents = deployment_over(tmp_path, store=store_over(spying, api)).repository
+    base = documents.save(deployment_state(serial=0), None)
+    spying.lost = {"UPDATE": [is_done]}
+    saved = documents.save(base.state, base)
+    assert documents.load() == saved
+    spying.lost = {"UPDATE": [False] * 9}
+    with pytest.raises(UnsavedStateError):
+        documents.save(saved.state, saved)
+
+
+def test_a_save_through_a_warehouse_whose_answers_are_lost_is_found_again(workspace: FakeWorkspace) -> None:
+    documents = DatabricksStateStore(
+        open_runner(workspace), volume_files(workspace.host, "test"), heads=HEADS, environment="test"
+    )
+    first = documents.replace(document(1), identity(1), None)
+    workspace.faults = {"ask": ["lost", "500", "429"]}
+    second = documents.replace(document(2), identity(2), first)
+    assert documents.read() == second
+    with pytest.raises(ConflictError):
+        documents.replace(document(3), identity(3), first)
+
+
 @pytest.mark.parametrize("left", [None, b"", b"garbage"])
 def test_a_lost_document_is_restored(
     tables: SmallTables, api: FakeFilesApi, tmp_path: Path, left: bytes | None
@@ -96,8 +171,7 @@ def test_faults_of_an_upload_are_ridden_out(
 
 
 @pytest.mark.parametrize(
-    ("fault", "message"),
-    [("empty", "did not arrive completely"), ("denied", "READ VOLUME and WRITE VOLUME")],
+    ("fault", "message"), [("empty", "did not arrive completely"), ("denied", "READ VOLUME and WRITE VOLUME")]
 )
 def test_an_upload_that_fails_moves_no_head(
     documents: StateRepository, api: FakeFilesApi, tmp_path: Path, fault: str, message: str
@@ -178,3 +252,38 @@ def test_a_first_document_that_could_not_be_saved_is_restored(
         deployment_over(tmp_path, store=store_over(ReadOnly(), api)).repository.save(state, None)
     assert len(api.files) == 1
     assert restored_serial(here, serial=1, state_id=state.state_id) == 2
+
+
+PAGE = "<p>Größe 表\r\n</p>".encode()
+
+
+@pytest.mark.parametrize("faults", [[], ["503"], ["lost"]])
+def test_a_report_is_written_and_replaced(api: FakeFilesApi, faults: list[str]) -> None:
+    files = volume_files(api.host)
+    files.write("prod.drift.html", b"old")
+    api.faults = faults
+    assert files.write("prod.drift.html", PAGE) == f"{VOLUME}/prod.drift.html"
+    assert api.files == {f"{VOLUME}/prod.drift.html": PAGE}
+
+
+def test_reports_are_no_documents_versions_or_journals(tables: SmallTables, api: FakeFilesApi) -> None:
+    journals = FileJournals(volume_files(api.host, "prod"), "journal")
+    check_reports(store_over(tables, api, "prod"), journals, volume_files(api.host))
+
+
+def test_missing_rights_on_a_volume_are_named(api: FakeFilesApi) -> None:
+    api.faults = ["denied"]
+    with pytest.raises(StoreError, match="WRITE VOLUME"):
+        volume_files(api.host).write("prod.drift.html", PAGE)
+
+
+def test_reports_of_a_state_on_databricks_go_to_its_volume(
+    api: FakeFilesApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABRICKS_HOST", api.host)
+    monkeypatch.setenv("DATABRICKS_TOKEN", "not a real one")
+    monkeypatch.setenv("DATABRICKS_CONFIG_FILE", str(tmp_path / "none"))
+    place = DatabricksState(catalog="dev", schema="delta_engine", volume="deployment_state")
+    settings = replace(settings_for(tmp_path, yaml="x.yml"), state_backend=StateBackend(place=place))
+    assert open_report_files(settings).write("test.drift.json", b"{}") == f"{VOLUME}/test.drift.json"
+    assert api.files[f"{VOLUME}/test.drift.json"] == b"{}"

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from delta_engine.errors import StatementError
 from delta_engine.report.doctor_report import DoctorReport
 from delta_engine.report.json_documents import report_schema
 from delta_engine.state.principals import Permissions
 from delta_engine.state.states import SchemaState
 from tests.conftest import ORDERS
-from tests.fakes.warehouse_sql import USER, WarehouseSql
-from tests.fakes.workspace import Answer, FakeWorkspace
+from tests.fakes.warehouse_sql import USER, WarehouseSql, refusing
+from tests.fakes.workspace import FakeWorkspace
 from tests.projects.commandline import CommandLine
 from tests.servers.fault_proxy import Fault
 from tests.servers.places import REGION, Bucket, LockTable, Server, new_bucket
-from tests.servers.warehouse_project import make_project
-
-pytestmark = pytest.mark.servers
+from tests.servers.warehouse_project import DATABRICKS_STATE, make_project
 
 VOLUME = "/Volumes/dev/delta_engine/deployment_state"
 ANN = "ann@example.com"
@@ -31,8 +29,6 @@ ANN = "ann@example.com"
 
 @dataclass
 class Examined:
-    """What the doctor said of a project."""
-
     code: int
     checks: list[dict[str, str]]
 
@@ -45,7 +41,6 @@ class Examined:
         }
 
     def found(self, topic: str) -> list[str]:
-        """Return what was found about a topic."""
         return [check["found"] for check in self.checks if check["topic"] == topic]
 
 
@@ -64,9 +59,8 @@ class Project:
         Draft202012Validator(json.loads(report_schema(DoctorReport))).validate(document)
         assert sum(document["counts"].values()) == len(document["checks"])
         assert self.workspace.files.files == {} or self.workspace.files.keeps_files
-        assert [
-            one for one in self.sql.statements if not one.startswith(("SELECT", "DESCRIBE", "SHOW"))
-        ] == []
+        questions = ("SELECT", "DESCRIBE", "SHOW")
+        assert [one for one in self.sql.statements if not one.startswith(questions)] == []
         return Examined(result.code, document["checks"])
 
     def hold(self, *privileges: str, principal: str = USER) -> None:
@@ -81,22 +75,17 @@ class Project:
     def model(self, text: str) -> None:
         (self.folder / "conf" / "models" / "orders.yml").write_text(text)
 
+    def keep_state(self, place: str) -> None:
+        self.configure(DATABRICKS_STATE, place)
+
     def refuse(self, words: str, error_class: str = "INSUFFICIENT_PERMISSIONS") -> None:
-        """Refuse every statement with some words in it."""
-
-        def run(sql: str) -> Answer:
-            if words in sql:
-                raise StatementError("ask ann", sql=sql, error_class=error_class)
-            return self.sql(sql)
-
-        self.workspace.run = run
+        self.sql.faults.append(refusing(words, error_class=error_class))
 
     def make_table(self, model: str) -> None:
         """Let another principal's table stand there, and declare it otherwise."""
         assert self.delta_engine("-e", "dev", "sync", "--yes").code == 0
-        catalog = self.sql.catalog
-        stored = catalog.tables["dev.silver.orders"]
-        catalog.tables["dev.silver.orders"] = replace(stored, state=replace(stored.state, owner=ANN))
+        tables = self.sql.catalog.tables
+        tables["dev.silver.orders"] = tables["dev.silver.orders"].with_state(owner=ANN)
         self.workspace.files.files.clear()
         self.sql.small_tables = type(self.sql.small_tables)()
         self.sql.statements.clear()
@@ -121,8 +110,8 @@ def test_everything_is_there(project: Project) -> None:
     examined = project.examine()
     assert examined.not_ok() == {}
     assert examined.code == 0
-    topics = {check["topic"] for check in examined.checks}
-    assert topics >= {"login", "clock", "rights", "deployment state", "lock", "plan", "packages"}
+    topics = {"login", "clock", "rights", "deployment state", "lock", "plan", "packages"}
+    assert {check["topic"] for check in examined.checks} >= topics
     assert examined.found("login") == [f"{USER} on {project.workspace.host}"]
     assert examined.found("platform") == ["databricks sql 2026.40"]
     assert examined.found("plan") == ["1 table to create"]
@@ -133,9 +122,7 @@ def test_people_read_lines(project: Project) -> None:
     result = project.delta_engine("-e", "dev", "doctor")
     assert result.code == 3
     lines = result.stdout.splitlines()
-    assert (
-        "  missing      USE SCHEMA on schema dev.silver: not granted; its owner is ann@example.com" in lines
-    )
+    assert f"  missing      USE SCHEMA on schema dev.silver: not granted; its owner is {ANN}" in lines
     assert f"    → GRANT USE SCHEMA ON SCHEMA `dev`.`silver` TO `{USER}`" in lines
     assert lines[-1] == f"dev as {USER}: {lines[-1].split(': ')[1]}"
 
@@ -145,7 +132,6 @@ def grant(right: str, securable: str) -> str:
 
 
 def not_granted(kind: str, rights: tuple[str, ...], *names: str) -> dict[str, str]:
-    """Return the checks of rights that are not granted, with their ways out."""
     securables = {name: f"{kind.upper()} `{name.replace('.', '`.`')}`" for name in names}
     return {
         f"missing rights: {right} on {kind} {name}": grant(right, securable)
@@ -154,14 +140,14 @@ def not_granted(kind: str, rights: tuple[str, ...], *names: str) -> dict[str, st
     }
 
 
-def without_schema(project: Project, *, creates_schemas: bool) -> None:
+def without_schema(project: Project, *, creates_schemas: bool = True) -> None:
     del project.sql.catalog.schemas["dev.silver"]
     if not creates_schemas:
         project.configure("create_schemas: true", "create_schemas: false")
 
 
 def without_right_to_create(project: Project) -> None:
-    without_schema(project, creates_schemas=True)
+    without_schema(project)
     project.hold("USE CATALOG", "USE SCHEMA", "CREATE TABLE")
 
 
@@ -172,10 +158,8 @@ def with_table_that_needs_more(project: Project) -> None:
 
 
 def with_functions_and_location(project: Project) -> None:
-    filtered = (
-        "    location: s3://bucket/orders\n    row_filter: {function: dev.security.mine, columns: [id]}\n"
-    )
-    project.model((ORDERS + filtered).replace("{name: id, ", "{name: id, mask: {function: masked}, "))
+    more = "    location: s3://bucket/orders\n    row_filter: {function: dev.security.mine, columns: [id]}\n"
+    project.model((ORDERS + more).replace("{name: id, ", "{name: id, mask: {function: masked}, "))
 
 
 def with_forbidden_history(project: Project) -> None:
@@ -209,15 +193,12 @@ CASES: dict[str, tuple[Callable[[Project], object], Mapping[str, str]]] = {
         lambda project: project.refuse(".information_schema."),
         {"missing catalogs: catalog dev": f"If it exists: {USE_CATALOG}", "missing plan: sync": ""},
     ),
-    "a schema that a sync creates": (lambda project: without_schema(project, creates_schemas=True), {}),
+    "a schema that a sync creates": (without_schema, {}),
     "a schema that no sync creates": (
-        lambda project: without_schema(project, creates_schemas=False),
+        partial(without_schema, creates_schemas=False),
         {"missing catalogs: schema dev.silver": "CREATE SCHEMA `dev`.`silver`", "missing plan: sync": ""},
     ),
-    "no right to create schemas": (
-        without_right_to_create,
-        not_granted("catalog", ("CREATE SCHEMA",), "dev"),
-    ),
+    "no right to create": (without_right_to_create, not_granted("catalog", ("CREATE SCHEMA",), "dev")),
     "no schema of the state": (
         lambda project: project.sql.catalog.schemas.pop("dev.delta_engine"),
         {"missing catalogs: schema dev.delta_engine": "CREATE SCHEMA `dev`.`delta_engine`"},
@@ -239,18 +220,6 @@ CASES: dict[str, tuple[Callable[[Project], object], Mapping[str, str]]] = {
         },
     ),
     "a forbidden catalog next to another": (with_forbidden_history, {"missing catalogs: catalog ops": ""}),
-    "no answer about rights": (
-        lambda project: project.refuse("is_account_group_member", "UNRESOLVED_ROUTINE"),
-        {"cannot tell rights: rights": ""},
-    ),
-    "a forbidden document": (
-        lambda project: project.refuse("`deployment_heads` WHERE"),
-        {"missing deployment state: document": ""},
-    ),
-    "a forbidden lock": (
-        lambda project: project.refuse("`deployment_locks` WHERE"),
-        {"missing lock: lock": ""},
-    ),
     "a history without a schema": (
         lambda project: project.configure("policy:", "apply: {history_table: dev.ops.runs}\npolicy:"),
         {"missing catalogs: schema dev.ops": "CREATE SCHEMA `dev`.`ops`"},
@@ -259,14 +228,19 @@ CASES: dict[str, tuple[Callable[[Project], object], Mapping[str, str]]] = {
         with_unreadable_table,
         {"missing catalogs: table dev.silver.orders": "", "missing plan: sync": ""},
     ),
-    "no answer about the clock": (
-        lambda project: project.refuse("SELECT unix_micros", "INTERNAL_ERROR"),
-        {"cannot tell clock: clock": ""},
-    ),
-    "no answer about the version": (
-        lambda project: project.refuse("current_version", "INTERNAL_ERROR"),
-        {"cannot tell platform: version": ""},
-    ),
+}
+
+
+REFUSED = (
+    ("`deployment_heads` WHERE", "INSUFFICIENT_PERMISSIONS", "missing deployment state: document"),
+    ("`deployment_locks` WHERE", "INSUFFICIENT_PERMISSIONS", "missing lock: lock"),
+    ("is_account_group_member", "UNRESOLVED_ROUTINE", "cannot tell rights: rights"),
+    ("SELECT unix_micros", "INTERNAL_ERROR", "cannot tell clock: clock"),
+    ("current_version", "INTERNAL_ERROR", "cannot tell platform: version"),
+)
+CASES |= {
+    f"no answer to {words}": (partial(Project.refuse, words=words, error_class=error_class), {found: ""})
+    for words, error_class, found in REFUSED
 }
 
 
@@ -312,10 +286,8 @@ def test_rights_that_cannot_be_seen(project: Project) -> None:
     project.sql.catalog.catalogs = {}
     examined = project.examine()
     assert examined.code == 0
-    assert examined.not_ok()["rights: USE CATALOG on catalog dev"] == (
-        "cannot tell",
-        f"If it is missing: GRANT USE CATALOG ON CATALOG `dev` TO `{USER}`",
-    )
+    missing = ("cannot tell", f"If it is missing: {USE_CATALOG}")
+    assert examined.not_ok()["rights: USE CATALOG on catalog dev"] == missing
 
 
 def test_a_column_and_a_view_that_are_not_there(project: Project) -> None:
@@ -359,13 +331,12 @@ def test_a_volume_that_cannot_be_used(project: Project, fault: str, found: str) 
 def test_a_volume_that_does_not_answer(project: Project) -> None:
     project.workspace.files.faults = ["lost", "lost"]
     project.workspace.files.folders = {VOLUME}
-    examined = project.examine()
-    assert {status for status, _ in examined.not_ok().values()} <= {"cannot tell"}
+    assert {status for status, _ in project.examine().not_ok().values()} <= {"cannot tell"}
 
 
 def test_a_bucket_that_gives_no_answer(project: Project, moto: Server) -> None:
     with new_bucket(moto) as bucket:
-        _in_s3(project, bucket.name, bucket.proxy.endpoint, "{type: s3}")
+        _in_s3(project, bucket.name, bucket.proxy.endpoint)
         bucket.proxy.spoil(Fault.LOST_ANSWER, "PUT")
         examined = project.examine()
         assert examined.not_ok()[f"deployment state: s3://{bucket.name}/"][0] == "cannot tell"
@@ -379,14 +350,9 @@ def test_a_clock_that_is_wrong(project: Project, skew: int) -> None:
     assert f"300.0 s {'ahead' if skew > 0 else 'behind'}" in examined.found("clock")[0]
 
 
-STATE_IN_S3 = (
-    "{{type: s3, s3: {{bucket: {bucket}, region: {region}, endpoint_url: '{endpoint}'}}, lock: {lock}}}"
-)
-
-
-def _in_s3(project: Project, bucket: str, endpoint: str, lock: str) -> None:
-    state = STATE_IN_S3.format(bucket=bucket, region=REGION, endpoint=endpoint, lock=lock)
-    project.configure('{type: databricks, databricks: {schema: "dev.delta_engine"}}', state)
+def _in_s3(project: Project, bucket: str, endpoint: str, lock: str = "{type: s3}") -> None:
+    place = f"{{bucket: {bucket}, region: {REGION}, endpoint_url: '{endpoint}'}}"
+    project.keep_state(f"{{type: s3, s3: {place}, lock: {lock}}}")
 
 
 def test_a_state_in_s3_with_its_lock_in_dynamodb(
@@ -402,7 +368,7 @@ def test_a_state_in_s3_with_its_lock_in_dynamodb(
 
 
 def test_a_bucket_that_is_not_there(project: Project, bucket: Bucket) -> None:
-    _in_s3(project, "no-such-bucket", bucket.server.endpoint, "{type: s3}")
+    _in_s3(project, "no-such-bucket", bucket.server.endpoint)
     examined = project.examine()
     assert examined.code == 3
     assert "deployment state: s3://no-such-bucket/" in examined.not_ok()
@@ -411,7 +377,7 @@ def test_a_bucket_that_is_not_there(project: Project, bucket: Bucket) -> None:
 def test_a_bucket_that_ignores_conditions(project: Project, moto: Server) -> None:
     with new_bucket(moto) as bucket:
         bucket.proxy.spoil(Fault.NO_CONDITIONS, "PUT")
-        _in_s3(project, bucket.name, bucket.proxy.endpoint, "{type: s3}")
+        _in_s3(project, bucket.name, bucket.proxy.endpoint)
         examined = project.examine()
         assert examined.code == 3
         assert "the endpoint ignores If-None-Match" in examined.found("deployment state")[0]
@@ -420,16 +386,14 @@ def test_a_bucket_that_ignores_conditions(project: Project, moto: Server) -> Non
 
 def test_a_state_in_a_folder_that_cannot_be_made(project: Project) -> None:
     (project.folder / "file").write_text("")
-    old = '{type: databricks, databricks: {schema: "dev.delta_engine"}}'
-    project.configure(old, "{type: local, local: {path: file/state}}")
+    project.keep_state("{type: local, local: {path: file/state}}")
     examined = project.examine()
     assert examined.code == 3
     assert f"deployment state: {project.folder / 'file' / 'state'}" in examined.not_ok()
 
 
 def test_a_copy_of_the_state_at_hand(project: Project) -> None:
-    old = '{type: databricks, databricks: {schema: "dev.delta_engine"}}'
     remote = 'remote: {type: databricks, schema: "dev.delta_engine"}'
-    project.configure(old, f"{{type: hybrid, {remote}, local: {{path: copies}}}}")
+    project.keep_state(f"{{type: hybrid, {remote}, local: {{path: copies}}}}")
     assert project.examine().not_ok() == {}
     assert not (project.folder / "copies").exists()

@@ -19,14 +19,11 @@ from tests.servers.fault_proxy import Fault
 from tests.servers.places import IMPATIENT, REGION, LockTable, Server, new_lock_table
 from tests.servers.processes import free_port
 
-pytestmark = pytest.mark.servers
-
 LOCK_ID = "org/project/prod"
 PUT = "DynamoDB_20120810.PutItem"
 
 
 def records_of(table: LockTable) -> DynamoDBLockRecords:
-    """Return the records, through the proxy."""
     return DynamoDBLockRecords(table.proxied_client(), table.name, LOCK_ID)
 
 

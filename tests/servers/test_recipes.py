@@ -16,8 +16,6 @@ from tests.fakes.warehouse_sql import WarehouseSql
 from tests.fakes.workspace import FakeWorkspace
 from tests.servers.warehouse_project import make_project
 
-pytestmark = pytest.mark.servers
-
 
 class Runner:
     """Runs the steps of a recipe's job as its system's shell does.
@@ -72,11 +70,7 @@ def _command_line(folder: Path) -> Path:
     ids=lambda path: str(path.name),
 )
 def test_a_merge_applies_what_was_planned(
-    recipe: Path,
-    workspace: FakeWorkspace,
-    sql: WarehouseSql,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    recipe: Path, workspace: FakeWorkspace, sql: WarehouseSql, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = make_project(workspace, tmp_path, monkeypatch, environment="prod")
     run = Runner(recipe, tmp_path)

@@ -19,8 +19,6 @@ from tests.servers.fault_proxy import Fault
 from tests.servers.places import ACCESS_KEY, IMPATIENT, REGION, SECRET_KEY, Bucket, Server, new_bucket
 from tests.servers.processes import free_port
 
-pytestmark = pytest.mark.servers
-
 DOCUMENT = "prod.state.json"
 LOCK = "prod.lock.json"
 
@@ -36,11 +34,9 @@ class Saved:
         self.first = self.store.replace(document(1), identity(1), None)
 
     def save(self) -> StoredDocument:
-        """Save the second document."""
         return self.store.replace(document(2), identity(2), self.first)
 
     def serial(self) -> int:
-        """Return the serial of the document that is there."""
         stored = S3StateStore(self.bucket.folder(), "prod").read()
         assert stored is not None
         return next(serial for serial in (1, 2) if stored.data == document(serial))
@@ -48,7 +44,6 @@ class Saved:
 
 @pytest.fixture
 def saved(bucket: Bucket) -> Saved:
-    """Save the first document."""
     return Saved(bucket)
 
 

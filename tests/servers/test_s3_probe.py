@@ -19,8 +19,6 @@ from tests.cases.store_contract import document, identity, lock_record
 from tests.servers.fault_proxy import Fault
 from tests.servers.places import PREFIX, Bucket, Server, new_bucket
 
-pytestmark = pytest.mark.servers
-
 MARKER_KEY = f"{PREFIX}/{MARKER_NAME}"
 
 

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
-import pytest
 
 from delta_engine.deployment.locks.lease import LeaseLock
 from delta_engine.deployment.repository import StateRepository
@@ -18,8 +17,6 @@ from delta_engine.deployment.stores.s3 import S3LockRecords, S3StateStore
 from tests.builders.deployment import HOLDER
 from tests.integration.counter_increments import increment
 from tests.servers.places import PREFIX, REGION, Bucket
-
-pytestmark = pytest.mark.servers
 
 ROOT = Path(__file__).parents[2]
 LEASE_SECONDS = 1.0

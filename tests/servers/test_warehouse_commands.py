@@ -11,14 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.errors import StatementError
+from tests.builders.error_forms import FORMS
 from tests.conftest import ORDERS
-from tests.fakes.warehouse_sql import USER, WarehouseSql
-from tests.fakes.workspace import WAREHOUSE, Answer, FakeWorkspace
+from tests.fakes.warehouse_sql import USER, WarehouseSql, refusing
+from tests.fakes.workspace import WAREHOUSE, FakeWorkspace
 from tests.projects.commandline import CommandLine
 from tests.servers.warehouse_project import DATABRICKS_STATE, LOCAL_STATE, make_project
-
-pytestmark = pytest.mark.servers
 
 WITHOUT_SPARK = """\
 import sys
@@ -42,10 +40,7 @@ for command in ("plan", "sync --yes", "drift", "import dev.silver", "state show"
 
 @pytest.fixture(params=[LOCAL_STATE, DATABRICKS_STATE], ids=["local", "databricks"])
 def project(
-    request: pytest.FixtureRequest,
-    workspace: FakeWorkspace,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest, workspace: FakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
     return make_project(workspace, tmp_path, monkeypatch, state=request.param)
 
@@ -70,6 +65,7 @@ def test_a_table_is_planned_made_changed_and_watched(
     assert [column.comment for column in stored.columns][-1] == "Total of it's lines"
 
     assert delta_engine("-e", "dev", "drift", "--fail-on", "low").code == 0
+    sql.catalog.user = "eve@example.com"
     sql.catalog.run("ALTER TABLE `dev`.`silver`.`orders` ADD COLUMNS (`sneaked` STRING)")
     drifted = delta_engine("-e", "dev", "drift", "--fail-on", "low")
     assert drifted.code == 2
@@ -146,20 +142,33 @@ def test_a_statement_that_is_refused_fails_its_table(
     assert delta_engine("-e", "dev", "sync", "--yes").code == 0
     models = project / "conf" / "models" / "orders.yml"
     models.write_text(ORDERS.replace("Order total", "Total"))
-
-    def refuse(statement: str) -> Answer:
-        if statement.startswith("ALTER TABLE"):
-            raise StatementError("ask ann", sql=statement, error_class="INSUFFICIENT_PERMISSIONS")
-        return sql(statement)
-
-    workspace.run = refuse
+    sql.faults.append(refusing("ALTER TABLE"))
     failed = delta_engine("-e", "dev", "sync", "--yes")
     assert failed.code == 1
     assert "ask ann" in failed.stderr
-    workspace.run = sql
+    sql.faults.clear()
     again = delta_engine("-e", "dev", "sync", "--yes")
     assert again.code == 0, again.stderr
     assert delta_engine("-e", "dev", "plan", "--detailed-exitcode").code == 0
+
+
+@pytest.mark.parametrize("project", [DATABRICKS_STATE], indirect=True)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_first_sync_without_create_table_is_told_the_grants_at_once(
+    project: Path, sql: WarehouseSql, delta_engine: CommandLine, form: str
+) -> None:
+    words = "User does not have CREATE TABLE on Schema 'dev.delta_engine'."
+    sql.faults.append(refusing("CREATE TABLE", FORMS[form]("PERMISSION_DENIED", words), None))
+    refused = delta_engine("-e", "dev", "sync", "--yes")
+    assert refused.code not in (0, 2)
+    assert "User does not have CREATE TABLE on Schema 'dev.delta_engine'" in refused.stderr
+    assert (
+        f"GRANT USE SCHEMA, CREATE TABLE, SELECT, MODIFY ON SCHEMA `dev`.`delta_engine` TO `{USER}`;"
+        in refused.stderr
+    )
+    assert "Traceback" not in refused.stderr
+    assert len([one for one in sql.statements if one.startswith("CREATE TABLE")]) == 1
+    assert len(sql.statements) <= 10
 
 
 @pytest.mark.parametrize(
@@ -180,6 +189,9 @@ def test_a_wrong_address_is_refused(
     assert "Traceback" not in refused.stderr
 
 
+@pytest.mark.parametrize(
+    "project", [pytest.param(LOCAL_STATE, marks=pytest.mark.long), DATABRICKS_STATE], indirect=True
+)
 def test_no_spark_is_imported_on_the_way(project: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_SPARK], capture_output=True, text=True, check=False, cwd=project

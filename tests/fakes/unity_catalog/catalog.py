@@ -16,7 +16,7 @@ from delta_engine.errors import StatementError
 from delta_engine.models import QualifiedName, Reference, Schema, Table
 from delta_engine.state.principals import Permissions
 from delta_engine.state.states import ABSENT, CatalogState, SchemaState, TableState
-from tests.fakes.unity_catalog import columns, constraints, governance, layout, properties
+from tests.fakes.unity_catalog import columns, constraints, governance, layout, properties, statements
 from tests.fakes.unity_catalog.creation import created
 from tests.fakes.unity_catalog.descriptions import as_create_statement, as_grants, as_json, as_properties
 from tests.fakes.unity_catalog.grammar import parse, parse_question
@@ -24,34 +24,7 @@ from tests.fakes.unity_catalog.history import Histories
 from tests.fakes.unity_catalog.refusals import Refusal, require
 from tests.fakes.unity_catalog.rights import check_rights, require_manager, shown_to
 from tests.fakes.unity_catalog.spelling import as_read, names_of
-from tests.fakes.unity_catalog.statements import (
-    AddColumns,
-    AddConstraint,
-    AlterColumns,
-    AlterSchema,
-    AlterTable,
-    ClusterBy,
-    CommentOn,
-    CreateSchema,
-    CreateTable,
-    DropColumns,
-    DropConstraint,
-    DropTable,
-    Grant,
-    Path,
-    Question,
-    RenameColumn,
-    RenameTable,
-    Revoke,
-    SetOwner,
-    SetProperties,
-    SetRowFilter,
-    SetTags,
-    Statement,
-    TableChange,
-    UnsetProperties,
-    UnsetTags,
-)
+from tests.fakes.unity_catalog.statements import Path
 from tests.fakes.unity_catalog.stored import Stored
 from tests.fakes.unity_catalog.views import VIEWS, Shown, schemas_of, selected
 
@@ -102,7 +75,6 @@ class FakeUnityCatalog:
         self._lock = Lock()
 
     def run(self, sql: str) -> Sequence[Row]:
-        """Run one statement; see `SqlRunner.run`."""
         with self._lock:
             try:
                 if sql.startswith(_QUESTIONS):
@@ -121,7 +93,6 @@ class FakeUnityCatalog:
         self.tables[table.key] = replace(stored, nulls={**stored.nulls, column.lower(): count})
 
     def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
-        """Return the state of every model's table; see `CatalogReader.snapshot`."""
         names = [model.qualified_name for model in models]
         pairs = {(name.catalog.lower(), name.schema.lower()) for name in names}
         pairs |= {(one.catalog_name.lower(), one.schema_name.lower()) for one in schemas}
@@ -137,11 +108,9 @@ class FakeUnityCatalog:
         )
 
     def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
-        """Return the same as `snapshot`: nothing here lags behind."""
         return self.snapshot(models)
 
     def tables_in(self, catalog: str, schema: str) -> tuple[QualifiedName, ...]:
-        """Return the Delta tables of a schema; see `TableLister.tables_in`."""
         pair = (catalog.lower(), schema.lower())
         return tuple(name for name in names_of(self.tables.values()) if (name.catalog, name.schema) == pair)
 
@@ -178,21 +147,21 @@ class FakeUnityCatalog:
         self.questions.append(sql)
         question = parse_question(sql)
         match question:
-            case Question(_, ()):
+            case statements.Question(_, ()):
                 return selected(sql, self._shown())
-            case Question("SHOW GRANTS ON TABLE" | "SHOW GRANTS ON SCHEMA", path):
+            case statements.Question("SHOW GRANTS ON TABLE" | "SHOW GRANTS ON SCHEMA", path):
                 return self._grants(".".join(path).lower())
-            case Question("SHOW SCHEMAS", (catalog,)):
+            case statements.Question("SHOW SCHEMAS", (catalog,)):
                 return schemas_of(catalog, self.schemas)
-            case Question("SHOW TBLPROPERTIES", path):
+            case statements.Question("SHOW TBLPROPERTIES", path):
                 return as_properties(self.stored(_dotted(path, 3)))
-            case Question("SHOW CREATE TABLE", path):
+            case statements.Question("SHOW CREATE TABLE", path):
                 return as_create_statement(self.stored(_dotted(path, 3)))
-            case Question("DESCRIBE HISTORY", path, limit):
+            case statements.Question("DESCRIBE HISTORY", path, limit):
                 return self.histories.rows(_dotted(path, 3), limit)
-            case Question("DESCRIBE DETAIL", path):
+            case statements.Question("DESCRIBE DETAIL", path):
                 return [{"id": f"id of {self.stored(_dotted(path, 3)).name}"}]
-            case Question(_, path):
+            case statements.Question(_, path):
                 require(self.knows_json, "PARSE_SYNTAX_ERROR", "no viable alternative at 'AS'")
                 return as_json(self.stored(_dotted(path, 3)))
 
@@ -205,84 +174,86 @@ class FakeUnityCatalog:
         own = as_grants("TABLE", key, self.stored(key).state.grants)
         return [*own, *as_grants("SCHEMA", above, self.schemas[above].grants)]
 
-    def _apply(self, statement: Statement) -> None:
+    def _apply(self, statement: statements.Statement) -> None:
         if self._checks_owners:
             check_rights(statement, self.user, self.tables, self.schemas)
         match statement:
-            case CreateSchema(path, comment):
+            case statements.CreateSchema(path, comment):
                 name = _dotted(path, 2)
                 require(name not in self.schemas, "SCHEMA_ALREADY_EXISTS", f"{name} is there already")
                 self.schemas[name] = SchemaState(owner=self.user, comment=comment)
-            case CreateTable(path, state):
+            case statements.CreateTable(path, state):
                 table = self._new_name(path)
                 owned = replace(state, owner=self.user)
                 self.tables[table.key] = created(table, owned, self.tables)
-            case DropTable(path, if_exists):
+            case statements.DropTable(path, if_exists):
                 self._drop(_dotted(path, 3), if_exists)
-            case AlterTable(path, change):
+            case statements.AlterTable(path, change):
                 stored = self.stored(_dotted(path, 3))
-                if isinstance(change, RenameTable):
+                if isinstance(change, statements.RenameTable):
                     self._rename(stored, change)
                 else:
                     self._keep(self._changed(stored, change))
-            case AlterSchema(path, change):
+            case statements.AlterSchema(path, change):
                 self._alter_schema(_dotted(path, 2), change)
-            case CommentOn("TABLE", path, comment):
+            case statements.CommentOn("TABLE", path, comment):
                 self._keep(self.stored(_dotted(path, 3)).with_state(table_comment=comment))
-            case CommentOn("SCHEMA", path, comment):
+            case statements.CommentOn("SCHEMA", path, comment):
                 name = self._schema(path)
                 self.schemas[name] = replace(self.schemas[name], comment=comment)
-            case Grant("TABLE", path) | Revoke("TABLE", path):
+            case statements.Grant("TABLE", path) | statements.Revoke("TABLE", path):
                 stored = self.stored(_dotted(path, 3))
                 self._keep(
                     stored.with_state(grants=governance.altered_grants(stored.state.grants, statement))
                 )
-            case Grant("SCHEMA", path) | Revoke("SCHEMA", path):
+            case statements.Grant("SCHEMA", path) | statements.Revoke("SCHEMA", path):
                 found = self.schemas[self._schema(path)]
                 grants = governance.altered_grants(found.grants, statement)
                 self.schemas[self._schema(path)] = replace(found, grants=grants)
             case _:
                 raise Refusal("PARSE_SYNTAX_ERROR", f"not understood: {statement}")
 
-    def _changed(self, stored: Stored, change: TableChange) -> Stored:
+    def _changed(self, stored: Stored, change: statements.TableChange) -> Stored:
         match change:
-            case AddColumns():
+            case statements.AddColumns():
                 return columns.added(stored, change)
-            case DropColumns():
+            case statements.DropColumns():
                 return columns.dropped(stored, change)
-            case RenameColumn((column,)):
+            case statements.RenameColumn((column,)):
                 self._drop_references_to(stored, column)
                 return columns.renamed(constraints.without_keys_on(stored, column), change)
-            case RenameColumn():
+            case statements.RenameColumn():
                 return columns.renamed(stored, change)
-            case AlterColumns():
+            case statements.AlterColumns():
                 return columns.altered(stored, change)
-            case ClusterBy():
+            case statements.ClusterBy():
                 return layout.clustered(stored, change)
-            case SetProperties(found):
+            case statements.SetProperties(found):
                 return properties.with_properties(stored, found)
-            case UnsetProperties(keys):
+            case statements.UnsetProperties(keys):
                 return properties.without_properties(stored, keys)
-            case SetTags() | UnsetTags():
+            case statements.SetTags() | statements.UnsetTags():
                 return stored.with_state(tags=governance.altered_tags(stored.state.tags, change))
-            case AddConstraint(constraint):
+            case statements.AddConstraint(constraint):
                 return constraints.with_constraint(stored, constraint, self.tables)
-            case DropConstraint():
+            case statements.DropConstraint():
                 return constraints.without_constraint(stored, change)
-            case SetRowFilter(row_filter):
+            case statements.SetRowFilter(row_filter):
                 return governance.with_row_filter(stored, row_filter)
-            case SetOwner(owner):
+            case statements.SetOwner(owner):
                 return stored.with_state(owner=owner)
-            case RenameTable():
+            case statements.RenameTable():
                 raise AssertionError("a rename is the catalog's business")
         assert_never(change)
 
-    def _alter_schema(self, name: str, change: SetTags | UnsetTags | SetOwner) -> None:
+    def _alter_schema(
+        self, name: str, change: statements.SetTags | statements.UnsetTags | statements.SetOwner
+    ) -> None:
         found = self.schemas[self._schema(tuple(name.split(".")))]
         match change:
-            case SetOwner(owner):
+            case statements.SetOwner(owner):
                 self.schemas[name] = replace(found, owner=owner)
-            case SetTags() | UnsetTags():
+            case statements.SetTags() | statements.UnsetTags():
                 self.schemas[name] = replace(found, tags=governance.altered_tags(found.tags, change))
 
     def _drop(self, key: str, if_exists: bool) -> None:
@@ -293,7 +264,7 @@ class FakeUnityCatalog:
         for name, one in self.tables.items():  # documented on "DROP TABLE"
             self.tables[name] = constraints.without_references_to(one, parent)
 
-    def _rename(self, stored: Stored, change: RenameTable) -> None:
+    def _rename(self, stored: Stored, change: statements.RenameTable) -> None:
         name = self._new_name(change.name)
         require(
             name.catalog == stored.name.catalog, "INVALID_PARAMETER_VALUE", f"{name} is in another catalog"

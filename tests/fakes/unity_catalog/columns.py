@@ -15,24 +15,10 @@ from delta_engine.models.types import (
     is_same_type,
     uses_type,
 )
+from tests.fakes.unity_catalog import statements
 from tests.fakes.unity_catalog.governance import altered_tags, check_mask
 from tests.fakes.unity_catalog.refusals import Refusal, require
-from tests.fakes.unity_catalog.statements import (
-    AddColumns,
-    AlterColumns,
-    ColumnChange,
-    DropColumns,
-    MoveColumn,
-    Path,
-    RenameColumn,
-    SetComment,
-    SetDefault,
-    SetMask,
-    SetNullable,
-    SetTags,
-    SetType,
-    UnsetTags,
-)
+from tests.fakes.unity_catalog.statements import Path
 from tests.fakes.unity_catalog.stored import (
     Fields,
     Stored,
@@ -47,8 +33,7 @@ _NOT_UNMAPPED = frozenset(" ,;{}()\n\t=")
 _FEATURES = {"timestamp_ntz": "delta.feature.timestampNtz", "variant": "delta.feature.variantType"}
 
 
-def added(stored: Stored, change: AddColumns) -> Stored:
-    """Add columns and fields."""
+def added(stored: Stored, change: statements.AddColumns) -> Stored:
     for path, column in change.columns:
         what = f"{stored.name}: {'.'.join(path)}"
         is_required = not column.is_nullable or has_not_null_field(column.data_type)
@@ -106,8 +91,7 @@ def _check_features(stored: Stored, data_type: DataType) -> None:
         )
 
 
-def dropped(stored: Stored, change: DropColumns) -> Stored:
-    """Drop columns and fields, with their data."""
+def dropped(stored: Stored, change: statements.DropColumns) -> Stored:
     require(stored.maps_columns, "DELTA_UNSUPPORTED_DROP_COLUMN", f"{stored.name} needs column mapping")
     for path in change.paths:
         if len(path) > 1:
@@ -153,7 +137,7 @@ def _in_foreign_keys(stored: Stored) -> list[str]:
     return [name for key in stored.state.foreign_keys for name in keys(key.columns)]
 
 
-def renamed(stored: Stored, change: RenameColumn) -> Stored:
+def renamed(stored: Stored, change: statements.RenameColumn) -> Stored:
     """Rename a column or a field; its keys are the catalog's business, everything else follows or refuses."""
     require(stored.maps_columns, "DELTA_UNSUPPORTED_RENAME_COLUMN", f"{stored.name} needs column mapping")
     path, name = change.path, change.name
@@ -195,7 +179,7 @@ def _with_new_name(names: Sequence[str], key: str, name: str) -> tuple[str, ...]
     return tuple(name if one.lower() == key else one for one in names)
 
 
-def altered(stored: Stored, change: AlterColumns) -> Stored:
+def altered(stored: Stored, change: statements.AlterColumns) -> Stored:
     """Alter columns and fields: one change of each, all or none."""
     paths = [tuple(keys(path)) for path, _ in change.changes]
     require(len({*paths}) == len(paths), "NOT_SUPPORTED_CHANGE_SAME_COLUMN", "one column twice")
@@ -204,44 +188,44 @@ def altered(stored: Stored, change: AlterColumns) -> Stored:
     return stored
 
 
-def _altered_column(stored: Stored, name: str, change: ColumnChange) -> Stored:
+def _altered_column(stored: Stored, name: str, change: statements.ColumnChange) -> Stored:
     column = stored.column(name)
-    is_data_change = isinstance(change, (SetType, SetNullable, SetDefault, MoveColumn, SetComment))
+    is_data_change = not isinstance(change, statements.SetMask | statements.SetTags | statements.UnsetTags)
     require(
         column.identity is None or not is_data_change,
         "DELTA_IDENTITY_COLUMNS_ALTER_COLUMN_NOT_SUPPORTED",
         f"{name} is an identity column",
     )
     match change:
-        case SetComment(comment):
+        case statements.SetComment(comment):
             return stored.with_column(name, comment=comment)
-        case SetType(data_type):
+        case statements.SetType(data_type):
             return _with_type(stored, (name,), data_type)
-        case SetNullable(is_nullable):
+        case statements.SetNullable(is_nullable):
             return _with_nullability(stored, column, is_nullable)
-        case SetDefault(default):
+        case statements.SetDefault(default):
             return _with_default(stored, column, default)
-        case MoveColumn(after):
+        case statements.MoveColumn(after):
             return _moved(stored, column, after)
-        case SetMask(mask):
+        case statements.SetMask(mask):
             stored = stored.with_column(name, mask=mask)
             check_mask(stored, stored.column(name))
             return stored
-        case SetTags() | UnsetTags():
+        case statements.SetTags() | statements.UnsetTags():
             return stored.with_column(name, tags=altered_tags(column.tags, change))
 
 
-def _altered_field(stored: Stored, path: Path, change: ColumnChange) -> Stored:
+def _altered_field(stored: Stored, path: Path, change: statements.ColumnChange) -> Stored:
     whole = stored.column(path[0]).data_type
     match change:
-        case SetType(data_type):
+        case statements.SetType(data_type):
             return _with_type(stored, path, data_type)
-        case SetComment(comment):
+        case statements.SetComment(comment):
             whole = changed_field(whole, path[1:], lambda field: replace(field, comment=comment))
-        case SetNullable(is_nullable):
+        case statements.SetNullable(is_nullable):
             require(is_nullable, "DELTA_NESTED_NOT_NULL_CONSTRAINT", f"{path} cannot become NOT NULL")
             whole = changed_field(whole, path[1:], lambda field: replace(field, is_nullable=True))
-        case MoveColumn(after):
+        case statements.MoveColumn(after):
             whole = changed_fields(whole, path[1:-1], lambda fields: _moved_field(fields, path[-1], after))
         case _:
             raise Refusal("PARSE_SYNTAX_ERROR", f"no {change} of a field")

@@ -24,7 +24,6 @@ _MAX_NAME = 255
 def with_constraint(
     stored: Stored, constraint: PrimaryKey | ForeignKey | CheckConstraint, tables: Tables
 ) -> Stored:
-    """Add a key or a check."""
     match constraint:
         case PrimaryKey():
             return _with_primary_key(stored, constraint, tables)
@@ -124,13 +123,11 @@ def without_keys_on(stored: Stored, column: str) -> Stored:
 
 
 def without_references_to(stored: Stored, parent: QualifiedName) -> Stored:
-    """Take away the foreign keys that point at a table."""
     left = tuple(key for key in stored.state.foreign_keys if key.references != str(parent))
     return stored.with_state(foreign_keys=left)
 
 
 def with_renamed_parent(stored: Stored, parent: QualifiedName, name: QualifiedName) -> Stored:
-    """Let foreign keys follow a table that got another name."""
     return stored.with_state(
         foreign_keys=tuple(
             replace_reference(key, str(name)) if key.references == str(parent) else key
@@ -140,7 +137,6 @@ def with_renamed_parent(stored: Stored, parent: QualifiedName, name: QualifiedNa
 
 
 def replace_reference(key: ForeignKey, parent: str) -> ForeignKey:
-    """Return a foreign key that points at a table by another name."""
     return ForeignKey(key.columns, parent, key.referenced_columns, key.name, key.rely)
 
 

@@ -63,17 +63,14 @@ class Cursor:
         return found
 
     def expect(self, *words: str) -> None:
-        """Step over these words."""
         if not self.take(*words):
             raise self.error(f"expected {' '.join(words)}")
 
     @property
     def is_at_end(self) -> bool:
-        """Whether nothing is left."""
         return self._pieces[self._place].kind is Kind.END
 
     def end(self) -> None:
-        """There must be nothing left."""
         if not self.is_at_end:
             raise self.error("expected the end")
 
@@ -82,34 +79,28 @@ class Cursor:
         return self._next(Kind.WORD).text.upper()
 
     def name(self) -> str:
-        """Take a name, with or without backticks."""
         return self._next(Kind.NAME, Kind.WORD).text
 
     def path(self) -> tuple[str, ...]:
-        """Take names with dots between."""
         names = [self.name()]
         while self.take("."):
             names.append(self.name())
         return tuple(names)
 
     def text(self) -> str:
-        """Take a literal text."""
         return self._next(Kind.TEXT).text
 
     def integer(self) -> int:
-        """Take a whole number."""
         sign = -1 if self.take("-") else 1
         return sign * int(self._next(Kind.SYMBOL).text)
 
     def items(self, item: Callable[[], Item]) -> tuple[Item, ...]:
-        """Take what commas separate."""
         found = [item()]
         while self.take(","):
             found.append(item())
         return tuple(found)
 
     def listed(self, item: Callable[[], Item]) -> tuple[Item, ...]:
-        """Take what commas separate, in parentheses."""
         self.expect("(")
         found = self.items(item)
         self.expect(")")
@@ -136,7 +127,6 @@ class Cursor:
         return found
 
     def error(self, what: str) -> StatementError:
-        """Return the syntax error at this place."""
         place = self._pieces[self._place]
         return StatementError(
             f"{what} at {self.sql[place.start :][:40]!r}", sql=self.sql, error_class="PARSE_SYNTAX_ERROR"

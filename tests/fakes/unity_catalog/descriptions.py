@@ -68,7 +68,6 @@ def _function(name: str) -> dict[str, str]:
 
 
 def as_create_statement(stored: Stored) -> list[Row]:
-    """Return what SHOW CREATE TABLE returns."""
     state = as_read(stored)
     columns = ",\n  ".join(map(column_definition, state.columns))
     partitioning = ", ".join(map(quote_ident, state.partitioned_by))
@@ -78,7 +77,6 @@ def as_create_statement(stored: Stored) -> list[Row]:
 
 
 def as_properties(stored: Stored) -> list[Row]:
-    """Return what SHOW TBLPROPERTIES returns."""
     clustering = [path.split(".") for path in stored.state.cluster_by]
     shown = {**shown_properties(stored.state)}
     if clustering:

@@ -45,7 +45,6 @@ GRANT USE SCHEMA ON SCHEMA `dev`.`silver` TO `readers`
 
 
 def catalog_of_everything() -> FakeUnityCatalog:
-    """Return a catalog after the statements."""
     catalog = FakeUnityCatalog()
     for statement in STATEMENTS.split(";\n"):
         catalog.run(statement.strip())

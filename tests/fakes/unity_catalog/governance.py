@@ -53,7 +53,6 @@ def check_mask(stored: Stored, column: Column) -> None:
 
 
 def with_row_filter(stored: Stored, row_filter: RowFilter | None) -> Stored:
-    """Set, replace or drop the row filter."""
     names = keys(row_filter.columns) if row_filter else []
     require(len({*names}) == len(names), "ROW_LEVEL_SECURITY_DUPLICATE_COLUMN_NAME", f"{names}")
     for name in names:

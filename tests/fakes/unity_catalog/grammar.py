@@ -16,50 +16,16 @@ from delta_engine.models import (
 )
 from delta_engine.models.types import ArrayType, DataType, MapType, StructField, StructType, parse_data_type
 from delta_engine.state.states import TableState
+from tests.fakes.unity_catalog import statements
 from tests.fakes.unity_catalog.cursor import Cursor
-from tests.fakes.unity_catalog.statements import (
-    AddColumns,
-    AddConstraint,
-    AlterColumns,
-    AlterSchema,
-    AlterTable,
-    ClusterBy,
-    ColumnChange,
-    CommentOn,
-    CreateSchema,
-    CreateTable,
-    DropColumns,
-    DropConstraint,
-    DropTable,
-    Grant,
-    MoveColumn,
-    Path,
-    Question,
-    RenameColumn,
-    RenameTable,
-    Revoke,
-    SetComment,
-    SetDefault,
-    SetMask,
-    SetNullable,
-    SetOwner,
-    SetProperties,
-    SetRowFilter,
-    SetTags,
-    SetType,
-    Statement,
-    TableChange,
-    Tags,
-    UnsetProperties,
-    UnsetTags,
-)
+from tests.fakes.unity_catalog.statements import Path, Tags
 
 Part = TypeVar("Part")
 
 _END_OF_DEFAULT = (",", ")", "COMMENT", "MASK", "GENERATED")
 
 
-def parse(sql: str) -> Statement:
+def parse(sql: str) -> statements.Statement:
     """Return what a statement says.
 
     Raises:
@@ -71,58 +37,58 @@ def parse(sql: str) -> Statement:
     return statement
 
 
-def parse_question(sql: str) -> Question:
+def parse_question(sql: str) -> statements.Question:
     """Return what a statement asks about a table or a schema; about none for a query.
 
     Raises:
         StatementError: it is none that the grammar knows.
     """
     if sql.startswith("SELECT"):
-        return Question("SELECT", ())
+        return statements.Question("SELECT", ())
     cursor = Cursor(sql)
     if cursor.take("SHOW", "TBLPROPERTIES"):
-        question = Question("SHOW TBLPROPERTIES", cursor.path())
+        question = statements.Question("SHOW TBLPROPERTIES", cursor.path())
     elif cursor.take("SHOW", "SCHEMAS", "IN"):
-        question = Question("SHOW SCHEMAS", cursor.path())
+        question = statements.Question("SHOW SCHEMAS", cursor.path())
     elif cursor.take("SHOW", "GRANTS", "ON"):
         kind = cursor.word()
-        question = Question(f"SHOW GRANTS ON {kind}", cursor.path())
+        question = statements.Question(f"SHOW GRANTS ON {kind}", cursor.path())
     elif cursor.take("SHOW", "CREATE", "TABLE"):
-        question = Question("SHOW CREATE TABLE", cursor.path())
+        question = statements.Question("SHOW CREATE TABLE", cursor.path())
     elif cursor.take("DESCRIBE", "DETAIL"):
-        question = Question("DESCRIBE DETAIL", cursor.path())
+        question = statements.Question("DESCRIBE DETAIL", cursor.path())
     elif cursor.take("DESCRIBE", "HISTORY"):
         path = cursor.path()
         cursor.expect("LIMIT")
-        question = Question("DESCRIBE HISTORY", path, cursor.integer())
+        question = statements.Question("DESCRIBE HISTORY", path, cursor.integer())
     else:
         cursor.expect("DESCRIBE", "TABLE", "EXTENDED")
-        question = Question("DESCRIBE AS JSON", cursor.path())
+        question = statements.Question("DESCRIBE AS JSON", cursor.path())
         cursor.expect("AS", "JSON")
     cursor.end()
     return question
 
 
-def _statement(cursor: Cursor) -> Statement:
+def _statement(cursor: Cursor) -> statements.Statement:
     if cursor.take("CREATE", "SCHEMA"):
-        return CreateSchema(cursor.path(), cursor.text() if cursor.take("COMMENT") else "")
+        return statements.CreateSchema(cursor.path(), cursor.text() if cursor.take("COMMENT") else "")
     if cursor.take("CREATE", "TABLE"):
         return _create_table(cursor)
     if cursor.take("DROP", "TABLE"):
         if_exists = cursor.take("IF", "EXISTS")
-        return DropTable(cursor.path(), if_exists)
+        return statements.DropTable(cursor.path(), if_exists)
     if cursor.take("ALTER", "TABLE") or cursor.take("ALTER", "STREAMING", "TABLE"):
-        return AlterTable(cursor.path(), _table_change(cursor))
+        return statements.AlterTable(cursor.path(), _table_change(cursor))
     if cursor.take("ALTER", "SCHEMA"):
-        return AlterSchema(cursor.path(), _schema_change(cursor))
+        return statements.AlterSchema(cursor.path(), _schema_change(cursor))
     if cursor.take("COMMENT", "ON"):
         kind, name = cursor.word(), cursor.path()
         cursor.expect("IS")
-        return CommentOn(kind, name, cursor.text())
+        return statements.CommentOn(kind, name, cursor.text())
     return _privileges(cursor)
 
 
-def _privileges(cursor: Cursor) -> Grant | Revoke:
+def _privileges(cursor: Cursor) -> statements.Grant | statements.Revoke:
     is_grant = cursor.take("GRANT")
     if not is_grant:
         cursor.expect("REVOKE")
@@ -130,7 +96,7 @@ def _privileges(cursor: Cursor) -> Grant | Revoke:
     cursor.expect("ON")
     kind, name = cursor.word(), cursor.path()
     cursor.expect("TO" if is_grant else "FROM")
-    return (Grant if is_grant else Revoke)(kind, name, privileges, cursor.name())
+    return (statements.Grant if is_grant else statements.Revoke)(kind, name, privileges, cursor.name())
 
 
 def _words_until(cursor: Cursor, *stops: str) -> str:
@@ -140,7 +106,7 @@ def _words_until(cursor: Cursor, *stops: str) -> str:
     return " ".join(words)
 
 
-def _create_table(cursor: Cursor) -> CreateTable:
+def _create_table(cursor: Cursor) -> statements.CreateTable:
     name = cursor.path()
     columns: list[Column] = []
     keys: list[ForeignKey] = []
@@ -161,7 +127,9 @@ def _create_table(cursor: Cursor) -> CreateTable:
     cursor.expect("USING", "DELTA")
     while not cursor.is_at_end:
         fields.update(_clause(cursor))
-    return CreateTable(name, TableState(columns=tuple(columns), foreign_keys=tuple(keys), **fields))
+    return statements.CreateTable(
+        name, TableState(columns=tuple(columns), foreign_keys=tuple(keys), **fields)
+    )
 
 
 def _clause(cursor: Cursor) -> dict[str, object]:
@@ -184,86 +152,86 @@ def _clause(cursor: Cursor) -> dict[str, object]:
     raise cursor.error("no such clause")
 
 
-def _table_change(cursor: Cursor) -> TableChange:
+def _table_change(cursor: Cursor) -> statements.TableChange:
     if cursor.take("ADD", "COLUMNS"):
-        return AddColumns(cursor.listed(lambda: _column(cursor)))
+        return statements.AddColumns(cursor.listed(lambda: _column(cursor)))
     if cursor.take("DROP", "COLUMNS"):
-        return DropColumns(cursor.listed(cursor.path))
+        return statements.DropColumns(cursor.listed(cursor.path))
     if cursor.take("DROP", "COLUMN"):
-        return DropColumns((cursor.path(),))
+        return statements.DropColumns((cursor.path(),))
     if cursor.take("RENAME", "COLUMN"):
         path = cursor.path()
         cursor.expect("TO")
-        return RenameColumn(path, cursor.name())
+        return statements.RenameColumn(path, cursor.name())
     if cursor.take("RENAME", "TO"):
-        return RenameTable(cursor.path())
+        return statements.RenameTable(cursor.path())
     if cursor.take("ALTER", "COLUMN"):
-        return AlterColumns(cursor.items(lambda: (cursor.path(), _column_change(cursor))))
+        return statements.AlterColumns(cursor.items(lambda: (cursor.path(), _column_change(cursor))))
     if cursor.at("CLUSTER", "BY"):
         return _clustering(cursor)
     if cursor.take("SET", "TBLPROPERTIES"):
-        return SetProperties(_pairs(cursor))
+        return statements.SetProperties(_pairs(cursor))
     if cursor.take("UNSET", "TBLPROPERTIES"):
         cursor.take("IF", "EXISTS")
-        return UnsetProperties(cursor.listed(cursor.text))
+        return statements.UnsetProperties(cursor.listed(cursor.text))
     if cursor.take("ADD"):
         constraint = _constraint(cursor)
-        return AddConstraint(constraint)
+        return statements.AddConstraint(constraint)
     if cursor.take("DROP", "CONSTRAINT"):
         if_exists = cursor.take("IF", "EXISTS")
-        return DropConstraint(cursor.name(), if_exists)
+        return statements.DropConstraint(cursor.name(), if_exists)
     if cursor.take("SET", "ROW", "FILTER"):
-        return SetRowFilter(_row_filter(cursor))
+        return statements.SetRowFilter(_row_filter(cursor))
     if cursor.take("DROP", "ROW", "FILTER"):
-        return SetRowFilter(None)
+        return statements.SetRowFilter(None)
     return _schema_change(cursor)
 
 
-def _schema_change(cursor: Cursor) -> SetTags | UnsetTags | SetOwner:
+def _schema_change(cursor: Cursor) -> statements.SetTags | statements.UnsetTags | statements.SetOwner:
     if cursor.take("SET", "TAGS"):
-        return SetTags(_pairs(cursor))
+        return statements.SetTags(_pairs(cursor))
     if cursor.take("UNSET", "TAGS"):
-        return UnsetTags(cursor.listed(cursor.text))
+        return statements.UnsetTags(cursor.listed(cursor.text))
     cursor.take("SET")
     cursor.expect("OWNER", "TO")
-    return SetOwner(cursor.name())
+    return statements.SetOwner(cursor.name())
 
 
-def _column_change(cursor: Cursor) -> ColumnChange:
+def _column_change(cursor: Cursor) -> statements.ColumnChange:
     if cursor.take("COMMENT"):
-        return SetComment(cursor.text())
+        return statements.SetComment(cursor.text())
     if cursor.take("TYPE"):
-        return SetType(_data_type(cursor))
+        return statements.SetType(_data_type(cursor))
     if cursor.take("SET", "NOT", "NULL"):
-        return SetNullable(False)
+        return statements.SetNullable(False)
     if cursor.take("DROP", "NOT", "NULL"):
-        return SetNullable(True)
+        return statements.SetNullable(True)
     if cursor.take("SET", "DEFAULT"):
-        return SetDefault(cursor.sql_until(","))
+        return statements.SetDefault(cursor.sql_until(","))
     if cursor.take("DROP", "DEFAULT"):
-        return SetDefault(None)
+        return statements.SetDefault(None)
     if cursor.take("SET"):
         if cursor.at("MASK"):
-            return SetMask(_mask(cursor))
+            return statements.SetMask(_mask(cursor))
         cursor.expect("TAGS")
-        return SetTags(_pairs(cursor))
+        return statements.SetTags(_pairs(cursor))
     if cursor.take("UNSET", "TAGS"):
-        return UnsetTags(cursor.listed(cursor.text))
+        return statements.UnsetTags(cursor.listed(cursor.text))
     if cursor.take("DROP", "MASK"):
-        return SetMask(None)
+        return statements.SetMask(None)
     if cursor.take("FIRST"):
-        return MoveColumn(None)
+        return statements.MoveColumn(None)
     cursor.expect("AFTER")
-    return MoveColumn(cursor.name())
+    return statements.MoveColumn(cursor.name())
 
 
-def _clustering(cursor: Cursor) -> ClusterBy:
+def _clustering(cursor: Cursor) -> statements.ClusterBy:
     cursor.expect("CLUSTER", "BY")
     if cursor.take("NONE"):
-        return ClusterBy(())
+        return statements.ClusterBy(())
     if cursor.take("AUTO"):
-        return ClusterBy((), is_automatic=True)
-    return ClusterBy(cursor.listed(cursor.path))
+        return statements.ClusterBy((), is_automatic=True)
+    return statements.ClusterBy(cursor.listed(cursor.path))
 
 
 def _constraint(cursor: Cursor) -> PrimaryKey | ForeignKey | CheckConstraint:

@@ -10,30 +10,11 @@ from datetime import datetime, timedelta, timezone
 from delta_engine.backends.sql_runner import Row
 from delta_engine.models import CheckConstraint
 from delta_engine.state.states import NO_AUDIT, Audit
+from tests.fakes.unity_catalog import statements
 from tests.fakes.unity_catalog.refusals import Refusal
-from tests.fakes.unity_catalog.statements import (
-    AddColumns,
-    AddConstraint,
-    AlterColumns,
-    AlterTable,
-    ClusterBy,
-    CommentOn,
-    CreateTable,
-    DropColumns,
-    DropConstraint,
-    DropTable,
-    Path,
-    RenameColumn,
-    RenameTable,
-    SetMask,
-    SetProperties,
-    SetTags,
-    Statement,
-    TableChange,
-    UnsetProperties,
-    UnsetTags,
-)
+from tests.fakes.unity_catalog.statements import Path
 
+_OF_UNITY_CATALOG = (statements.SetMask, statements.SetTags, statements.UnsetTags)
 _START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
 
@@ -54,14 +35,14 @@ class Histories:
         self._tables: dict[str, tuple[Commit, ...]] = {}
         self._minutes = 0
 
-    def note(self, statement: Statement, user: str) -> None:
+    def note(self, statement: statements.Statement, user: str) -> None:
         """Write down what a statement committed."""
         match statement:
-            case CreateTable(path):
+            case statements.CreateTable(path):
                 self._tables[_key(path)] = ()
-            case DropTable(path):
+            case statements.DropTable(path):
                 self._tables.pop(_key(path), None)
-            case AlterTable(path, RenameTable(name)):
+            case statements.AlterTable(path, statements.RenameTable(name)):
                 self._tables[_key(name)] = self._tables.pop(_key(path), ())
         for operation, parameters in _commits(statement):
             self._minutes += 1
@@ -100,36 +81,38 @@ def _key(path: Path) -> str:
     return ".".join(path).lower()
 
 
-def _commits(statement: Statement) -> Iterator[tuple[str, Mapping[str, str]]]:
+def _commits(statement: statements.Statement) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Yield the commits of a statement; parts that Unity Catalog alone keeps make none."""
     match statement:
-        case CreateTable():
+        case statements.CreateTable():
             yield "CREATE TABLE", {}
-        case AlterTable(_, change):
+        case statements.AlterTable(_, change):
             yield from _commits_of(change)
-        case CommentOn("TABLE"):
+        case statements.CommentOn("TABLE"):
             yield "SET TBLPROPERTIES", {"properties": '{"comment":"x"}'}
 
 
-def _commits_of(change: TableChange) -> Iterator[tuple[str, Mapping[str, str]]]:
+def _commits_of(change: statements.TableChange) -> Iterator[tuple[str, Mapping[str, str]]]:
     match change:
-        case AddColumns(columns):
+        case statements.AddColumns(columns):
             yield "ADD COLUMNS", _columns(path for path, _ in columns)
-        case DropColumns(paths):
+        case statements.DropColumns(paths):
             yield "DROP COLUMNS", _columns(paths)
-        case RenameColumn(path, name):
+        case statements.RenameColumn(path, name):
             yield "RENAME COLUMN", {"oldColumnPath": ".".join(path), "newColumnPath": name}
-        case AlterColumns(changes) if not isinstance(changes[0][1], SetMask | SetTags | UnsetTags):
+        case statements.AlterColumns(changes) if not isinstance(
+            changes[0][1], statements.SetMask | statements.SetTags | statements.UnsetTags
+        ):
             yield "CHANGE COLUMNS", _columns(path for path, _ in changes)
-        case ClusterBy():
+        case statements.ClusterBy():
             yield "CLUSTER BY", {"newClusteringColumns": "id"}
-        case SetProperties(properties):
+        case statements.SetProperties(properties):
             yield "SET TBLPROPERTIES", {"properties": json.dumps(dict(properties))}
-        case UnsetProperties(keys):
+        case statements.UnsetProperties(keys):
             yield "UNSET TBLPROPERTIES", {"properties": json.dumps(keys)}
-        case AddConstraint(CheckConstraint(name)):
+        case statements.AddConstraint(CheckConstraint(name)):
             yield "ADD CONSTRAINT", {"name": name}
-        case DropConstraint(name):
+        case statements.DropConstraint(name):
             yield "DROP CONSTRAINT", {"name": name}
 
 

@@ -18,6 +18,5 @@ class Refusal(Exception):
 
 
 def require(condition: object, error_class: str | None, message: str) -> None:
-    """Refuse the statement unless the condition holds."""
     if not condition:
         raise Refusal(error_class, message)

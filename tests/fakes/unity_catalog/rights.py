@@ -11,27 +11,21 @@ from dataclasses import replace
 
 from delta_engine.models import ForeignKey, Grants, QualifiedName
 from delta_engine.state.states import SchemaState
+from tests.fakes.unity_catalog import statements
 from tests.fakes.unity_catalog.refusals import require
-from tests.fakes.unity_catalog.statements import (
-    AddConstraint,
-    AlterTable,
-    CommentOn,
-    CreateTable,
-    DropTable,
-    Grant,
-    Revoke,
-    Statement,
-)
 from tests.fakes.unity_catalog.stored import Stored
 
 ERROR_CLASS = "INSUFFICIENT_PERMISSIONS"
 
 
 def check_rights(
-    statement: Statement, user: str, tables: Mapping[str, Stored], schemas: Mapping[str, SchemaState]
+    statement: statements.Statement,
+    user: str,
+    tables: Mapping[str, Stored],
+    schemas: Mapping[str, SchemaState],
 ) -> None:
     """Refuse a statement about tables that are not the user's, or in a schema that is not."""
-    if isinstance(statement, Grant | Revoke):
+    if isinstance(statement, statements.Grant | statements.Revoke):
         require_manager(".".join(statement.name).lower(), user, tables, schemas)
         return
     for name in _tables(statement):
@@ -69,21 +63,21 @@ def _shown(grants: Grants, owner: str | None, user: str) -> Grants:
     return grants if owner == user else {name: held for name, held in grants.items() if name == user}
 
 
-def _tables(statement: Statement) -> Iterator[QualifiedName]:
+def _tables(statement: statements.Statement) -> Iterator[QualifiedName]:
     """Yield the tables that a statement changes or references."""
     match statement:
-        case CreateTable(path) | AlterTable(path) | DropTable(path):
+        case statements.CreateTable(path) | statements.AlterTable(path) | statements.DropTable(path):
             yield QualifiedName(*path)
-        case CommentOn("TABLE", path):
+        case statements.CommentOn("TABLE", path):
             yield QualifiedName(*path)
     for key in _foreign_keys(statement):
         yield QualifiedName(*statement.name).resolve(key.references)
 
 
-def _foreign_keys(statement: Statement) -> tuple[ForeignKey, ...]:
+def _foreign_keys(statement: statements.Statement) -> tuple[ForeignKey, ...]:
     match statement:
-        case CreateTable(_, state):
+        case statements.CreateTable(_, state):
             return state.foreign_keys
-        case AlterTable(_, AddConstraint(ForeignKey() as key)):
+        case statements.AlterTable(_, statements.AddConstraint(ForeignKey() as key)):
             return (key,)
     return ()

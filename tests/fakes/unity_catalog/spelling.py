@@ -60,7 +60,6 @@ def shown_properties(state: TableState) -> Mapping[str, str]:
 
 
 def respelled(expression: str) -> str:
-    """Return an expression in other words."""
     return f"( {_written(expression)} )"
 
 
@@ -69,7 +68,6 @@ def _written(expression: str) -> str:
 
 
 def function_name(table: QualifiedName, name: str) -> str:
-    """Return a function's whole name, in lower case."""
     return table.resolve(name).key
 
 
@@ -92,5 +90,4 @@ def _check(check: CheckConstraint) -> CheckConstraint:
 
 
 def names_of(tables: Iterable[Stored]) -> list[QualifiedName]:
-    """Return the tables' names, sorted."""
     return sorted((one.name for one in tables), key=lambda name: name.key)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from delta_engine.models import CheckConstraint, Column, ColumnMask, ForeignKey, PrimaryKey, RowFilter
 from delta_engine.models.types import DataType
@@ -16,61 +15,52 @@ Path: TypeAlias = tuple[str, ...]
 Tags: TypeAlias = Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class CreateSchema:
+class CreateSchema(NamedTuple):
     name: Path
     comment: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CreateTable:
+class CreateTable(NamedTuple):
     name: Path
     state: TableState
 
 
-@dataclass(frozen=True, slots=True)
-class DropTable:
+class DropTable(NamedTuple):
     name: Path
     if_exists: bool
 
 
-@dataclass(frozen=True, slots=True)
-class AlterTable:
+class AlterTable(NamedTuple):
     name: Path
     change: TableChange
 
 
-@dataclass(frozen=True, slots=True)
-class AlterSchema:
+class AlterSchema(NamedTuple):
     name: Path
     change: SetTags | UnsetTags | SetOwner
 
 
-@dataclass(frozen=True, slots=True)
-class CommentOn:
+class CommentOn(NamedTuple):
     kind: str
     name: Path
     comment: str
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(NamedTuple):
     kind: str
     name: Path
     privileges: tuple[str, ...]
     principal: str
 
 
-@dataclass(frozen=True, slots=True)
-class Revoke:
+class Revoke(NamedTuple):
     kind: str
     name: Path
     privileges: tuple[str, ...]
     principal: str
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     form: str
     name: Path
     limit: int = 0
@@ -81,76 +71,62 @@ Statement: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AddColumns:
+class AddColumns(NamedTuple):
     columns: tuple[tuple[Path, Column], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DropColumns:
+class DropColumns(NamedTuple):
     paths: tuple[Path, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RenameColumn:
+class RenameColumn(NamedTuple):
     path: Path
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class AlterColumns:
+class AlterColumns(NamedTuple):
     changes: tuple[tuple[Path, ColumnChange], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterBy:
+class ClusterBy(NamedTuple):
     paths: tuple[Path, ...]
     is_automatic: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SetProperties:
+class SetProperties(NamedTuple):
     properties: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class UnsetProperties:
+class UnsetProperties(NamedTuple):
     keys: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SetTags:
+class SetTags(NamedTuple):
     tags: Tags
 
 
-@dataclass(frozen=True, slots=True)
-class UnsetTags:
+class UnsetTags(NamedTuple):
     keys: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AddConstraint:
+class AddConstraint(NamedTuple):
     constraint: PrimaryKey | ForeignKey | CheckConstraint
 
 
-@dataclass(frozen=True, slots=True)
-class DropConstraint:
+class DropConstraint(NamedTuple):
     name: str
     if_exists: bool
 
 
-@dataclass(frozen=True, slots=True)
-class SetRowFilter:
+class SetRowFilter(NamedTuple):
     row_filter: RowFilter | None
 
 
-@dataclass(frozen=True, slots=True)
-class SetOwner:
+class SetOwner(NamedTuple):
     owner: str
 
 
-@dataclass(frozen=True, slots=True)
-class RenameTable:
+class RenameTable(NamedTuple):
     name: Path
 
 
@@ -172,33 +148,27 @@ TableChange: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SetComment:
+class SetComment(NamedTuple):
     comment: str
 
 
-@dataclass(frozen=True, slots=True)
-class SetType:
+class SetType(NamedTuple):
     data_type: DataType
 
 
-@dataclass(frozen=True, slots=True)
-class SetNullable:
+class SetNullable(NamedTuple):
     is_nullable: bool
 
 
-@dataclass(frozen=True, slots=True)
-class SetDefault:
+class SetDefault(NamedTuple):
     default: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class SetMask:
+class SetMask(NamedTuple):
     mask: ColumnMask | None
 
 
-@dataclass(frozen=True, slots=True)
-class MoveColumn:
+class MoveColumn(NamedTuple):
     after: str | None  # None: to the front
 
 

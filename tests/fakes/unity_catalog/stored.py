@@ -35,18 +35,15 @@ class Stored:
     governed_tags: frozenset[str] = frozenset()
 
     def with_state(self, **changes: Any) -> Stored:
-        """Return the table with parts of its state changed."""
         return replace(self, state=replace(self.state, **changes))
 
     def with_column(self, known_as: str, **changes: Any) -> Stored:
-        """Return the table with one of its columns changed."""
         changed = replace(self.column(known_as), **changes)
         return self.with_state(
             columns=tuple(changed if one.key == known_as.lower() else one for one in self.state.columns)
         )
 
     def column(self, name: str) -> Column:
-        """Return a column by its name."""
         for column in self.state.columns:
             if column.key == name.lower():
                 return column

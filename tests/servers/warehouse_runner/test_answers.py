@@ -11,8 +11,6 @@ import pytest
 from tests.fakes.workspace import WAREHOUSE, Answer
 from tests.servers.warehouse_runner.warehouses import CHANGE, QUERY, Warehouse
 
-pytestmark = pytest.mark.servers
-
 
 def test_a_query_costs_one_round_trip(warehouse: Warehouse) -> None:
     assert warehouse.run(QUERY) == [{"one": 1}]

@@ -21,8 +21,6 @@ from tests.fakes.planning import compiled
 from tests.fakes.workspace import open_runner
 from tests.servers.warehouse_runner.warehouses import CHANGE, QUERY, Time, Warehouse
 
-pytestmark = pytest.mark.servers
-
 
 def test_patience_has_an_end(warehouse: Warehouse) -> None:
     warehouse.workspace.faults = {"ask": ["500"] * 200}
@@ -102,10 +100,7 @@ def test_a_waiting_change_is_withdrawn_and_a_query_abandoned(ending: Warehouse, 
 
 @pytest.mark.parametrize(
     ("states", "faults", "seconds"),
-    [
-        (["PENDING", "forever"], {"cancel": ["404"]}, 70),
-        (["RUNNING", "forever"], {"ask": ["429"] * 100}, 30),
-    ],
+    [(["PENDING", "forever"], {"cancel": ["404"]}, 70), (["RUNNING", "forever"], {"ask": ["429"] * 100}, 30)],
 )
 def test_a_change_that_can_be_neither_cancelled_nor_polled_has_an_unknown_outcome(
     ending: Warehouse, states: list[str], faults: dict[str, list[str]], seconds: float

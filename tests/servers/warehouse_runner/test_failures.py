@@ -13,8 +13,6 @@ from tests.builders.error_forms import FORMS
 from tests.fakes.workspace import Answer, FakeWorkspace, open_runner, serving
 from tests.servers.warehouse_runner.warehouses import CHANGE, ONE, QUERY, Time, Warehouse
 
-pytestmark = pytest.mark.servers
-
 LOST = ("lost", "cut", "html", "list", "500", "502")
 """Faults after which the outcome is unknown."""
 

@@ -55,7 +55,6 @@ class Warehouse:
         return self._runner.run(sql)
 
     def refused(self, sql: str) -> StatementError:
-        """Return the error of a statement that must fail."""
         with pytest.raises(StatementError) as caught:
             self._runner.run(sql)
         assert caught.value.sql == sql

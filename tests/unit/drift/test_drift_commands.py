@@ -1,0 +1,250 @@
+"""Drift of tables by the commands, over Unity Catalog in memory: refused, repaired, reverted, accepted, ignored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from delta_engine.orchestrate.backend import databricks_backend
+from tests.fakes.unity_catalog import FakeUnityCatalog
+from tests.projects.commandline import CommandLine, Result
+
+CONFIG = """\
+environment: dev
+backend: {type: databricks}
+variables: {catalog: dev}
+models: {yaml: ["conf/models/*.yml"]}
+state_backend: {type: local}
+policy: {create_schemas: true}
+"""
+
+ORDERS = """\
+# The orders of the shop.
+tables:
+  - catalog: ${catalog}
+    schema: silver
+    name: orders   # one row per order
+    comment: Orders table
+    columns:
+      - {name: id, type: bigint, nullable: false, comment: Order ID}
+      - {name: amount, type: "decimal(18,2)", comment: 'Order total'}  # in euros
+    properties: {delta.columnMapping.mode: name}
+    primary_key: [id]
+"""
+OTHERS = ORDERS.partition("tables:\n")[2].replace("name: orders ", "name: others ")
+
+TABLE = "`dev`.`silver`.`orders`"
+COMMENTED = f"COMMENT ON TABLE {TABLE} IS 'theirs'"
+RENAMED = f"ALTER TABLE {TABLE} RENAME COLUMN amount TO total"
+
+Run = Callable[[str], Result]
+
+
+@pytest.fixture
+def catalog(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeUnityCatalog:
+    """Return a catalog, and work in a project that is not synced yet."""
+    fake = FakeUnityCatalog()
+    for module in ("commands", "project_commands", "state_commands"):
+        where = f"delta_engine.cli.{module}.open_backend"
+        monkeypatch.setattr(where, lambda *_, **__: databricks_backend(fake))
+    (tmp_path / "conf" / "models").mkdir(parents=True)
+    (tmp_path / "conf" / "dev.yml").write_text(CONFIG)
+    (tmp_path / "conf" / "models" / "tables.yml").write_text(ORDERS + OTHERS)
+    monkeypatch.chdir(tmp_path)
+    return fake
+
+
+@pytest.fixture
+def run(catalog: FakeUnityCatalog, delta_engine: CommandLine) -> Run:
+    """Return what runs a command in a project whose tables, orders and others, are synced."""
+
+    def run(command: str) -> Result:
+        return delta_engine("-e", "dev", *command.split())
+
+    assert run("sync --yes").code == 0
+    return run
+
+
+def configure(policy: str) -> None:
+    Path("conf/dev.yml").write_text(CONFIG.replace("create_schemas: true", f"create_schemas: true, {policy}"))
+
+
+def test_without_drift_nothing_is_done_and_no_history_is_read(catalog: FakeUnityCatalog, run: Run) -> None:
+    catalog.questions.clear()
+    assert run("drift --fail-on low").stdout.endswith("dev: no drift in 2 tables\n")
+    assert run("drift --revert --yes").stdout == "dev: no changes to revert\n"
+    assert run("drift --accept --yes").stdout == "dev: 0 tables to accept\n"
+    assert not any(sql.startswith("DESCRIBE HISTORY") for sql in catalog.questions)
+    catalog.run(COMMENTED)
+    assert run("drift --fail-on low").code == 2
+    assert {sql.split()[2] for sql in catalog.questions if sql.startswith("DESCRIBE HISTORY")} == {TABLE}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--revert --accept",
+        "--revert --format json",
+        "--accept --allow drop_column",
+        "--format pdf",
+        "--fail-on severe",
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(run: Run, options: str) -> None:
+    assert run(f"drift {options}").code == 3
+
+
+def test_a_sync_repairs_light_drift_and_refuses_to_revert_severe_drift(
+    catalog: FakeUnityCatalog, run: Run
+) -> None:
+    catalog.run(COMMENTED)
+    assert run("sync --yes").code == 0
+    assert run("drift --fail-on low").code == 0
+    catalog.run(f"ALTER TABLE {TABLE} DROP COLUMN amount")
+    refused = run("sync --yes")
+    assert refused.code == 3
+    assert "table dev.silver.orders" in refused.stderr
+    assert "column amount was applied as decimal(18,2) 'Order total' and is gone" in refused.stderr
+    assert "policy.drift: revert" in refused.stderr
+    configure("drift: revert")
+    assert run("sync --yes").code == 0
+    assert run("drift --fail-on low").code == 0
+
+
+def test_drift_that_the_model_includes_blocks_nothing(catalog: FakeUnityCatalog, run: Run) -> None:
+    catalog.run(f"ALTER TABLE {TABLE} DROP COLUMN amount")
+    models = Path("conf/models/tables.yml")
+    models.write_text(
+        ORDERS.partition("      - {name: amount")[0] + ORDERS.partition("# in euros\n")[2] + OTHERS
+    )
+    assert run("sync --yes").stdout.endswith("dev: no changes (2 models)\n")
+    assert run("drift --fail-on low").code == 0
+
+
+def test_a_revert_restores_what_was_applied_and_not_what_the_models_declare_now(
+    catalog: FakeUnityCatalog, run: Run
+) -> None:
+    catalog.run(COMMENTED)
+    catalog.run("DROP TABLE `dev`.`silver`.`others`")
+    models = Path("conf/models/tables.yml")
+    models.write_text(models.read_text().replace("comment: Orders table", "comment: moved on"))
+    assert run("drift --revert --yes").code == 0
+    report = json.loads(run("drift --json --fail-on low").stdout)
+    assert (report["drifted"], report["deleted"]) == ([], [])
+    assert [one["resource"] for one in report["pending"]] == [
+        f"table.dev.silver.{x}" for x in ("orders", "others")
+    ]
+
+
+def test_severities_are_set_per_field_and_table(catalog: FakeUnityCatalog, run: Run) -> None:
+    for table in ("orders", "others"):
+        catalog.run(f"COMMENT ON TABLE `dev`.`silver`.`{table}` IS 'x'")
+    configure("drift_severities: [{severity: high, fields: [table_comment], tables: [silver.others]}]")
+    report = json.loads(run("drift --json").stdout)
+    found = {one["resource"]: one["findings"][0]["severity"] for one in report["drifted"]}
+    assert found == {"table.dev.silver.orders": "low", "table.dev.silver.others": "high"}
+    assert "table comment was applied as 'Orders table' and is 'x'" in run("sync --yes").stderr
+
+
+def test_an_accepted_rename_renames_in_the_model(catalog: FakeUnityCatalog, run: Run) -> None:
+    catalog.run(RENAMED)
+    shown = run("drift")
+    assert "column amount: RENAMED to total" in shown.stdout
+    assert "delta-engine -e dev drift --revert\n" in shown.stdout
+    assert run("sync --yes").code == 3
+    assert run("drift --accept --yes").code == 0
+    text = Path("conf/models/tables.yml").read_text()
+    assert """- {name: total, type: "decimal(18,2)", comment: 'Order total'}  # in euros""" in text
+    assert run("sync --yes").code == 0
+    assert run("drift --fail-on low").code == 0
+
+
+def test_an_accepted_deletion_takes_the_model_away(catalog: FakeUnityCatalog, run: Run) -> None:
+    catalog.run(f"DROP TABLE {TABLE}")
+    refused = run("sync --yes")
+    assert refused.code == 3
+    assert "table dev.silver.orders: it was changed outside the engine" in refused.stderr
+    assert run("drift --accept --yes").code == 0
+    text = Path("conf/models/tables.yml").read_text()
+    assert ("name: others" in text, "name: orders " in text) == (True, False)
+    assert "table.dev.silver.orders" not in json.loads(run("state show --json").stdout)["resources"]
+    assert run("plan --detailed-exitcode").code == 0
+
+
+def test_for_python_models_the_edit_is_printed(catalog: FakeUnityCatalog, delta_engine: CommandLine) -> None:
+    Path("shop.py").write_text(
+        "from delta_engine import Column, Table\n"
+        'tables = [Table("dev", "silver", "orders", [Column("id", "bigint")])]\n'
+    )
+    Path("conf/dev.yml").write_text(
+        CONFIG.replace('{yaml: ["conf/models/*.yml"]}', '{python: ["shop:tables"]}')
+    )
+    assert delta_engine("-e", "dev", "sync", "--yes").code == 0
+    catalog.run(f"ALTER TABLE {TABLE} ADD COLUMNS (extra INT COMMENT 'hotfix')")
+    done = delta_engine("-e", "dev", "drift", "--accept", "--yes")
+    assert done.code == 0
+    assert "shop.py:2" in done.stdout
+    assert "Column('extra', 'int'" in done.stdout.replace('"', "'")
+    assert delta_engine("-e", "dev", "drift", "--fail-on", "low").code == 0
+    assert delta_engine("-e", "dev", "plan").code == 3  # until the edit is made
+
+
+def test_ignored_drift_is_reported_apart_and_kept_by_sync_and_revert(
+    catalog: FakeUnityCatalog, run: Run
+) -> None:
+    policy = Path("conf/drift-policy.yml")
+    policy.write_text(
+        "ignore_drift:\n"
+        "  - {resource: 'table.${catalog}.silver.orders', fields: [column amount comment], reason: known}\n"
+        "  - {resource: '*', fields: ['*'], reason: long ago, expires: 2020-01-01}\n"
+        "  - {resource: '*', fields: [clustering], reason: unused}\n"
+    )
+    catalog.run(f"ALTER TABLE {TABLE} ALTER COLUMN amount COMMENT 'theirs'")
+    catalog.run(COMMENTED)
+    shown = run("drift").stdout
+    assert "dev: 1 finding (0 high, 0 medium, 1 low)" in shown
+    assert "Ignored by the drift policy: 1\n  = table.dev.silver.orders: column amount comment" in shown
+    assert "! * [*]: expired on 2020-01-01" in shown
+    assert "! * [clustering]: matches nothing" in shown
+    plan = run("plan").stdout
+    assert ("table comment" in plan, "column amount" in plan) == (True, False)
+    for repair in ("sync --yes", "drift --revert --yes"):
+        assert run(repair).code == 0
+        assert catalog.tables["dev.silver.orders"].column("amount").comment == "theirs"
+    states = json.loads(run("state show --json").stdout)["resources"]
+    recorded = states["table.dev.silver.orders"]["metadata"]["definition"]
+    assert recorded["columns"][1]["comment"] == "Order total"
+    assert run("drift --fail-on low").code == 0
+    policy.unlink()
+    assert run("drift --fail-on low").code == 2
+
+
+def test_what_no_edit_can_accept_is_said(catalog: FakeUnityCatalog, run: Run) -> None:
+    Path("conf/dev.yml").write_text(CONFIG + "defaults: {table_properties: {team: sales}}\n")
+    assert run("sync --yes").code == 0
+    catalog.run(f"ALTER TABLE {TABLE} UNSET TBLPROPERTIES ('team')")
+    done = run("drift --accept --yes")
+    assert done.code == 0
+    assert "dev.silver.orders: property team stays declared" in done.stderr
+    assert "+ property team" in run("plan").stdout
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("dev", "names neither a table nor a schema"),
+        ("dev.bronze", "has no Delta tables"),
+        ("dev.nope", "has no Delta tables"),
+        ("dev.silver.nope", "does not exist"),
+    ],
+)
+def test_importing_what_is_not_there_is_refused(
+    catalog: FakeUnityCatalog, run: Run, target: str, message: str
+) -> None:
+    catalog.run("CREATE SCHEMA dev.bronze")
+    refused = run(f"import {target}")
+    assert refused.code == 3
+    assert message in refused.stderr
