@@ -57,9 +57,7 @@ MASKED = Column("email", "string", mask=ColumnMask("dev.silver.f", ["remark"]))
         ),
     ],
 )
-def test_both_names_present_are_refused_whatever_is_allowed(
-    model: Table, observed: TableState, message: str
-) -> None:
+def test_both_names_present_are_always_refused(model: Table, observed: TableState, message: str) -> None:
     allowing = TablePlanner(Policy(allow=(Allowance(DestructiveKind.DROP_COLUMN),)))
     with pytest.raises(InvalidModelError) as error:
         planned([replace(model, declared_at=None)], catalog_of(observed), planner=allowing)

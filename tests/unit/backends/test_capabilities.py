@@ -112,9 +112,7 @@ def test_a_job_knows_its_runtime_without_asking(version: str, monkeypatch: pytes
         (Answering(None, refuses=True), ""),
     ],
 )
-def test_the_runtime_is_asked_from_outside(
-    platform: Answering, version: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_runtime_is_asked_for(platform: Answering, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     assert databricks_runtime(platform) == version
     assert len(platform.asked) == 1
@@ -167,7 +165,7 @@ WORKSPACE_URL = "spark.databricks.workspaceUrl"
         (RefusingConf(), "", ""),
     ],
 )
-def test_the_host_is_that_of_the_session(
+def test_the_session_names_the_host(
     conf: object, variable: str, host: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DATABRICKS_HOST", variable)

@@ -48,9 +48,7 @@ def refusal(condition: str | None) -> StatementError:
         (None, None),
     ],
 )
-def test_what_may_pass_in_a_while_is_known_by_its_condition(
-    condition: str | None, expected: Transience | None
-) -> None:
+def test_passing_errors_are_known_by_condition(condition: str | None, expected: Transience | None) -> None:
     assert transience(refusal(condition)) is expected
 
 
@@ -140,7 +138,7 @@ PY4J = "An error occurred while calling o91.sql.\n: "
         ("", None, None),
     ],
 )
-def test_conditions_and_states_are_read_off_the_words(
+def test_conditions_and_states_are_read_from_the_text(
     text: str, condition: str | None, state: str | None
 ) -> None:
     error = statement_error(text, sql="S")
@@ -242,7 +240,7 @@ def test_the_cause_that_has_the_condition_is_shown() -> None:
         ("org.apache.spark.SparkException: [CATALOG_NOT_FOUND] no SQLSTATE: 42P08", is_missing_catalog),
     ],
 )
-def test_kinds_of_java_exceptions_are_known_alone_and_as_causes(
+def test_java_exceptions_are_known_alone_and_as_causes(
     cause: str, is_kind: Callable[[StatementError], bool]
 ) -> None:
     for text in (f"{PY4J}{cause}{STACK}", f"{PY4J}a.b.SparkException: no{STACK}Caused by: {cause}{STACK}"):

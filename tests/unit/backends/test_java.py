@@ -16,7 +16,7 @@ from tests.projects.commandline import CommandLine
 SETUP = Path(__file__).parents[3] / "scripts" / "setup.sh"
 
 
-def test_a_java_home_without_java_is_named(
+def test_a_java_home_without_java(
     project: Path, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(project / "jdk"))

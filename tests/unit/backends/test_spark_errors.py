@@ -179,7 +179,7 @@ def failed_call(status: str, details: str) -> PySparkException:
         ("INTERNAL", "RESOURCE_ALREADY_EXISTS: no", "RESOURCE_ALREADY_EXISTS", False),
     ],
 )
-def test_a_word_of_the_network_is_no_refusal(
+def test_network_words_are_no_refusal(
     status: str, details: str, condition: str | None, is_unknown: bool
 ) -> None:
     error = refused(failed_call(status, details))

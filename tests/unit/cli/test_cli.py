@@ -86,7 +86,7 @@ def test_validate(delta_engine: CommandLine, project: Path) -> None:
     assert result.stdout == "local: configuration and 1 model are valid\n"
 
 
-def test_the_environment_may_come_from_outside(
+def test_environment_variable(
     delta_engine: CommandLine, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DELTA_ENGINE_ENV", "local")
@@ -117,7 +117,7 @@ def test_the_environment_may_come_from_outside(
         ),
     ],
 )
-def test_refusals_exit_with_3(
+def test_refusal_exit_code(
     delta_engine: CommandLine, project: Path, arguments: list[str], message: str
 ) -> None:
     result = delta_engine(*arguments)
@@ -225,7 +225,7 @@ def test_summaries_count() -> None:
     }
 
 
-def test_an_interrupt_exits_with_130(
+def test_interrupt_exit_code(
     delta_engine: CommandLine, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*_arguments: object, **_options: object) -> None:

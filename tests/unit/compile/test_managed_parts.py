@@ -213,7 +213,7 @@ MASKED = replace(HELD, columns=(*HELD.columns[:-1], Column("m", "string", mask=C
         (MASKED, "Other", None, "dropped", "the mask of m", "row_filters", "ALTER COLUMN `m` DROP MASK"),
     ],
 )
-def test_what_holds_a_column_and_is_somebody_else_s_is_missed_before_anything_is_done(
+def test_an_unmanaged_dependent_of_a_column_is_found_first(
     state: TableState,
     column: str,
     wanted: Column | None,

@@ -86,9 +86,7 @@ state_backend:
 
 
 @pytest.mark.parametrize(("text", "message"), refused("state backends"))
-def test_what_does_not_fit_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str
-) -> None:
+def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError) as caught:
         backend(Path(), f"state_backend: {text}\n")

@@ -112,7 +112,7 @@ THEIR_PARTS = ("theirs", ["positive"], ("id",), "Theirs", "Theirs")
 
 
 @pytest.mark.parametrize("model", [OURS, CHANGED], ids=["nothing to do", "something to do"])
-def test_what_others_made_of_a_table_stays_and_is_told(
+def test_unmanaged_parts_stay_and_are_listed(
     catalog: FakeUnityCatalog, deployment: Deployment, model: Table
 ) -> None:
     engine_over(catalog, deployment).sync_tables([model])
@@ -132,7 +132,7 @@ def test_what_others_made_of_a_table_stays_and_is_told(
     assert recorded(deployment).resources["table.dev.silver.orders"].status is Status.HEALTHY
 
 
-def test_what_others_add_later_is_drift_and_a_sync_leaves_it(
+def test_a_later_unmanaged_part_is_drift_and_a_sync_keeps_it(
     catalog: FakeUnityCatalog, deployment: Deployment
 ) -> None:
     engine_over(catalog, deployment).sync_tables([OURS])
@@ -148,9 +148,7 @@ def test_what_others_add_later_is_drift_and_a_sync_leaves_it(
     assert parts(catalog) == THEIR_PARTS
 
 
-def test_a_revert_brings_back_what_was_theirs_before_it_was_changed(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_a_revert_restores_changed_unmanaged_parts(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     engine_over(catalog, deployment).sync_tables([OURS])
     for change in (
         f"COMMENT ON TABLE {TABLE} IS 'Later'",
@@ -174,7 +172,7 @@ def test_a_revert_brings_back_what_was_theirs_before_it_was_changed(
     assert report(catalog, deployment, OURS).drifted == ()
 
 
-def test_what_went_with_a_column_does_not_come_back(
+def test_parts_of_a_dropped_column_do_not_come_back(
     catalog: FakeUnityCatalog, deployment: Deployment
 ) -> None:
     engine_over(catalog, deployment).sync_tables([OURS])
@@ -187,9 +185,7 @@ def test_what_went_with_a_column_does_not_come_back(
     assert parts(catalog) == ("theirs", [], ("id",), "Theirs", "Theirs")
 
 
-def test_what_others_take_away_again_is_no_drift_and_does_not_come_back(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_removing_an_unmanaged_part_is_no_drift(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     engine_over(catalog, deployment).sync_tables([OURS])
     catalog.run(f"ALTER TABLE {TABLE} DROP CONSTRAINT positive")
     catalog.run(f"COMMENT ON TABLE {TABLE} IS ''")
@@ -199,9 +195,7 @@ def test_what_others_take_away_again_is_no_drift_and_does_not_come_back(
     assert parts(catalog) == ("theirs", [], ("id",), "", "Theirs")
 
 
-def test_what_others_add_is_not_taken_for_late_when_a_sync_looks_again(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_a_later_unmanaged_part_is_no_lag(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     engine_over(catalog, deployment).sync_tables([OURS])
     catalog.run(f"ALTER TABLE {TABLE} ADD CONSTRAINT later CHECK (id > 0)")
     engine_over(catalog, deployment, versions=StandingVersions()).sync_tables([CHANGED])
@@ -210,7 +204,7 @@ def test_what_others_add_is_not_taken_for_late_when_a_sync_looks_again(
     assert [one.field for one in drifted.findings] == ["check later"]
 
 
-def test_a_revert_asks_before_it_drops_what_others_made(
+def test_a_revert_needs_consent_to_drop_unmanaged_parts(
     catalog: FakeUnityCatalog, deployment: Deployment
 ) -> None:
     engine_over(catalog, deployment).sync_tables([OURS])
@@ -220,15 +214,13 @@ def test_a_revert_asks_before_it_drops_what_others_made(
     assert "--allow drop_constraint:dev.silver.orders" in str(refusal)
 
 
-def test_what_this_engine_made_is_dropped_without_asking(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_managed_parts_are_dropped_without_consent(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     engine_over(catalog, deployment).sync_tables([THEIRS])
     engine_over(catalog, deployment).sync_tables([OURS])
     assert parts(catalog) == (None, [], (), "", "")
 
 
-def test_a_declared_key_takes_the_place_of_theirs_with_consent(
+def test_a_declared_key_replaces_an_unmanaged_one_with_consent(
     catalog: FakeUnityCatalog, deployment: Deployment
 ) -> None:
     model = replace(OURS, primary_key=PrimaryKey(("id",)))
@@ -239,7 +231,7 @@ def test_a_declared_key_takes_the_place_of_theirs_with_consent(
     assert not engine_over(catalog, deployment).plan_tables([model])
 
 
-def test_what_a_plan_took_out_of_its_way_and_added_again_is_still_left_alone(
+def test_an_unmanaged_check_that_a_plan_recreates_stays_unmanaged(
     catalog: FakeUnityCatalog, deployment: Deployment
 ) -> None:
     engine_over(catalog, deployment).sync_tables([OURS])
@@ -249,9 +241,7 @@ def test_what_a_plan_took_out_of_its_way_and_added_again_is_still_left_alone(
     assert report(catalog, deployment, widened).drifted == ()
 
 
-def test_what_belongs_to_a_renamed_column_is_still_left_alone(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_unmanaged_parts_follow_a_renamed_column(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     catalog.run(f"ALTER TABLE {TABLE} ALTER COLUMN amount COMMENT 'Theirs'")
     catalog.run(f"ALTER TABLE {TABLE} DROP CONSTRAINT positive")
     catalog.run(f"ALTER TABLE {TABLE} CLUSTER BY (amount)")
@@ -269,7 +259,7 @@ def test_what_belongs_to_a_renamed_column_is_still_left_alone(
     assert [one.field for one in drifted.findings] == ["table comment"]
 
 
-def test_a_change_to_a_column_that_is_renamed_is_still_drift(
+def test_a_change_to_a_renamed_column_is_still_drift(
     catalog: FakeUnityCatalog, deployment: Deployment
 ) -> None:
     catalog.run(f"ALTER TABLE {TABLE} DROP CONSTRAINT positive")
@@ -288,9 +278,7 @@ def test_a_change_to_a_column_that_is_renamed_is_still_drift(
     assert (state.columns[1].comment, state.cluster_by) == ("", ("id",))
 
 
-def test_a_foreign_key_follows_a_parent_that_is_renamed_without_its_children(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_a_foreign_key_follows_a_renamed_parent(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     child = Table(
         "dev", "silver", "items", [Column("order", "bigint")],
         foreign_keys=[ForeignKey(["order"], "orders", ["id"], "items_order")],
@@ -310,7 +298,7 @@ def test_a_foreign_key_follows_a_parent_that_is_renamed_without_its_children(
 
 @pytest.mark.parametrize("is_known", [True, False], ids=["known before", "new"])
 @pytest.mark.parametrize("properties", [{}, {"ours": "1"}], ids=["nothing to do", "something to do"])
-def test_their_foreign_key_to_a_table_that_is_renamed_is_still_left_alone(
+def test_an_unmanaged_foreign_key_to_a_renamed_table_stays(
     catalog: FakeUnityCatalog, deployment: Deployment, properties: dict[str, str], is_known: bool
 ) -> None:
     child = Table("dev", "silver", "items", [Column("order", "bigint")])
@@ -334,7 +322,7 @@ def test_their_foreign_key_to_a_table_that_is_renamed_is_still_left_alone(
 
 
 @pytest.mark.parametrize("is_known", [True, False], ids=["known before", "new"])
-def test_their_clustering_without_a_column_that_went_is_still_left_alone(
+def test_unmanaged_clustering_loses_a_dropped_column(
     catalog: FakeUnityCatalog, deployment: Deployment, is_known: bool
 ) -> None:
     catalog.run(f"ALTER TABLE {TABLE} CLUSTER BY (amount, id)")

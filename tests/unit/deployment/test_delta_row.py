@@ -132,9 +132,7 @@ UNAVAILABLE = statement_error("[TEMPORARILY_UNAVAILABLE] Later.", sql="")
 
 @pytest.mark.parametrize("error", [THROTTLED, LOST, UNAVAILABLE, StoppedError("")])
 @pytest.mark.parametrize("verb", ["SELECT *", "UPDATE"])
-def test_an_error_that_is_no_refusal_comes_without_advice_about_rights(
-    verb: str, error: StatementError
-) -> None:
+def test_an_error_that_is_no_refusal_gives_no_advice_about_rights(verb: str, error: StatementError) -> None:
     row = row_over(Refusing(verb, error))
     with pytest.raises(StoreError) as raised:
         row.read() if verb == "SELECT *" else row.replace({"fence": 2}, expected={"fence": 1})
@@ -320,7 +318,7 @@ def winners(order: Sequence[str], tables: SmallTables) -> set[int]:
 
 
 @pytest.mark.parametrize("merges_at_once", [True, False])
-def test_of_two_that_write_the_first_row_at_once_at_most_one_wins_and_its_row_stays(
+def test_of_two_first_writes_at_once_at_most_one_wins_and_its_row_stays(
     merges_at_once: bool,
 ) -> None:
     orders = sorted(set(permutations("aaaabbbb")))

@@ -76,9 +76,7 @@ def asked_for_grants(catalog: FakeUnityCatalog) -> list[str]:
     return [sql for sql in catalog.questions if sql.startswith("SHOW GRANTS")]
 
 
-def test_the_second_plan_is_empty_and_nothing_drifted(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_the_second_plan_is_empty_without_drift(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     engine_over(catalog, deployment).sync_tables([MODEL])
     assert on_table(catalog) == {ENGINE: ("MANAGE",), "readers": ("SELECT",)}
     assert dict(catalog.schemas["dev.silver"].grants)["readers"] == ("USE SCHEMA",)
@@ -100,9 +98,7 @@ def test_a_revoked_grant_is_drift_all_the_same(catalog: FakeUnityCatalog, deploy
     assert len(report.schemas) == 1
 
 
-def test_what_the_models_no_longer_grant_is_revoked(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_an_undeclared_grant_is_revoked(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     engine_over(catalog, deployment).sync_tables([MODEL])
     model, schema = replace(MODEL, grants={}), replace(SCHEMA, grants={})
     engine = engine_over(catalog, deployment, schema=schema)
@@ -124,9 +120,7 @@ def test_a_renamed_table_keeps_its_grants(catalog: FakeUnityCatalog, deployment:
     assert [type(action).__name__ for one in plan.align_tables for action in one.actions] == ["RenameTable"]
 
 
-def test_full_ownership_revokes_what_others_granted(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_full_ownership_revokes_unmanaged_grants(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     engine_over(catalog, deployment).sync_tables([MODEL])
     catalog.run(f"GRANT MODIFY {ON_TABLE} TO `writers`")
     model = replace(MODEL, grants={**MODEL.grants, ENGINE: ("MANAGE",)})
@@ -134,9 +128,7 @@ def test_full_ownership_revokes_what_others_granted(
     assert on_table(catalog) == {ENGINE: ("MANAGE",), "readers": ("SELECT",)}
 
 
-def test_a_principal_without_manage_plans_from_what_the_views_show(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_without_manage_a_plan_relies_on_the_views(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     catalog.run(f"REVOKE MANAGE {ON_TABLE} FROM `{ENGINE}`")
     plan = engine_over(catalog, deployment).plan_tables([MODEL])
     assert [type(action).__name__ for one in plan.align_tables for action in one.actions] == [
@@ -176,9 +168,7 @@ def test_owners_are_asked_for_nothing_more(deployment: Deployment) -> None:
     assert len(catalog.questions) == 13 + len(models)  # a query per view, a description per table
 
 
-def test_it_costs_one_statement_per_table_and_schema(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_one_statement_per_table_and_schema(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     engine_over(catalog, deployment).sync_tables([MODEL])
     catalog.questions.clear()
     engine_over(catalog, deployment).plan_tables([MODEL])

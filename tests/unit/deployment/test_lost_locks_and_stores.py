@@ -57,7 +57,7 @@ class _LosingLease:
         pass
 
 
-def test_a_run_that_loses_its_lock_runs_no_further_statement(
+def test_a_run_that_loses_its_lock_stops(
     platform: FakePlatform, deployment: Deployment, tmp_path: Path
 ) -> None:
     lock: StateLock = LosingLock(checks=2)  # one before the journal, one before the first statement
@@ -86,9 +86,7 @@ def test_nothing_is_changed_where_nothing_can_be_recorded(platform: FakePlatform
     assert platform.statements == []
 
 
-def test_what_could_not_be_saved_is_in_the_journal_and_in_a_file(
-    platform: FakePlatform, tmp_path: Path
-) -> None:
+def test_an_unsaved_state_is_in_the_journal_and_in_a_file(platform: FakePlatform, tmp_path: Path) -> None:
     store = Unwritable(1)
     deployment = deployment_over(tmp_path, store=store)
     with pytest.raises(UnrecordedApplyError):
@@ -111,9 +109,7 @@ class StickyJournals(FileJournals):
         raise StoreError("no right to delete")
 
 
-def test_a_journal_that_cannot_be_removed_is_known_to_be_in_the_document(
-    platform: FakePlatform, tmp_path: Path
-) -> None:
+def test_a_journal_that_cannot_be_removed_is_read_once(platform: FakePlatform, tmp_path: Path) -> None:
     deployment = deployment_over(tmp_path, journals=StickyJournals(MemoryFiles(), "journal"))
     assert sync(platform, deployment, *TABLES) == ["a journal could not be removed: no right to delete"]
     saved = recorded(deployment)

@@ -118,9 +118,7 @@ def test_the_error_carries_both_failures(platform: FakePlatform, tmp_path: Path)
     assert "state restore" in last
 
 
-def test_a_document_that_somebody_else_saved_meanwhile_is_no_other_case(
-    platform: FakePlatform, tmp_path: Path
-) -> None:
+def test_a_document_that_another_run_saved_meanwhile(platform: FakePlatform, tmp_path: Path) -> None:
     deployment = deployment_over(tmp_path)
     sync(platform, deployment, *TABLES[:1])
     platform.models = {model.qualified_name.key: model for model in TABLES}
@@ -228,9 +226,7 @@ class SignalledStore(MemoryStateStore):
         return super().replace(data, identity, expected)
 
 
-def test_an_interrupt_during_the_save_is_heard_when_all_is_recorded(
-    platform: FakePlatform, tmp_path: Path
-) -> None:
+def test_an_interrupt_during_the_save_comes_after_it(platform: FakePlatform, tmp_path: Path) -> None:
     deployment = deployment_over(tmp_path, store=SignalledStore())
     assert exit_code(commanded(engine_over(platform, deployment))) == 130
     assert statuses(deployment) == {"a": "healthy", "b": "healthy", "c": "healthy"}
@@ -255,7 +251,7 @@ def test_an_interrupt_while_the_report_is_kept_is_heard_too(
     assert json.loads(capsys.readouterr().out)["status"] == "stopped"
 
 
-def test_an_interrupt_when_the_last_statement_runs_leaves_out_the_last_look(
+def test_an_interrupt_in_the_last_statement_skips_the_last_look(
     platform: FakePlatform, tmp_path: Path
 ) -> None:
     control, asked = ApplyControl(), list[object]()
@@ -280,9 +276,7 @@ def test_an_interrupt_when_the_last_statement_runs_leaves_out_the_last_look(
     assert statuses(deployment) == {"a": "healthy"}
 
 
-def test_an_interrupt_while_the_lock_is_given_back_is_heard_when_it_is(
-    platform: FakePlatform, tmp_path: Path
-) -> None:
+def test_an_interrupt_while_the_lock_is_released(platform: FakePlatform, tmp_path: Path) -> None:
     lock = CountingLock()
     lock.is_signalled = True
     deployment = deployment_over(tmp_path, lock=lock)
@@ -290,9 +284,7 @@ def test_an_interrupt_while_the_lock_is_given_back_is_heard_when_it_is(
     assert lock.held == 0
 
 
-def test_an_interrupt_while_the_lock_is_given_back_hides_no_failure(
-    platform: FakePlatform, tmp_path: Path
-) -> None:
+def test_an_interrupt_during_the_release_hides_no_failure(platform: FakePlatform, tmp_path: Path) -> None:
     lock = CountingLock()
     lock.is_signalled = True
     platform.failing = "b"

@@ -52,9 +52,7 @@ def test_a_refusal_without_a_word_is_recorded_like_any_other(deployment: Deploym
     assert {(one.status, one.metadata.sync_error) for one in records} == {(Status.FAILED, "no message")}
 
 
-def test_one_failure_is_recorded_and_does_not_stop_the_others(
-    platform: FakePlatform, deployment: Deployment
-) -> None:
+def test_one_failure_does_not_stop_the_others(platform: FakePlatform, deployment: Deployment) -> None:
     sync(platform, deployment, *TABLES)
     platform.failing = "b"
     with pytest.raises(ApplyFailedError):
@@ -67,7 +65,7 @@ def test_one_failure_is_recorded_and_does_not_stop_the_others(
     assert comments(deployment)["b"] == "second"
 
 
-def test_a_table_that_could_not_be_created_is_recorded_without_a_definition(
+def test_a_table_that_was_not_created_has_no_definition(
     platform: FakePlatform, deployment: Deployment
 ) -> None:
     platform.failing = "b"
@@ -81,9 +79,7 @@ def test_a_table_that_could_not_be_created_is_recorded_without_a_definition(
     )
 
 
-def test_a_run_that_ends_while_a_report_is_made_is_no_drift(
-    platform: FakePlatform, deployment: Deployment
-) -> None:
+def test_a_run_that_ends_during_a_report_is_no_drift(platform: FakePlatform, deployment: Deployment) -> None:
     sync(platform, deployment, *TABLES)
 
     class Interfering:
@@ -112,9 +108,7 @@ def test_a_run_that_ends_while_a_report_is_made_is_no_drift(
     assert reader.times == 2
 
 
-def test_a_table_that_was_retired_is_neither_drift_nor_made_again(
-    platform: FakePlatform, deployment: Deployment
-) -> None:
+def test_a_retired_table_is_no_drift(platform: FakePlatform, deployment: Deployment) -> None:
     sync(platform, deployment, *TABLES)
     del platform.states["dev.silver.b"]
     left = (TABLES[0], TABLES[2])
@@ -125,7 +119,7 @@ def test_a_table_that_was_retired_is_neither_drift_nor_made_again(
         assert not plan_revert(run, left).plan
 
 
-def test_tables_that_are_not_declared_any_more_are_checked_and_block_nothing(
+def test_undeclared_tables_are_checked_and_block_nothing(
     platform: FakePlatform, deployment: Deployment
 ) -> None:
     sync(platform, deployment, *TABLES)
@@ -140,9 +134,7 @@ def test_tables_that_are_not_declared_any_more_are_checked_and_block_nothing(
     assert comments(deployment) == {"a": "second", "b": "second", "c": "first"}
 
 
-def test_what_the_catalog_does_not_show_yet_is_unknown_and_no_drift(
-    platform: FakePlatform, tmp_path: Path
-) -> None:
+def test_what_the_catalog_does_not_show_yet_is_unknown(platform: FakePlatform, tmp_path: Path) -> None:
     class NoVersions:
         def read_versions(self, tables: object, *, with_id: object) -> dict[str, TableVersion]:
             return {}

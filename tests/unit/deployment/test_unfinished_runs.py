@@ -124,7 +124,7 @@ def has_nothing_of(model: Table, catalog: FakeUnityCatalog) -> bool:
 
 @pytest.mark.parametrize("how", [StatementError, Kill])
 @pytest.mark.parametrize("at", ["SET TAGS", "GRANT", "SET TBLPROPERTIES"])
-def test_what_a_run_did_before_it_failed_or_was_killed_goes_with_its_model(
+def test_what_an_unfinished_run_applied_is_removed_with_its_model(
     catalog: FakeUnityCatalog, deployment: Deployment, at: str, how: type[BaseException]
 ) -> None:
     sync(catalog, deployment, BARE)
@@ -137,7 +137,7 @@ def test_what_a_run_did_before_it_failed_or_was_killed_goes_with_its_model(
 
 
 @pytest.mark.parametrize("how", [StatementError, Kill])
-def test_that_holds_for_a_table_that_was_created_but_not_recorded(
+def test_that_holds_for_a_created_table_that_is_not_recorded(
     catalog: FakeUnityCatalog, deployment: Deployment, how: type[BaseException]
 ) -> None:
     with pytest.raises((ApplyFailedError, Kill)):
@@ -147,7 +147,7 @@ def test_that_holds_for_a_table_that_was_created_but_not_recorded(
     assert has_nothing_of(RICH, catalog)
 
 
-def test_a_table_that_was_only_attempted_is_forgotten_or_unmanaged_when_no_model_wants_it(
+def test_an_attempted_table_without_a_model_is_forgotten_or_unmanaged(
     catalog: FakeUnityCatalog, deployment: Deployment
 ) -> None:
     other = replace(BARE, table_name="other")
@@ -180,7 +180,7 @@ def test_attempts_add_up_until_a_run_succeeds(catalog: FakeUnityCatalog, deploym
     assert record(deployment).metadata.attempted == ()
 
 
-def test_what_is_there_as_declared_settles_the_attempts_without_a_statement(
+def test_a_table_that_is_as_declared_settles_the_attempts(
     catalog: FakeUnityCatalog, deployment: Deployment
 ) -> None:
     sync(catalog, deployment, BARE)
@@ -191,7 +191,7 @@ def test_what_is_there_as_declared_settles_the_attempts_without_a_statement(
     assert record(deployment).metadata.attempted == ()
 
 
-def test_others_things_stay(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
+def test_unmanaged_parts_stay(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     sync(catalog, deployment, BARE)
     catalog.run("ALTER TABLE `dev`.`silver`.`orders` SET TAGS ('theirs' = 'x')")
     with pytest.raises(ApplyFailedError):
@@ -200,7 +200,7 @@ def test_others_things_stay(catalog: FakeUnityCatalog, deployment: Deployment) -
     assert dict(state_of(catalog).tags) == {"theirs": "x"}
 
 
-def test_what_was_applied_follows_a_rename_that_a_killed_run_did(
+def test_the_record_follows_a_column_that_a_killed_run_renamed(
     catalog: FakeUnityCatalog, deployment: Deployment
 ) -> None:
     sync(catalog, deployment, RICH)
@@ -217,7 +217,7 @@ def test_what_was_applied_follows_a_rename_that_a_killed_run_did(
     assert has_nothing_of(RICH, catalog)
 
 
-def test_a_table_keeps_its_record_when_a_killed_run_renamed_it(
+def test_the_record_follows_a_table_that_a_killed_run_renamed(
     catalog: FakeUnityCatalog, deployment: Deployment
 ) -> None:
     sync(catalog, deployment, RICH)
@@ -255,7 +255,7 @@ BEFORE = replace(BARE, comment="old", checks=(CheckConstraint("known", "id > 1")
 
 @pytest.mark.parametrize("how", [StatementError, Kill])
 @pytest.mark.parametrize("at", ["ADD COLUMN", "DEFAULT", "ADD CONSTRAINT", "COMMENT ON", "SET TAGS", "GRANT"])
-def test_what_an_unfinished_run_did_is_no_drift_and_other_changes_are(
+def test_the_work_of_an_unfinished_run_is_no_drift(
     catalog: FakeUnityCatalog, deployment: Deployment, at: str, how: type[BaseException]
 ) -> None:
     sync(catalog, deployment, BEFORE)
@@ -280,7 +280,7 @@ def test_what_an_unfinished_run_did_is_no_drift_and_other_changes_are(
     assert record(deployment).status is Status.HEALTHY
 
 
-def test_accepted_drift_leaves_what_runs_attempted_on_record(
+def test_accepted_drift_keeps_the_attempts_on_record(
     catalog: FakeUnityCatalog, deployment: Deployment
 ) -> None:
     sync(catalog, deployment, BEFORE)
@@ -299,7 +299,7 @@ SILVER = Schema("dev", "silver", "Clean", tags={"domain": "sales"}, grants={"ana
 ELSEWHERE = replace(BARE, schema_name="gold")
 
 
-def test_a_schema_that_fails_takes_along_its_own_tables_alone(
+def test_a_schema_that_fails_blocks_only_its_own_tables(
     catalog: FakeUnityCatalog, deployment: Deployment
 ) -> None:
     with pytest.raises(ApplyFailedError) as caught:
@@ -322,7 +322,7 @@ def test_a_schema_that_fails_takes_along_its_own_tables_alone(
 
 
 @pytest.mark.parametrize("how", [StatementError, Kill])
-def test_what_was_done_to_a_schema_goes_with_its_model(
+def test_what_was_applied_to_a_schema_is_removed_with_its_model(
     catalog: FakeUnityCatalog, deployment: Deployment, how: type[BaseException]
 ) -> None:
     with pytest.raises((ApplyFailedError, Kill)):
@@ -337,7 +337,7 @@ def test_what_was_done_to_a_schema_goes_with_its_model(
     assert schema.metadata.sync_error is None
 
 
-def test_a_killed_run_has_recorded_the_schemas_that_were_done(
+def test_a_killed_run_has_recorded_its_finished_schemas(
     catalog: FakeUnityCatalog, deployment: Deployment
 ) -> None:
     with pytest.raises(Kill):

@@ -41,7 +41,7 @@ from tests.builders.detection import AS_APPLIED, LATER, MODEL, FakeHistory, Fake
         ("table comment", "RESTORE", {}),
     ],
 )
-def test_a_change_is_put_down_to_the_latest_commit_that_touched_it(
+def test_a_change_belongs_to_the_latest_commit_that_touched_it(
     field: str, operation: str, parameters: dict[str, str]
 ) -> None:
     kind = DriftKind.COLUMN_ADDED if field == "column x" else DriftKind.PROPERTY

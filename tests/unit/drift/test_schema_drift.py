@@ -124,9 +124,7 @@ def test_whom_the_catalog_names_wrote_last(catalog: FakeUnityCatalog, delta_engi
     assert "Last written" in delta_engine("-e", "dev", "drift", "--format", "html").stdout
 
 
-def test_a_sync_repairs_mild_drift_and_refuses_to_revert_severe_drift(
-    catalog: FakeUnityCatalog, delta_engine: CommandLine
-) -> None:
+def test_a_sync_repairs_mild_drift_alone(catalog: FakeUnityCatalog, delta_engine: CommandLine) -> None:
     changed(catalog, CHANGES[0])
     assert delta_engine("-e", "dev", "sync", "--yes").code == 0
     assert catalog.statements == ["COMMENT ON SCHEMA `dev`.`silver` IS 'Cleaned'"]
@@ -139,9 +137,7 @@ def test_a_sync_repairs_mild_drift_and_refuses_to_revert_severe_drift(
     ) in done.stderr
 
 
-def test_a_revert_brings_back_what_was_applied_and_not_what_is_pending(
-    catalog: FakeUnityCatalog, delta_engine: CommandLine
-) -> None:
+def test_a_revert_restores_what_was_applied(catalog: FakeUnityCatalog, delta_engine: CommandLine) -> None:
     before = catalog.schemas["dev.silver"]
     changed(catalog, *CHANGES, "REVOKE SELECT ON SCHEMA `dev`.`silver` FROM `analysts`")
     path = Path("conf/models/schemas.yml")
@@ -157,7 +153,7 @@ def test_a_revert_brings_back_what_was_applied_and_not_what_is_pending(
     assert "Drifted Schemas" not in pending
 
 
-def test_what_is_accepted_is_in_the_model_and_the_file_keeps_its_layout(
+def test_accepting_edits_the_model_and_keeps_the_layout(
     catalog: FakeUnityCatalog, delta_engine: CommandLine
 ) -> None:
     changed(catalog, *CHANGES, "REVOKE SELECT ON SCHEMA `dev`.`silver` FROM `analysts`")
@@ -175,9 +171,7 @@ def test_what_is_accepted_is_in_the_model_and_the_file_keeps_its_layout(
     assert catalog.statements == []
 
 
-def test_a_deleted_schema_is_severe_and_is_created_again_or_leaves_the_models(
-    catalog: FakeUnityCatalog, delta_engine: CommandLine
-) -> None:
+def test_a_deleted_schema_is_severe(catalog: FakeUnityCatalog, delta_engine: CommandLine) -> None:
     catalog.tables.clear()
     del catalog.schemas["dev.silver"]
     report = delta_engine("-e", "dev", "drift").stdout
@@ -197,9 +191,7 @@ def test_a_deleted_schema_is_severe_and_is_created_again_or_leaves_the_models(
     assert "schema.dev.silver" not in delta_engine("-e", "dev", "drift").stdout
 
 
-def test_what_the_policy_ignores_is_listed_apart_and_left_alone(
-    catalog: FakeUnityCatalog, delta_engine: CommandLine
-) -> None:
+def test_ignored_drift_is_listed_apart(catalog: FakeUnityCatalog, delta_engine: CommandLine) -> None:
     Path("conf/drift-policy.yml").write_text(
         "ignore_drift:\n  - {resource: schema.dev.silver, fields: [schema_grant, owner], reason: Known}\n"
     )
@@ -212,9 +204,7 @@ def test_what_the_policy_ignores_is_listed_apart_and_left_alone(
     assert catalog.statements == []
 
 
-def test_the_schemas_of_single_tables_are_looked_at_too(
-    catalog: FakeUnityCatalog, delta_engine: CommandLine
-) -> None:
+def test_a_selection_includes_its_schemas(catalog: FakeUnityCatalog, delta_engine: CommandLine) -> None:
     Path("conf/models/more.yml").write_text(TABLES.replace("silver", "others"))
     assert delta_engine("-e", "dev", "sync", "--yes").code == 0
     changed(catalog, CHANGES[3])
@@ -229,7 +219,7 @@ def test_the_schemas_of_single_tables_are_looked_at_too(
     assert report.count("      last_modified: unknown (") == 2
 
 
-def test_tags_and_privileges_of_others_are_drift_where_the_policy_takes_them_away(
+def test_unmanaged_tags_and_grants_are_drift_under_full_ownership(
     catalog: FakeUnityCatalog, delta_engine: CommandLine
 ) -> None:
     changed(
@@ -256,7 +246,7 @@ def test_tags_and_privileges_of_others_are_drift_where_the_policy_takes_them_awa
     assert delta_engine("-e", "dev", "drift", "--fail-on", "low").code == 0
 
 
-def test_what_the_policy_takes_away_can_be_reverted_and_accepted(
+def test_drift_under_full_ownership_is_reverted_or_accepted(
     catalog: FakeUnityCatalog, delta_engine: CommandLine
 ) -> None:
     full = CONFIG.replace("create_schemas: true", "create_schemas: true, tags: full, grants: full")
@@ -304,9 +294,7 @@ def test_a_severity_of_its_own(catalog: FakeUnityCatalog, delta_engine: CommandL
     assert delta_engine("-e", "dev", "drift", "--fail-on", "high").code == 2
 
 
-def test_a_schema_that_is_not_declared_any_more_is_kept(
-    catalog: FakeUnityCatalog, delta_engine: CommandLine
-) -> None:
+def test_an_undeclared_schema_is_kept(catalog: FakeUnityCatalog, delta_engine: CommandLine) -> None:
     catalog.statements.clear()
     Path("conf/models/schemas.yml").write_text("schemas: []\n")
     done = delta_engine("-e", "dev", "plan")
@@ -326,9 +314,7 @@ def test_the_state_shows_drift_of_schemas(catalog: FakeUnityCatalog, delta_engin
     assert "drifted" in delta_engine("-e", "dev", "state", "list").stdout
 
 
-def test_an_import_of_a_schema_takes_what_is_said_of_it(
-    catalog: FakeUnityCatalog, delta_engine: CommandLine
-) -> None:
+def test_an_import_reads_the_schema(catalog: FakeUnityCatalog, delta_engine: CommandLine) -> None:
     imported = delta_engine("-e", "dev", "import", "dev.silver")
     assert imported.stdout.startswith(
         "schemas:\n  - catalog: ${catalog}\n    name: silver\n    comment: Cleaned\n    tags:\n"

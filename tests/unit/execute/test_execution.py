@@ -265,9 +265,7 @@ def test_schemas_are_given_away_after_all_tables() -> None:
         ("OWNER TO", 4, "no (after 3 statements, in: ALTER SCHEMA `dev`.`silver` OWNER TO `bob`)"),
     ],
 )
-def test_a_schema_that_is_not_given_away_is_said_to_have_failed(
-    refused: str, statements: int, message: str
-) -> None:
+def test_a_schema_whose_owner_cannot_be_set_fails(refused: str, statements: int, message: str) -> None:
     runner = FailingSqlRunner(refused)
     plan = TablePlan((CreateTable(orders()),), align_schemas=(HANDED_OVER,))
     with pytest.raises(ApplyFailedError, match=r"^1 of 1 schemas") as caught:

@@ -144,9 +144,7 @@ def test_a_table_that_another_run_creates_meanwhile_is_used(condition: str) -> N
         (["PATH_NOT_FOUND", ()] * 4 + ["PATH_NOT_FOUND"], ["INSERT", "CREATE"] * 4 + ["INSERT"]),
     ],
 )
-def test_other_refusals_come_through_as_they_are(
-    script: list[Sequence[Row] | str | None], verbs: list[str]
-) -> None:
+def test_other_refusals_pass_through(script: list[Sequence[Row] | str | None], verbs: list[str]) -> None:
     runner = ScriptedSqlRunner(*script)
     with pytest.raises(StatementError) as refusal:
         DriftHistory(runner, TABLE).append(report(), "r1")

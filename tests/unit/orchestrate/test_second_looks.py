@@ -157,9 +157,7 @@ class Conflicting(FakePlatform):
 
 @pytest.mark.parametrize("is_done", [False, True])
 @pytest.mark.parametrize("words", ["RENAME TO", "COMMENT ON TABLE"])
-def test_a_table_that_is_renamed_is_looked_at_under_both_names(
-    words: str, is_done: bool, tmp_path: Path
-) -> None:
+def test_a_renamed_table_is_read_under_both_names(words: str, is_done: bool, tmp_path: Path) -> None:
     platform, deployment, control = Conflicting(words, is_done=is_done), deployment_over(tmp_path), hasty()
     before = orders(name="order", comment="first")
     after = replace(orders(name="orders", comment="second"), renamed_from="order")
@@ -191,7 +189,7 @@ def test_a_table_that_is_gone_under_both_names_fails(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("others", [(), (Column("b", "string"),)])
 @pytest.mark.parametrize("words", ["RENAME COLUMN", "DROP DEFAULT"])
-def test_what_goes_from_a_column_that_the_run_renamed_is_not_taken_for_gone(
+def test_parts_of_a_renamed_column_are_not_lost(
     words: str, others: tuple[Column, ...], tmp_path: Path
 ) -> None:
     """Another column had the new name once, and somebody dropped it by hand: what is on record of it says nothing."""

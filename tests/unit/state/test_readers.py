@@ -116,9 +116,7 @@ STACK = "\n\tat org.apache.spark.sql.A.b(A.scala:1)\n"
         ),
     ],
 )
-def test_a_catalog_that_cannot_be_listed_is_refused_with_the_cause_and_what_mends_it(
-    text: str, reason: str, way_out: str
-) -> None:
+def test_an_unlistable_catalog_is_refused_with_cause_and_remedy(text: str, reason: str, way_out: str) -> None:
     runner = ScriptedRunner({"SHOW": statement_error(text, sql="SHOW SCHEMAS")})
     with pytest.raises(CatalogReadError) as caught:
         CatalogFinder(runner).missing_schemas({("dev", "silver")})

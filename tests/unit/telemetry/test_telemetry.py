@@ -88,9 +88,7 @@ def test_nothing_is_known_outside_of_a_run() -> None:
     assert dict(current_context()) == {}
 
 
-def test_people_are_told_in_lines_of_json_too(
-    logged: io.StringIO, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_notes_in_lines_of_json(logged: io.StringIO, capsys: pytest.CaptureFixture[str]) -> None:
     print_note("waiting")
     report_error(ConfigError("no", way_out="Yes."))
     assert [(line["level"], line["event"], line["text"]) for line in lines(logged)] == [
@@ -105,9 +103,7 @@ def test_without_asking_nothing_is_written(tmp_path: Path, capsys: pytest.Captur
     assert capsys.readouterr().err == ""
 
 
-def test_an_application_gets_records_for_its_own_handlers(
-    caplog: pytest.LogCaptureFixture, tmp_path: Path
-) -> None:
+def test_an_application_gets_records(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
     with caplog.at_level(logging.INFO, "delta_engine"):
         sync(tmp_path)
     assert caplog.records[0].getMessage() == "run started"

@@ -108,7 +108,7 @@ def test_a_refused_statement_fails_its_group_alone(
         ("COMMENT ON SCHEMA", "schemas", 1, ["written 'Changed'"]),
     ],
 )
-def test_what_is_read_otherwise_than_written_is_a_difference(
+def test_a_part_that_reads_differently_is_a_difference(
     ignored: str, group: str, step: int, words: list[str]
 ) -> None:
     rig = Rig(platform=DeafPlatform(ignored=(ignored,)))
