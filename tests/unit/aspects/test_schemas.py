@@ -39,10 +39,7 @@ SILVER = Schema(
 
 
 def planned(
-    schema: Schema,
-    state: SchemaState | None,
-    applied: Schema | None = None,
-    policy: Policy | None = None,
+    schema: Schema, state: SchemaState | None, applied: Schema | None = None, policy: Policy | None = None
 ) -> TablePlan:
     """Return the plan for a schema that has a table as it should be; None for a schema that is not there."""
     catalog = CatalogState(

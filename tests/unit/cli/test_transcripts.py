@@ -142,10 +142,7 @@ def compare(name: str, text: str, request: pytest.FixtureRequest) -> None:
 
 
 def test_a_first_sync_and_a_change(
-    platform: ConformancePlatform,
-    delta_engine: CommandLine,
-    tmp_path: Path,
-    request: pytest.FixtureRequest,
+    platform: ConformancePlatform, delta_engine: CommandLine, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     run = Recorder(delta_engine, tmp_path)
     run("validate")
@@ -170,10 +167,7 @@ def test_a_first_sync_and_a_change(
 
 
 def test_drift_found_refused_reverted_and_accepted(
-    platform: ConformancePlatform,
-    delta_engine: CommandLine,
-    tmp_path: Path,
-    request: pytest.FixtureRequest,
+    platform: ConformancePlatform, delta_engine: CommandLine, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     run = Recorder(delta_engine, tmp_path)
     run("sync", "--yes")
@@ -193,10 +187,7 @@ def test_drift_found_refused_reverted_and_accepted(
 
 
 def test_refusals(
-    platform: ConformancePlatform,
-    delta_engine: CommandLine,
-    tmp_path: Path,
-    request: pytest.FixtureRequest,
+    platform: ConformancePlatform, delta_engine: CommandLine, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     run = Recorder(delta_engine, tmp_path)
     models = tmp_path / "conf" / "models" / "silver.yml"

@@ -214,13 +214,7 @@ MASKED = replace(HELD, columns=(*HELD.columns[:-1], Column("m", "string", mask=C
     ],
 )
 def test_an_unmanaged_dependent_of_a_column_is_found_first(
-    state: TableState,
-    column: str,
-    wanted: Column | None,
-    change: str,
-    holder: str,
-    part: str,
-    statement: str,
+    state: TableState, column: str, wanted: Column | None, change: str, holder: str, part: str, statement: str
 ) -> None:
     columns = WANTED | {column.split(".")[0]: wanted}
     model = Table("dev", "silver", "orders", list(filter(None, columns.values())), manages=["columns"])

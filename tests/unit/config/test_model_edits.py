@@ -16,15 +16,7 @@ from delta_engine.config.edit_instructions import edit_instructions
 from delta_engine.config.model_edits import ModelEdit, edit_models, is_editable
 from delta_engine.config.settings import Settings
 from delta_engine.errors import ConfigError, RefusalGroup, SourceLocation
-from delta_engine.models import (
-    CheckConstraint,
-    Column,
-    ColumnMask,
-    ForeignKey,
-    PrimaryKey,
-    RowFilter,
-    Table,
-)
+from delta_engine.models import CheckConstraint, Column, ColumnMask, ForeignKey, PrimaryKey, RowFilter, Table
 from tests.projects.models import HOSTILE, load_models, settings_of
 
 Change = Callable[[Table], Table]
@@ -185,10 +177,7 @@ def test_awkward_texts_arrive_as_they_are(file: str, settings: Settings) -> None
         foreign_keys=tuple(ForeignKey([name], f"s.t{place}", name=name) for place, name in enumerate(names)),
         cluster_by=tuple(names),
     )
-    edit_models(
-        [ModelEdit(before=before, after=after, renames={before.columns[0].name: names[0]})],
-        settings,
-    )
+    edit_models([ModelEdit(before=before, after=after, renames={before.columns[0].name: names[0]})], settings)
     assert load_models(settings) == (after,)
 
 

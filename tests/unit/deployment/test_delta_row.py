@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import KW_ONLY, dataclass
 from itertools import permutations
 from threading import Condition
 
@@ -140,44 +141,27 @@ def test_an_error_that_is_no_refusal_gives_no_advice_about_rights(verb: str, err
     assert "GRANT" not in str(raised.value)
 
 
+@dataclass
 class Faulty:
-    """Fails the first statements that begin with a verb, each before or after it is done.
+    """Fails the first statements that begin with a verb, each before or after it is done."""
 
-    Args:
-        runner: runs the statements.
-        verb: what those that fail begin with.
-        error: what they fail with.
-        times: how many fail.
-        is_done: whether they are done all the same.
-        then: runs after the last of them.
-    """
-
-    def __init__(
-        self,
-        runner: SqlRunner,
-        verb: str,
-        error: StatementError = LOST,
-        *,
-        times: int = 1,
-        is_done: bool = True,
-        then: Callable[[], object] = lambda: None,
-    ) -> None:
-        self._runner = runner
-        self._verb = verb
-        self._error = error
-        self._times = times
-        self._is_done = is_done
-        self._then = then
+    runner: SqlRunner
+    verb: str
+    error: StatementError = LOST
+    _: KW_ONLY
+    times: int = 1
+    is_done: bool = True
+    then: Callable[[], object] = lambda: None
 
     def run(self, sql: str) -> Sequence[Row]:
-        if not self._times or not sql.startswith(self._verb):
-            return self._runner.run(sql)
-        self._times -= 1
-        if self._is_done:
-            self._runner.run(sql)
-        if not self._times:
-            self._then()
-        raise self._error
+        if not self.times or not sql.startswith(self.verb):
+            return self.runner.run(sql)
+        self.times -= 1
+        if self.is_done:
+            self.runner.run(sql)
+        if not self.times:
+            self.then()
+        raise self.error
 
 
 def fences(tables: SmallTables) -> list[object]:
@@ -318,9 +302,7 @@ def winners(order: Sequence[str], tables: SmallTables) -> set[int]:
 
 
 @pytest.mark.parametrize("merges_at_once", [True, False])
-def test_of_two_first_writes_at_once_at_most_one_wins_and_its_row_stays(
-    merges_at_once: bool,
-) -> None:
+def test_of_two_first_writes_at_once_at_most_one_wins_and_its_row_stays(merges_at_once: bool) -> None:
     orders = sorted(set(permutations("aaaabbbb")))
     assert len(orders) == 70
     seen = set()

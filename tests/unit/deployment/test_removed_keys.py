@@ -83,9 +83,7 @@ def test_keys_go_first_where_a_table_that_stays_takes_their_names(deployment: De
     ]
 
 
-def test_foreign_keys_go_first_where_a_referenced_key_is_recreated(
-    deployment: Deployment,
-) -> None:
+def test_foreign_keys_go_first_where_a_referenced_key_is_recreated(deployment: Deployment) -> None:
     stays = replace(PARENT, primary_key=PrimaryKey(["id"], "pk_2"))
     assert changes(FakeUnityCatalog(), deployment, stays, OTHER) == [
         "ALTER TABLE `child` DROP CONSTRAINT `fk`",

@@ -35,9 +35,7 @@ def test_an_ignored_rename_is_kept_and_is_no_drop() -> None:
     reader = FixedReader(catalog_of([MODEL], RENAMED))
     for ignores in ((ignore,), ()):
         policy = DriftPolicy(
-            handling=DriftHandling.REVERT,
-            severities=(SeverityRule(severity=Severity.LOW),),
-            ignores=ignores,
+            handling=DriftHandling.REVERT, severities=(SeverityRule(severity=Severity.LOW),), ignores=ignores
         )
         environment = Environment(
             reader=reader,

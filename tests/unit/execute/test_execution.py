@@ -50,10 +50,7 @@ def comment_on(name: str, *texts: str) -> AlignTable:
     """Return an alignment that sets a column's comment and then the table's."""
     return AlignTable(
         QualifiedName("dev", "silver", name),
-        (
-            SetTableComment(texts[-1], ""),
-            SetColumnComments((ColumnComment("id", texts[0], ""),)),
-        ),
+        (SetTableComment(texts[-1], ""), SetColumnComments((ColumnComment("id", texts[0], ""),))),
     )
 
 

@@ -157,10 +157,7 @@ def test_recent_runs_come_back_oldest_first_from_one_statement() -> None:
     newest, oldest = 1_772_368_215_123_456, "1772281815000001"
     runner = ScriptedSqlRunner([{"at": newest, **counts}, {"at": oldest, **counts}])
     runs = DriftHistory(runner, TABLE).recent("it's", 2)
-    assert [run.at for run in runs] == [
-        datetime(2026, 2, 28, 12, 30, 15, 1, tzinfo=timezone.utc),
-        CHECKED_AT,
-    ]
+    assert [run.at for run in runs] == [datetime(2026, 2, 28, 12, 30, 15, 1, tzinfo=timezone.utc), CHECKED_AT]
     assert runs[1] == PastRun(at=CHECKED_AT, drifted=1, deleted=2, unmanaged=3, high=4, medium=5, low=6)
     (sql,) = runner.statements
     assert sql.endswith(

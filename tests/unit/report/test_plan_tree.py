@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from delta_engine.actions import CreateSchema, CreateTable, TablePlan
 from delta_engine.aspects.aspect import Sign
-from delta_engine.models import (
-    CheckConstraint,
-    Column,
-    ColumnMask,
-    ForeignKey,
-    Identity,
-    RowFilter,
-    Table,
-)
+from delta_engine.models import CheckConstraint, Column, ColumnMask, ForeignKey, Identity, RowFilter, Table
 from delta_engine.models.constraints import resolved
 from delta_engine.report.plan_tree import plan_branches
 

@@ -144,9 +144,7 @@ def test_without_json_properties_and_the_create_statement_are_read(condition: st
 @pytest.mark.parametrize(
     "properties", [{"delta.feature.identityColumns": "supported"}, {"delta.minWriterVersion": "6"}]
 )
-def test_generated_columns_are_read_where_the_document_may_hide_them(
-    properties: dict[str, str],
-) -> None:
+def test_generated_columns_are_read_where_the_document_may_hide_them(properties: dict[str, str]) -> None:
     described = document(
         *(
             (column.name, str(row["full_data_type"]))
