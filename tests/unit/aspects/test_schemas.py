@@ -9,18 +9,16 @@ import pytest
 
 from delta_engine.actions import CreateSchema, TablePlan
 from delta_engine.actions.policy import Ownership, Policy
-from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS, OPEN_SOURCE
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.config.model_files import load_declared
 from delta_engine.deployment.definitions import as_schema, define_schema
 from delta_engine.errors import ConfigError, InvalidModelError, SourceLocation
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Schema
-from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.report.plan_tree import plan_branches, plan_summary
 from delta_engine.state.states import CatalogState, SchemaState
 from delta_engine.validation.schema_rules import schema_violations
+from tests.builders.engines import engine_on
 from tests.builders.models import observed, orders
 from tests.cases.golden_cases import settings_for
 from tests.fakes.planning import statements_of
@@ -115,11 +113,7 @@ def test_a_definition_keeps_a_schema() -> None:
 
 def test_a_sync_records_schemas_and_leaves_nothing_to_do() -> None:
     catalog = FakeUnityCatalog(schemas=("dev.silver",))
-    engine = Orchestrator(
-        reader=catalog,
-        action_runner=ActionRunner(catalog, CatalogAddressing(), DATABRICKS),
-        planner=TablePlanner(schemas=[SILVER]),
-    )
+    engine = engine_on(catalog, catalog, parallelism=4, schemas=[SILVER])
     engine.sync_tables([orders()])
     assert catalog.schemas["dev.silver"].tags == {"domain": "sales"}
     assert not engine.plan_tables([orders()])

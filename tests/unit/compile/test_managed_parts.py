@@ -9,10 +9,7 @@ import pytest
 from delta_engine.actions.policy import Ownership, Policy
 from delta_engine.aspects import ASPECTS, diff, differences
 from delta_engine.aspects.aspect import Comparison
-from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.errors import InvalidModelError
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import (
     CheckConstraint,
     Column,
@@ -24,11 +21,11 @@ from delta_engine.models import (
     RowFilter,
     Table,
 )
-from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.state.states import ABSENT, RelationKind, TableState
 from delta_engine.validation.relations import partial_model_violations
 from delta_engine.validation.validator import PlanValidator
+from tests.builders.engines import engine_on
 from tests.builders.models import catalog_of
 from tests.fakes.fixed_reader import FixedReader
 from tests.fakes.planning import planned, statements_of
@@ -158,9 +155,8 @@ def test_keys_checks_and_clustering_are_judged_by_the_columns_that_are_there() -
 
 def test_a_plan_is_not_made_for_keys_over_columns_that_do_not_fit() -> None:
     model = replace(PARTS, columns=(), foreign_keys=(), checks=(), row_filter=None, cluster_by=())
-    engine = Orchestrator(
-        reader=FixedReader(catalog_of([model], replace(THEIRS, primary_key=None))),
-        action_runner=ActionRunner(RecordingSqlRunner(), CatalogAddressing(), DATABRICKS),
+    engine = engine_on(
+        FixedReader(catalog_of([model], replace(THEIRS, primary_key=None))), RecordingSqlRunner()
     )
     with pytest.raises(
         InvalidModelError, match=r"primary key columns \(id\) are nullable. The model does not manage"

@@ -9,22 +9,18 @@ from pathlib import Path
 import pytest
 
 from delta_engine.actions.policy import NO_POLICY, Allowance, DestructiveKind, Policy
-from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS
-from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import Status
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.errors import UnsafePlanError
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, QualifiedName, Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.locked_run import open_run, plan_revert, plan_sync, record_statuses
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
-from delta_engine.validation.validator import PlanValidator
 from tests.builders.deployment import deployment_over
+from tests.builders.engines import engine_on
 from tests.fakes.platform import recorded
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
@@ -74,14 +70,7 @@ def engine_over(
     policy: Policy = NO_POLICY,
     versions: TableVersionReader | None = None,
 ) -> Orchestrator:
-    return Orchestrator(
-        reader=catalog,
-        action_runner=ActionRunner(catalog, CatalogAddressing(), DATABRICKS, parallelism=1),
-        planner=TablePlanner(policy),
-        validator=PlanValidator(policy),
-        deployment=deployment,
-        versions=versions,
-    )
+    return engine_on(catalog, catalog, deployment, policy, versions=versions)
 
 
 def revert(catalog: FakeUnityCatalog, deployment: Deployment, model: Table) -> None:

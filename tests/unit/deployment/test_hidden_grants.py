@@ -10,13 +10,9 @@ import pytest
 
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import NO_POLICY, Ownership, Policy
-from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row, SqlRunner
-from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import StatementError
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.models import Column, Grants, Schema, Table
 from delta_engine.orchestrate.applying import apply_planned
@@ -25,6 +21,7 @@ from delta_engine.orchestrate.locked_run import open_run, plan_sync
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders.deployment import deployment_over
+from tests.builders.engines import engine_on
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
 ENGINE = "ann@example.com"
@@ -56,11 +53,8 @@ def engine_over(
     schema: Schema = SCHEMA,
     runner: SqlRunner | None = None,
 ) -> Orchestrator:
-    return Orchestrator(
-        reader=UnityCatalogReader(catalog, parallelism=2),
-        action_runner=ActionRunner(runner or catalog, CatalogAddressing(), DATABRICKS, parallelism=1),
-        planner=TablePlanner(policy, schemas=[schema]),
-        deployment=deployment,
+    return engine_on(
+        UnityCatalogReader(catalog, parallelism=2), runner or catalog, deployment, policy, schemas=[schema]
     )
 
 

@@ -9,17 +9,13 @@ from pathlib import Path
 import pytest
 
 from delta_engine.actions.policy import Allowance, DestructiveKind, Policy, RemovedTables
-from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS
-from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import UnsafePlanError
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Column, ForeignKey, PrimaryKey, QualifiedName, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.planning import plan_unlocked
-from delta_engine.validation.validator import PlanValidator
 from tests.builders.deployment import deployment_over
+from tests.builders.engines import engine_on
 from tests.fakes.planning import statements_of
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
@@ -44,14 +40,7 @@ def deployment(tmp_path: Path) -> Deployment:
 
 
 def engine_over(catalog: FakeUnityCatalog, deployment: Deployment) -> Orchestrator:
-    return Orchestrator(
-        reader=catalog,
-        action_runner=ActionRunner(catalog, CatalogAddressing(), DATABRICKS),
-        planner=TablePlanner(POLICY),
-        validator=PlanValidator(POLICY),
-        deployment=deployment,
-        row_counter=OneRowEach(),
-    )
+    return engine_on(catalog, catalog, deployment, POLICY, parallelism=4, row_counter=OneRowEach())
 
 
 def changes(catalog: FakeUnityCatalog, deployment: Deployment, *models: Table) -> list[str]:

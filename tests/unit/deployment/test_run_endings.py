@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
 from delta_engine.cli.exits import run_and_exit
 from delta_engine.cli.run_view import TerminalView
@@ -21,7 +19,7 @@ from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
 from delta_engine.deployment.lock_record import LockHolder
 from delta_engine.deployment.ports import Identity, LockLease, StoredDocument
 from delta_engine.deployment.stores.memory import MemoryStateStore, NoLock
-from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, ApplyStoppedError
+from delta_engine.execute.action_runner import ApplyFailedError, ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import OutcomeKind, TableOutcome
 from delta_engine.models import QualifiedName, Table
@@ -33,6 +31,7 @@ from delta_engine.orchestrate.use_cases import sync as run_sync
 from delta_engine.report.run_report import RunStatus
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
 from tests.builders.deployment import deployment_over
+from tests.builders.engines import engine_on
 from tests.fakes.platform import FakePlatform, engine_over, recorded, statuses, sync
 from tests.unit.deployment.runs import TABLES, Unwritable
 
@@ -51,12 +50,7 @@ def engine_with(
     *,
     parallelism: int = 1,
 ) -> Orchestrator:
-    return Orchestrator(
-        reader=platform,
-        action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS, parallelism=parallelism),
-        deployment=deployment,
-        versions=versions,
-    )
+    return engine_on(platform, platform, deployment, parallelism=parallelism, versions=versions)
 
 
 def commanded(engine: Orchestrator, models: Sequence[Table] = TABLES) -> Callable[[], None]:
@@ -241,10 +235,10 @@ def test_an_interrupt_while_the_report_is_kept_is_heard_too(
             signal.raise_signal(signal.SIGINT)
             return ()
 
-    engine = Orchestrator(
-        reader=platform,
-        action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS),
-        deployment=deployment_over(tmp_path),
+    engine = engine_on(
+        platform,
+        platform,
+        deployment_over(tmp_path),
         run_history=RunHistory(Signalling(), "`dev`.`ops`.`run_history`"),
     )
     assert exit_code(commanded(engine)) == 130

@@ -7,20 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import Status
 from delta_engine.errors import StatementError
-from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
+from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.locked_run import open_run, plan_revert
-from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_queries import TableVersion
 from tests.builders.deployment import FACTS, deployment_over
+from tests.builders.engines import engine_on
 from tests.fakes.applying import created
 from tests.fakes.platform import FakePlatform, comments, engine_over, recorded, statuses, sync
 from tests.unit.deployment.runs import CHANGED, TABLES
@@ -98,11 +96,7 @@ def test_a_run_that_ends_during_a_report_is_no_drift(platform: FakePlatform, dep
             return platform.snapshot(models)
 
     reader = Interfering()
-    engine = Orchestrator(
-        reader=reader,
-        action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS, parallelism=1),
-        deployment=deployment,
-    )
+    engine = engine_on(reader, platform, deployment)
     report = report_drift(engine.environment, CHANGED)
     assert report.drifted == ()
     assert reader.times == 2
@@ -143,12 +137,7 @@ def test_what_the_catalog_does_not_show_yet_is_unknown(platform: FakePlatform, t
     sync(platform, deployment, *TABLES)
     platform.shows = False
     platform.models = {model.qualified_name.key: model for model in CHANGED}
-    engine = Orchestrator(
-        reader=platform,
-        action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS, parallelism=1),
-        deployment=deployment,
-        versions=NoVersions(),
-    )
+    engine = engine_on(platform, platform, deployment, versions=NoVersions())
     assert [outcome.is_verified for outcome in engine.sync_tables(CHANGED)] == [False, False, False]
     assert set(statuses(deployment).values()) == {"unknown"}
     platform.shows = True

@@ -10,14 +10,11 @@ from typing import Any
 import pytest
 
 from delta_engine.actions.policy import Allowance, DestructiveKind, Policy
-from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
-from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import Resource, Status
 from delta_engine.errors import StatementError
-from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
+from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.models import CheckConstraint, Column, Schema, Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.drift_reports import report_drift
@@ -30,8 +27,8 @@ from delta_engine.orchestrate.locked_run import (
 )
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.states import TableState
-from delta_engine.validation.validator import PlanValidator
 from tests.builders.deployment import deployment_over
+from tests.builders.engines import engine_on
 from tests.fakes.platform import recorded
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
@@ -94,13 +91,7 @@ def engine_over(
     how: type[BaseException] = StatementError,
 ) -> Orchestrator:
     runner = catalog if at is None else Faulty(catalog, at, how)
-    return Orchestrator(
-        reader=catalog,
-        action_runner=ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=1),
-        planner=TablePlanner(POLICY, schemas),
-        validator=PlanValidator(POLICY),
-        deployment=deployment,
-    )
+    return engine_on(catalog, runner, deployment, POLICY, schemas=schemas)
 
 
 def sync(catalog: FakeUnityCatalog, deployment: Deployment, *models: Table, **faults: Any) -> None:

@@ -8,15 +8,12 @@ import pytest
 
 from delta_engine.actions.drift_policy import DriftHandling, DriftPolicy, IgnoreEntry, Severity, SeverityRule
 from delta_engine.actions.policy import ColumnOrder, Policy
-from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.definitions import define
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import drifted_tables
 from delta_engine.drift.handling import accepting, edited, refusals, reverted_drift, with_ignored_drift
 from delta_engine.drift.revert import irreversible, restored
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, ForeignKey, Table
 from delta_engine.orchestrate.environment import Environment
 from delta_engine.orchestrate.observing import interpret
@@ -24,6 +21,7 @@ from delta_engine.orchestrate.planning import draft_sync
 from delta_engine.state.states import ABSENT, CatalogState
 from tests.builders.deployment import deployment_state
 from tests.builders.detection import LATER, MODEL, RENAMED, FakeHistory, commit, detect, kinds, recorded
+from tests.builders.engines import runner_on
 from tests.builders.models import ORDERS, catalog_of, observed, orders
 from tests.fakes.fixed_reader import FixedReader
 from tests.fakes.recording_sql_runner import RecordingSqlRunner
@@ -39,7 +37,7 @@ def test_an_ignored_rename_is_kept_and_is_no_drop() -> None:
         )
         environment = Environment(
             reader=reader,
-            action_runner=ActionRunner(RecordingSqlRunner(), CatalogAddressing(), DATABRICKS, parallelism=1),
+            action_runner=runner_on(RecordingSqlRunner()),
             drift_policy=policy,
             history=FakeHistory(commit(3, "OPTIMIZE"), rename),
         )

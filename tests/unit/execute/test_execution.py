@@ -27,9 +27,9 @@ from delta_engine.aspects.schema_comment import SetSchemaComment
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.aspects.table_features import EnableTableFeature
 from delta_engine.aspects.table_properties import PropertyChange, SetTableProperties
-from delta_engine.backends.addressing import CatalogAddressing, PathAddressing
+from delta_engine.backends.addressing import PathAddressing
 from delta_engine.backends.cancellation import StoppedError
-from delta_engine.backends.capabilities import DATABRICKS, OPEN_SOURCE
+from delta_engine.backends.capabilities import OPEN_SOURCE
 from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.compile.compiler import compile_plan
 from delta_engine.errors import InvalidModelError, RefusalGroup, StatementError, UnsafePlanError
@@ -37,8 +37,8 @@ from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.execute.outcomes import AnyOutcome, OnOutcome, OutcomeKind, of_schemas
 from delta_engine.models import Column, QualifiedName, Table
 from delta_engine.models.types import AtomicType
-from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.states import ABSENT, TableState
+from tests.builders.engines import engine_on, runner_on
 from tests.builders.models import ORDERS, WORKED_MODEL, WORKED_STATE, catalog_of, observed, orders
 from tests.fakes.fixed_reader import FixedReader
 from tests.fakes.planning import compiled, statements_of
@@ -58,7 +58,7 @@ def run(
     plan: TablePlan, runner: SqlRunner, parallelism: int = 4, on_outcome: OnOutcome = lambda _outcome: None
 ) -> tuple[AnyOutcome, ...]:
     """Apply a plan on Databricks' terms."""
-    engine = ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=parallelism)
+    engine = runner_on(runner, parallelism=parallelism)
     return engine.apply(engine.compile(plan), on_outcome)
 
 
@@ -296,7 +296,7 @@ def test_a_check_that_raises_ends_the_apply_before_the_statement() -> None:
 
     plan = compiled(TablePlan(align_tables=tuple(comment_on(name, name, name) for name in "ab")))
     with pytest.raises(LockLost):
-        ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=1).apply(plan, check=check)
+        runner_on(runner).apply(plan, check=check)
     assert checks == [0, 1, 2]
     assert len(runner.statements) == 2
 
@@ -315,10 +315,7 @@ def test_an_interrupt_starts_no_further_tables() -> None:
 
 def test_sync_reads_plans_and_applies() -> None:
     runner = RecordingSqlRunner()
-    engine = Orchestrator(
-        reader=FixedReader(catalog_of([WORKED_MODEL], WORKED_STATE)),
-        action_runner=ActionRunner(runner, CatalogAddressing(), DATABRICKS),
-    )
+    engine = engine_on(FixedReader(catalog_of([WORKED_MODEL], WORKED_STATE)), runner)
     (outcome,) = engine.sync_tables([WORKED_MODEL])
     assert (outcome.kind, outcome.statements) == (OutcomeKind.CHANGED, 6)
     assert len(runner.statements) == 6
@@ -333,10 +330,7 @@ def test_sync_reads_plans_and_applies() -> None:
 )
 def test_sync_refuses_before_anything_runs(model: Table, state: TableState, error: type[Exception]) -> None:
     runner = RecordingSqlRunner()
-    engine = Orchestrator(
-        reader=FixedReader(catalog_of([model], state)),
-        action_runner=ActionRunner(runner, CatalogAddressing(), DATABRICKS),
-    )
+    engine = engine_on(FixedReader(catalog_of([model], state)), runner)
     with pytest.raises(error):
         engine.sync_tables([model])
     assert runner.statements == []
@@ -344,10 +338,7 @@ def test_sync_refuses_before_anything_runs(model: Table, state: TableState, erro
 
 def test_planning_collects_all_refusals_of_models() -> None:
     bad = [Table("dev", "silver", name, []) for name in "ab"]
-    engine = Orchestrator(
-        reader=FixedReader(catalog_of(bad, ABSENT, ABSENT)),
-        action_runner=ActionRunner(RecordingSqlRunner(), CatalogAddressing(), DATABRICKS),
-    )
+    engine = engine_on(FixedReader(catalog_of(bad, ABSENT, ABSENT)), RecordingSqlRunner())
     with pytest.raises(RefusalGroup) as caught:
         engine.plan_tables(bad)
     assert len(caught.value.refusals) == 2

@@ -13,23 +13,20 @@ import sqlglot
 from jsonschema import Draft202012Validator
 
 from delta_engine.actions import CreateSchema, DropTable, TablePlan
-from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
 from delta_engine.cli.output import print_report
 from delta_engine.config.settings import load_settings
 from delta_engine.errors import ConfigError, StatementError
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import Outcome, OutcomeKind
 from delta_engine.models import Column, ForeignKey, QualifiedName, Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.histories import RunHistory
 from delta_engine.orchestrate.locked_run import open_run, plan_sync
-from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.report.json_documents import report_json, report_schema, short_run_json
 from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, RunStatus, TableStatus, run_report
 from tests.builders.deployment import FACTS, deployment_over
+from tests.builders.engines import engine_on
 from tests.builders.models import orders
 from tests.fakes.platform import FakePlatform, recorded, with_plan
 
@@ -65,12 +62,7 @@ def reported(
     """Return the report of a sync over a platform, and what was said."""
     deployment, control = deployment_over(folder), ApplyControl()
     notes: list[str] = []
-    engine = Orchestrator(
-        reader=platform,
-        action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS, parallelism=1),
-        deployment=deployment,
-        run_history=RunHistory(platform, HISTORY),
-    )
+    engine = engine_on(platform, platform, deployment, run_history=RunHistory(platform, HISTORY))
     done: list[object] = []
 
     def count(outcome: object) -> None:
@@ -185,11 +177,8 @@ def test_schemas_are_reported_and_kept_as_tables_are(tmp_path: Path) -> None:
             return super().run(sql)
 
     platform = NoSchemas()
-    engine = Orchestrator(
-        reader=platform,
-        action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS, parallelism=1),
-        deployment=deployment_over(tmp_path),
-        run_history=RunHistory(platform, HISTORY),
+    engine = engine_on(
+        platform, platform, deployment_over(tmp_path), run_history=RunHistory(platform, HISTORY)
     )
     with open_run(engine.environment, "sync") as run:
         planned = plan_sync(run, MODELS[:1])

@@ -12,20 +12,17 @@ from typing import Any
 
 import pytest
 
-from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.cli.exits import report_error
 from delta_engine.cli.terminal import print_note
 from delta_engine.errors import ConfigError
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.locked_run import open_run, plan_sync
-from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.telemetry import spans
 from delta_engine.telemetry.context import current_context, in_context
 from delta_engine.telemetry.logs import LOGGER, JsonLines, kept_from_libraries, log, log_json_lines
 from delta_engine.telemetry.redaction import redacted
 from tests.builders.deployment import deployment_over
+from tests.builders.engines import engine_on
 from tests.builders.models import orders
 from tests.fakes.platform import FakePlatform
 
@@ -52,11 +49,7 @@ def sync(folder: Path) -> str:
     platform = FakePlatform()
     platform.models = {model.qualified_name.key: model for model in MODELS}
     platform.failing = "b"
-    engine = Orchestrator(
-        reader=platform,
-        action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS),
-        deployment=deployment_over(folder),
-    )
+    engine = engine_on(platform, platform, deployment_over(folder), parallelism=4)
     with open_run(engine.environment, "sync") as run:
         return apply_planned(run, plan_sync(run, MODELS)).report.run_id
 

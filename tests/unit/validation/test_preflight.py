@@ -8,16 +8,14 @@ import pytest
 
 from delta_engine.actions import TablePlan
 from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import StatementError, UnsafePlanError
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, Table
-from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.validation.preflight import Preflight
+from tests.builders.engines import engine_on
 from tests.builders.models import catalog_of
 from tests.fakes.fixed_reader import FixedReader
 from tests.fakes.recording_sql_runner import RecordingSqlRunner
@@ -174,10 +172,8 @@ def test_a_plan_and_a_sync_refuse_alike_and_people_are_told() -> None:
     model = orders(Column("id", "int", is_nullable=False))
     state = catalog_of([model], TableState(columns=(Column("id", "int"),)))
     runner, told = CountingRows(2), list[str]()
-    engine = Orchestrator(
-        reader=FixedReader(state),
-        action_runner=ActionRunner(runner, CatalogAddressing(), DATABRICKS),
-        preflight=Preflight(runner, CatalogAddressing(), notify=told.append),
+    engine = engine_on(
+        FixedReader(state), runner, preflight=Preflight(runner, CatalogAddressing(), notify=told.append)
     )
     (refusal,) = plan_unlocked(engine.environment, [model]).refusals
     assert isinstance(refusal, UnsafePlanError)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.errors import InvalidModelError
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Column, ForeignKey, Table
 from delta_engine.models.constraints import resolved
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.planning import plan_unlocked
+from tests.builders.engines import runner_on
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
 PARENT = Table("dev", "silver", "parent", [Column("id", "bigint", is_nullable=False)], primary_key=["id"])
@@ -27,7 +25,7 @@ SUBJECT = "table dev.silver.child"
 
 
 def engine_over(catalog: FakeUnityCatalog) -> Orchestrator:
-    runner = ActionRunner(catalog, CatalogAddressing(), DATABRICKS, parallelism=1)
+    runner = runner_on(catalog)
     return Orchestrator(reader=catalog, action_runner=runner)
 
 

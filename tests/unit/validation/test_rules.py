@@ -14,7 +14,7 @@ from delta_engine.aspects.column_masks import DropColumnMask
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
 from delta_engine.aspects.row_filters import DropRowFilter
 from delta_engine.config.settings import load_settings
-from delta_engine.errors import InvalidModelError, UnsafePlanError
+from delta_engine.errors import DeltaEngineError, InvalidModelError, UnsafePlanError
 from delta_engine.models import Column, ColumnMask, RowFilter, Table
 from delta_engine.orchestrate.project import load_rules
 from delta_engine.validation.capability_rules import SupportedChanges
@@ -68,11 +68,14 @@ FINE = [
 ]
 
 
+def refused(rule: object, refusals: Iterable[DeltaEngineError]) -> str:
+    return f"{type(rule).__name__}: {' '.join(map(str, refusals))}"
+
+
 @pytest.mark.parametrize("room", sorted({*MODEL_CASES, *PLAN_CASES}))
 def test_rules_refuse_with_the_whole_message(room: str, request: pytest.FixtureRequest) -> None:
-    found = [(rule, [*rule.check(models)]) for rule, models in MODEL_CASES.get(room, ())]
-    found += [(rule, [*rule.check(bad, Policy())]) for rule, bad, _ in PLAN_CASES.get(room, ())]
-    refusals = [f"{type(rule).__name__}: {' '.join(map(str, refused))}" for rule, refused in found]
+    refusals = [refused(rule, rule.check(models)) for rule, models in MODEL_CASES.get(room, ())]
+    refusals += [refused(rule, rule.check(bad, Policy())) for rule, bad, _ in PLAN_CASES.get(room, ())]
     assert_golden_lines(refusals, REFUSALS / f"{room}.txt", request)
 
 

@@ -12,13 +12,11 @@ from delta_engine.aspects.column_comments import ColumnComment, SetColumnComment
 from delta_engine.aspects.owner import ChangeOwner
 from delta_engine.aspects.schema_comment import SetSchemaComment
 from delta_engine.aspects.table_comment import SetTableComment
-from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.error_conditions import Transience, transience
 from delta_engine.backends.retries import PATIENCE_SECONDS, Backoff
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
-from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
+from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import (
     AnyOutcome,
@@ -30,6 +28,7 @@ from delta_engine.execute.outcomes import (
 )
 from delta_engine.execute.statement_runner import StaleTableError
 from delta_engine.models import QualifiedName
+from tests.builders.engines import runner_on
 from tests.builders.models import ORDERS
 from tests.fakes.planning import compiled
 from tests.fakes.recording_sql_runner import RecordingSqlRunner
@@ -76,7 +75,7 @@ class Waits:
 def apply(
     runner: RecordingSqlRunner, waits: Waits, look: Callable[[QualifiedName], Sequence[str]] | None = None
 ) -> TableOutcome:
-    engine = ActionRunner(runner, CatalogAddressing(), DATABRICKS)
+    engine = runner_on(runner)
     try:
         outcomes = engine.apply(PLAN, control=waits.control, reread=look)
     except ApplyFailedError as error:
@@ -130,7 +129,7 @@ def test_patience_within_an_attempt_is_patience_too() -> None:
         wait=lambda _seconds: None, backoff=Backoff(draw=lambda: 1.0), seconds=lambda: now[0]
     )
     with pytest.raises(ApplyFailedError):
-        ActionRunner(runner, CatalogAddressing(), DATABRICKS).apply(PLAN, control=control)
+        runner_on(runner).apply(PLAN, control=control)
     assert now[0] <= PATIENCE_SECONDS[Transience.THROTTLED] + 300
 
 
@@ -144,9 +143,7 @@ def test_what_a_statement_takes_before_it_conflicts_is_no_waiting() -> None:
 
     runner = Slow(*["DELTA_METADATA_CHANGED"] * 3)
     control = ApplyControl(wait=lambda _seconds: None, seconds=lambda: now[0])
-    ActionRunner(runner, CatalogAddressing(), DATABRICKS).apply(
-        PLAN, control=control, reread=lambda _table: [FIRST, SECOND]
-    )
+    runner_on(runner).apply(PLAN, control=control, reread=lambda _table: [FIRST, SECOND])
     assert runner.statements == [FIRST] * 4 + [SECOND]
 
 
@@ -265,7 +262,7 @@ CREATE, COMMENT, OWNER = (
 
 def applied_schema(runner: RecordingSqlRunner, waits: Waits) -> SchemaOutcome:
     told: list[AnyOutcome] = []
-    engine = ActionRunner(runner, CatalogAddressing(), DATABRICKS)
+    engine = runner_on(runner)
     with suppress(ApplyFailedError):
         engine.apply(SCHEMAS, told.append, control=waits.control)
     (outcome,) = of_schemas(told)
