@@ -24,7 +24,9 @@ Layout = Callable[[str], str]
 
 EDITS = Path(__file__).parent / "model_edits"
 FILES = {path.stem: path.read_text("utf-8") for path in EDITS.iterdir()}
-FLOW, BLOCK, ONE_LINE, IN_BRACES = (FILES[name] for name in ("flow", "block", "one_line", "lines_in_braces"))
+FLOW, BLOCK, ONE_LINE, IN_BRACES, SHARED = (
+    FILES[name] for name in ("flow", "block", "one_line", "lines_in_braces", "shared")
+)
 CASES: list[dict[str, Any]] = YAML(typ="safe", pure=True).load(FILES["cases"])
 
 LAYOUTS: dict[str, Layout] = {
@@ -239,27 +241,6 @@ def test_a_file_that_cannot_be_loaded_any_more_is_left_alone(settings: Settings)
     path.unlink()
     with pytest.raises(ConfigError, match=r"models/m\.yml: it cannot be read"):
         edit_models([ModelEdit(before=before, after=None)], settings)
-
-
-SHARED = """\
-tables:
-  - catalog: dev
-    schema: s
-    name: a
-    columns: &shared
-      - &id {name: id, type: int}
-      - {name: x, type: int}
-  - catalog: dev
-    schema: s
-    name: b
-    columns: *shared
-  - catalog: dev
-    schema: s
-    name: c
-    columns:
-      - *id
-      - {<<: *id, name: y}
-"""
 
 
 @pytest.mark.parametrize(

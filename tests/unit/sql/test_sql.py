@@ -11,7 +11,7 @@ from delta_engine.models.types import parse_data_type
 from delta_engine.sql import columns, constraints, governance, tables
 from delta_engine.sql.queries import sql_describe_table, sql_show_table_properties
 from delta_engine.sql.text import escape_sql_literal, quote_ident
-from tests.cases.golden_lines import assert_golden_lines
+from tests.cases.golden_texts import assert_golden_lines
 
 T = "`dev`.`silver`.`orders`"
 FUNCTION = QualifiedName("Dev", "security", "by_`region")

@@ -23,7 +23,7 @@ from delta_engine.state.spark_delta_reader import CatalogFinder, FolderFinder, F
 from delta_engine.state.states import ABSENT, TableState
 from tests.builders.error_forms import FORMS
 from tests.builders.models import ORDERS
-from tests.cases.golden_lines import assert_golden_lines
+from tests.cases.golden_texts import assert_golden_lines
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

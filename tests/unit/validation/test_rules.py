@@ -22,7 +22,7 @@ from delta_engine.validation.governance_rules import NoUnallowedExposure
 from delta_engine.validation.plan_rules import NoUnallowedColumnDrops, NoUnallowedSchemas
 from delta_engine.validation.rules import ModelRule
 from delta_engine.validation.validator import PlanValidator
-from tests.cases.golden_lines import assert_golden_lines
+from tests.cases.golden_texts import assert_golden_lines
 from tests.projects.commandline import CommandLine
 from tests.unit.validation.rule_cases import (
     column_rules,

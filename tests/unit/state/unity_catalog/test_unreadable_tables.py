@@ -13,7 +13,7 @@ from delta_engine.errors import CatalogReadError, RefusalGroup, StatementError
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders.error_forms import FORMS
 from tests.builders.models import orders
-from tests.cases.golden_lines import assert_golden_lines
+from tests.cases.golden_texts import assert_golden_lines
 from tests.fakes.recorded_catalog import (
     Answer,
     RecordedRunner,

@@ -1,4 +1,4 @@
-"""Texts that are compared whole with a golden file, a line each."""
+"""Texts that are compared whole with golden files."""
 
 from __future__ import annotations
 
@@ -16,3 +16,11 @@ def assert_golden_lines(texts: Sequence[str], path: Path, request: pytest.Fixtur
         path.parent.mkdir(exist_ok=True)
         path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
     assert lines == path.read_text("utf-8").splitlines()
+
+
+def assert_golden(text: str, path: Path, request: pytest.FixtureRequest) -> None:
+    """Compare a text with a golden file; `--rewrite-golden` writes it."""
+    if request.config.getoption("--rewrite-golden"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, "utf-8")
+    assert text == path.read_text("utf-8")
