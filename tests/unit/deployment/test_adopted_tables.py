@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -19,7 +18,6 @@ from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.locked_run import open_run, plan_revert, plan_sync, record_statuses
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
-from tests.builders.deployment import deployment_over
 from tests.builders.engines import engine_on
 from tests.fakes.platform import recorded
 from tests.fakes.unity_catalog import FakeUnityCatalog
@@ -48,11 +46,6 @@ def catalog() -> FakeUnityCatalog:
     catalog = FakeUnityCatalog(schemas=("dev.silver",))
     engine_over(catalog, None).sync_tables([THEIRS])
     return catalog
-
-
-@pytest.fixture
-def deployment(tmp_path: Path) -> Deployment:
-    return deployment_over(tmp_path)
 
 
 class StandingVersions:

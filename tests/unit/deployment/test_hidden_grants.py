@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -20,7 +19,6 @@ from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.locked_run import open_run, plan_sync
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
-from tests.builders.deployment import deployment_over
 from tests.builders.engines import engine_on
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
@@ -39,11 +37,6 @@ def catalog() -> FakeUnityCatalog:
         catalog.run(f"GRANT MANAGE {thing} TO `{ENGINE}`")
         catalog.run(f"ALTER {thing.removeprefix('ON ')} OWNER TO `platform`")
     return catalog
-
-
-@pytest.fixture
-def deployment(tmp_path: Path) -> Deployment:
-    return deployment_over(tmp_path)
 
 
 def engine_over(

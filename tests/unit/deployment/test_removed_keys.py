@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,6 @@ from delta_engine.errors import UnsafePlanError
 from delta_engine.models import Column, ForeignKey, PrimaryKey, QualifiedName, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.planning import plan_unlocked
-from tests.builders.deployment import deployment_over
 from tests.builders.engines import engine_on
 from tests.fakes.planning import statements_of
 from tests.fakes.unity_catalog import FakeUnityCatalog
@@ -32,11 +30,6 @@ class OneRowEach:
     def count(self, tables: Iterable[QualifiedName]) -> dict[str, int]:
         """Count; see `RowCounter.count`."""
         return {table.key: 1 for table in tables}
-
-
-@pytest.fixture
-def deployment(tmp_path: Path) -> Deployment:
-    return deployment_over(tmp_path)
 
 
 def engine_over(catalog: FakeUnityCatalog, deployment: Deployment) -> Orchestrator:

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import InvalidModelError
 from delta_engine.execute.action_runner import ApplyFailedError
-from tests.builders.deployment import deployment_over
 from tests.builders.models import orders
 from tests.fakes.platform import FakePlatform, recorded, statuses, sync
 
 BEFORE = orders(name="order", comment="first")
 AFTER = replace(orders(name="orders", comment="second"), renamed_from="order")
-
-
-@pytest.fixture
-def deployment(tmp_path: Path) -> Deployment:
-    return deployment_over(tmp_path)
 
 
 def test_a_rename_comes_first_and_moves_the_record(platform: FakePlatform, deployment: Deployment) -> None:

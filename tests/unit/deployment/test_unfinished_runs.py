@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,7 +26,6 @@ from delta_engine.orchestrate.locked_run import (
 )
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.states import TableState
-from tests.builders.deployment import deployment_over
 from tests.builders.engines import engine_on
 from tests.fakes.platform import recorded
 from tests.fakes.unity_catalog import FakeUnityCatalog
@@ -75,11 +73,6 @@ class Faulty:
 @pytest.fixture
 def catalog() -> FakeUnityCatalog:
     return FakeUnityCatalog(schemas=("dev.silver", "dev.gold"))
-
-
-@pytest.fixture
-def deployment(tmp_path: Path) -> Deployment:
-    return deployment_over(tmp_path)
 
 
 def engine_over(
