@@ -26,7 +26,7 @@ from delta_engine.state.states import ABSENT, RelationKind, TableState
 from delta_engine.validation.relations import partial_model_violations
 from delta_engine.validation.validator import PlanValidator
 from tests.builders.engines import engine_on
-from tests.builders.models import catalog_of
+from tests.builders.models import catalog_of, orders
 from tests.fakes.fixed_reader import FixedReader
 from tests.fakes.planning import planned, statements_of
 from tests.fakes.recording_sql_runner import RecordingSqlRunner
@@ -39,12 +39,10 @@ THEIRS = TableState(
     cluster_by=("id",),
 )
 
-COMMENTS = Table(
-    "dev",
-    "silver",
-    "orders",
-    [Column("id", "void", comment="Order ID"), Column("name", "void", comment="Who")],
-    "Orders",
+COMMENTS = orders(
+    Column("id", "void", comment="Order ID"),
+    Column("name", "void", comment="Who"),
+    comment="Orders",
     manages=["comments"],
     default_table_properties={"delta.appendOnly": "false"},
 )
@@ -103,11 +101,9 @@ def test_the_comment_of_an_identity_column_is_refused_whoever_owns_the_column() 
     assert list(PlanValidator().plan_violations(plan)) == []
 
 
-PARTS = Table(
-    "dev",
-    "silver",
-    "orders",
-    [Column("id", "void", mask=ColumnMask("f", ["region"])), Column("a b", "void")],
+PARTS = orders(
+    Column("id", "void", mask=ColumnMask("f", ["region"])),
+    Column("a b", "void"),
     primary_key=["id"],
     foreign_keys=[ForeignKey(["a b"], "customers", ["id"])],
     checks=[CheckConstraint("positive", "amount > 0 AND id > 0")],
@@ -115,9 +111,7 @@ PARTS = Table(
     row_filter=RowFilter("f", ["id", "unit"]),
     manages=["constraints", "clustering", "row_filters"],
 )
-CUSTOMERS = Table(
-    "dev", "silver", "customers", [Column("id", "bigint", is_nullable=False)], primary_key=["id"]
-)
+CUSTOMERS = orders(Column("id", "bigint", is_nullable=False), name="customers", primary_key=["id"])
 OWNED = "The model does not manage the columns: correct the model, or ask the owner of the table."
 
 

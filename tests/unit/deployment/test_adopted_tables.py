@@ -19,22 +19,19 @@ from delta_engine.orchestrate.locked_run import open_run, plan_revert, plan_sync
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
 from tests.builders.engines import engine_on
+from tests.builders.models import orders
 from tests.fakes.platform import recorded
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
-THEIRS = Table(
-    "dev",
-    "silver",
-    "orders",
-    [Column("id", "bigint", is_nullable=False, comment="Theirs"), Column("amount", "int")],
-    "Theirs",
+THEIRS = orders(
+    Column("id", "bigint", is_nullable=False, comment="Theirs"),
+    Column("amount", "int"),
+    comment="Theirs",
     primary_key=PrimaryKey(("id",), "theirs"),
     checks=(CheckConstraint("positive", "amount > 0"),),
     cluster_by=("id",),
 )
-OURS = Table(
-    "dev", "silver", "orders", [Column("id", "bigint", is_nullable=False), Column("amount", "int")], tags={}
-)
+OURS = orders(Column("id", "bigint", is_nullable=False), Column("amount", "int"), tags={})
 CHANGED = replace(OURS, table_properties={"ours": "1"})
 CONSENT = Policy(allow=(Allowance(DestructiveKind.DROP_CONSTRAINT),))
 TABLE = "`dev`.`silver`.`orders`"

@@ -42,7 +42,7 @@ from tests.builders.engines import engine_on, runner_on
 from tests.builders.models import ORDERS, WORKED_MODEL, WORKED_STATE, catalog_of, observed, orders
 from tests.fakes.fixed_reader import FixedReader
 from tests.fakes.planning import compiled, statements_of
-from tests.fakes.recorded_catalog import RecordedRunner
+from tests.fakes.recorded_catalog import Answer, RecordedRunner
 from tests.fakes.recording_sql_runner import FailingSqlRunner, RecordingSqlRunner
 
 
@@ -93,36 +93,29 @@ def test_a_statement_carries_the_actions_of_its_phase() -> None:
     ]
 
 
+NO = "The platform says no."
+UNSEEN = (
+    "it was absent or not visible to {} when the catalog was read, and it exists. Ask for BROWSE and SELECT on it, or "
+    f"run again if another principal has just created it. {NO}"
+)
+FAILED_QUESTION = StatementError("no", sql="SELECT", error_class="TABLE_OR_VIEW_ALREADY_EXISTS")
+
+
 @pytest.mark.parametrize(
     ("condition", "user", "message"),
     [
-        (
-            "TABLE_OR_VIEW_ALREADY_EXISTS",
-            [{"current_user()": "ann"}],
-            "it was absent or not visible to ann when the catalog was read, and it exists. Ask for BROWSE and SELECT "
-            "on it, or run again if another principal has just created it. The platform says no.",
-        ),
-        (
-            "DELTA_TABLE_ALREADY_EXISTS",
-            [],
-            "it was absent or not visible to the current user when the catalog was read, and it exists. Ask for BROWSE "
-            "and SELECT on it, or run again if another principal has just created it. The platform says no.",
-        ),
-        ("PARSE_SYNTAX_ERROR", [], "The platform says no."),
+        ("TABLE_OR_VIEW_ALREADY_EXISTS", [{"current_user()": "ann"}], UNSEEN.format("ann")),
+        ("DELTA_TABLE_ALREADY_EXISTS", [], UNSEEN.format("the current user")),
+        ("TABLE_OR_VIEW_ALREADY_EXISTS", FAILED_QUESTION, UNSEEN.format("the current user")),
+        ("PARSE_SYNTAX_ERROR", [], NO),
     ],
 )
-def test_a_table_that_is_there_and_was_not_seen(condition: str, user: list[Row], message: str) -> None:
-    refused = StatementError("The platform says no.", sql="CREATE", error_class=condition)
-    runner = RecordedRunner({}, {"CREATE": refused, "current_user": user})
+def test_a_table_that_is_there_and_was_not_seen(condition: str, user: Answer, message: str) -> None:
+    runner = RecordedRunner(
+        {}, {"CREATE": StatementError(NO, sql="", error_class=condition), "current_user": user}
+    )
     found = failure(TablePlan((CreateTable(WORKED_MODEL),)), runner)
     assert (str(found), found.error_class) == (message, condition)
-
-
-def test_a_failed_question_for_the_user_is_no_other_error() -> None:
-    refused = StatementError("no", sql="CREATE", error_class="TABLE_OR_VIEW_ALREADY_EXISTS")
-    runner = RecordedRunner({}, {"CREATE": refused, "current_user": refused})
-    found = failure(TablePlan((CreateTable(WORKED_MODEL),)), runner)
-    assert "not visible to the current user" in found.message
 
 
 def test_statements_follow_the_phases() -> None:
@@ -168,18 +161,14 @@ def test_one_failure_stops_neither_the_others_nor_goes_unseen() -> None:
     )
 
 
-def test_a_run_in_which_nothing_worked_is_not_partial() -> None:
+@pytest.mark.parametrize(
+    ("text", "schemas"), [("CREATE TABLE", ()), ("CREATE SCHEMA", (CreateSchema("dev", "silver"),))]
+)
+def test_a_run_in_which_nothing_worked_is_not_partial(text: str, schemas: tuple[CreateSchema, ...]) -> None:
+    runner = FailingSqlRunner(text)
     with pytest.raises(ApplyFailedError) as caught:
-        run(TablePlan((CreateTable(orders()),)), FailingSqlRunner("CREATE"))
-    assert not caught.value.is_partial
-
-
-def test_a_schema_that_cannot_be_created_stops_its_tables() -> None:
-    runner = FailingSqlRunner("CREATE SCHEMA")
-    plan = TablePlan((CreateTable(orders()),), (), (CreateSchema("dev", "silver"),))
-    with pytest.raises(ApplyFailedError) as caught:
-        run(plan, runner)
-    assert runner.statements == []
+        run(TablePlan((CreateTable(orders()),), (), schemas), runner)
+    assert runner.statements == []  # a schema that cannot be created stops its tables
     assert not caught.value.is_partial
 
 

@@ -99,32 +99,26 @@ def test_every_request_says_what_is_being_waited_for() -> None:
     assert "\n  dev.silver.t0  0 s  CREATE TABLE `dev`.`silver`.`t0` ( `id` bigint )" in told[1]
 
 
-def test_nobody_waits_for_another_attempt_once_the_run_is_to_end() -> None:
-    class Throttled(RecordingSqlRunner):
+@pytest.mark.parametrize(
+    ("condition", "kinds"),
+    [
+        ("RESOURCE_EXHAUSTED", [OutcomeKind.STOPPED] * 5),
+        ("TEMPORARILY_UNAVAILABLE", [OutcomeKind.FAILED, *[OutcomeKind.STOPPED] * 4]),  # it may be done
+    ],
+)
+def test_a_stopped_run_makes_no_further_attempt(condition: str, kinds: list[OutcomeKind]) -> None:
+    class Refusing(RecordingSqlRunner):
         def run(self, sql: str) -> Sequence[Row]:
             super().run(sql)
-            raise StatementError("no", sql=sql, error_class="RESOURCE_EXHAUSTED")
+            raise StatementError("no", sql=sql, error_class=condition)
 
-    runner, stop = Throttled(), Stop()
-    # The wait is the real one: it ends because somebody asks for the end.
+    runner, stop = Refusing(), Stop()
+    # The wait is the real one: the request to stop ends it.
     control = ApplyControl(stop=stop, notify=lambda _note: stop.request())
     with pytest.raises(ApplyStoppedError) as stopped:
-        runner_on(runner).apply(TABLES, control=control)
+        runner_on(runner).apply(TABLES, control=control, reread=lambda _table: ())
     assert len(runner.statements) == 1
-    assert {outcome.kind for outcome in stopped.value.outcomes} == {OutcomeKind.STOPPED}
-
-
-def test_a_statement_that_may_be_done_is_no_untouched_table() -> None:
-    class Away(RecordingSqlRunner):
-        def run(self, sql: str) -> Sequence[Row]:
-            super().run(sql)
-            raise StatementError("no", sql=sql, error_class="TEMPORARILY_UNAVAILABLE")
-
-    stop = Stop()
-    control = ApplyControl(stop=stop, notify=lambda _note: stop.request())
-    with pytest.raises(ApplyStoppedError) as stopped:
-        runner_on(Away()).apply(TABLES, control=control, reread=lambda _table: ())
-    assert stopped.value.outcomes[0].kind is OutcomeKind.FAILED
+    assert [outcome.kind for outcome in stopped.value.outcomes] == kinds
 
 
 def test_waits_end_for_all_that_work_for_what_is_to_end() -> None:

@@ -97,17 +97,13 @@ def test_hostile_texts_stay_literals() -> None:
     assert isinstance(parsed, sqlglot.exp.Insert)
 
 
-@pytest.mark.parametrize(
-    "condition",
-    [
-        "TABLE_OR_VIEW_NOT_FOUND",
-        "TABLE_OR_VIEW_NOT_FOUND.WITHOUT_SUGGESTION",
-        "DELTA_TABLE_NOT_FOUND",
-        "DELTA_MISSING_DELTA_TABLE",
-        "DELTA_PATH_DOES_NOT_EXIST",
-        "PATH_NOT_FOUND",
-    ],
-)
+MISSING = ["TABLE_OR_VIEW_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND.WITHOUT_SUGGESTION", "DELTA_TABLE_NOT_FOUND"]
+MISSING += ["DELTA_MISSING_DELTA_TABLE", "DELTA_PATH_DOES_NOT_EXIST", "PATH_NOT_FOUND"]
+CREATED = ["TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_TABLE_ALREADY_EXISTS", "DELTA_METADATA_CHANGED"]
+CREATED += ["DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION", "DELTA_CONCURRENT_WRITE", "DELTA_PROTOCOL_CHANGED"]
+
+
+@pytest.mark.parametrize("condition", MISSING)
 def test_only_a_missing_table_is_made(condition: str) -> None:
     runner = ScriptedSqlRunner(condition)
     DriftHistory(runner, TABLE).append(report(), "r1")
@@ -117,17 +113,7 @@ def test_only_a_missing_table_is_made(condition: str) -> None:
     assert isinstance(created, sqlglot.exp.Create)
 
 
-@pytest.mark.parametrize(
-    "condition",
-    [
-        "TABLE_OR_VIEW_ALREADY_EXISTS",
-        "DELTA_TABLE_ALREADY_EXISTS",
-        "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION",
-        "DELTA_CONCURRENT_WRITE",
-        "DELTA_METADATA_CHANGED",
-        "DELTA_PROTOCOL_CHANGED",
-    ],
-)
+@pytest.mark.parametrize("condition", CREATED)
 def test_a_table_that_another_run_creates_meanwhile_is_used(condition: str) -> None:
     runner = ScriptedSqlRunner("PATH_NOT_FOUND", condition, "DELTA_TABLE_NOT_FOUND", condition)
     DriftHistory(runner, TABLE).append(report(), "r1")

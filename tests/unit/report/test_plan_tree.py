@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from delta_engine.actions import CreateSchema, CreateTable, TablePlan
 from delta_engine.aspects.aspect import Sign
-from delta_engine.models import CheckConstraint, Column, ColumnMask, ForeignKey, Identity, RowFilter, Table
+from delta_engine.models import CheckConstraint, Column, ColumnMask, ForeignKey, Identity, RowFilter
 from delta_engine.models.constraints import resolved
 from delta_engine.report.plan_tree import plan_branches
+from tests.builders.models import orders
 
-EVERYTHING = Table(
-    "dev",
-    "silver",
-    "orders",
-    [
-        Column("id", "bigint", is_nullable=False, comment="Order", identity=Identity(10)),
-        Column("state", "string", default="'new'", tags={"pii": ""}, mask=ColumnMask("dev.f.hide")),
-        Column("half", "int", generated_as="id / 2"),
-        Column("at", "struct<a: timestamp_ntz>"),
-    ],
-    "All orders",
-    {"delta.enableTypeWidening": "true", "k": "v"},
-    ["id"],
+EVERYTHING = orders(
+    Column("id", "bigint", is_nullable=False, comment="Order", identity=Identity(10)),
+    Column("state", "string", default="'new'", tags={"pii": ""}, mask=ColumnMask("dev.f.hide")),
+    Column("half", "int", generated_as="id / 2"),
+    Column("at", "struct<a: timestamp_ntz>"),
+    comment="All orders",
+    properties={"delta.enableTypeWidening": "true", "k": "v"},
+    primary_key=["id"],
     foreign_keys=[ForeignKey(["id"], "dev.silver.orders", ["id"])],
     checks=[CheckConstraint("some", "id > 0")],
     cluster_by=["id"],

@@ -115,17 +115,21 @@ def test_stored_keys_round_trip() -> None:
     assert find_primary_key({"x": "y"}) is None
 
 
+BROKEN = ("", "{", "7", '{"type": "primary_key"}', '{"type": "primary_key", "columns": [7]}')
+
+
 @pytest.mark.parametrize(
-    "value", ["", "{", "7", '{"type": "primary_key"}', '{"type": "primary_key", "columns": [7]}']
+    ("properties", "message"),
+    [
+        *(
+            ({"delta_engine.constraint.pk": text}, "holds no constraint that the engine has written")
+            for text in BROKEN
+        ),
+        (dict(primary_key_property(name, PrimaryKey(["a"])) for name in "ab"), "2 primary keys"),
+    ],
 )
-def test_a_broken_stored_key_is_an_error(value: str) -> None:
-    with pytest.raises(ValueError, match="holds no constraint that the engine has written"):
-        find_primary_key({"delta_engine.constraint.pk": value})
-
-
-def test_two_stored_keys_are_an_error() -> None:
-    properties = dict(primary_key_property(name, PrimaryKey(["a"])) for name in ("a", "b"))
-    with pytest.raises(ValueError, match="2 primary keys"):
+def test_a_broken_stored_key_is_an_error(properties: dict[str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         find_primary_key(properties)
 
 
