@@ -6,7 +6,6 @@ import stat
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -17,12 +16,14 @@ from delta_engine.config.model_edits import ModelEdit, edit_models, is_editable
 from delta_engine.config.settings import Settings
 from delta_engine.errors import ConfigError, RefusalGroup, SourceLocation
 from delta_engine.models import CheckConstraint, Column, ColumnMask, ForeignKey, PrimaryKey, RowFilter, Table
+from tests.cases.golden_texts import assert_golden
 from tests.projects.models import HOSTILE, load_models, settings_of
 
 Change = Callable[[Table], Table]
 Layout = Callable[[str], str]
 
 EDITS = Path(__file__).parent / "model_edits"
+INSTRUCTIONS = Path(__file__).parent / "edit_instructions"
 FILES = {path.stem: path.read_text("utf-8") for path in EDITS.iterdir()}
 FLOW, BLOCK, ONE_LINE, IN_BRACES, SHARED = (
     FILES[name] for name in ("flow", "block", "one_line", "lines_in_braces", "shared")
@@ -374,7 +375,7 @@ def test_where_no_file_can_be_added_nothing_changes(settings: Settings) -> None:
     assert len(list(models.iterdir())) == 2
 
 
-def test_edits_are_described_for_people() -> None:
+def test_edits_are_described_for_people(request: pytest.FixtureRequest) -> None:
     before = Table(
         "dev",
         "silver",
@@ -400,30 +401,11 @@ def test_edits_are_described_for_people() -> None:
         PrimaryKey(["id", "d"], "pk", rely=True),
         cluster_by=["x"],
     )
-    assert (
-        edit_instructions(before, after, {"amount": "total"})
-        == """\
-retail/models.py:12 dev.silver.orders:
-  comment "one" → ""
-  remove column c
-  column id: type "int" → "bigint"
-  column id: nullable True → False
-  column id: comment "a" → "b"
-  rename column amount to total
-  add Column("x", "int", comment="it's") after "total"
-  order of the columns: d, id, total, x
-  remove property "a"
-  property "b": "2" → "3"
-  add property "c": "4"
-  primary key ["id"] → PrimaryKey(name="pk", columns=["id", "d"], rely=True)
-  cluster by [] → ["x"]"""
-    )
-    assert edit_instructions(before, None) == dedent("""\
-        retail/models.py:12 dev.silver.orders:
-          remove the table""")
+    texts = [edit_instructions(before, after, {"amount": "total"}), edit_instructions(before, None)]
+    assert_golden("\n\n".join(texts) + "\n", INSTRUCTIONS / "edits.txt", request)
 
 
-def test_edits_of_every_field_are_described_for_people() -> None:
+def test_edits_of_every_field_are_described(request: pytest.FixtureRequest) -> None:
     before = Table(
         "dev",
         "silver",
@@ -445,15 +427,5 @@ def test_edits_of_every_field_are_described_for_people() -> None:
         row_filter=RowFilter("gov.r", ["id"]),
         grants={"analysts": ["SELECT"]},
     )
-    assert edit_instructions(before, after).splitlines()[1:] == [
-        '  column id: default none → "7"',
-        '  column id: tag "a": "1" → "2"',
-        '  column id: mask ColumnMask("gov.f") → ColumnMask(function="gov.g", using_columns=["id"])',
-        '  remove ForeignKey(columns=["id"], references="a")',
-        '  add ForeignKey(name="n", columns=["id"], references="c")',
-        '  check "positive": "id > 0" → "id > 1"',
-        '  cluster by ["id"] → AUTO',
-        '  row filter none → RowFilter(function="gov.r", columns=["id"])',
-        '  owner "me" → none',
-        '  add grant "analysts": ["SELECT"]',
-    ]
+    text = edit_instructions(before, after).partition("\n")[2]
+    assert_golden(f"{text}\n", INSTRUCTIONS / "edits_of_every_field.txt", request)
