@@ -61,9 +61,7 @@ def test_an_entry_without_a_date_never_expires() -> None:
         ("*", ["property *", "table_comment"], False),
     ],
 )
-def test_entries_match_by_resource_and_field_or_kind(
-    resource: str, fields: list[str], is_match: bool
-) -> None:
+def test_entries_match_by_resource_and_field(resource: str, fields: list[str], is_match: bool) -> None:
     found = entry(resource, *fields).matches(ORDERS, DriftKind.COLUMN_TYPE, "column amount type")
     assert found is is_match
 

@@ -164,9 +164,7 @@ WORKSPACE_URL = "spark.databricks.workspaceUrl"
         (RefusingConf(), "", ""),
     ],
 )
-def test_the_session_names_the_host(
-    conf: object, variable: str, host: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_workspace_host(conf: object, variable: str, host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABRICKS_HOST", variable)
     assert workspace_host(cast("SparkSession", SimpleNamespace(conf=conf))) == host
 

@@ -138,9 +138,7 @@ PY4J = "An error occurred while calling o91.sql.\n: "
         ("", None, None),
     ],
 )
-def test_conditions_and_states_are_read_from_the_text(
-    text: str, condition: str | None, state: str | None
-) -> None:
+def test_conditions_are_read_from_the_text(text: str, condition: str | None, state: str | None) -> None:
     error = statement_error(text, sql="S")
     assert (error.error_class, error.sql_state) == (condition, state)
 
@@ -240,9 +238,7 @@ def test_the_cause_that_has_the_condition_is_shown() -> None:
         ("org.apache.spark.SparkException: [CATALOG_NOT_FOUND] no SQLSTATE: 42P08", is_missing_catalog),
     ],
 )
-def test_java_exceptions_are_known_alone_and_as_causes(
-    cause: str, is_kind: Callable[[StatementError], bool]
-) -> None:
+def test_kinds_of_java_exceptions(cause: str, is_kind: Callable[[StatementError], bool]) -> None:
     for text in (f"{PY4J}{cause}{STACK}", f"{PY4J}a.b.SparkException: no{STACK}Caused by: {cause}{STACK}"):
         error = statement_error(text, sql="S")
         kinds = [is_missing_class, is_class_conflict, is_unreachable, is_missing_catalog, is_forbidden]

@@ -84,7 +84,7 @@ def test_an_option_wins(delta_engine: CommandLine, project: Path, monkeypatch: p
     assert delta_engine("-e", "local", "validate").code == 0
 
 
-def test_a_project_is_found_from_inside(
+def test_project_from_inside(
     delta_engine: CommandLine, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for inside in ("conf", "conf/models", "notebooks/deep/down"):

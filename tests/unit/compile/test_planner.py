@@ -63,9 +63,7 @@ def test_a_snapshot_that_misses_a_model_is_an_error() -> None:
     [("st.a > 0", False), ("st.b > 0", True), ("st IS NOT NULL", True), ("st.rows.x IS NOT NULL", False)],
 )
 @pytest.mark.parametrize("is_declared", [True, False], ids=["declared", "somebody else's"])
-def test_a_check_blocks_only_the_fields_that_it_reads(
-    expression: str, is_in_the_way: bool, is_declared: bool
-) -> None:
+def test_a_check_blocks_the_fields_it_reads(expression: str, is_in_the_way: bool, is_declared: bool) -> None:
     checks = (CheckConstraint("known", expression),)
     rows = "rows: array<struct<x: int>>"
     model = orders(Column("st", f"struct<a: int, b: bigint, {rows}>"), checks=checks if is_declared else ())

@@ -66,7 +66,7 @@ def test_awkward_texts_load_as_they_were(text: str, tmp_path: Path) -> None:
 
 @settings(deadline=None)
 @given(st.lists(tables(), min_size=1, max_size=3), variables)
-def test_written_tables_load_as_the_same(written: list[Table], variables: dict[str, str]) -> None:
+def test_written_tables_load_alike(written: list[Table], variables: dict[str, str]) -> None:
     with temporary_settings(variables) as project:
         assert load_yaml(yaml_models(written, variables), project) == tuple(written)
         assert load_python(python_models(written, variables), project) == tuple(written)
@@ -74,9 +74,7 @@ def test_written_tables_load_as_the_same(written: list[Table], variables: dict[s
 
 @settings(deadline=None)
 @given(st.lists(schemas(), max_size=3), tables(), variables)
-def test_written_schemas_load_as_the_same(
-    written: list[Schema], table: Table, variables: dict[str, str]
-) -> None:
+def test_written_schemas_load_alike(written: list[Schema], table: Table, variables: dict[str, str]) -> None:
     with temporary_settings(variables) as project:
         expected = ((table,), tuple(written))
         assert declared_in_yaml(yaml_models([table], variables, written), project) == expected

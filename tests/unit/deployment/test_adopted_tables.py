@@ -91,9 +91,7 @@ THEIR_PARTS = ("theirs", ["positive"], ("id",), "Theirs", "Theirs")
 
 
 @pytest.mark.parametrize("model", [OURS, CHANGED], ids=["nothing to do", "something to do"])
-def test_unmanaged_parts_stay_and_are_listed(
-    catalog: FakeUnityCatalog, deployment: Deployment, model: Table
-) -> None:
+def test_unmanaged_parts_stay(catalog: FakeUnityCatalog, deployment: Deployment, model: Table) -> None:
     engine_over(catalog, deployment).sync_tables([model])
     assert parts(catalog) == THEIR_PARTS
     assert not engine_over(catalog, deployment).plan_tables([model])
@@ -111,9 +109,7 @@ def test_unmanaged_parts_stay_and_are_listed(
     assert recorded(deployment).resources["table.dev.silver.orders"].status is Status.HEALTHY
 
 
-def test_a_later_unmanaged_part_is_drift_and_a_sync_keeps_it(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_a_later_unmanaged_part_is_drift(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     engine_over(catalog, deployment).sync_tables([OURS])
     catalog.run(f"ALTER TABLE {TABLE} ADD CONSTRAINT later CHECK (id > 0)")
     catalog.run(f"COMMENT ON TABLE {TABLE} IS 'Later'")
@@ -151,9 +147,7 @@ def test_a_revert_restores_changed_unmanaged_parts(catalog: FakeUnityCatalog, de
     assert report(catalog, deployment, OURS).drifted == ()
 
 
-def test_parts_of_a_dropped_column_do_not_come_back(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_parts_of_a_dropped_column_stay_away(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     engine_over(catalog, deployment).sync_tables([OURS])
     model = replace(OURS, columns=OURS.columns[:1])
     kinds = (DestructiveKind.DROP_COLUMN, DestructiveKind.DROP_CONSTRAINT)
@@ -183,9 +177,7 @@ def test_a_later_unmanaged_part_is_no_lag(catalog: FakeUnityCatalog, deployment:
     assert [one.field for one in drifted.findings] == ["check later"]
 
 
-def test_a_revert_needs_consent_to_drop_unmanaged_parts(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_a_revert_needs_consent_to_drop_parts(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     engine_over(catalog, deployment).sync_tables([OURS])
     catalog.run(f"ALTER TABLE {TABLE} ADD CONSTRAINT later CHECK (id > 0)")
     with open_run(engine_over(catalog, deployment).environment, "revert") as run:
@@ -199,9 +191,7 @@ def test_managed_parts_are_dropped_without_consent(catalog: FakeUnityCatalog, de
     assert parts(catalog) == (None, [], (), "", "")
 
 
-def test_a_declared_key_replaces_an_unmanaged_one_with_consent(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_a_declared_key_replaces_another_one(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     model = replace(OURS, primary_key=PrimaryKey(("id",)))
     with pytest.raises(UnsafePlanError, match="primary key theirs"):
         engine_over(catalog, deployment).sync_tables([model])
@@ -210,9 +200,7 @@ def test_a_declared_key_replaces_an_unmanaged_one_with_consent(
     assert not engine_over(catalog, deployment).plan_tables([model])
 
 
-def test_an_unmanaged_check_that_a_plan_recreates_stays_unmanaged(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_a_recreated_check_stays_unmanaged(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     engine_over(catalog, deployment).sync_tables([OURS])
     widened = replace(OURS, columns=(OURS.columns[0], Column("amount", "bigint")))
     engine_over(catalog, deployment).sync_tables([widened])
@@ -238,9 +226,7 @@ def test_unmanaged_parts_follow_a_renamed_column(catalog: FakeUnityCatalog, depl
     assert [one.field for one in drifted.findings] == ["table comment"]
 
 
-def test_a_change_to_a_renamed_column_is_still_drift(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_a_change_to_a_renamed_column_is_drift(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     catalog.run(f"ALTER TABLE {TABLE} DROP CONSTRAINT positive")
     engine_over(catalog, deployment).sync_tables([OURS])
     catalog.run(f"ALTER TABLE {TABLE} ALTER COLUMN amount COMMENT 'Later'")
@@ -301,7 +287,7 @@ def test_an_unmanaged_foreign_key_to_a_renamed_table_stays(
 
 
 @pytest.mark.parametrize("is_known", [True, False], ids=["known before", "new"])
-def test_unmanaged_clustering_loses_a_dropped_column(
+def test_clustering_loses_a_dropped_column(
     catalog: FakeUnityCatalog, deployment: Deployment, is_known: bool
 ) -> None:
     catalog.run(f"ALTER TABLE {TABLE} CLUSTER BY (amount, id)")

@@ -72,9 +72,7 @@ def row_over(runner: SqlRunner, pause: Callable[[float], object] = lambda _secon
     ],
     ids=["seen in a moment", "never seen", "a row that was there"],
 )
-def test_a_table_that_is_seen_late(
-    times: int, expected: dict[str, int] | None, statements: list[str]
-) -> None:
+def test_late_tables(times: int, expected: dict[str, int] | None, statements: list[str]) -> None:
     runner = LateTable(times)
     with nullcontext() if times == 2 else pytest.raises(StoreError, match="it does not exist"):
         row_over(runner).replace({"fence": 1}, expected)

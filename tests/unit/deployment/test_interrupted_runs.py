@@ -41,9 +41,7 @@ def interrupted_sync(platform: FakePlatform, deployment: Deployment, *models: Ta
         apply_planned(run, plan_sync(run, models), on_outcome).result()
 
 
-def test_the_next_run_reads_the_journal_of_an_interrupted_run(
-    platform: FakePlatform, deployment: Deployment
-) -> None:
+def test_the_next_run_reads_the_journal(platform: FakePlatform, deployment: Deployment) -> None:
     sync(platform, deployment, *TABLES)
     before = recorded(deployment)
     interrupted_sync(platform, deployment, *CHANGED, after=1)
@@ -129,9 +127,7 @@ def test_a_journal_torn_at_its_beginning_is_removed(platform: FakePlatform, depl
     assert deployment.journals.read() == {}
 
 
-def test_a_journal_removed_during_a_read(
-    platform: FakePlatform, deployment: Deployment, tmp_path: Path
-) -> None:
+def test_a_journal_that_disappears(platform: FakePlatform, deployment: Deployment, tmp_path: Path) -> None:
     interrupted_sync(platform, deployment, *TABLES, after=2)
     (tmp_path / "test.journal" / "gone.jsonl").symlink_to(tmp_path / "nothing")
     assert len(deployment.journals.read()) == 1

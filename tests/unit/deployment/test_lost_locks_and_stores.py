@@ -57,9 +57,7 @@ class _LosingLease:
         pass
 
 
-def test_a_run_that_loses_its_lock_stops(
-    platform: FakePlatform, deployment: Deployment, tmp_path: Path
-) -> None:
+def test_a_run_without_its_lock_stops(platform: FakePlatform, deployment: Deployment, tmp_path: Path) -> None:
     lock: StateLock = LosingLock(checks=2)  # one before the journal, one before the first statement
     losing = deployment_over(
         tmp_path,

@@ -227,7 +227,7 @@ def test_an_interrupt_during_the_save_comes_after_it(platform: FakePlatform, tmp
     assert recorded(deployment).serial == 2
 
 
-def test_an_interrupt_while_the_report_is_kept_is_heard_too(
+def test_an_interrupt_in_the_history(
     platform: FakePlatform, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     class Signalling:
@@ -245,9 +245,7 @@ def test_an_interrupt_while_the_report_is_kept_is_heard_too(
     assert json.loads(capsys.readouterr().out)["status"] == "stopped"
 
 
-def test_an_interrupt_in_the_last_statement_skips_the_last_look(
-    platform: FakePlatform, tmp_path: Path
-) -> None:
+def test_an_interrupt_at_the_end_skips_the_last_look(platform: FakePlatform, tmp_path: Path) -> None:
     control, asked = ApplyControl(), list[object]()
 
     class Versions:
@@ -271,7 +269,7 @@ def test_an_interrupt_in_the_last_statement_skips_the_last_look(
 
 
 @pytest.mark.parametrize(("failing", "code"), [(None, 130), ("b", 5)])
-def test_an_interrupt_while_the_lock_is_released(
+def test_an_interrupt_at_the_release(
     platform: FakePlatform, tmp_path: Path, failing: str | None, code: int
 ) -> None:
     lock = CountingLock()

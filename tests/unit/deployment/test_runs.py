@@ -63,9 +63,7 @@ def test_one_failure_does_not_stop_the_others(platform: FakePlatform, deployment
     assert comments(deployment)["b"] == "second"
 
 
-def test_a_table_that_was_not_created_has_no_definition(
-    platform: FakePlatform, deployment: Deployment
-) -> None:
+def test_a_table_not_created_has_no_definition(platform: FakePlatform, deployment: Deployment) -> None:
     platform.failing = "b"
     with pytest.raises(ApplyFailedError):
         sync(platform, deployment, *TABLES)
@@ -113,9 +111,7 @@ def test_a_retired_table_is_no_drift(platform: FakePlatform, deployment: Deploym
         assert not plan_revert(run, left).plan
 
 
-def test_undeclared_tables_are_checked_and_block_nothing(
-    platform: FakePlatform, deployment: Deployment
-) -> None:
+def test_undeclared_tables_block_nothing(platform: FakePlatform, deployment: Deployment) -> None:
     sync(platform, deployment, *TABLES)
     del platform.states["dev.silver.c"]
     assert sync(platform, deployment, *TABLES[:2]) == []

@@ -121,7 +121,7 @@ def test_what_an_unfinished_run_applied_is_removed_with_its_model(
 
 
 @pytest.mark.parametrize("how", [StatementError, Kill])
-def test_that_holds_for_a_created_table_that_is_not_recorded(
+def test_that_holds_for_a_new_table(
     catalog: FakeUnityCatalog, deployment: Deployment, how: type[BaseException]
 ) -> None:
     with pytest.raises((ApplyFailedError, Kill)):
@@ -131,9 +131,7 @@ def test_that_holds_for_a_created_table_that_is_not_recorded(
     assert has_nothing_of(RICH, catalog)
 
 
-def test_an_attempted_table_without_a_model_is_forgotten_or_unmanaged(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_an_attempted_table_without_a_model(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     other = replace(BARE, table_name="other")
     with pytest.raises(ApplyFailedError):
         sync(catalog, deployment, other, RICH, at="CREATE TABLE `dev`.`silver`.`orders`")
@@ -164,9 +162,7 @@ def test_attempts_add_up_until_a_run_succeeds(catalog: FakeUnityCatalog, deploym
     assert record(deployment).metadata.attempted == ()
 
 
-def test_a_table_that_is_as_declared_settles_the_attempts(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_a_table_as_declared_settles_the_attempts(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     sync(catalog, deployment, BARE)
     with pytest.raises(ApplyFailedError):
         sync(catalog, deployment, replace(BARE, comment="new"), at="COMMENT ON")
@@ -184,9 +180,7 @@ def test_unmanaged_parts_stay(catalog: FakeUnityCatalog, deployment: Deployment)
     assert dict(state_of(catalog).tags) == {"theirs": "x"}
 
 
-def test_the_record_follows_a_column_that_a_killed_run_renamed(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_the_record_follows_a_renamed_column(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     sync(catalog, deployment, RICH)
     renamed = replace(
         BARE,
@@ -201,9 +195,7 @@ def test_the_record_follows_a_column_that_a_killed_run_renamed(
     assert has_nothing_of(RICH, catalog)
 
 
-def test_the_record_follows_a_table_that_a_killed_run_renamed(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_the_record_follows_a_renamed_table(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     sync(catalog, deployment, RICH)
     renamed = replace(BARE, table_name="sales", renamed_from="orders")
     with pytest.raises(Kill):
@@ -264,9 +256,7 @@ def test_the_work_of_an_unfinished_run_is_no_drift(
     assert record(deployment).status is Status.HEALTHY
 
 
-def test_accepted_drift_keeps_the_attempts_on_record(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_accepted_drift_keeps_the_attempts(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     sync(catalog, deployment, BEFORE)
     with pytest.raises(ApplyFailedError):
         sync(catalog, deployment, CHANGES, at="GRANT")
@@ -283,9 +273,7 @@ SILVER = Schema("dev", "silver", "Clean", tags={"domain": "sales"}, grants={"ana
 ELSEWHERE = replace(BARE, schema_name="gold")
 
 
-def test_a_schema_that_fails_blocks_only_its_own_tables(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_a_failed_schema_blocks_its_own_tables(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     with pytest.raises(ApplyFailedError) as caught:
         sync(catalog, deployment, BARE, ELSEWHERE, schemas=[SILVER], at="GRANT")
     assert [*catalog.tables] == ["dev.gold.orders"]
@@ -321,9 +309,7 @@ def test_what_was_applied_to_a_schema_is_removed_with_its_model(
     assert schema.metadata.sync_error is None
 
 
-def test_a_killed_run_has_recorded_its_finished_schemas(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_a_killed_run_recorded_its_schemas(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     with pytest.raises(Kill):
         sync(catalog, deployment, BARE, schemas=[SILVER], at="CREATE TABLE", how=Kill)
     sync(catalog, deployment, BARE, schemas=[Schema("dev", "silver")])

@@ -153,9 +153,7 @@ def test_a_revert_restores_what_was_applied(catalog: FakeUnityCatalog, delta_eng
     assert "Drifted Schemas" not in pending
 
 
-def test_accepting_edits_the_model_and_keeps_the_layout(
-    catalog: FakeUnityCatalog, delta_engine: CommandLine
-) -> None:
+def test_accepting_edits_the_models(catalog: FakeUnityCatalog, delta_engine: CommandLine) -> None:
     changed(catalog, *CHANGES, "REVOKE SELECT ON SCHEMA `dev`.`silver` FROM `analysts`")
     done = delta_engine("-e", "dev", "drift", "--accept", "--yes")
     assert done.code == 0, done.stderr
@@ -219,9 +217,7 @@ def test_a_selection_includes_its_schemas(catalog: FakeUnityCatalog, delta_engin
     assert report.count("      last_modified: unknown (") == 2
 
 
-def test_unmanaged_tags_and_grants_are_drift_under_full_ownership(
-    catalog: FakeUnityCatalog, delta_engine: CommandLine
-) -> None:
+def test_full_ownership_of_tags_and_grants(catalog: FakeUnityCatalog, delta_engine: CommandLine) -> None:
     changed(
         catalog,
         "ALTER SCHEMA `dev`.`silver` SET TAGS ('theirs' = 'x')",
@@ -246,9 +242,7 @@ def test_unmanaged_tags_and_grants_are_drift_under_full_ownership(
     assert delta_engine("-e", "dev", "drift", "--fail-on", "low").code == 0
 
 
-def test_drift_under_full_ownership_is_reverted_or_accepted(
-    catalog: FakeUnityCatalog, delta_engine: CommandLine
-) -> None:
+def test_drift_under_full_ownership(catalog: FakeUnityCatalog, delta_engine: CommandLine) -> None:
     full = CONFIG.replace("create_schemas: true", "create_schemas: true, tags: full, grants: full")
     Path("conf/dev.yml").write_text(full)
     tag = "ALTER TABLE `dev`.`silver`.`orders` SET TAGS ('theirs' = 'x')"

@@ -210,9 +210,7 @@ def test_a_look_that_fails_is_tried_again_like_a_statement() -> None:
         (ConnectionResetError("gone"), ("no answer: ConnectionResetError: gone", FIRST, None)),
     ],
 )
-def test_a_look_that_fails_for_good_fails_the_table_alone(
-    error: Exception, failure: tuple[str, str, str | None]
-) -> None:
+def test_a_look_that_fails_for_good(error: Exception, failure: tuple[str, str, str | None]) -> None:
     def look(_table: QualifiedName) -> Sequence[str]:
         raise error
 

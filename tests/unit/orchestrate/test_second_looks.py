@@ -189,9 +189,7 @@ def test_a_table_that_is_gone_under_both_names_fails(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("others", [(), (Column("b", "string"),)])
 @pytest.mark.parametrize("words", ["RENAME COLUMN", "DROP DEFAULT"])
-def test_parts_of_a_renamed_column_are_not_lost(
-    words: str, others: tuple[Column, ...], tmp_path: Path
-) -> None:
+def test_parts_of_a_renamed_column_stay(words: str, others: tuple[Column, ...], tmp_path: Path) -> None:
     """Another column had the new name once, and somebody dropped it by hand: what is on record of it says nothing."""
     platform, deployment, control = Conflicting(words), deployment_over(tmp_path), hasty()
     named = {"delta.columnMapping.mode": "name", "delta.feature.allowColumnDefaults": "supported"}

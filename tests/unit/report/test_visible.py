@@ -65,9 +65,7 @@ def test_commands_show_nothing_that_hides(project: PlanProject, command: tuple[s
         assert not UNSEEN.search(result.stdout)
 
 
-def test_platform_text_is_shown_without_hidden_characters(
-    project: PlanProject, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_platform_text_hides_nothing(project: PlanProject, monkeypatch: pytest.MonkeyPatch) -> None:
     run = project.platform.run
 
     def refusing(sql: str) -> list[Row]:

@@ -82,14 +82,14 @@ NESTED_BEFORE = (
 )
 REQUIRED = orders(*(Column(name, "int", is_nullable=False) for name in ("a", "b", "C d")))
 LOOKS: dict[str, tuple[Table, Sequence[Column], RecordingSqlRunner]] = {
-    "nulls in one query": (
+    "nulls-in-one-query": (
         REQUIRED,
         [Column(n, "int") for n in ("a", "b", "C d")],
         CountingRows(1_234, 0, 1),
     ),
-    "renamed and added columns": (RENAMED, [Column("key", "bigint")], CountingRows(3, 7)),
-    "renamed and added fields": (NESTED, NESTED_BEFORE, CountingRows(2, 3)),
-    "rows that may not be counted": (REQUIRED, [Column(n, "int") for n in ("a", "b", "C d")], Forbidding()),
+    "renamed-and-added-columns": (RENAMED, [Column("key", "bigint")], CountingRows(3, 7)),
+    "renamed-and-added-fields": (NESTED, NESTED_BEFORE, CountingRows(2, 3)),
+    "rows-that-may-not-be-counted": (REQUIRED, [Column(n, "int") for n in ("a", "b", "C d")], Forbidding()),
 }
 
 

@@ -108,9 +108,7 @@ def test_a_refused_statement_fails_its_group_alone(
         ("COMMENT ON SCHEMA", "schemas", 1, ["written 'Changed'"]),
     ],
 )
-def test_a_part_that_reads_differently_is_a_difference(
-    ignored: str, group: str, step: int, words: list[str]
-) -> None:
+def test_differences(ignored: str, group: str, step: int, words: list[str]) -> None:
     rig = Rig(platform=DeafPlatform(ignored=(ignored,)))
     report = rig.run()
     assert report.outcome is RunOutcome.FAILED

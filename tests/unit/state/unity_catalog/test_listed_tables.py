@@ -187,9 +187,7 @@ def test_no_listing_without_credentials() -> None:
 @pytest.mark.parametrize(
     "error", [RuntimeError("[CONTEXT_UNAVAILABLE_FOR_REMOTE_CLIENT] no"), AttributeError("no")]
 )
-def test_no_listing_where_the_client_cannot_be_made(
-    error: Exception, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_listing_without_a_client(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     import databricks.sdk
 
     def fail(**_arguments: object) -> None:
