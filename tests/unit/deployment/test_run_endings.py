@@ -16,9 +16,8 @@ from delta_engine.cli.run_view import TerminalView
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
-from delta_engine.deployment.lock_record import LockHolder
-from delta_engine.deployment.ports import Identity, LockLease, StoredDocument
-from delta_engine.deployment.stores.memory import MemoryStateStore, NoLock
+from delta_engine.deployment.ports import Identity, StoredDocument
+from delta_engine.deployment.stores.memory import MemoryStateStore
 from delta_engine.execute.action_runner import ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import OutcomeKind, TableOutcome
@@ -33,7 +32,7 @@ from delta_engine.state.table_queries import TableVersion, TableVersionReader
 from tests.builders.deployment import deployment_over
 from tests.builders.engines import engine_on
 from tests.fakes.platform import FakePlatform, engine_over, recorded, statuses, sync
-from tests.unit.deployment.runs import TABLES, Unwritable
+from tests.unit.deployment.runs import TABLES, FakeLock, Unwritable
 
 
 @pytest.fixture
@@ -160,50 +159,16 @@ class Signalled:
         return {}
 
 
-class CountingLock(NoLock):
-    """Counts what is taken and given back; Ctrl-C comes at the giving back, if it is told so."""
-
-    def __init__(self) -> None:
-        self.held = 0
-        self.is_signalled = False
-
-    def acquire(
-        self,
-        holder: LockHolder,
-        *,
-        timeout_seconds: float,
-        on_wait: Callable[[LockHolder], None] = lambda _holder: None,
-    ) -> LockLease:
-        self.held += 1
-        return _CountedLease(self)
-
-
-class _CountedLease:
-    fence = 1
-    taken_over_from = None
-
-    def __init__(self, lock: CountingLock) -> None:
-        self._lock = lock
-
-    def check(self) -> None:
-        pass
-
-    def release(self) -> None:
-        if self._lock.is_signalled:
-            signal.raise_signal(signal.SIGTERM)
-        self._lock.held -= 1
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_during_the_last_look_is_heard_when_all_is_recorded(
     platform: FakePlatform, tmp_path: Path, capsys: pytest.CaptureFixture[str], number: signal.Signals
 ) -> None:
-    lock = CountingLock()
+    lock = FakeLock()
     deployment = deployment_over(tmp_path, lock=lock)
     assert exit_code(commanded(engine_with(platform, deployment, Signalled(number)))) == 130
     assert statuses(deployment) == {"a": "healthy", "b": "healthy", "c": "healthy"}
     assert deployment.journals.read() == {}
-    assert lock.held == 0
+    assert lock.leases == 0
     captured = capsys.readouterr()
     report = json.loads(captured.out)
     assert report["status"] == "stopped"
@@ -272,11 +237,10 @@ def test_an_interrupt_at_the_end_skips_the_last_look(platform: FakePlatform, tmp
 def test_an_interrupt_at_the_release(
     platform: FakePlatform, tmp_path: Path, failing: str | None, code: int
 ) -> None:
-    lock = CountingLock()
-    lock.is_signalled = True
+    lock = FakeLock(is_signalled=True)
     platform.failing = failing
     assert exit_code(commanded(engine_over(platform, deployment_over(tmp_path, lock=lock)))) == code
-    assert lock.held == 0
+    assert lock.leases == 0
 
 
 class Broken(Exception):
