@@ -171,11 +171,7 @@ def is_parsed_by_sqlglot(sql: str) -> bool:
 
 
 def statements_page(answers: Mapping[str, str]) -> str:
-    """Return docs/statements.md.
-
-    Args:
-        answers: what Spark makes of each kind.
-    """
+    """Return docs/statements.md."""
     by_kind = statements_by_kind(emitted_statements())
     rows = [
         f"| `{kind}` | {_answer(any(map(is_parsed_by_sqlglot, statements)))} | {answers[kind]} | yes |\n"

@@ -39,11 +39,7 @@ WHOLE = gzip.compress(b"{}" * 100, mtime=0)  # the same bytes in every worker
 
 
 class FaultyStore(MemoryStateStore):
-    """A store whose next writes end as they are told to, before or after they are done.
-
-    Args:
-        faults: for each write a pair: whether it is done, and what is raised then.
-    """
+    """A store whose next writes end as they are told to, before or after they are done."""
 
     def __init__(self, *faults: tuple[bool, Exception | None]) -> None:
         super().__init__()

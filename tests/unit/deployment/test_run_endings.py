@@ -143,11 +143,7 @@ def test_a_run_with_nothing_to_do_that_cannot_be_recorded_changed_nothing(
 
 
 class Signalled:
-    """Reads no versions: Ctrl-C comes while it is asked for them.
-
-    Args:
-        number: the signal.
-    """
+    """Reads no versions: Ctrl-C comes while it is asked for them."""
 
     def __init__(self, number: signal.Signals = signal.SIGINT) -> None:
         self._number = number

@@ -49,13 +49,7 @@ class Kill(BaseException):
 
 
 class Faulty:
-    """Runs statements on a catalog, and fails at the first that holds a text.
-
-    Args:
-        catalog: the catalog.
-        at: the text.
-        how: what is raised.
-    """
+    """Runs statements on a catalog, and fails at the first that holds a text."""
 
     def __init__(self, catalog: FakeUnityCatalog, at: str, how: type[BaseException]) -> None:
         self._catalog = catalog

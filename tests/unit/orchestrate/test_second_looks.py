@@ -114,12 +114,7 @@ def test_a_revert_is_looked_at_by_the_rules_of_reverts(tmp_path: Path) -> None:
 
 
 class Conflicting(FakePlatform):
-    """Meets a conflict at the first statement that has some words in it; statements do what the tests here need.
-
-    Args:
-        words: what is in that statement.
-        is_done: whether it was done all the same, and only the answer was lost.
-    """
+    """Meets a conflict at the first statement that has some words in it; statements do what the tests here need."""
 
     def __init__(self, words: str, *, is_done: bool = False) -> None:
         super().__init__()

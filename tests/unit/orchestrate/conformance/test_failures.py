@@ -28,11 +28,7 @@ LOST = ConnectionResetError("the connection is gone")
 
 @dataclass
 class DeafPlatform(ConformancePlatform):
-    """Accepts some statements without doing anything.
-
-    Args:
-        ignored: how the ignored statements begin.
-    """
+    """Accepts some statements without doing anything."""
 
     ignored: tuple[str, ...] = ()
 

@@ -26,11 +26,7 @@ GROUPS = ("columns", "every type", "keys", "liquid clustering", "row filters", "
 
 @dataclass
 class OtherPlatform(ConformancePlatform):
-    """Answers some statements otherwise.
-
-    Args:
-        answer: returns other rows for a statement, given the usual ones.
-    """
+    """Answers some statements otherwise."""
 
     answer: Callable[[str, Sequence[Row]], Sequence[Row]] = lambda _sql, rows: rows
 
