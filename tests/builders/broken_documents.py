@@ -35,10 +35,6 @@ def broken_copies(document: Any, strangers: Sequence[object] = STRANGE) -> Itera
     """Yield copies that differ in one place each, with what was done to them.
 
     Values are replaced, keys and items taken away, doubled and renamed, and keys added.
-
-    Args:
-        document: plain data, as from JSON.
-        strangers: what values are replaced by.
     """
     for path in _paths(document):
         for strange in strangers:

@@ -11,11 +11,7 @@ from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.orchestrate.backend import Backend, databricks_backend
 from delta_engine.orchestrate.conformance.run import ConformanceRun, Prepared, Progress, prepare
 from delta_engine.orchestrate.conformance.scene import StatementLog
-from delta_engine.report.conformance_report import (
-    ConformanceReport,
-    GroupReport,
-    ProbeReport,
-)
+from delta_engine.report.conformance_report import ConformanceReport, GroupReport, ProbeReport
 from tests.fakes.conformance_platform import TARGET, ConformancePlatform
 
 RUN_ID = "0123abcd"
@@ -25,12 +21,7 @@ STARTED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
 
 @dataclass
 class Clock:
-    """A clock that passes only while something waits, or while a statement runs.
-
-    Args:
-        now: what it shows.
-        waits: how long was waited, each time.
-    """
+    """A clock that passes only while something waits, or while a statement runs."""
 
     now: float = 0.0
     waits: list[float] = field(default_factory=list)
@@ -45,14 +36,7 @@ class Clock:
 
 @dataclass
 class Rig:
-    """A platform, and everything that runs on it.
-
-    Args:
-        platform: the platform.
-        run_id: of the run.
-        has_listing: whether databricks-sdk lists the tables.
-        external_location: where an external table may be made.
-    """
+    """A platform, and everything that runs on it."""
 
     platform: ConformancePlatform = field(default_factory=ConformancePlatform)
     run_id: str = RUN_ID

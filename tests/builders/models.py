@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from delta_engine.backends.addressing import PathAddressing
 from delta_engine.backends.capabilities import DATABRICKS, OPEN_SOURCE, Capabilities
@@ -23,20 +24,12 @@ def orders(
     comment: str = "",
     properties: Mapping[str, str] | None = None,
     primary_key: PrimaryKey | Sequence[str] | None = None,
-    cluster_by: Sequence[str] = (),
     name: str = "orders",
+    **declared: Any,
 ) -> Table:
     """Return a model of dev.silver.orders, with one column `id bigint` unless columns are given."""
-    return Table(
-        "dev",
-        "silver",
-        name,
-        columns or (Column("id", "bigint"),),
-        comment,
-        properties,
-        primary_key,
-        cluster_by=cluster_by,
-    )
+    found = columns or (Column("id", "bigint"),)
+    return Table("dev", "silver", name, found, comment, properties, primary_key, **declared)
 
 
 def observed(

@@ -241,13 +241,7 @@ def _self_references(draw: st.DrawFn, columns: Sequence[Column], key: Sequence[s
 def models(
     draw: st.DrawFn, *, types: Mapping[str, DataType] | None = None, is_governed: bool = True
 ) -> Table:
-    """Draw a valid model of dev.silver.orders.
-
-    Args:
-        draw: hypothesis's own.
-        types: the type of each column by name; any by default.
-        is_governed: whether it may have what only Unity Catalog keeps.
-    """
+    """Draw a valid model of dev.silver.orders."""
     columns = []
     for name in draw(st.lists(names, min_size=1, max_size=6, unique_by=str.lower)):
         data_type = types[name] if types else draw(kept_types)
@@ -352,12 +346,7 @@ def foreign_keys(columns: st.SearchStrategy[str]) -> st.SearchStrategy[tuple[For
 
 
 def whole_columns(column: Column, others: st.SearchStrategy[tuple[str, ...]]) -> st.SearchStrategy[Column]:
-    """Return a strategy for a column with any of the fields that there are.
-
-    Args:
-        column: the column's name, type and so on.
-        others: lists of the table's columns.
-    """
+    """Return a strategy for a column with any of the fields that there are."""
     return st.builds(
         replace,
         st.just(column),

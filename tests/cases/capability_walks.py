@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from delta_engine.actions.policy import Allowance, ColumnOrder, DestructiveKind, Policy, RemovedTables
-from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS, Feature
+from delta_engine.backends.capabilities import Feature
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.execute.action_runner import ActionRunner
@@ -30,6 +29,7 @@ from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.validation.validator import PlanValidator
 from tests.builders.deployment import deployment_over
+from tests.builders.engines import engine_on
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
 POLICY = Policy(
@@ -204,13 +204,6 @@ class NoRows:
 def walked_in_memory(feature: Feature, folder: Path) -> FakeUnityCatalog:
     """Return a Unity Catalog in memory after a feature's walk."""
     catalog = FakeUnityCatalog()
-    engine = Orchestrator(
-        reader=catalog,
-        action_runner=ActionRunner(catalog, CatalogAddressing(), DATABRICKS),
-        planner=TablePlanner(POLICY),
-        validator=PlanValidator(POLICY),
-        deployment=deployment_over(folder),
-        row_counter=NoRows(),
-    )
+    engine = engine_on(catalog, catalog, deployment_over(folder), POLICY, parallelism=4, row_counter=NoRows())
     walk(engine, feature)
     return catalog

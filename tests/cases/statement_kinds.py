@@ -71,6 +71,76 @@ page).
 
 _CONSTRAINTS = {PrimaryKey: "PRIMARY KEY", ForeignKey: "FOREIGN KEY", CheckConstraint: "CHECK"}
 
+_WORDS: Mapping[type, str] = {
+    CreateSchema: "CREATE SCHEMA",
+    DropTable: "DROP TABLE",
+    SetProperties: "SET TBLPROPERTIES",
+    UnsetProperties: "UNSET TBLPROPERTIES",
+    DropConstraint: "DROP CONSTRAINT",
+    RenameTable: "RENAME TO",
+    SetTags: "SET TAGS",
+    UnsetTags: "UNSET TAGS",
+    SetOwner: "OWNER TO",
+    SetComment: "COMMENT",
+    SetType: "TYPE",
+}
+"""Statements and changes of one kind each."""
+
+
+def _clauses(create: CreateTable) -> Iterator[str]:
+    state, key = create.state, create.state.primary_key
+    has = {
+        "DEFAULT": any(column.default is not None for column in state.columns),
+        "GENERATED ALWAYS AS (…)": any(column.generated_as is not None for column in state.columns),
+        "GENERATED … AS IDENTITY": any(column.identity for column in state.columns),
+        "MASK": any(column.mask for column in state.columns),
+        "PRIMARY KEY … RELY": key is not None and key.rely,
+        "PRIMARY KEY": key is not None and not key.rely,
+        "FOREIGN KEY": bool(state.foreign_keys),
+        "CLUSTER BY (…)": bool(state.cluster_by),
+        "CLUSTER BY AUTO": state.clusters_automatically,
+        "PARTITIONED BY": bool(state.partitioned_by),
+        "LOCATION": state.location is not None,
+        "WITH ROW FILTER": state.row_filter is not None,
+    }
+    return (clause for clause, is_there in has.items() if is_there)
+
+
+def _of_table(change: TableChange) -> str:
+    match change:
+        case AddColumns(columns):
+            return f"ADD COLUMNS{_of_fields(path for path, _ in columns)}"
+        case DropColumns(paths):
+            return f"DROP COLUMNS{_of_fields(paths)}"
+        case RenameColumn(path):
+            return f"RENAME COLUMN{_of_fields([path])}"
+        case AlterColumns(changes):
+            (verb,) = {_of_column(one) for _, one in changes}
+            several = ", several columns" if len(changes) > 1 else ""
+            return f"ALTER COLUMN … {verb}{_of_fields(path for path, _ in changes)}{several}"
+        case ClusterBy(paths, is_automatic):
+            return f"CLUSTER BY {'(…)' if paths else 'AUTO' if is_automatic else 'NONE'}"
+        case AddConstraint(constraint):
+            return f"ADD CONSTRAINT … {_CONSTRAINTS[type(constraint)]}"
+        case SetRowFilter(row_filter):
+            return "SET ROW FILTER" if row_filter else "DROP ROW FILTER"
+        case _:
+            return _WORDS[type(change)]
+
+
+def _of_column(change: ColumnChange) -> str:
+    match change:
+        case SetNullable(is_nullable):
+            return "DROP NOT NULL" if is_nullable else "SET NOT NULL"
+        case SetDefault(default):
+            return "DROP DEFAULT" if default is None else "SET DEFAULT"
+        case SetMask(mask):
+            return "SET MASK" if mask else "DROP MASK"
+        case MoveColumn(after):
+            return "AFTER" if after else "FIRST"
+        case _:
+            return _WORDS[type(change)]
+
 
 def emitted_statements(backend: str = "databricks") -> list[str]:
     """Return every statement that a golden case has for a backend, on older runtimes of it as well."""
@@ -101,11 +171,7 @@ def is_parsed_by_sqlglot(sql: str) -> bool:
 
 
 def statements_page(answers: Mapping[str, str]) -> str:
-    """Return docs/statements.md.
-
-    Args:
-        answers: what Spark makes of each kind.
-    """
+    """Return docs/statements.md."""
     by_kind = statements_by_kind(emitted_statements())
     rows = [
         f"| `{kind}` | {_answer(any(map(is_parsed_by_sqlglot, statements)))} | {answers[kind]} | yes |\n"
@@ -131,101 +197,15 @@ def kinds_of(sql: str) -> list[str]:
             verb = " ".join(sql.split(" TABLE ")[0].split())
             return [f"{verb} TABLE … {_of_table(change)}"]
         case AlterSchema(_, change):
-            return [f"ALTER SCHEMA … {_of_tags_or_owner(change)}"]
-        case CreateSchema():
-            return ["CREATE SCHEMA"]
-        case DropTable():
-            return ["DROP TABLE"]
+            return [f"ALTER SCHEMA … {_WORDS[type(change)]}"]
+        case CreateSchema() | DropTable() as whole:
+            return [_WORDS[type(whole)]]
         case CommentOn(kind):
             return [f"COMMENT ON {kind}"]
         case Grant(kind):
             return [f"GRANT … ON {kind}"]
         case Revoke(kind):
             return [f"REVOKE … ON {kind}"]
-
-
-def _clauses(create: CreateTable) -> Iterator[str]:
-    state = create.state
-    if any(column.default is not None for column in state.columns):
-        yield "DEFAULT"
-    if any(column.generated_as is not None for column in state.columns):
-        yield "GENERATED ALWAYS AS (…)"
-    if any(column.identity for column in state.columns):
-        yield "GENERATED … AS IDENTITY"
-    if any(column.mask for column in state.columns):
-        yield "MASK"
-    if state.primary_key:
-        yield "PRIMARY KEY … RELY" if state.primary_key.rely else "PRIMARY KEY"
-    if state.foreign_keys:
-        yield "FOREIGN KEY"
-    if state.cluster_by:
-        yield "CLUSTER BY (…)"
-    if state.clusters_automatically:
-        yield "CLUSTER BY AUTO"
-    if state.partitioned_by:
-        yield "PARTITIONED BY"
-    if state.location is not None:
-        yield "LOCATION"
-    if state.row_filter:
-        yield "WITH ROW FILTER"
-
-
-def _of_table(change: TableChange) -> str:
-    match change:
-        case AddColumns(columns):
-            return f"ADD COLUMNS{_of_fields(path for path, _ in columns)}"
-        case DropColumns(paths):
-            return f"DROP COLUMNS{_of_fields(paths)}"
-        case RenameColumn(path):
-            return f"RENAME COLUMN{_of_fields([path])}"
-        case AlterColumns(changes):
-            (verb,) = {_of_column(one) for _, one in changes}
-            several = ", several columns" if len(changes) > 1 else ""
-            return f"ALTER COLUMN … {verb}{_of_fields(path for path, _ in changes)}{several}"
-        case ClusterBy(paths, is_automatic):
-            return f"CLUSTER BY {'(…)' if paths else 'AUTO' if is_automatic else 'NONE'}"
-        case SetProperties():
-            return "SET TBLPROPERTIES"
-        case UnsetProperties():
-            return "UNSET TBLPROPERTIES"
-        case AddConstraint(constraint):
-            return f"ADD CONSTRAINT … {_CONSTRAINTS[type(constraint)]}"
-        case DropConstraint():
-            return "DROP CONSTRAINT"
-        case SetRowFilter(row_filter):
-            return "SET ROW FILTER" if row_filter else "DROP ROW FILTER"
-        case RenameTable():
-            return "RENAME TO"
-        case SetTags() | UnsetTags() | SetOwner():
-            return _of_tags_or_owner(change)
-
-
-def _of_tags_or_owner(change: SetTags | UnsetTags | SetOwner) -> str:
-    match change:
-        case SetTags():
-            return "SET TAGS"
-        case UnsetTags():
-            return "UNSET TAGS"
-        case SetOwner():
-            return "OWNER TO"
-
-
-def _of_column(change: ColumnChange) -> str:
-    match change:
-        case SetComment():
-            return "COMMENT"
-        case SetType():
-            return "TYPE"
-        case SetNullable(is_nullable):
-            return "DROP NOT NULL" if is_nullable else "SET NOT NULL"
-        case SetDefault(default):
-            return "DROP DEFAULT" if default is None else "SET DEFAULT"
-        case SetMask(mask):
-            return "SET MASK" if mask else "DROP MASK"
-        case MoveColumn(after):
-            return "AFTER" if after else "FIRST"
-        case SetTags() | UnsetTags():
-            return _of_tags_or_owner(change)
 
 
 def _of_fields(paths: Iterable[Sequence[str]]) -> str:

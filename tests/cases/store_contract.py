@@ -94,13 +94,7 @@ def check_state_store_race(make_store: Callable[[], StateStore]) -> None:
 def check_restore_of_a_lost_document(
     make_store: Callable[[], StateStore], lose: Callable[[], object], folder: Path
 ) -> None:
-    """Check that a kept version replaces a document that was damaged or removed, and nothing else does.
-
-    Args:
-        make_store: as everywhere here.
-        lose: damages or removes the current document, as the place has it.
-        folder: for what cannot be saved.
-    """
+    """Check that a kept version replaces a document that was damaged or removed, and nothing else does."""
     deployment = deployment_over(folder, store=make_store())
     repository = deployment.repository
     first = repository.save(deployment_state(serial=0), None)

@@ -12,17 +12,15 @@ from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.compiler import compile_plan
-from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.errors import CatalogReadError, StatementError
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.orchestrator import Orchestrator, plan_sync
 from delta_engine.orchestrate.runs import PlannedRun, open_run
 from delta_engine.state.states import ABSENT, CatalogState, TableState
-from delta_engine.validation.validator import PlanValidator
+from tests.builders.engines import engine_on
 from tests.fakes.applying import created
 
 
@@ -78,15 +76,7 @@ class FakePlatform:
 
 
 def engine_over(platform: FakePlatform, deployment: Deployment, policy: Policy = NO_POLICY) -> Orchestrator:
-    return Orchestrator(
-        reader=platform,
-        planner=TablePlanner(policy),
-        validator=PlanValidator(policy),
-        row_counter=platform,
-        action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS, parallelism=1),
-        deployment=deployment,
-        versions=None,
-    )
+    return engine_on(platform, platform, deployment, policy, row_counter=platform)
 
 
 def sync(platform: FakePlatform, deployment: Deployment, *models: Table, **options: bool) -> list[str]:

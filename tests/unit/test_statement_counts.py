@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -23,158 +22,89 @@ Version = Callable[[int], Table]
 
 def table(*columns: Column, **parts: Any) -> Table:
     """Return a table with a key and some columns."""
+    key = Column("id", "bigint", is_nullable=False)
     properties = {**MAPPED, **parts.pop("properties", {})}
-    return Table(
-        "dev",
-        "silver",
-        "wide",
-        [Column("id", "bigint", is_nullable=False), *columns],
-        table_properties=properties,
-        **parts,
-    )
+    return Table("dev", "silver", "wide", [key, *columns], table_properties=properties, **parts)
+
+
+def with_columns(data_type: str = "int", properties: dict[str, str] = MAPPED, **parts: Any) -> Version:
+    return lambda n: table(*columns(n, data_type, **parts), properties=properties)
+
+
+def with_properties(n: int) -> Table:
+    return table(properties={f"p{one}": "x" for one in range(n)})
+
+
+def with_tags(n: int) -> Table:
+    return table(tags={f"t{one}": "x" for one in range(min(n, 50))})
+
+
+def with_checks(n: int) -> Table:
+    return table(checks=[CheckConstraint(f"k{one}", f"id > {one}") for one in range(n)])
+
+
+def clustered(n: int) -> Table:
+    return table(*columns(n), cluster_by=[one.name for one in columns(n)][:4])
+
+
+def renamed(n: int) -> Table:
+    return table(*(Column(f"d{one}", "int", renamed_from=f"c {one}") for one in range(n)))
+
+
+def bare(n: int) -> Table:
+    return table()
+
+
+PLAIN, A, AB = with_columns(), "struct<a: int>", "struct<a: int, b: array<int>>"
+UNSET, SET = with_columns(properties=DEFAULTS), with_columns(properties=DEFAULTS, default="1")
+COMMENTED = with_columns("array<struct<a: int COMMENT 'x'>>")
+
+AT_ONCE: dict[str, tuple[Version, Version, str]] = {
+    "adds": (bare, PLAIN, "ADD COLUMNS ("),
+    "drops": (PLAIN, bare, "DROP COLUMNS ("),
+    "comments": (PLAIN, with_columns(comment="x"), "ALTER COLUMN `c 0` COMMENT"),
+    "types": (PLAIN, with_columns("bigint"), "ALTER COLUMN `c 0` TYPE"),
+    "tightened columns": (PLAIN, with_columns(is_nullable=False), "ALTER COLUMN `c 0` SET NOT NULL"),
+    "loosened columns": (with_columns(is_nullable=False), PLAIN, "ALTER COLUMN `c 0` DROP NOT NULL"),
+    "properties": (bare, with_properties, "SET TBLPROPERTIES ("),
+    "properties that go": (with_properties, bare, "UNSET TBLPROPERTIES IF EXISTS ("),
+    "clustering": (PLAIN, clustered, "CLUSTER BY ("),
+    "tags of the table": (bare, with_tags, "SET TAGS ("),
+    "tags of the table that go": (with_tags, bare, "UNSET TAGS ("),
+    "defaults": (UNSET, SET, "ALTER COLUMN `c 0` SET DEFAULT"),
+    "defaults that go": (SET, UNSET, "ALTER COLUMN `c 0` DROP DEFAULT"),
+    "added fields": (with_columns(A), with_columns(AB), "ADD COLUMNS (`c 0`.`b`"),
+    "dropped fields": (with_columns(AB), with_columns(A), "DROP COLUMNS (`c 0`.`b`"),
+    "comments of fields": (
+        with_columns("array<struct<a: int>>"),
+        COMMENTED,
+        "ALTER COLUMN `c 0`.`element`.`a` COMMENT",
+    ),
+}
+ONE_BY_ONE: dict[str, tuple[Version, Version, str]] = {
+    "renamed columns": (PLAIN, renamed, "RENAME COLUMN `c"),
+    "checks": (bare, with_checks, "ADD CONSTRAINT `k"),
+    "checks that go": (with_checks, bare, "DROP CONSTRAINT `k"),
+    "masks": (PLAIN, with_columns(mask=ColumnMask("dev.silver.f")), "ALTER COLUMN `c"),
+    "tags of columns": (PLAIN, with_columns(tags={"a": "b", "c": "d"}), "ALTER COLUMN `c"),
+}
+
+
+@pytest.mark.parametrize("count", [1, 3, 100])
+@pytest.mark.parametrize("kind", [*AT_ONCE, *ONE_BY_ONE])
+def test_a_kind_of_change_costs_one_statement(kind: str, count: int) -> None:
+    observed, desired, words = {**AT_ONCE, **ONE_BY_ONE}[kind]
+    statements = statements_between(observed(count), desired(count))
+    assert len(statements) == (count if kind in ONE_BY_ONE else 1)
+    assert all(sql.startswith(f"ALTER TABLE `dev`.`silver`.`wide` {words}") for sql in statements)
+
+
+"""Makes a table in which so many things are declared."""
 
 
 def columns(count: int, data_type: str = "int", **parts: Any) -> list[Column]:
     """Return so many columns that are alike."""
     return [Column(f"c {n}", data_type, **parts) for n in range(count)]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """A kind of change, and how many statements it costs on so many columns.
-
-    Args:
-        observed: the table before.
-        desired: the table after.
-        statements: how many it takes; the words with which each starts.
-        is_per_thing: whether each costs one of its own.
-    """
-
-    observed: Version
-    desired: Version
-    statement: str
-    is_per_thing: bool = False
-
-
-ALTER = "ALTER TABLE `dev`.`silver`.`wide` "
-
-CASES = {
-    "adds": Case(
-        observed=lambda n: table(), desired=lambda n: table(*columns(n)), statement=f"{ALTER}ADD COLUMNS ("
-    ),
-    "drops": Case(
-        observed=lambda n: table(*columns(n)), desired=lambda n: table(), statement=f"{ALTER}DROP COLUMNS ("
-    ),
-    "comments": Case(
-        observed=lambda n: table(*columns(n)),
-        desired=lambda n: table(*columns(n, comment="x")),
-        statement=f"{ALTER}ALTER COLUMN `c 0` COMMENT",
-    ),
-    "types": Case(
-        observed=lambda n: table(*columns(n)),
-        desired=lambda n: table(*columns(n, "bigint")),
-        statement=f"{ALTER}ALTER COLUMN `c 0` TYPE",
-    ),
-    "tightened columns": Case(
-        observed=lambda n: table(*columns(n)),
-        desired=lambda n: table(*columns(n, is_nullable=False)),
-        statement=f"{ALTER}ALTER COLUMN `c 0` SET NOT NULL",
-    ),
-    "loosened columns": Case(
-        observed=lambda n: table(*columns(n, is_nullable=False)),
-        desired=lambda n: table(*columns(n)),
-        statement=f"{ALTER}ALTER COLUMN `c 0` DROP NOT NULL",
-    ),
-    "properties": Case(
-        observed=lambda n: table(),
-        desired=lambda n: table(properties={f"p{one}": "x" for one in range(n)}),
-        statement=f"{ALTER}SET TBLPROPERTIES (",
-    ),
-    "properties that go": Case(
-        observed=lambda n: table(properties={f"p{one}": "x" for one in range(n)}),
-        desired=lambda n: table(),
-        statement=f"{ALTER}UNSET TBLPROPERTIES IF EXISTS (",
-    ),
-    "clustering": Case(
-        observed=lambda n: table(*columns(n)),
-        desired=lambda n: table(*columns(n), cluster_by=[one.name for one in columns(n)][:4]),
-        statement=f"{ALTER}CLUSTER BY (",
-    ),
-    "tags of the table": Case(
-        observed=lambda n: table(),
-        desired=lambda n: table(tags={f"t{one}": "x" for one in range(min(n, 50))}),
-        statement=f"{ALTER}SET TAGS (",
-    ),
-    "tags of the table that go": Case(
-        observed=lambda n: table(tags={f"t{one}": "x" for one in range(min(n, 50))}),
-        desired=lambda n: table(),
-        statement=f"{ALTER}UNSET TAGS (",
-    ),
-    "defaults": Case(
-        observed=lambda n: table(*columns(n), properties=DEFAULTS),
-        desired=lambda n: table(*columns(n, default="1"), properties=DEFAULTS),
-        statement=f"{ALTER}ALTER COLUMN `c 0` SET DEFAULT",
-    ),
-    "defaults that go": Case(
-        observed=lambda n: table(*columns(n, default="1"), properties=DEFAULTS),
-        desired=lambda n: table(*columns(n), properties=DEFAULTS),
-        statement=f"{ALTER}ALTER COLUMN `c 0` DROP DEFAULT",
-    ),
-    "added fields": Case(
-        observed=lambda n: table(*columns(n, "struct<a: int>")),
-        desired=lambda n: table(*columns(n, "struct<a: int, b: array<int>>")),
-        statement=f"{ALTER}ADD COLUMNS (`c 0`.`b`",
-    ),
-    "dropped fields": Case(
-        observed=lambda n: table(*columns(n, "struct<a: int, b: array<int>>")),
-        desired=lambda n: table(*columns(n, "struct<a: int>")),
-        statement=f"{ALTER}DROP COLUMNS (`c 0`.`b`",
-    ),
-    "comments of fields": Case(
-        observed=lambda n: table(*columns(n, "array<struct<a: int>>")),
-        desired=lambda n: table(*columns(n, "array<struct<a: int COMMENT 'x'>>")),
-        statement=f"{ALTER}ALTER COLUMN `c 0`.`element`.`a` COMMENT",
-    ),
-    "renamed columns": Case(
-        observed=lambda n: table(*columns(n)),
-        desired=lambda n: table(*(Column(f"d{one}", "int", renamed_from=f"c {one}") for one in range(n))),
-        statement=f"{ALTER}RENAME COLUMN `c",
-        is_per_thing=True,
-    ),
-    "checks": Case(
-        observed=lambda n: table(),
-        desired=lambda n: table(checks=[CheckConstraint(f"k{one}", f"id > {one}") for one in range(n)]),
-        statement=f"{ALTER}ADD CONSTRAINT `k",
-        is_per_thing=True,
-    ),
-    "checks that go": Case(
-        observed=lambda n: table(checks=[CheckConstraint(f"k{one}", f"id > {one}") for one in range(n)]),
-        desired=lambda n: table(),
-        statement=f"{ALTER}DROP CONSTRAINT `k",
-        is_per_thing=True,
-    ),
-    "masks": Case(
-        observed=lambda n: table(*columns(n)),
-        desired=lambda n: table(*columns(n, mask=ColumnMask("dev.silver.f"))),
-        statement=f"{ALTER}ALTER COLUMN `c",
-        is_per_thing=True,
-    ),
-    "tags of columns": Case(
-        observed=lambda n: table(*columns(n)),
-        desired=lambda n: table(*columns(n, tags={"a": "b", "c": "d"})),
-        statement=f"{ALTER}ALTER COLUMN `c",
-        is_per_thing=True,
-    ),
-}
-
-
-@pytest.mark.parametrize("count", [1, 3, 100])
-@pytest.mark.parametrize("kind", CASES)
-def test_a_kind_of_change_costs_one_statement(kind: str, count: int) -> None:
-    case = CASES[kind]
-    statements = statements_between(case.observed(count), case.desired(count))
-    assert len(statements) == (count if case.is_per_thing else 1)
-    assert all(sql.startswith(case.statement) for sql in statements)
 
 
 def test_a_table_is_created_in_one_statement_and_what_create_cannot_say() -> None:

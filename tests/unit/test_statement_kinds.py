@@ -13,9 +13,7 @@ from tests.cases.statement_kinds import (
 )
 
 
-def test_the_page_has_every_kind_that_is_emitted_and_what_sqlglot_says(
-    request: pytest.FixtureRequest,
-) -> None:
+def test_the_page_has_every_kind_that_is_emitted(request: pytest.FixtureRequest) -> None:
     said = PAGE.read_text("utf-8") if PAGE.exists() else ""
     answers = spark_answers(said)
     if request.config.getoption("--rewrite-golden"):

@@ -61,9 +61,7 @@ def test_an_entry_without_a_date_never_expires() -> None:
         ("*", ["property *", "table_comment"], False),
     ],
 )
-def test_entries_match_by_resource_and_by_field_or_kind(
-    resource: str, fields: list[str], is_match: bool
-) -> None:
+def test_entries_match_by_resource_and_field(resource: str, fields: list[str], is_match: bool) -> None:
     found = entry(resource, *fields).matches(ORDERS, DriftKind.COLUMN_TYPE, "column amount type")
     assert found is is_match
 
@@ -141,18 +139,14 @@ def test_entries_are_read_for_their_environments(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_an_entry_must_not_say_is_refused_with_its_place(
-    tmp_path: Path, text: str, message: str
-) -> None:
+def test_an_invalid_entry_is_refused_with_its_place(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message) as refused:
         load(tmp_path, text)
     assert refused.value.location is not None
     assert refused.value.location.file.endswith("drift-policy.yml")
 
 
-def test_the_policy_is_no_environment_and_is_checked_by_validate(
-    project: Path, delta_engine: CommandLine
-) -> None:
+def test_validate_checks_the_policy_which_is_no_environment(project: Path, delta_engine: CommandLine) -> None:
     conf = project / "conf"
     (conf / "drift-policy.yml").write_text("ignore_drift: [{resource: a, fields: [b]}]")
     assert environments(conf) == ["local"]

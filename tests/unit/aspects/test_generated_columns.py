@@ -16,7 +16,7 @@ from tests.builders.models import orders
     ("observed", "desired", "is_fixed"),
     [("int", "bigint", True), ("varchar(3)", "string", False), ("int", "int", False)],
 )
-def test_the_type_of_a_generated_column_is_that_of_its_expression(
+def test_the_expression_gives_a_generated_column_its_type(
     observed: str, desired: str, is_fixed: bool
 ) -> None:
     model = orders(Column("a", "int"), Column("G", desired, comment="new", generated_as="a + 1"))

@@ -7,22 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.actions import CreateSchema, TablePlan
+from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Ownership, Policy
-from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS, OPEN_SOURCE
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.config.model_files import load_declared
 from delta_engine.deployment.definitions import as_schema, define_schema
 from delta_engine.errors import ConfigError, InvalidModelError, SourceLocation
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Schema
-from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.report.plan_tree import plan_branches, plan_summary
 from delta_engine.state.states import CatalogState, SchemaState
 from delta_engine.validation.governance_rules import schema_violations
+from tests.builders.engines import engine_on
 from tests.builders.models import observed, orders
 from tests.cases.golden_cases import settings_for
+from tests.cases.golden_texts import assert_golden_lines
 from tests.fakes.planning import statements_of
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
@@ -39,10 +38,7 @@ SILVER = Schema(
 
 
 def planned(
-    schema: Schema,
-    state: SchemaState | None,
-    applied: Schema | None = None,
-    policy: Policy | None = None,
+    schema: Schema, state: SchemaState | None, applied: Schema | None = None, policy: Policy | None = None
 ) -> TablePlan:
     """Return the plan for a schema that has a table as it should be; None for a schema that is not there."""
     catalog = CatalogState(
@@ -52,17 +48,6 @@ def planned(
     )
     planner = TablePlanner(policy or Policy(), [schema])
     return planner.plan([orders()], catalog, applied_schemas={"dev.silver": applied} if applied else {})
-
-
-def test_a_missing_schema_is_created_with_all_that_is_said_of_it() -> None:
-    plan = planned(SILVER, None)
-    assert plan.create_schemas == (CreateSchema("dev", "silver", "It's clean"),)
-    assert statements_of(plan) == [
-        "CREATE SCHEMA `dev`.`silver` COMMENT 'It\\'s clean'",
-        "ALTER SCHEMA `dev`.`silver` SET TAGS ('domain' = 'sales')",
-        "GRANT SELECT, USE SCHEMA ON SCHEMA `dev`.`silver` TO `analysts`",
-        "ALTER SCHEMA `dev`.`silver` OWNER TO `data team`",
-    ]
 
 
 def test_a_schema_is_changed_where_it_differs_and_nothing_of_others_is_touched() -> None:
@@ -118,11 +103,7 @@ def test_a_definition_keeps_a_schema() -> None:
 
 def test_a_sync_records_schemas_and_leaves_nothing_to_do() -> None:
     catalog = FakeUnityCatalog(schemas=("dev.silver",))
-    engine = Orchestrator(
-        reader=catalog,
-        action_runner=ActionRunner(catalog, CatalogAddressing(), DATABRICKS),
-        planner=TablePlanner(schemas=[SILVER]),
-    )
+    engine = engine_on(catalog, catalog, parallelism=4, schemas=[SILVER])
     engine.sync_tables([orders()])
     assert catalog.schemas["dev.silver"].tags == {"domain": "sales"}
     assert not engine.plan_tables([orders()])
@@ -156,32 +137,18 @@ def test_a_schema_of_another_form_is_refused(tmp_path: Path) -> None:
         load_declared(settings_for(tmp_path, yaml="*.yml"))
 
 
-@pytest.mark.parametrize(
-    ("schemas", "message"),
-    [
-        (
-            [SILVER, replace(SILVER, schema_name="silver")],
-            "schemas.yml:2: schema dev.silver: it is declared twice, first at schemas.yml:2. "
-            "Remove one of the two.",
-        ),
-        (
-            [replace(SILVER, schema_name="sil ver")],
-            "schemas.yml:2: schema dev.sil ver: schema name 'sil ver' has a character that is not allowed here: "
-            "' '. Use letters, digits and underscores.",
-        ),
-        (
-            [replace(SILVER, tags={"a.b": ""})],
-            "schemas.yml:2: schema dev.Silver: tag key 'a.b' has a character that is not allowed here: '.'. "
-            "Use letters, digits, underscores and blanks between them.",
-        ),
-        (
-            [replace(SILVER, owner=" ")],
-            "schemas.yml:2: schema dev.Silver: its owner has no name. Name a user, service principal or group.",
-        ),
-    ],
-)
-def test_a_schema_is_refused(schemas: list[Schema], message: str) -> None:
-    assert [str(refusal) for refusal in schema_violations(schemas, DATABRICKS)] == [message]
+REFUSED = [
+    [SILVER, replace(SILVER, schema_name="silver")],
+    [replace(SILVER, schema_name="sil ver")],
+    [replace(SILVER, tags={"a.b": ""})],
+    [replace(SILVER, owner=" ")],
+]
+
+
+def test_schemas_are_refused(request: pytest.FixtureRequest) -> None:
+    refusals = ["; ".join(map(str, schema_violations(schemas, DATABRICKS))) for schemas in REFUSED]
+    refusals += map(str, schema_violations([SILVER], OPEN_SOURCE))
+    assert_golden_lines(refusals, Path(__file__).parent / "refused_schemas.txt", request)
 
 
 def test_an_unknown_privilege_is_refused() -> None:
@@ -190,13 +157,4 @@ def test_an_unknown_privilege_is_refused() -> None:
     assert isinstance(refusal, InvalidModelError)
     assert str(refusal).startswith(
         "schemas.yml:2: schema dev.silver: it grants FLY to 'jo', which cannot be granted there. Grant "
-    )
-
-
-def test_a_platform_without_schema_metadata_refuses_it() -> None:
-    (refusal,) = schema_violations([SILVER], OPEN_SOURCE)
-    assert str(refusal) == (
-        "schemas.yml:2: schema dev.Silver: comments, tags, owners and grants of schemas cannot be declared for the "
-        "backend oss: only Unity Catalog on Databricks has them. Leave it out of the models, or out of this "
-        "environment: backend.leave_out: [schema_metadata]."
     )

@@ -33,17 +33,17 @@ from delta_engine.backends.capabilities import (
 )
 from delta_engine.backends.spark_sessions import databricks_runtime, workspace_host
 from delta_engine.backends.sql_runner import Row
-from delta_engine.compile.planner import TablePlanner
 from delta_engine.config.settings import BackendType
 from delta_engine.errors import StatementError
-from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
+from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.models import Column, QualifiedName
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.project import open_backend
 from delta_engine.validation.capability_rules import SupportedChanges
-from delta_engine.validation.validator import DEFAULT_PLAN_RULES, PlanValidator, RuleSet
+from delta_engine.validation.validator import DEFAULT_PLAN_RULES, RuleSet
 from tests.builders.deployment import deployment_over
+from tests.builders.engines import engine_on
 from tests.builders.models import ORDERS, orders
 from tests.cases.capability_walks import POLICY, walk
 from tests.cases.golden_cases import settings_for
@@ -109,9 +109,7 @@ def test_a_job_knows_its_runtime_without_asking(version: str, monkeypatch: pytes
         (Answering(None, refuses=True), ""),
     ],
 )
-def test_the_runtime_is_asked_from_outside(
-    platform: Answering, version: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_runtime_is_asked_for(platform: Answering, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     assert databricks_runtime(platform) == version
     assert len(platform.asked) == 1
@@ -164,9 +162,7 @@ WORKSPACE_URL = "spark.databricks.workspaceUrl"
         (RefusingConf(), "", ""),
     ],
 )
-def test_the_host_is_that_of_the_session(
-    conf: object, variable: str, host: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_workspace_host(conf: object, variable: str, host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABRICKS_HOST", variable)
     assert workspace_host(cast("SparkSession", SimpleNamespace(conf=conf))) == host
 
@@ -184,10 +180,8 @@ def test_an_older_runtime_gets_a_column_per_statement(tmp_path: Path) -> None:
     catalog = OlderUnityCatalog(schemas=["dev.silver"])
 
     def engine(capabilities: Capabilities) -> Orchestrator:
-        return Orchestrator(
-            reader=catalog,
-            action_runner=ActionRunner(catalog, CatalogAddressing(), capabilities),
-            deployment=deployment_over(tmp_path),
+        return engine_on(
+            catalog, catalog, deployment_over(tmp_path), capabilities=capabilities, parallelism=4
         )
 
     engine(DATABRICKS).sync_tables([orders(Column("a", "int"), Column("b", "int"))])
@@ -205,12 +199,8 @@ def test_an_older_runtime_gets_a_column_per_statement(tmp_path: Path) -> None:
 )
 def test_what_alters_columns_is_walked_on_an_older_runtime(feature: Feature, tmp_path: Path) -> None:
     catalog = OlderUnityCatalog()
-    engine = Orchestrator(
-        reader=catalog,
-        action_runner=ActionRunner(catalog, CatalogAddressing(), on_runtime("16.2")),
-        planner=TablePlanner(POLICY),
-        validator=PlanValidator(POLICY),
-        deployment=deployment_over(tmp_path),
+    engine = engine_on(
+        catalog, catalog, deployment_over(tmp_path), POLICY, capabilities=on_runtime("16.2"), parallelism=4
     )
     walk(engine, feature)
 

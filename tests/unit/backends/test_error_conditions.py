@@ -24,6 +24,7 @@ from delta_engine.backends.error_conditions import (
 from delta_engine.backends.sql_runner import PATIENCE_SECONDS
 from delta_engine.errors import StatementError
 from tests.builders.error_forms import FORMS
+from tests.cases.golden_texts import assert_golden_lines
 
 
 def refusal(condition: str | None) -> StatementError:
@@ -48,9 +49,7 @@ def refusal(condition: str | None) -> StatementError:
         (None, None),
     ],
 )
-def test_what_may_pass_in_a_while_is_known_by_its_condition(
-    condition: str | None, expected: Transience | None
-) -> None:
+def test_passing_errors_are_known_by_condition(condition: str | None, expected: Transience | None) -> None:
     assert transience(refusal(condition)) is expected
 
 
@@ -94,57 +93,29 @@ STACK = "\n\tat org.apache.spark.sql.catalyst.A.b(A.scala:1)\n\tat java.base/jav
 PY4J = "An error occurred while calling o91.sql.\n: "
 
 
-@pytest.mark.parametrize(
-    ("text", "condition", "state"),
-    [
-        (
-            "[DELTA_CONCURRENT_APPEND.ROW_LEVEL_CHANGES] no SQLSTATE: 2D521",
-            "DELTA_CONCURRENT_APPEND.ROW_LEVEL_CHANGES",
-            "2D521",
-        ),
-        (
-            "[RequestId=1 ErrorClass=INVALID_PARAMETER_VALUE.CANNOT_DROP_TAGGED_COLUMN] no",
-            "INVALID_PARAMETER_VALUE.CANNOT_DROP_TAGGED_COLUMN",
-            None,
-        ),
-        (
-            "com.databricks.ServiceException: RESOURCE_EXHAUSTED: Too many requests",
-            "RESOURCE_EXHAUSTED",
-            None,
-        ),
-        (
-            "org.apache.HiveSQLException: Error running query: com.databricks.A: [ErrorClass=TABLE_DOES_NOT_EXIST] no",
-            "TABLE_DOES_NOT_EXIST",
-            None,
-        ),
-        (
-            f"{PY4J}com.databricks.acl.UnauthorizedAccessException: PERMISSION_DENIED: no{STACK}",
-            "PERMISSION_DENIED",
-            None,
-        ),
-        ("com.databricks.acl.UnauthorizedAccessException: no", "PERMISSION_DENIED", None),
-        (
-            'io.unitycatalog.client.ApiException: call failed with: 403 - {"error_code":"PERMISSION_DENIED"}',
-            "PERMISSION_DENIED",
-            None,
-        ),
-        (
-            "io.unitycatalog.client.ApiException: listTables call failed with: 429 - wait",
-            "TOO_MANY_REQUESTS",
-            None,
-        ),
-        ("429 Client Error: Too Many Requests for url", "TOO_MANY_REQUESTS", None),
-        ("HTTP 503: wait", "SERVICE_UNAVAILABLE", None),
-        ("java.lang.NoSuchFieldError: no", None, None),
-        ("A comment says PERMISSION_DENIED: [NOT_THIS] no", None, None),
-        ("", None, None),
-    ],
-)
-def test_conditions_and_states_are_read_off_the_words(
-    text: str, condition: str | None, state: str | None
-) -> None:
-    error = statement_error(text, sql="S")
-    assert (error.error_class, error.sql_state) == (condition, state)
+TEXTS = [
+    "[DELTA_CONCURRENT_APPEND.ROW_LEVEL_CHANGES] no SQLSTATE: 2D521",
+    "[RequestId=1 ErrorClass=INVALID_PARAMETER_VALUE.CANNOT_DROP_TAGGED_COLUMN] no",
+    "com.databricks.ServiceException: RESOURCE_EXHAUSTED: Too many requests",
+    "org.apache.HiveSQLException: Error running query: com.databricks.A: [ErrorClass=TABLE_DOES_NOT_EXIST] no",
+    f"{PY4J}com.databricks.acl.UnauthorizedAccessException: PERMISSION_DENIED: no{STACK}",
+    "com.databricks.acl.UnauthorizedAccessException: no",
+    'io.unitycatalog.client.ApiException: call failed with: 403 - {"error_code":"PERMISSION_DENIED"}',
+    "io.unitycatalog.client.ApiException: listTables call failed with: 429 - wait",
+    "429 Client Error: Too Many Requests for url",
+    "HTTP 503: wait",
+    "java.lang.NoSuchFieldError: no",
+    "A comment says PERMISSION_DENIED: [NOT_THIS] no",
+    "",
+]
+
+
+def test_conditions_are_read_from_the_text(request: pytest.FixtureRequest) -> None:
+    errors = [statement_error(text, sql="S") for text in TEXTS]
+    found = [
+        f"{text} → {error.error_class}, {error.sql_state}" for text, error in zip(TEXTS, errors, strict=True)
+    ]
+    assert_golden_lines(found, Path(__file__).parent / "conditions.txt", request)
 
 
 def test_the_form_of_the_service_stands_first_and_not_in_the_words_of_users() -> None:
@@ -186,37 +157,34 @@ def test_what_comes_as_data_counts_before_the_words_unless_it_says_little() -> N
     assert statement_error("[C] no", sql="S", code="BAD_REQUEST").error_class == "C"
 
 
-@pytest.mark.parametrize(
-    ("text", "data", "condition"),
-    [
-        (
-            "Failed to list by partition pruning predicates: (status = 503)",
-            {"condition": "_LEGACY_ERROR_TEMP_1205"},
-            "_LEGACY_ERROR_TEMP_1205",
-        ),
-        ("Failed to list by predicates: (status = 503)", {}, None),
-        ("Cannot set comment 'sent again after HTTP 429' on t", {"code": "BAD_REQUEST"}, "BAD_REQUEST"),
-        ("Tag value 'HTTP 403' is not allowed", {"code": "BAD_REQUEST"}, "BAD_REQUEST"),
-        ("No HTTP 503 without quotes", {"code": "BAD_REQUEST"}, "BAD_REQUEST"),
-        ("Cannot set comment 'sent again after HTTP 429' on t", {}, None),
-        ("Cannot set comment 'it''s HTTP 429, isn't it' on t", {}, None),
-        ("Cannot set comment 'sent again after HTTP 429 and cut", {}, None),
-        ('Cannot set comment "HTTP 429" on `HTTP 503`', {}, None),
-        ("No.\n== SQL (line 1, position 1) ==\nALTER TABLE t -- HTTP 429\n^^^", {}, None),
-        ("The users' server can't answer: HTTP 429", {}, "TOO_MANY_REQUESTS"),
-        ("Can't reach 'dev': HTTP status 503", {}, "SERVICE_UNAVAILABLE"),
-        ("Answered with status code: 503", {}, "SERVICE_UNAVAILABLE"),
-        ("""Comment 'x: {"error_code": "PERMISSION_DENIED"}' is too long""", {}, None),
-        ("""call failed with: 403 - {"message": "no 'x'", "error_code": "A_B"}""", {}, "A_B"),
-        (
-            """java.io.IOException: failed: 403 - {"error_code": "PERMISSION_DENIED"}""",
-            {"condition": "_LEGACY_ERROR_TEMP_1205"},
-            "PERMISSION_DENIED",
-        ),
-    ],
-)
-def test_words_of_users_are_no_conditions(text: str, data: DataOfRefusals, condition: str | None) -> None:
-    assert statement_error(text, sql="S", **data).error_class == condition
+LEGACY: DataOfRefusals = {"condition": "_LEGACY_ERROR_TEMP_1205"}
+BAD: DataOfRefusals = {"code": "BAD_REQUEST"}
+WORDS_OF_USERS: list[tuple[str, DataOfRefusals]] = [
+    ("Failed to list by partition pruning predicates: (status = 503)", LEGACY),
+    ("Failed to list by predicates: (status = 503)", {}),
+    ("Cannot set comment 'sent again after HTTP 429' on t", BAD),
+    ("Tag value 'HTTP 403' is not allowed", BAD),
+    ("No HTTP 503 without quotes", BAD),
+    ("Cannot set comment 'sent again after HTTP 429' on t", {}),
+    ("Cannot set comment 'it''s HTTP 429, isn't it' on t", {}),
+    ("Cannot set comment 'sent again after HTTP 429 and cut", {}),
+    ('Cannot set comment "HTTP 429" on `HTTP 503`', {}),
+    ("No.\n== SQL (line 1, position 1) ==\nALTER TABLE t -- HTTP 429\n^^^", {}),
+    ("The users' server can't answer: HTTP 429", {}),
+    ("Can't reach 'dev': HTTP status 503", {}),
+    ("Answered with status code: 503", {}),
+    ("""Comment 'x: {"error_code": "PERMISSION_DENIED"}' is too long""", {}),
+    ("""call failed with: 403 - {"message": "no 'x'", "error_code": "A_B"}""", {}),
+    ("""java.io.IOException: failed: 403 - {"error_code": "PERMISSION_DENIED"}""", LEGACY),
+]
+
+
+def test_words_of_users_are_no_conditions(request: pytest.FixtureRequest) -> None:
+    found = [
+        f"{text} {data or ''}→ {statement_error(text, sql='S', **data).error_class}"
+        for text, data in WORDS_OF_USERS
+    ]
+    assert_golden_lines(found, Path(__file__).parent / "words_of_users.txt", request)
 
 
 def test_the_cause_that_has_the_condition_is_shown() -> None:
@@ -242,9 +210,7 @@ def test_the_cause_that_has_the_condition_is_shown() -> None:
         ("org.apache.spark.SparkException: [CATALOG_NOT_FOUND] no SQLSTATE: 42P08", is_missing_catalog),
     ],
 )
-def test_kinds_of_java_exceptions_are_known_alone_and_as_causes(
-    cause: str, is_kind: Callable[[StatementError], bool]
-) -> None:
+def test_kinds_of_java_exceptions(cause: str, is_kind: Callable[[StatementError], bool]) -> None:
     for text in (f"{PY4J}{cause}{STACK}", f"{PY4J}a.b.SparkException: no{STACK}Caused by: {cause}{STACK}"):
         error = statement_error(text, sql="S")
         kinds = [is_missing_class, is_class_conflict, is_unreachable, is_missing_catalog, is_forbidden]

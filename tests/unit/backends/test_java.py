@@ -16,9 +16,7 @@ from tests.projects.commandline import CommandLine
 SETUP = Path(__file__).parents[3] / "scripts" / "setup.sh"
 
 
-def test_a_java_home_without_java_is_named(
-    project: Path, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_java_home(project: Path, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(project / "jdk"))
     result = delta_engine("-e", "local", "plan")
     assert (result.code, result.stdout) == (1, "")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn, cast
 
 import pytest
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError, escape_new_line
@@ -15,8 +15,12 @@ from pyspark.logger import PySparkLogger
 from delta_engine.backends.cancellation import Stop, StoppedError
 from delta_engine.backends.error_conditions import Transience, is_forbidden, is_missing_class, transience
 from delta_engine.backends.spark_sql_runner import MESSAGE_TOO_LARGE, SparkSqlRunner
+from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
 from tests.builders.error_forms import FORMS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 DENIED = ("PERMISSION_DENIED", "User does not have CREATE TABLE on Schema 'dev.ops'.")
 
@@ -76,9 +80,14 @@ def java_error(text: str, **facts: str | None) -> Py4JJavaError:
     return Py4JJavaError("An error occurred while calling o91.sql.\n", JavaException(text, facts or None))
 
 
+def send(session: RaisingSession, sql: str, waits: list[float] | None = None) -> Sequence[Row]:
+    pause = ([] if waits is None else waits).append
+    return SparkSqlRunner(cast("SparkSession", session), pause=pause).run(sql)
+
+
 def refused(*errors: Exception) -> StatementError:
     with pytest.raises(StatementError) as caught:
-        SparkSqlRunner(RaisingSession(*errors)).run("CREATE TABLE t")  # type: ignore[arg-type]  # all that it uses
+        send(RaisingSession(*errors), "CREATE TABLE t")
     assert caught.value.sql == "CREATE TABLE t"
     return caught.value
 
@@ -108,7 +117,7 @@ def test_too_many_requests_are_sent_again_in_each_form(form: str) -> None:
     session = RaisingSession(
         *(AnalysisException(FORMS[form]("RESOURCE_EXHAUSTED", "Later.")) for _ in range(3))
     )
-    assert SparkSqlRunner(session, pause=waits.append).run("CREATE TABLE t") == []  # type: ignore[arg-type]  # all that it uses
+    assert send(session, "CREATE TABLE t", waits) == []
     assert session.statements == ["CREATE TABLE t"] * 4
     assert waits == sorted(waits)
     assert len(waits) == 3
@@ -179,9 +188,7 @@ def failed_call(status: str, details: str) -> PySparkException:
         ("INTERNAL", "RESOURCE_ALREADY_EXISTS: no", "RESOURCE_ALREADY_EXISTS", False),
     ],
 )
-def test_a_word_of_the_network_is_no_refusal(
-    status: str, details: str, condition: str | None, is_unknown: bool
-) -> None:
+def test_words_of_the_network(status: str, details: str, condition: str | None, is_unknown: bool) -> None:
     error = refused(failed_call(status, details))
     assert error.is_outcome_unknown is is_unknown
     if not is_unknown:
@@ -212,7 +219,7 @@ def test_a_statement_with_a_message_that_is_too_large_may_have_run_and_is_not_se
     for raised in (failed_call(status, words), ConnectException(words, status)):
         session = RaisingSession(raised)
         with pytest.raises(StatementError) as caught:
-            SparkSqlRunner(session, pause=lambda _seconds: None).run("SHOW TABLES")  # type: ignore[arg-type]  # all that it uses
+            send(session, "SHOW TABLES")
         assert session.statements == ["SHOW TABLES"]
         assert (caught.value.error_class, caught.value.is_outcome_unknown) == (MESSAGE_TOO_LARGE, True)
         assert caught.value.first_line.endswith(
@@ -222,7 +229,7 @@ def test_a_statement_with_a_message_that_is_too_large_may_have_run_and_is_not_se
 
 def test_a_call_that_is_turned_away_is_sent_again() -> None:
     session = RaisingSession(failed_call("RESOURCE_EXHAUSTED", "too many streams"))
-    assert SparkSqlRunner(session, pause=lambda _seconds: None).run("SHOW TABLES") == []  # type: ignore[arg-type]  # all that it uses
+    assert send(session, "SHOW TABLES") == []
     assert session.statements == ["SHOW TABLES"] * 2
 
 
@@ -259,7 +266,7 @@ def test_pyspark_does_not_print_what_the_engine_tells_of_and_prints_what_others_
     logger.addHandler(handler)
     try:
         with pytest.raises(StatementError):
-            SparkSqlRunner(_LoggingSession()).run("SELECT 1")  # type: ignore[arg-type]  # all that it uses
+            send(_LoggingSession(), "SELECT 1")
         assert seen == []
         with pytest.raises(_LoggedException):
             _LoggingSession().sql("SELECT 1")
@@ -273,5 +280,5 @@ def test_a_stop_ends_the_wait_of_a_statement_that_was_turned_away() -> None:
     stop.request()
     session = RaisingSession(*(AnalysisException("RESOURCE_EXHAUSTED: later") for _ in range(2)))
     with stop.as_current(), pytest.raises(StoppedError):
-        SparkSqlRunner(session).run("CREATE TABLE t")  # type: ignore[arg-type]  # all that it uses
+        SparkSqlRunner(cast("SparkSession", session)).run("CREATE TABLE t")
     assert session.statements == ["CREATE TABLE t"]

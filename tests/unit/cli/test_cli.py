@@ -86,9 +86,7 @@ def test_validate(delta_engine: CommandLine, project: Path) -> None:
     assert result.stdout == "local: configuration and 1 model are valid\n"
 
 
-def test_the_environment_may_come_from_outside(
-    delta_engine: CommandLine, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_variable(delta_engine: CommandLine, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DELTA_ENGINE_ENV", "local")
     assert delta_engine("validate").code == 0
 
@@ -117,9 +115,7 @@ def test_the_environment_may_come_from_outside(
         ),
     ],
 )
-def test_refusals_exit_with_3(
-    delta_engine: CommandLine, project: Path, arguments: list[str], message: str
-) -> None:
+def test_refusals(delta_engine: CommandLine, project: Path, arguments: list[str], message: str) -> None:
     result = delta_engine(*arguments)
     assert result.code == ExitCode.REFUSED
     assert message in result.stdout + result.stderr
@@ -135,7 +131,7 @@ def test_all_refusals_are_printed(delta_engine: CommandLine, project: Path) -> N
     assert result.stdout == ""
 
 
-def test_init_makes_a_project_that_is_valid(
+def test_init_makes_a_project(
     delta_engine: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -225,9 +221,7 @@ def test_summaries_count() -> None:
     }
 
 
-def test_an_interrupt_exits_with_130(
-    delta_engine: CommandLine, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt(delta_engine: CommandLine, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_arguments: object, **_options: object) -> None:
         raise KeyboardInterrupt
 

@@ -46,10 +46,7 @@ def at_a_terminal(monkeypatch: pytest.MonkeyPatch, *, yes: bool) -> list[str]:
 
 
 def test_nothing_is_made_after_a_no(
-    project: Path,
-    platform: ConformancePlatform,
-    delta_engine: CommandLine,
-    monkeypatch: pytest.MonkeyPatch,
+    project: Path, platform: ConformancePlatform, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     questions = at_a_terminal(monkeypatch, yes=False)
     refused = delta_engine(*COMMAND)
@@ -61,10 +58,7 @@ def test_nothing_is_made_after_a_no(
 
 
 def test_a_terminal_shows_a_bar(
-    project: Path,
-    platform: ConformancePlatform,
-    delta_engine: CommandLine,
-    monkeypatch: pytest.MonkeyPatch,
+    project: Path, platform: ConformancePlatform, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     questions = at_a_terminal(monkeypatch, yes=True)
     platform.faults = [refusing(lambda sql: sql.startswith("DROP TABLE") and "_tags`" in sql)]

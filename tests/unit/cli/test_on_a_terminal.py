@@ -73,9 +73,7 @@ def test_who_agrees_gets_the_results(project: PlanProject, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("options", [(), ("--json",)])
 @pytest.mark.parametrize("is_file", [False, True])
-def test_without_a_terminal_a_run_needs_consent_beforehand(
-    project: PlanProject, options: tuple[str, ...], is_file: bool
-) -> None:
+def test_a_run_needs_prior_consent(project: PlanProject, options: tuple[str, ...], is_file: bool) -> None:
     project.plan()
     command = ("apply", "plan.json", *options) if is_file else ("sync", *options)
     refused = project.run(*command)
@@ -123,9 +121,7 @@ def test_without_a_terminal_nothing_is_repaired_unasked(project: PlanProject) ->
         ("unlock",),
     ],
 )
-def test_without_a_terminal_records_change_with_consent_alone(
-    project: PlanProject, command: tuple[str, ...]
-) -> None:
+def test_records_change_with_consent_alone(project: PlanProject, command: tuple[str, ...]) -> None:
     project.sync()
     document = project.folder / "state" / "local.state.json"
     if command == ("migrate",):

@@ -65,9 +65,7 @@ def test_the_environment_may_stand_within_state(delta_engine: CommandLine, proje
         ("state", "-e", "local", "versions", "-e", "dev"),
     ],
 )
-def test_two_environments_are_refused(
-    delta_engine: CommandLine, project: Path, arguments: tuple[str, ...]
-) -> None:
+def test_two_environments(delta_engine: CommandLine, project: Path, arguments: tuple[str, ...]) -> None:
     refused = delta_engine(*arguments)
     assert refused.code == 3
     assert "it is given twice, as 'local' and as 'dev'" in refused.stderr
@@ -79,16 +77,14 @@ def test_two_configuration_folders_are_refused(delta_engine: CommandLine, projec
     assert "it is given twice, as 'conf' and as 'other'" in refused.stderr
 
 
-def test_an_option_comes_before_the_variable(
-    delta_engine: CommandLine, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_option_wins(delta_engine: CommandLine, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DELTA_ENGINE_ENV", "nope")
     assert delta_engine("validate").code == 3
     assert delta_engine("validate", "-e", "local").code == 0
     assert delta_engine("-e", "local", "validate").code == 0
 
 
-def test_a_project_is_found_from_inside(
+def test_project_from_inside(
     delta_engine: CommandLine, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for inside in ("conf", "conf/models", "notebooks/deep/down"):

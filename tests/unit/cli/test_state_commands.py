@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -14,7 +15,7 @@ from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.stores.local import LocalStateStore
 from tests.builders.deployment import HOLDER, applied, deployment_state
 from tests.builders.models import WORKED_MODEL, orders
-from tests.projects.commandline import CommandLine
+from tests.projects.commandline import CommandLine, Result
 
 KEY = "table.dev.silver.orders"
 BAD = Path(__file__).parents[1] / "deployment" / "documents" / "bad"
@@ -35,112 +36,108 @@ def folder(project: Path) -> Path:
 
 
 @pytest.fixture
-def state(delta_engine: CommandLine, folder: Path) -> CommandLine:
-    """Return the command line; the deployment state is there."""
-    return delta_engine
+def state(delta_engine: CommandLine, folder: Path) -> partial[Result]:
+    """Return the `state` commands; the deployment state is there."""
+    return partial(delta_engine, "-e", "local", "state")
 
 
 def serial_in(folder: Path) -> int:
     return int(json.loads((folder / "local.state.json").read_bytes())["serial"])
 
 
-def test_show(state: CommandLine, folder: Path) -> None:
-    lines = dict(line.split(maxsplit=1) for line in state("-e", "local", "state", "show").stdout.splitlines())
+def test_show(state: partial[Result], folder: Path) -> None:
+    lines = dict(line.split(maxsplit=1) for line in state("show").stdout.splitlines())
     assert lines["serial"].startswith("2, saved ")
     assert lines["resources"] == "2 resources: 1 healthy, 1 drifted"
     assert lines["lock"] == "free"
     assert lines["document"] == str(folder / "local.state.json")
-    shown = state("-e", "local", "state", "show", "--json").stdout
+    shown = state("show", "--json").stdout
     assert shown.encode() == (folder / "local.state.json").read_bytes() + b"\n"
-    record = json.loads(state("-e", "local", "state", "show", "ORDERS").stdout)
+    record = json.loads(state("show", "ORDERS").stdout)
     assert record["metadata"]["definition"]["comment"] == "Orders table"
 
 
-def test_list(state: CommandLine) -> None:
-    assert state("-e", "local", "state", "list").stdout == (
+def test_list(state: partial[Result]) -> None:
+    assert state("list").stdout == (
         f"healthy    {KEY}  2026-03-01 12:00:00 UTC  ana@example.com\n"
         "drifted    table.dev.silver.temp    2026-03-01 12:00:00 UTC  ana@example.com\n"
     )
-    assert state("-e", "local", "state", "list", "-t", "temp", "--status", "healthy").stdout == ""
-    listed = json.loads(state("-e", "local", "state", "list", "--status", "drifted", "--json").stdout)
+    assert state("list", "-t", "temp", "--status", "healthy").stdout == ""
+    listed = json.loads(state("list", "--status", "drifted", "--json").stdout)
     assert (listed["format"], listed["version"], listed["serial"]) == ("delta-engine/state-resources", 1, 2)
     assert list(listed["resources"]) == ["table.dev.silver.temp"]
-    refused = state("-e", "local", "state", "list", "--status", "helthy")
+    refused = state("list", "--status", "helthy")
     assert (refused.code, refused.stderr) == (
         3,
         "refused: --status: unknown status 'helthy'. Did you mean 'healthy'?\n",
     )
 
 
-def test_versions_diff_and_restore(state: CommandLine, folder: Path) -> None:
-    listed = json.loads(state("-e", "local", "state", "versions", "--json").stdout)
+def test_versions_diff_and_restore(state: partial[Result], folder: Path) -> None:
+    listed = json.loads(state("versions", "--json").stdout)
     (version,) = listed["versions"]
-    assert version["version_id"] in state("-e", "local", "state", "versions").stdout
-    assert state("-e", "local", "state", "diff").stdout == (
-        "+ table.dev.silver.temp\nserial 1 → 2: 1 change\n"
-    )
-    assert state("-e", "local", "state", "diff", "2", "1").stdout == (
-        "- table.dev.silver.temp\nserial 2 → 1: 1 change\n"
-    )
-    found = json.loads(state("-e", "local", "state", "diff", "--json").stdout)
+    assert version["version_id"] in state("versions").stdout
+    assert state("diff").stdout == ("+ table.dev.silver.temp\nserial 1 → 2: 1 change\n")
+    assert state("diff", "2", "1").stdout == ("- table.dev.silver.temp\nserial 2 → 1: 1 change\n")
+    found = json.loads(state("diff", "--json").stdout)
     assert found["resources"] == [{"key": "table.dev.silver.temp", "sign": "+", "changes": []}]
 
-    restored = state("-e", "local", "state", "restore", version["version_id"], "--yes")
+    restored = state("restore", version["version_id"], "--yes")
     assert (restored.code, restored.stdout) == (0, "restored as serial 3\n")
-    assert state("-e", "local", "state", "diff", "1", "3").stdout == "serial 1 → 3: 0 changes\n"
-    assert state("-e", "local", "state", "diff", "--json").code == 0
-    missing = state("-e", "local", "state", "restore", "99", "--yes")
+    assert state("diff", "1", "3").stdout == "serial 1 → 3: 0 changes\n"
+    assert state("diff", "--json").code == 0
+    missing = state("restore", "99", "--yes")
     assert missing.code == 3
     assert "there is no version '99'. `delta-engine -e local state versions` lists them." in missing.stderr
 
 
-def test_restoring_a_file(state: CommandLine, folder: Path, project: Path) -> None:
+def test_restoring_a_file(state: partial[Result], folder: Path, project: Path) -> None:
     current = json.loads((folder / "local.state.json").read_bytes())
     errored = project / "errored-3.json"
     errored.write_text(json.dumps({**current, "serial": 3, "write_id": "lost", "lineage": "git:lost"}))
-    assert state("-e", "local", "state", "restore", str(errored), "--yes").stdout == "restored as serial 3\n"
+    assert state("restore", str(errored), "--yes").stdout == "restored as serial 3\n"
     saved = json.loads((folder / "local.state.json").read_bytes())
     assert saved["lineage"] == "git:lost"
     assert saved["recent_write_ids"][:2] == ["lost", current["write_id"]]
 
-    again = state("-e", "local", "state", "restore", str(errored), "--yes")
+    again = state("restore", str(errored), "--yes")
     assert again.code == 3
     assert "was saved again since: it is at serial 3, the file at 3" in again.stderr
-    assert state("-e", "local", "state", "restore", str(errored), "--force", "--yes").code == 0
+    assert state("restore", str(errored), "--force", "--yes").code == 0
 
     errored.write_text(json.dumps({**current, "serial": 30, "state_id": "of another life"}))
-    other = state("-e", "local", "state", "restore", str(errored), "--yes")
+    other = state("restore", str(errored), "--yes")
     assert other.code == 3
     assert "its state_id is of another life" in other.stderr
 
     errored.write_text(json.dumps({**current, "environment": {**current["environment"], "name": "prod"}}))
-    foreign = state("-e", "local", "state", "restore", str(errored), "--force", "--yes")
+    foreign = state("restore", str(errored), "--force", "--yes")
     assert foreign.code == 3
     assert "it is the deployment state of the environment 'prod', not of 'local'" in foreign.stderr
     assert serial_in(folder) == 4
 
 
-def test_restoring_over_a_broken_document(state: CommandLine, folder: Path) -> None:
+def test_restoring_over_a_broken_document(state: partial[Result], folder: Path) -> None:
     document = folder / "local.state.json"
     document.write_bytes(document.read_bytes()[:500])
-    broken = state("-e", "local", "state", "show")
+    broken = state("show")
     assert broken.code == 3
     assert str(document) in broken.stderr
     assert "state restore" in broken.stderr
-    assert "00000001-" + _write_id(folder) in state("-e", "local", "state", "versions").stdout
-    restored = state("-e", "local", "state", "restore", "1", "--yes")
+    assert "00000001-" + _write_id(folder) in state("versions").stdout
+    restored = state("restore", "1", "--yes")
     assert (restored.code, restored.stdout) == (0, "restored as serial 3\n")
     assert "kept as a backup" in restored.stderr
-    assert state("-e", "local", "state", "list").stdout.count("\n") == 1
+    assert state("list").stdout.count("\n") == 1
     assert len(list(folder.glob("*.backup.json"))) == 1
 
 
 @pytest.mark.parametrize("bad", sorted(BAD.iterdir()), ids=lambda path: path.name)
-def test_bad_documents_are_refused_and_not_touched(state: CommandLine, folder: Path, bad: Path) -> None:
+def test_bad_documents_are_refused_and_not_touched(state: partial[Result], folder: Path, bad: Path) -> None:
     document = folder / "local.state.json"
     document.write_bytes(bad.read_bytes())
     for command in (["show"], ["list"], ["migrate"], ["rm", "orders"], ["diff", "1"]):
-        refused = state("-e", "local", "state", *command)
+        refused = state(*command)
         assert refused.code == 3
         assert str(document) in refused.stderr
         assert "Traceback" not in refused.stderr
@@ -153,53 +150,50 @@ def _write_id(folder: Path) -> str:
     return path.name.split("-")[1].split(".")[0]
 
 
-def test_rm_and_mv(state: CommandLine, folder: Path) -> None:
-    moved = state("-e", "local", "state", "mv", "dev.silver.temp", "dev.silver.kept", "--yes")
+def test_rm_and_mv(state: partial[Result], folder: Path) -> None:
+    moved = state("mv", "dev.silver.temp", "dev.silver.kept", "--yes")
     assert moved.stdout == "dev.silver.temp is recorded as dev.silver.kept\n"
-    removed = state("-e", "local", "state", "rm", "silver.o*", "table.dev.silver.kept", "--yes")
+    removed = state("rm", "silver.o*", "table.dev.silver.kept", "--yes")
     assert removed.stdout == f"- {KEY}\n- table.dev.silver.kept\nforgot 2 resources\n"
-    assert state("-e", "local", "state", "list").stdout == ""
+    assert state("list").stdout == ""
     assert serial_in(folder) == 4
-    unknown = state("-e", "local", "state", "rm", "nope", "--yes")
+    unknown = state("rm", "nope", "--yes")
     assert unknown.code == 3
     assert "unknown resource 'nope'" in unknown.stderr
-    nameless = state("-e", "local", "state", "mv", "temp", "kept", "--yes")
+    nameless = state("mv", "temp", "kept", "--yes")
     assert nameless.stderr == "refused: 'temp' is not a table's name. Write catalog.schema.table.\n"
 
 
-def test_migrate(state: CommandLine, folder: Path) -> None:
-    assert (
-        state("-e", "local", "state", "migrate", "--yes").stdout
-        == "nothing to do: the document is in format 1\n"
-    )
+def test_migrate(state: partial[Result], folder: Path) -> None:
+    assert state("migrate", "--yes").stdout == "nothing to do: the document is in format 1\n"
     old = Path(__file__).parents[1] / "deployment" / "documents" / "v0-first-release.in.json"
     (folder / "local.state.json").write_bytes(old.read_bytes())
-    dry = state("-e", "local", "state", "migrate", "--dry-run").stdout
+    dry = state("migrate", "--dry-run").stdout
     assert dry == f"{folder / 'local.state.json'}: format 0, would be saved in format 1\n"
     assert (folder / "local.state.json").read_bytes() == old.read_bytes()
-    assert "2 resources" in state("-e", "local", "state", "show").stdout  # read as it is
-    assert state("-e", "local", "state", "migrate", "--yes").stdout == (
+    assert "2 resources" in state("show").stdout  # read as it is
+    assert state("migrate", "--yes").stdout == (
         "migrated from format 0 to 1; the old document is kept as local.state.v0.backup.json\n"
     )
     assert (folder / "local.state.v0.backup.json").read_bytes() == old.read_bytes()
     assert serial_in(folder) == 4
 
 
-def test_the_lock_is_shown_respected_and_broken(state: CommandLine, folder: Path, project: Path) -> None:
+def test_the_lock_is_shown_respected_and_broken(state: partial[Result], folder: Path, project: Path) -> None:
     config = project / "conf" / "local.yml"
     config.write_text(config.read_text() + "state_backend: {type: local, lock: {timeout_seconds: 0}}\n")
     lease = FileLock(folder, "local").acquire(HOLDER, timeout_seconds=0)
-    assert f"held by {HOLDER}" in state("-e", "local", "state", "show").stdout
-    locked = state("-e", "local", "state", "rm", "temp", "--yes")
+    assert f"held by {HOLDER}" in state("show").stdout
+    locked = state("rm", "temp", "--yes")
     assert locked.code == 4
     for part in ("ana@example.com", "build-7", "4711", "sync since", "https://example.com/runs/1"):
         assert part in locked.stderr
-    broken = state("-e", "local", "state", "unlock", "--yes")
+    broken = state("unlock", "--yes")
     assert broken.stdout == f"broke the lock of {HOLDER}\n"
-    assert state("-e", "local", "state", "unlock").stdout == "no run holds the lock\n"
-    assert state("-e", "local", "state", "rm", "temp", "--yes").code == 0
+    assert state("unlock").stdout == "no run holds the lock\n"
+    assert state("rm", "temp", "--yes").code == 0
     lease.release()
-    assert state("-e", "local", "state", "show").stdout.endswith("lock         free\n")
+    assert state("show").stdout.endswith("lock         free\n")
 
 
 def test_without_a_document(delta_engine: CommandLine, project: Path) -> None:

@@ -13,57 +13,14 @@ import pytest
 
 from delta_engine.cli import commands, state_commands
 from delta_engine.orchestrate.backend import Backend, databricks_backend
+from tests.cases.golden_texts import assert_golden
 from tests.fakes.conformance_platform import ConformancePlatform
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.projects.commandline import CommandLine
 
 FOLDER = Path(__file__).parents[2] / "golden_transcripts"
 
-CONFIG = """\
-environment: dev
-backend: {type: databricks}
-state_backend: {type: local, local: {path: state}}
-variables: {catalog: dev}
-models: {yaml: ["conf/models/*.yml"]}
-policy: {create_schemas: true}
-apply: {parallelism: 1}
-"""
-
-MODELS = """\
-schemas:
-  - catalog: ${catalog}
-    name: silver
-    comment: Cleaned data
-    tags: {layer: silver}
-    grants: {analysts: [USE SCHEMA]}
-tables:
-  - catalog: ${catalog}
-    schema: silver
-    name: customers
-    columns:
-      - {name: id, type: bigint, nullable: false}
-      - {name: email, type: string, tags: {pii: "yes"}}
-    primary_key: [id]
-    owner: sales-team
-    grants: {analysts: [SELECT]}
-  - catalog: ${catalog}
-    schema: silver
-    name: orders
-    comment: It's an `order`
-    columns:
-      - {name: id, type: bigint, nullable: false, comment: Order ID}
-      - {name: customer_id, type: bigint}
-      - {name: amount, type: "decimal(18,2)", comment: Order total}
-      - {name: placed, type: date}
-    properties: {delta.autoOptimize.optimizeWrite: "true"}
-    primary_key: [id]
-    foreign_keys:
-      - {columns: [customer_id], references: "${catalog}.silver.customers"}
-    checks: {positive: amount > 0}
-    cluster_by: [placed]
-    tags: {domain: sales}
-"""
-
+CONFIG, MODELS = ((FOLDER / "project" / name).read_text("utf-8") for name in ("dev.yml", "silver.yml"))
 CHANGED = (
     MODELS.replace("comment: Order total", "comment: Total in euros")
     .replace('type: "decimal(18,2)"', 'type: "decimal(20,2)"')
@@ -133,19 +90,8 @@ class Recorder:
         return text
 
 
-def compare(name: str, text: str, request: pytest.FixtureRequest) -> None:
-    """Hold a transcript against the frozen one."""
-    path = FOLDER / f"{name}.txt"
-    if request.config.getoption("--rewrite-golden"):
-        path.write_text(text, "utf-8")
-    assert text == path.read_text("utf-8")
-
-
 def test_a_first_sync_and_a_change(
-    platform: ConformancePlatform,
-    delta_engine: CommandLine,
-    tmp_path: Path,
-    request: pytest.FixtureRequest,
+    platform: ConformancePlatform, delta_engine: CommandLine, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     run = Recorder(delta_engine, tmp_path)
     run("validate")
@@ -166,14 +112,11 @@ def test_a_first_sync_and_a_change(
     run("state", "show")
     run("state", "list")
     run("state", "diff")
-    compare("sync", run.text, request)
+    assert_golden(run.text, FOLDER / "sync.txt", request)
 
 
 def test_drift_found_refused_reverted_and_accepted(
-    platform: ConformancePlatform,
-    delta_engine: CommandLine,
-    tmp_path: Path,
-    request: pytest.FixtureRequest,
+    platform: ConformancePlatform, delta_engine: CommandLine, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     run = Recorder(delta_engine, tmp_path)
     run("sync", "--yes")
@@ -189,14 +132,11 @@ def test_drift_found_refused_reverted_and_accepted(
     run("import", "dev.silver.stranger")
     run("state", "list")
     run.text += (tmp_path / "conf" / "models" / "silver.yml").read_text()
-    compare("drift", run.text, request)
+    assert_golden(run.text, FOLDER / "drift.txt", request)
 
 
 def test_refusals(
-    platform: ConformancePlatform,
-    delta_engine: CommandLine,
-    tmp_path: Path,
-    request: pytest.FixtureRequest,
+    platform: ConformancePlatform, delta_engine: CommandLine, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     run = Recorder(delta_engine, tmp_path)
     models = tmp_path / "conf" / "models" / "silver.yml"
@@ -215,4 +155,4 @@ def test_refusals(
     run("apply", "missing.json")
     run("state", "rm", "table.dev.silver.nothing", "--yes")
     run("import", "dev.nowhere")
-    compare("refusals", run.text, request)
+    assert_golden(run.text, FOLDER / "refusals.txt", request)

@@ -9,10 +9,7 @@ import pytest
 from delta_engine.actions.policy import Ownership, Policy
 from delta_engine.aspects import ASPECTS, diff, differences
 from delta_engine.aspects.comparison import Comparison
-from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.errors import InvalidModelError
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import (
     CheckConstraint,
     Column,
@@ -24,12 +21,12 @@ from delta_engine.models import (
     RowFilter,
     Table,
 )
-from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.state.states import ABSENT, RelationKind, TableState
 from delta_engine.validation.relations import partial_model_violations
 from delta_engine.validation.validator import PlanValidator
-from tests.builders.models import catalog_of
+from tests.builders.engines import engine_on
+from tests.builders.models import catalog_of, orders
 from tests.fakes.fixed_reader import FixedReader
 from tests.fakes.planning import planned, statements_of
 from tests.fakes.recording_sql_runner import RecordingSqlRunner
@@ -42,12 +39,10 @@ THEIRS = TableState(
     cluster_by=("id",),
 )
 
-COMMENTS = Table(
-    "dev",
-    "silver",
-    "orders",
-    [Column("id", "void", comment="Order ID"), Column("name", "void", comment="Who")],
-    "Orders",
+COMMENTS = orders(
+    Column("id", "void", comment="Order ID"),
+    Column("name", "void", comment="Who"),
+    comment="Orders",
     manages=["comments"],
     default_table_properties={"delta.appendOnly": "false"},
 )
@@ -106,11 +101,9 @@ def test_the_comment_of_an_identity_column_is_refused_whoever_owns_the_column() 
     assert list(PlanValidator().plan_violations(plan)) == []
 
 
-PARTS = Table(
-    "dev",
-    "silver",
-    "orders",
-    [Column("id", "void", mask=ColumnMask("f", ["region"])), Column("a b", "void")],
+PARTS = orders(
+    Column("id", "void", mask=ColumnMask("f", ["region"])),
+    Column("a b", "void"),
     primary_key=["id"],
     foreign_keys=[ForeignKey(["a b"], "customers", ["id"])],
     checks=[CheckConstraint("positive", "amount > 0 AND id > 0")],
@@ -118,9 +111,7 @@ PARTS = Table(
     row_filter=RowFilter("f", ["id", "unit"]),
     manages=["constraints", "clustering", "row_filters"],
 )
-CUSTOMERS = Table(
-    "dev", "silver", "customers", [Column("id", "bigint", is_nullable=False)], primary_key=["id"]
-)
+CUSTOMERS = orders(Column("id", "bigint", is_nullable=False), name="customers", primary_key=["id"])
 OWNED = "The model does not manage the columns: correct the model, or ask the owner of the table."
 
 
@@ -158,9 +149,8 @@ def test_keys_checks_and_clustering_are_judged_by_the_columns_that_are_there() -
 
 def test_a_plan_is_not_made_for_keys_over_columns_that_do_not_fit() -> None:
     model = replace(PARTS, columns=(), foreign_keys=(), checks=(), row_filter=None, cluster_by=())
-    engine = Orchestrator(
-        reader=FixedReader(catalog_of([model], replace(THEIRS, primary_key=None))),
-        action_runner=ActionRunner(RecordingSqlRunner(), CatalogAddressing(), DATABRICKS),
+    engine = engine_on(
+        FixedReader(catalog_of([model], replace(THEIRS, primary_key=None))), RecordingSqlRunner()
     )
     with pytest.raises(
         InvalidModelError, match=r"primary key columns \(id\) are nullable. The model does not manage"
@@ -213,14 +203,8 @@ MASKED = replace(HELD, columns=(*HELD.columns[:-1], Column("m", "string", mask=C
         (MASKED, "Other", None, "dropped", "the mask of m", "row_filters", "ALTER COLUMN `m` DROP MASK"),
     ],
 )
-def test_what_holds_a_column_and_is_somebody_else_s_is_missed_before_anything_is_done(
-    state: TableState,
-    column: str,
-    wanted: Column | None,
-    change: str,
-    holder: str,
-    part: str,
-    statement: str,
+def test_an_unmanaged_dependent_of_a_column_is_found_first(
+    state: TableState, column: str, wanted: Column | None, change: str, holder: str, part: str, statement: str
 ) -> None:
     columns = WANTED | {column.split(".")[0]: wanted}
     model = Table("dev", "silver", "orders", list(filter(None, columns.values())), manages=["columns"])

@@ -17,16 +17,15 @@ from delta_engine.aspects.owner import ChangeOwner
 from delta_engine.aspects.primary_key import PrimaryKeyAdd, PrimaryKeyDrop
 from delta_engine.aspects.table_comment import SetSchemaComment, SetTableComment
 from delta_engine.aspects.table_names import RenameTable
-from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.compile.compiled_plan import Round, Step
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.compile.stages import in_order
-from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
+from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.execute.outcomes import AnyOutcome, OutcomeKind, TableOutcome, of_tables
 from delta_engine.models import CheckConstraint, Column, ForeignKey, QualifiedName, Table
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.validation.validator import PlanValidator
+from tests.builders.engines import runner_on
 from tests.fakes.planning import compiled, statements_of
 from tests.fakes.recording_sql_runner import FailingSqlRunner
 
@@ -59,7 +58,7 @@ def run(plan: TablePlan, text: str = "\0", parallelism: int = 4) -> tuple[list[s
     """Apply a plan; return the statements and the outcomes."""
     runner = FailingSqlRunner(text)
     outcomes: list[AnyOutcome] = []
-    engine = ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=parallelism)
+    engine = runner_on(runner, parallelism=parallelism)
     with suppress(ApplyFailedError):
         engine.apply(compiled(plan), outcomes.append)
     return runner.statements, list(of_tables(outcomes))
@@ -139,9 +138,7 @@ def test_a_failed_parent_fails_its_dependants_alone_and_they_say_why() -> None:
         "dev.silver.c": "it depends on table dev.silver.b, which failed",
     }
     with pytest.raises(ApplyFailedError) as caught:
-        ActionRunner(
-            FailingSqlRunner("CREATE TABLE `dev`.`silver`.`a`"), CatalogAddressing(), DATABRICKS
-        ).apply(compiled(plan))
+        runner_on(FailingSqlRunner("CREATE TABLE `dev`.`silver`.`a`")).apply(compiled(plan))
     assert "table dev.silver.b: it depends on table dev.silver.a, which failed (after 0 statements)" in str(
         caught.value
     )

@@ -7,43 +7,13 @@ import itertools
 import pytest
 
 from delta_engine.actions import AlignTable, CreateSchema, CreateTable, TablePlan
-from delta_engine.aspects.aspect import EntryChange
 from delta_engine.aspects.check_constraints import CheckAdd, CheckDrop
-from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
-from delta_engine.aspects.columns import ColumnAdd
-from delta_engine.aspects.nullability import ColumnNullabilityChange
-from delta_engine.aspects.primary_key import PrimaryKeyAdd
 from delta_engine.aspects.table_comment import SetTableComment
-from delta_engine.aspects.table_properties import SetTableProperties
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import CheckConstraint, Column, Table
 from delta_engine.report.json_documents import plan_document
 from delta_engine.state.states import ABSENT, CatalogState, TableState
-from tests.builders.models import ORDERS, WORKED_MODEL, WORKED_STATE, catalog_of, observed, orders
-
-
-def test_the_worked_example() -> None:
-    plan = TablePlanner().plan([WORKED_MODEL], catalog_of([WORKED_MODEL], WORKED_STATE))
-    assert plan == TablePlan(
-        align_tables=(
-            AlignTable(
-                ORDERS,
-                (
-                    ColumnAdd(Column("amount", "decimal(18,2)", comment="Order total")),
-                    ColumnNullabilityChange("id", make_nullable=False),
-                    PrimaryKeyAdd("pk_dev_silver_orders__id", ("id",)),
-                    SetColumnComments(
-                        (
-                            ColumnComment("id", "Order ID", ""),
-                            ColumnComment("created_ts", "Creation time", ""),
-                        )
-                    ),
-                    SetTableComment("Orders table", ""),
-                    SetTableProperties((EntryChange("delta.autoOptimize.optimizeWrite", "true", None),)),
-                ),
-            ),
-        )
-    )
+from tests.builders.models import catalog_of, observed, orders
 
 
 def test_absent_tables_are_created_and_equal_ones_left_out() -> None:
@@ -93,18 +63,10 @@ def test_a_snapshot_that_misses_a_model_is_an_error() -> None:
     [("st.a > 0", False), ("st.b > 0", True), ("st IS NOT NULL", True), ("st.rows.x IS NOT NULL", False)],
 )
 @pytest.mark.parametrize("is_declared", [True, False], ids=["declared", "somebody else's"])
-def test_a_check_is_in_the_way_of_the_fields_that_it_reads_alone(
-    expression: str, is_in_the_way: bool, is_declared: bool
-) -> None:
+def test_a_check_blocks_the_fields_it_reads(expression: str, is_in_the_way: bool, is_declared: bool) -> None:
     checks = (CheckConstraint("known", expression),)
     rows = "rows: array<struct<x: int>>"
-    model = Table(
-        "dev",
-        "silver",
-        "orders",
-        [Column("st", f"struct<a: int, b: bigint, {rows}>")],
-        checks=checks if is_declared else (),
-    )
+    model = orders(Column("st", f"struct<a: int, b: bigint, {rows}>"), checks=checks if is_declared else ())
     observed = TableState(columns=(Column("st", f"struct<a: int, b: int, {rows}>"),), checks=checks)
     (align,) = TablePlanner().plan([model], catalog_of([model], observed)).align_tables
     assert bool(align.of_type(CheckDrop)) is is_in_the_way

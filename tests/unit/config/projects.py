@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
 from delta_engine.errors import DeltaEngineError
 from delta_engine.models import Table
@@ -41,3 +42,9 @@ def refusal(project: Path) -> str:
     with pytest.raises(DeltaEngineError) as caught:
         load(project)
     return str(caught.value).replace(f"{project}/", "")
+
+
+def refused(subject: str) -> list[tuple[str, ...]]:
+    """Return the cases of `refusals.yml` about a subject."""
+    cases = YAML(typ="safe", pure=True).load(Path(__file__).with_name("refusals.yml"))[subject]
+    return [tuple(case.values()) for case in cases]

@@ -11,94 +11,15 @@ from typing import Any, Final
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ruamel.yaml import YAML
 
 from delta_engine.errors import RefusalGroup, RefusedError
 from delta_engine.orchestrate.project import load_project
 from tests.builders.broken_documents import broken_copies, nested
 
-CONFIG: Final = {
-    "environment": "dev",
-    "backend": {"type": "databricks", "leave_out": []},
-    "variables": {"catalog": "dev"},
-    "models": {"python": [], "yaml": ["conf/models/*.yml"]},
-    "state_backend": {
-        "type": "hybrid",
-        "local": {"path": "state"},
-        "remote": {"type": "s3", "bucket": "states", "prefix": "a/b", "region": "eu-central-1"},
-        "cache": {"enabled": True, "max_age_seconds": 300},
-        "lock": {"type": "dynamodb", "table": "locks"},
-    },
-    "policy": {
-        "allow": ["drop_column:silver.*"],
-        "create_schemas": True,
-        "tags": "full",
-        "drift_severities": [{"severity": "high", "fields": ["comment"], "tables": ["*"]}],
-    },
-    "drift": {"fail_on": "low", "history_table": "dev.ops.history"},
-    "apply": {"parallelism": 4},
-    "defaults": {"table_properties": {"delta.appendOnly": "true"}},
-}
-
-MODELS: Final = {
-    "schemas": [
-        {"catalog": "${catalog}", "name": "silver", "tags": {"a": "b"}, "grants": {"all": ["USE SCHEMA"]}}
-    ],
-    "tables": [
-        {
-            "catalog": "${catalog}",
-            "schema": "silver",
-            "name": "orders",
-            "comment": "x",
-            "columns": [
-                {"name": "id", "type": "bigint", "nullable": False, "comment": "x", "tags": {"a": "b"}},
-                {"name": "a", "type": "struct<b:int>", "renamed_from": "x", "renamed_fields": {"b": "y"}},
-                {"name": "t", "type": "timestamp", "default": "now()"},
-                {"name": "c", "type": "date", "generated_as": "cast(t as date)"},
-            ],
-            "properties": {
-                "delta.columnMapping.mode": "name",
-                "delta.feature.allowColumnDefaults": "supported",
-            },
-            "primary_key": {"columns": ["id"], "rely": True},
-            "foreign_keys": [
-                {"columns": ["id"], "references": "gold.x", "referenced_columns": ["id"], "name": "to_x"}
-            ],
-            "checks": {"positive": "id > 0"},
-            "cluster_by": ["id"],
-        },
-        {
-            "catalog": "${catalog}",
-            "schema": "silver",
-            "name": "masked",
-            "columns": [
-                {"name": "id", "type": "bigint", "identity": {"start": 1}},
-                {"name": "a", "type": "string", "mask": {"function": "dev.silver.f", "using_columns": []}},
-                {"name": "day", "type": "date"},
-            ],
-            "partitioned_by": ["day"],
-            "tags": {"team": "retail"},
-            "row_filter": {"function": "dev.silver.f", "columns": ["id"]},
-            "owner": "admins",
-            "grants": {"readers": ["SELECT"]},
-        },
-        {"catalog": "dev", "schema": "silver", "name": "theirs", "manages": ["comments", "tags"]},
-    ],
-}
-
-DRIFT_POLICY: Final = {
-    "ignore_drift": [
-        {
-            "resource": "table.${catalog}.silver.*",
-            "fields": ["comment"],
-            "reason": "x",
-            "expires": "2030-01-01",
-            "environments": ["dev"],
-        }
-    ]
-}
-
-FILES: Final = {"dev.yml": CONFIG, "models/m.yml": MODELS, "drift-policy.yml": DRIFT_POLICY}
-
+FILES: Final[dict[str, Any]] = YAML(typ="safe", pure=True).load(
+    Path(__file__).with_name("broken_configuration.yml")
+)
 BROKEN: Final = [
     (name, what, broken) for name, document in FILES.items() for what, broken in broken_copies(document)
 ]

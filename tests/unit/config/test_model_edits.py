@@ -6,41 +6,66 @@ import stat
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from textwrap import dedent
+from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
 from delta_engine.config.edit_instructions import edit_instructions
 from delta_engine.config.model_edits import ModelEdit, edit_models, is_editable
 from delta_engine.config.settings import Settings
 from delta_engine.errors import ConfigError, RefusalGroup, SourceLocation
-from delta_engine.models import (
-    CheckConstraint,
-    Column,
-    ColumnMask,
-    ForeignKey,
-    PrimaryKey,
-    RowFilter,
-    Table,
-)
-from tests.model_edit_cases.changes import (
-    Case,
-    Change,
-    RefusedCase,
-    column,
-    inserted,
-    keyed,
-    ordered,
-    with_,
-    with_columns,
-)
-from tests.model_edit_cases.in_braces import FLOW_TABLE, IN_BRACES, REFUSED_IN_BRACES
-from tests.model_edit_cases.ordinary_files import BLOCK, CASES, FLOW, REFUSED
-from tests.model_edit_cases.unusual_files import SHARED, UNUSUAL
-from tests.model_edit_cases.whole_tables import WHOLE, WHOLE_CASES
+from delta_engine.models import CheckConstraint, Column, ColumnMask, ForeignKey, PrimaryKey, RowFilter, Table
+from tests.cases.golden_texts import assert_golden
 from tests.projects.models import HOSTILE, load_models, settings_of
 
+Change = Callable[[Table], Table]
 Layout = Callable[[str], str]
+
+EDITS = Path(__file__).parent / "model_edits"
+INSTRUCTIONS = Path(__file__).parent / "edit_instructions"
+FILES = {path.stem: path.read_text("utf-8") for path in EDITS.iterdir()}
+FLOW, BLOCK, ONE_LINE, IN_BRACES, SHARED = (
+    FILES[name] for name in ("flow", "block", "one_line", "lines_in_braces", "shared")
+)
+CASES: list[dict[str, Any]] = YAML(typ="safe", pure=True).load(FILES["cases"])
+
+LAYOUTS: dict[str, Layout] = {
+    "LF": str,
+    "CRLF": lambda text: text.replace("\n", "\r\n"),
+    "no line break at the end": lambda text: text.removesuffix("\n"),
+    "with a mark and a start": lambda text: f"\ufeff---\n{text}",
+}
+
+
+def with_(**changes: Any) -> Change:
+    return lambda model: replace(model, **changes)
+
+
+def keyed(*columns: str, name: str | None = None, rely: bool = False) -> Change:
+    return with_(primary_key=PrimaryKey(columns, name, rely))
+
+
+def column(which: str, /, **changes: Any) -> Change:
+    """Return a change of one column's fields."""
+
+    def change(model: Table) -> Table:
+        def changed(found: Column) -> Column:
+            return replace(found, **changes)
+
+        return replace(model, columns=tuple(changed(c) if c.name == which else c for c in model.columns))
+
+    return change
+
+
+def inserted(place: int, *new: Column) -> Change:
+    return lambda model: replace(model, columns=(*model.columns[:place], *new, *model.columns[place:]))
+
+
+def ordered(*names: str) -> Change:
+    return lambda model: replace(
+        model, columns=tuple(c for name in names for c in model.columns if c.name == name)
+    )
 
 
 def changed(model: Table, change: Change | None) -> Table | None:
@@ -57,55 +82,91 @@ def settings(tmp_path: Path) -> Settings:
     return settings_of(tmp_path, {"catalog": "dev", "x": "X"})
 
 
-ALL_CASES = [*CASES, *WHOLE_CASES, *IN_BRACES]
-
-LAYOUTS: dict[str, Layout] = {
-    "LF": str,
-    "CRLF": lambda text: text.replace("\n", "\r\n"),
-    "no line break at the end": lambda text: text.removesuffix("\n"),
-    "with a mark and a start": lambda text: f"\ufeff---\n{text}",
-}
+REMOVED = next(case for case in CASES if case["name"] == "one of two tables goes")
 
 
 @pytest.mark.parametrize(
     ("case", "layout"),
     [
-        *((case, "LF") for case in ALL_CASES),
-        *((case, layout) for case in (CASES[-1], *ALL_CASES[::8]) for layout in LAYOUTS if layout != "LF"),
+        *((case, "LF") for case in CASES),
+        *((case, layout) for case in (REMOVED, *CASES[::8]) for layout in LAYOUTS if layout != "LF"),
     ],
-    ids=lambda value: getattr(value, "name", value),
+    ids=lambda value: value if isinstance(value, str) else value["name"],
 )
-def test_only_what_changed_is_touched(case: Case, layout: str, settings: Settings) -> None:
-    laid_out = LAYOUTS[layout]
-    wanted = case.text
-    for old, new in case.replaced:
+def test_only_what_changed_is_touched(case: dict[str, Any], layout: str, settings: Settings) -> None:
+    lay_out, text = LAYOUTS[layout], case.get("text") or FILES[case["file"]]
+    wanted = text
+    for old, new in case.get("replaced", ()):
         assert wanted.count(old) == 1, old
         wanted = wanted.replace(old, new)
-    before, *others = loaded(laid_out(case.text), settings)
-    edit = ModelEdit(before=before, after=changed(before, case.change), renames=case.renames)
+    after = None if case.get("removed") else loaded(lay_out(wanted), settings)[0]
+    before, *others = loaded(lay_out(text), settings)
+    edit = ModelEdit(
+        before=before,
+        after=after and replace(after, declared_at=before.declared_at),
+        renames=case.get("renames", {}),
+    )
     written = edit_models([edit], settings)
     path = settings.project_dir / "models" / "m.yml"
-    assert path.read_bytes().decode("utf-8") == laid_out(wanted)
-    assert written == ((path,) if case.replaced else ())
+    assert path.read_bytes().decode("utf-8") == lay_out(wanted)
+    assert written == ((path,) if "replaced" in case else ())
     if edit.after is not None:
         assert load_models(settings) == (edit.after, *others)
 
 
-@pytest.mark.parametrize("case", [*REFUSED, *REFUSED_IN_BRACES], ids=lambda case: case.name)
-def test_what_the_editor_does_not_cut_is_given_as_an_instruction(
-    case: RefusedCase, settings: Settings
-) -> None:
-    (before,) = loaded(case.text, settings)
-    after = changed(before, case.change)
-    with pytest.raises(ConfigError) as caught:
-        edit_models([ModelEdit(before=before, after=after)], settings)
-    assert caught.value.reason == f"the file cannot be edited safely: {case.reason}"
-    assert caught.value.way_out == f"Change it by hand:\n{edit_instructions(before, after)}"
-    assert (settings.project_dir / "models" / "m.yml").read_bytes().decode() == case.text
+COMMENT_LOST = "a comment would be lost"
+SEVERAL_LINES = "what changes is in braces or brackets over several lines"
+REFUSED: list[tuple[str, str, Change | None, str]] = [
+    ("a key with a comment loses its name", BLOCK, keyed("id", "amount"), COMMENT_LOST),
+    (
+        "a folded text with a comment changes",
+        BLOCK.replace(">-", ">-  # in short"),
+        column("amount", comment="new"),
+        COMMENT_LOST,
+    ),
+    (
+        "the first key of a table goes",
+        BLOCK.replace("- catalog", "- comment: x\n  catalog"),
+        with_(comment=""),
+        "the key 'comment' shares its line with others",
+    ),
+    (
+        "a variable of a mask",
+        FLOW.replace("timestamp}", "'timestamp', mask: '${x}.f'}"),
+        column("loaded_at", mask=ColumnMask("X.f", ["id"])),
+        "the variable ${x} would be lost",
+    ),
+    ("mixed line ends", FLOW.replace("\n", "\r\n", 3), with_(comment="x"), "its lines end in different ways"),
+    ("no table", ONE_LINE, None, "the list does not have a line for each item"),
+    ("a line goes", IN_BRACES, ordered("a", "c"), SEVERAL_LINES),
+    ("a value goes", IN_BRACES, column("a", comment=""), SEVERAL_LINES),
+    ("a line comes", IN_BRACES, inserted(3, Column("d", "int")), SEVERAL_LINES),
+    (
+        "properties change",
+        IN_BRACES,
+        with_(table_properties={"p": "x", "r": "zz", "s": "true"}),
+        SEVERAL_LINES,
+    ),
+]
 
 
 @pytest.mark.parametrize(
-    "file", [FLOW, BLOCK.replace("    # first", ""), FLOW_TABLE], ids=["flow", "block", "one"]
+    ("text", "change", "reason"), [case[1:] for case in REFUSED], ids=[c[0] for c in REFUSED]
+)
+def test_what_the_editor_does_not_cut_is_given_as_an_instruction(
+    text: str, change: Change | None, reason: str, settings: Settings
+) -> None:
+    (before,) = loaded(text, settings)
+    after = changed(before, change)
+    with pytest.raises(ConfigError) as caught:
+        edit_models([ModelEdit(before=before, after=after)], settings)
+    assert caught.value.reason == f"the file cannot be edited safely: {reason}"
+    assert caught.value.way_out == f"Change it by hand:\n{edit_instructions(before, after)}"
+    assert (settings.project_dir / "models" / "m.yml").read_bytes().decode() == text
+
+
+@pytest.mark.parametrize(
+    "file", [FLOW, BLOCK.replace("    # first", ""), ONE_LINE], ids=["flow", "block", "one"]
 )
 def test_awkward_texts_arrive_as_they_are(file: str, settings: Settings) -> None:
     (before,) = loaded(file, settings)
@@ -119,10 +180,7 @@ def test_awkward_texts_arrive_as_they_are(file: str, settings: Settings) -> None
         foreign_keys=tuple(ForeignKey([name], f"s.t{place}", name=name) for place, name in enumerate(names)),
         cluster_by=tuple(names),
     )
-    edit_models(
-        [ModelEdit(before=before, after=after, renames={before.columns[0].name: names[0]})],
-        settings,
-    )
+    edit_models([ModelEdit(before=before, after=after, renames={before.columns[0].name: names[0]})], settings)
     assert load_models(settings) == (after,)
 
 
@@ -217,12 +275,30 @@ def test_a_refusal_says_what_to_do_by_hand(settings: Settings) -> None:
 
 
 def test_the_order_of_checks_means_nothing(settings: Settings) -> None:
-    (before,) = loaded(WHOLE, settings)
+    (before,) = loaded(FILES["whole"], settings)
     first, second = before.checks
     after = replace(before, checks=(second, replace(first, expression="id > 1")))
     edit_models([ModelEdit(before=before, after=after)], settings)
     text = (settings.project_dir / "models" / "m.yml").read_text("utf-8")
-    assert text == WHOLE.replace("a: id > 0", "a: id > 1")
+    assert text == FILES["whole"].replace("a: id > 0", "a: id > 1")
+
+
+START = "tables:\n- catalog: dev\n  schema: s\n  name: t\n"
+
+UNUSUAL = [
+    "{tables: [{? catalog : dev, schema: s, name: t, columns: [{name: a, type: int}]}]}\n",
+    START.replace("catalog:", "? catalog\n  :") + "  columns:\n  - name: a\n    type: int\n",
+    START.replace("- ", "- !!map\n  ") + "  columns: !!seq\n  - !!map {name: a, type: int}\n",
+    '"tables": [{"catalog": "dev","schema":"s","name":"t","columns":[{"name":"a","type":"int"}]}]',
+    f"%YAML 1.1\n---\n{START}  columns: [{{name: a, type: int}}]\n...\n",
+    START.replace("- ", "-\n\n  # c\n  ") + "  columns:\n  - \n    name: a\n    type: int\n",
+    START + "  comment: |+\n    a\n\n\n  columns: [{name: a, type: int}]\n",
+    START + "  columns: [{name: a, type: int}]\n  comment: |\n    a",
+    START + "  columns: [{name: a, type: int}]\n  properties: &p {x: y}\n",
+    START.replace("- ", "- comment: x  # c\n  # d\n  ") + "  columns:\n  -   name: a\n      type: int\n",
+    "tables:\r- {catalog: dev, schema: s, name: t, columns: [{name: a, type: int}]}\r",
+    (START + "  columns:\n  - name: a\n    type: int\n").replace("\n", "\r\n", 3),
+]
 
 
 @pytest.mark.parametrize("text", UNUSUAL)
@@ -233,7 +309,7 @@ def test_unusual_layouts_are_edited_exactly_or_refused(text: str, settings: Sett
         with_(comment=""),
         inserted(0, Column("b", "int", False, "c")),
         inserted(1, Column("b", "int", False, "c")),
-        with_columns(),
+        with_(columns=()),
         with_(table_properties={"a": "b"}),
         keyed("a", name="x"),
         None,
@@ -299,7 +375,7 @@ def test_where_no_file_can_be_added_nothing_changes(settings: Settings) -> None:
     assert len(list(models.iterdir())) == 2
 
 
-def test_edits_are_described_for_people() -> None:
+def test_edits_are_described_for_people(request: pytest.FixtureRequest) -> None:
     before = Table(
         "dev",
         "silver",
@@ -325,30 +401,11 @@ def test_edits_are_described_for_people() -> None:
         PrimaryKey(["id", "d"], "pk", rely=True),
         cluster_by=["x"],
     )
-    assert (
-        edit_instructions(before, after, {"amount": "total"})
-        == """\
-retail/models.py:12 dev.silver.orders:
-  comment "one" → ""
-  remove column c
-  column id: type "int" → "bigint"
-  column id: nullable True → False
-  column id: comment "a" → "b"
-  rename column amount to total
-  add Column("x", "int", comment="it's") after "total"
-  order of the columns: d, id, total, x
-  remove property "a"
-  property "b": "2" → "3"
-  add property "c": "4"
-  primary key ["id"] → PrimaryKey(name="pk", columns=["id", "d"], rely=True)
-  cluster by [] → ["x"]"""
-    )
-    assert edit_instructions(before, None) == dedent("""\
-        retail/models.py:12 dev.silver.orders:
-          remove the table""")
+    texts = [edit_instructions(before, after, {"amount": "total"}), edit_instructions(before, None)]
+    assert_golden("\n\n".join(texts) + "\n", INSTRUCTIONS / "edits.txt", request)
 
 
-def test_edits_of_every_field_are_described_for_people() -> None:
+def test_edits_of_every_field_are_described(request: pytest.FixtureRequest) -> None:
     before = Table(
         "dev",
         "silver",
@@ -370,15 +427,5 @@ def test_edits_of_every_field_are_described_for_people() -> None:
         row_filter=RowFilter("gov.r", ["id"]),
         grants={"analysts": ["SELECT"]},
     )
-    assert edit_instructions(before, after).splitlines()[1:] == [
-        '  column id: default none → "7"',
-        '  column id: tag "a": "1" → "2"',
-        '  column id: mask ColumnMask("gov.f") → ColumnMask(function="gov.g", using_columns=["id"])',
-        '  remove ForeignKey(columns=["id"], references="a")',
-        '  add ForeignKey(name="n", columns=["id"], references="c")',
-        '  check "positive": "id > 0" → "id > 1"',
-        '  cluster by ["id"] → AUTO',
-        '  row filter none → RowFilter(function="gov.r", columns=["id"])',
-        '  owner "me" → none',
-        '  add grant "analysts": ["SELECT"]',
-    ]
+    text = edit_instructions(before, after).partition("\n")[2]
+    assert_golden(f"{text}\n", INSTRUCTIONS / "edits_of_every_field.txt", request)

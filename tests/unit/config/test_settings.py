@@ -10,7 +10,7 @@ from delta_engine.actions.policy import Allowance, DestructiveKind
 from delta_engine.config.settings import BackendType, SqlWarehouse, environments, load_settings
 from delta_engine.config.variables import secrets_in
 from delta_engine.errors import ConfigError
-from tests.unit.config.projects import CONFIG, Write, refusal
+from tests.unit.config.projects import CONFIG, Write, refusal, refused
 
 
 def test_all_settings(write: Write, tmp_path: Path) -> None:
@@ -61,109 +61,7 @@ def test_the_settings_of_a_sql_warehouse(write: Write, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("replace", "by", "message"),
-    [
-        ("variables:", "varables:", "conf/dev.yml:3: unknown key 'varables'. Did you mean 'variables'?"),
-        (
-            "type: oss",
-            "type: os",
-            "conf/dev.yml:2: backend.type: 'os' is not one of: databricks, databricks-warehouse, oss. "
-            "Did you mean 'oss'?",
-        ),
-        (
-            "type: oss",
-            "type: oss, names: paths",
-            "conf/dev.yml:2: backend.names: 'paths' is not one of: path, catalog. Did you mean 'path'?",
-        ),
-        (
-            "type: oss",
-            "type: databricks, warehouse: x",
-            "conf/dev.yml:2: warehouse does not belong to type: databricks. Remove it, or change the type.",
-        ),
-        (
-            "type: oss",
-            "type: oss, warehouse_id: x",
-            "conf/dev.yml:2: warehouse_id does not belong to type: oss. Remove it, or change the type.",
-        ),
-        (
-            "type: oss",
-            "type: databricks-warehouse",
-            "conf/dev.yml:2: backend: the key 'warehouse_id' is missing.",
-        ),
-        (
-            "type: oss",
-            "type: databricks-warehouse, warehouse_id: a1",
-            "conf/dev.yml:1: backend databricks-warehouse needs a state_backend: ",
-        ),
-        ("type: oss", "tpye: oss", "conf/dev.yml:2: unknown key 'tpye'. Did you mean 'type'?"),
-        (
-            "environment: dev",
-            "environment: prod",
-            "conf/dev.yml:1: the file is for 'dev', but says environment: 'prod'. Give both the same name.",
-        ),
-        (
-            "variables: {catalog: dev, n: 7}",
-            "apply: {parallelism: 0}",
-            "conf/dev.yml:3: apply.parallelism: a whole number >= 1 is wanted.",
-        ),
-        (
-            "variables: {catalog: dev, n: 7}",
-            "policy:\n  allow:\n    - drop_column\n    - drop_everything:*",
-            "conf/dev.yml:6: 'drop_everything' is not one of: drop_column, drop_table, drop_row_filter, "
-            "drop_column_mask, drop_constraint.",
-        ),
-        (
-            "variables: {catalog: dev, n: 7}",
-            "variables: {catalog: [dev]}",
-            "conf/dev.yml:3: 'catalog' must be a text. Write it in quotes.",
-        ),
-        (
-            "variables: {catalog: dev, n: 7}",
-            "variables: {catlog: dev}",
-            "conf/models/m.yml:2: table ${catalog}.silver.orders: unknown variable 'catalog'. "
-            "Did you mean 'catlog'?",
-        ),
-        (
-            "conf/models/*.yml",
-            "${x}/*.yml",
-            "conf/dev.yml:5: unknown variable 'x'. Known: catalog, n.",
-        ),
-        (
-            "conf/models/*.yml",
-            "conf/nope/*.yml",
-            "conf/dev.yml:1: no model file matches 'conf/nope/*.yml'. The pattern is relative to ",
-        ),
-        (
-            'yaml: ["conf/models/*.yml"]',
-            "yaml: []",
-            "conf/dev.yml:1: it names no models. List them under models.yaml or models.python.",
-        ),
-        (
-            CONFIG,
-            "- a\n",
-            "conf/dev.yml:1: a configuration is a mapping of keys.",
-        ),
-        (
-            CONFIG,
-            "environment: dev\n",
-            "conf/dev.yml:1: the key 'backend' is missing. Write it.",
-        ),
-        ("backend: {", "backend: {{", "conf/dev.yml:"),
-        (
-            "variables:",
-            "environment: x\nvariables:",
-            "conf/dev.yml:3: the key 'environment' is written twice.",
-        ),
-        ("n: 7", r'n: "\ud83d\ude80"', r"conf/dev.yml:3: \ud800 to \udfff are halves of characters"),
-        ("n: 7", r'"\ud83d": 7', r"conf/dev.yml:3: \ud800 to \udfff are halves of characters"),
-        (
-            "environment: dev",
-            "environment: ~",
-            "conf/dev.yml:1: environment: a text is wanted, not nothing. Write it, or leave the key out.",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("replace", "by", "message"), refused("configuration"))
 def test_bad_configuration(write: Write, tmp_path: Path, replace: str, by: str, message: str) -> None:
     assert replace in CONFIG
     write("conf/dev.yml", CONFIG.replace(replace, by))

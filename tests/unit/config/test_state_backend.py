@@ -16,6 +16,7 @@ from delta_engine.config.state_backend import (
     StateCache,
 )
 from delta_engine.errors import ConfigError
+from tests.unit.config.projects import refused
 
 OSS = "environment: dev\nbackend: {type: oss}\nvariables: {catalog: Dev, team: retail}\nmodels: {}\n"
 
@@ -84,67 +85,8 @@ state_backend:
     assert backend(tmp_path, text.replace("enabled: true", "enabled: false")).cache is None
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (
-            "{type: locl}",
-            "conf/dev.yml:5: state_backend.type: 'locl' is not one of: databricks, hybrid, local, s3. "
-            "Did you mean 'local'?",
-        ),
-        ("{type: s3}", "conf/dev.yml:5: state_backend: the key 's3' is missing."),
-        (
-            "{type: local, s3: {bucket: b}}",
-            "conf/dev.yml:5: s3 does not belong to type: local. Remove it, or change the type.",
-        ),
-        (
-            "{type: local, local: {bucket: b}}",
-            "conf/dev.yml:5: unknown key 'bucket'. Known: path.",
-        ),
-        (
-            "{type: s3, s3: {prefix: b}}",
-            "conf/dev.yml:5: state_backend.s3: the key 'bucket' is missing.",
-        ),
-        (
-            "{type: s3, s3: {bucket: ''}}",
-            "conf/dev.yml:5: state_backend.s3.bucket: a text of length >= 1 is wanted.",
-        ),
-        ("{type: local, local: {pth: b}}", "conf/dev.yml:5: unknown key 'pth'. Did you mean 'path'?"),
-        ("{type: hybrid}", "conf/dev.yml:5: state_backend: the key 'remote' is missing."),
-        (
-            "{type: hybrid, remote: {type: local}}",
-            "conf/dev.yml:5: state_backend.remote.type: 'local' is not one of: databricks, s3.",
-        ),
-        (
-            "{type: local, cache: {enabled: true}}",
-            "conf/dev.yml:5: cache does not belong to type: local. Remove it, or change the type.",
-        ),
-        (
-            "{type: databricks, databricks: {schema: dev}}",
-            "conf/dev.yml:5: schema 'dev' is not of the form catalog.schema.",
-        ),
-        (
-            "{type: s3, s3: {bucket: b}, lock: {type: dynamodb}}",
-            "conf/dev.yml:5: state_backend.lock needs a table.",
-        ),
-        (
-            "{type: s3, s3: {bucket: b}, lock: {table: x}}",
-            "conf/dev.yml:5: table is for a lock of type: dynamodb only.",
-        ),
-        (
-            "{type: local, lock: {type: dynamodb, table: x}}",
-            "conf/dev.yml:5: a lock of type: dynamodb needs a state on S3. Remove it.",
-        ),
-        (
-            "{type: local, lock: {timeout_seconds: -1}}",
-            "conf/dev.yml:5: state_backend.lock.timeout_seconds: a number >= 0.0 is wanted.",
-        ),
-        ("{type: s3, s3: {bucket: '${buket}'}}", "conf/dev.yml:5: unknown variable 'buket'."),
-    ],
-)
-def test_what_does_not_fit_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str
-) -> None:
+@pytest.mark.parametrize(("text", "message"), refused("state backends"))
+def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError) as caught:
         backend(Path(), f"state_backend: {text}\n")

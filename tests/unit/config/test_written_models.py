@@ -42,9 +42,7 @@ variables = st.dictionaries(
         ({" a": "dev", "b}": "dev"}, "dev", "silver"),
     ],
 )
-def test_only_whole_catalogs_and_schemas_become_variables(
-    variables: dict[str, str], catalog: str, schema: str
-) -> None:
+def test_only_whole_names_become_variables(variables: dict[str, str], catalog: str, schema: str) -> None:
     lines = yaml_models([WORKED_MODEL], variables).splitlines()
     assert lines[1:3] == [f"  - catalog: {catalog}", f"    schema: {schema}"]
 
@@ -68,7 +66,7 @@ def test_awkward_texts_load_as_they_were(text: str, tmp_path: Path) -> None:
 
 @settings(deadline=None)
 @given(st.lists(tables(), min_size=1, max_size=3), variables)
-def test_what_is_written_loads_as_the_same_tables(written: list[Table], variables: dict[str, str]) -> None:
+def test_written_tables_load_alike(written: list[Table], variables: dict[str, str]) -> None:
     with temporary_settings(variables) as project:
         assert load_yaml(yaml_models(written, variables), project) == tuple(written)
         assert load_python(python_models(written, variables), project) == tuple(written)
@@ -76,9 +74,7 @@ def test_what_is_written_loads_as_the_same_tables(written: list[Table], variable
 
 @settings(deadline=None)
 @given(st.lists(schemas(), max_size=3), tables(), variables)
-def test_what_is_written_loads_as_the_same_schemas(
-    written: list[Schema], table: Table, variables: dict[str, str]
-) -> None:
+def test_written_schemas_load_alike(written: list[Schema], table: Table, variables: dict[str, str]) -> None:
     with temporary_settings(variables) as project:
         expected = ((table,), tuple(written))
         assert declared_in_yaml(yaml_models([table], variables, written), project) == expected

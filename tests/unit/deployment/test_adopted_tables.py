@@ -4,43 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from delta_engine.actions.policy import NO_POLICY, Allowance, DestructiveKind, Policy
-from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS
-from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import Status
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.errors import UnsafePlanError
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, QualifiedName, Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.orchestrator import Orchestrator, plan_revert, plan_sync, record_statuses
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
-from delta_engine.validation.validator import PlanValidator
-from tests.builders.deployment import deployment_over
+from tests.builders.engines import engine_on
+from tests.builders.models import orders
 from tests.fakes.platform import recorded
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
-THEIRS = Table(
-    "dev",
-    "silver",
-    "orders",
-    [Column("id", "bigint", is_nullable=False, comment="Theirs"), Column("amount", "int")],
-    "Theirs",
+THEIRS = orders(
+    Column("id", "bigint", is_nullable=False, comment="Theirs"),
+    Column("amount", "int"),
+    comment="Theirs",
     primary_key=PrimaryKey(("id",), "theirs"),
     checks=(CheckConstraint("positive", "amount > 0"),),
     cluster_by=("id",),
 )
-OURS = Table(
-    "dev", "silver", "orders", [Column("id", "bigint", is_nullable=False), Column("amount", "int")], tags={}
-)
+OURS = orders(Column("id", "bigint", is_nullable=False), Column("amount", "int"), tags={})
 CHANGED = replace(OURS, table_properties={"ours": "1"})
 CONSENT = Policy(allow=(Allowance(DestructiveKind.DROP_CONSTRAINT),))
 TABLE = "`dev`.`silver`.`orders`"
@@ -52,11 +43,6 @@ def catalog() -> FakeUnityCatalog:
     catalog = FakeUnityCatalog(schemas=("dev.silver",))
     engine_over(catalog, None).sync_tables([THEIRS])
     return catalog
-
-
-@pytest.fixture
-def deployment(tmp_path: Path) -> Deployment:
-    return deployment_over(tmp_path)
 
 
 class StandingVersions:
@@ -74,14 +60,7 @@ def engine_over(
     policy: Policy = NO_POLICY,
     versions: TableVersionReader | None = None,
 ) -> Orchestrator:
-    return Orchestrator(
-        reader=catalog,
-        action_runner=ActionRunner(catalog, CatalogAddressing(), DATABRICKS, parallelism=1),
-        planner=TablePlanner(policy),
-        validator=PlanValidator(policy),
-        deployment=deployment or Deployment.unrecorded(),
-        versions=versions,
-    )
+    return engine_on(catalog, catalog, deployment, policy, versions=versions)
 
 
 def revert(catalog: FakeUnityCatalog, deployment: Deployment, model: Table) -> None:
@@ -112,9 +91,7 @@ THEIR_PARTS = ("theirs", ["positive"], ("id",), "Theirs", "Theirs")
 
 
 @pytest.mark.parametrize("model", [OURS, CHANGED], ids=["nothing to do", "something to do"])
-def test_what_others_made_of_a_table_stays_and_is_told(
-    catalog: FakeUnityCatalog, deployment: Deployment, model: Table
-) -> None:
+def test_unmanaged_parts_stay(catalog: FakeUnityCatalog, deployment: Deployment, model: Table) -> None:
     engine_over(catalog, deployment).sync_tables([model])
     assert parts(catalog) == THEIR_PARTS
     assert not engine_over(catalog, deployment).plan_tables([model])
@@ -132,9 +109,7 @@ def test_what_others_made_of_a_table_stays_and_is_told(
     assert recorded(deployment).resources["table.dev.silver.orders"].status is Status.HEALTHY
 
 
-def test_what_others_add_later_is_drift_and_a_sync_leaves_it(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_a_later_unmanaged_part_is_drift(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     engine_over(catalog, deployment).sync_tables([OURS])
     catalog.run(f"ALTER TABLE {TABLE} ADD CONSTRAINT later CHECK (id > 0)")
     catalog.run(f"COMMENT ON TABLE {TABLE} IS 'Later'")
@@ -148,9 +123,7 @@ def test_what_others_add_later_is_drift_and_a_sync_leaves_it(
     assert parts(catalog) == THEIR_PARTS
 
 
-def test_a_revert_brings_back_what_was_theirs_before_it_was_changed(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_a_revert_restores_changed_unmanaged_parts(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     engine_over(catalog, deployment).sync_tables([OURS])
     for change in (
         f"COMMENT ON TABLE {TABLE} IS 'Later'",
@@ -174,9 +147,7 @@ def test_a_revert_brings_back_what_was_theirs_before_it_was_changed(
     assert report(catalog, deployment, OURS).drifted == ()
 
 
-def test_what_went_with_a_column_does_not_come_back(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_parts_of_a_dropped_column_stay_away(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     engine_over(catalog, deployment).sync_tables([OURS])
     model = replace(OURS, columns=OURS.columns[:1])
     kinds = (DestructiveKind.DROP_COLUMN, DestructiveKind.DROP_CONSTRAINT)
@@ -187,9 +158,7 @@ def test_what_went_with_a_column_does_not_come_back(
     assert parts(catalog) == ("theirs", [], ("id",), "Theirs", "Theirs")
 
 
-def test_what_others_take_away_again_is_no_drift_and_does_not_come_back(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_removing_an_unmanaged_part_is_no_drift(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     engine_over(catalog, deployment).sync_tables([OURS])
     catalog.run(f"ALTER TABLE {TABLE} DROP CONSTRAINT positive")
     catalog.run(f"COMMENT ON TABLE {TABLE} IS ''")
@@ -199,9 +168,7 @@ def test_what_others_take_away_again_is_no_drift_and_does_not_come_back(
     assert parts(catalog) == ("theirs", [], ("id",), "", "Theirs")
 
 
-def test_what_others_add_is_not_taken_for_late_when_a_sync_looks_again(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_a_later_unmanaged_part_is_no_lag(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     engine_over(catalog, deployment).sync_tables([OURS])
     catalog.run(f"ALTER TABLE {TABLE} ADD CONSTRAINT later CHECK (id > 0)")
     engine_over(catalog, deployment, versions=StandingVersions()).sync_tables([CHANGED])
@@ -210,9 +177,7 @@ def test_what_others_add_is_not_taken_for_late_when_a_sync_looks_again(
     assert [one.field for one in drifted.findings] == ["check later"]
 
 
-def test_a_revert_asks_before_it_drops_what_others_made(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_a_revert_needs_consent_to_drop_parts(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     engine_over(catalog, deployment).sync_tables([OURS])
     catalog.run(f"ALTER TABLE {TABLE} ADD CONSTRAINT later CHECK (id > 0)")
     with open_run(engine_over(catalog, deployment), "revert") as run:
@@ -220,17 +185,13 @@ def test_a_revert_asks_before_it_drops_what_others_made(
     assert "--allow drop_constraint:dev.silver.orders" in str(refusal)
 
 
-def test_what_this_engine_made_is_dropped_without_asking(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_managed_parts_are_dropped_without_consent(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     engine_over(catalog, deployment).sync_tables([THEIRS])
     engine_over(catalog, deployment).sync_tables([OURS])
     assert parts(catalog) == (None, [], (), "", "")
 
 
-def test_a_declared_key_takes_the_place_of_theirs_with_consent(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_a_declared_key_replaces_another_one(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     model = replace(OURS, primary_key=PrimaryKey(("id",)))
     with pytest.raises(UnsafePlanError, match="primary key theirs"):
         engine_over(catalog, deployment).sync_tables([model])
@@ -239,9 +200,7 @@ def test_a_declared_key_takes_the_place_of_theirs_with_consent(
     assert not engine_over(catalog, deployment).plan_tables([model])
 
 
-def test_what_a_plan_took_out_of_its_way_and_added_again_is_still_left_alone(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_a_recreated_check_stays_unmanaged(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     engine_over(catalog, deployment).sync_tables([OURS])
     widened = replace(OURS, columns=(OURS.columns[0], Column("amount", "bigint")))
     engine_over(catalog, deployment).sync_tables([widened])
@@ -249,9 +208,7 @@ def test_what_a_plan_took_out_of_its_way_and_added_again_is_still_left_alone(
     assert report(catalog, deployment, widened).drifted == ()
 
 
-def test_what_belongs_to_a_renamed_column_is_still_left_alone(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_unmanaged_parts_follow_a_renamed_column(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     catalog.run(f"ALTER TABLE {TABLE} ALTER COLUMN amount COMMENT 'Theirs'")
     catalog.run(f"ALTER TABLE {TABLE} DROP CONSTRAINT positive")
     catalog.run(f"ALTER TABLE {TABLE} CLUSTER BY (amount)")
@@ -269,9 +226,7 @@ def test_what_belongs_to_a_renamed_column_is_still_left_alone(
     assert [one.field for one in drifted.findings] == ["table comment"]
 
 
-def test_a_change_to_a_column_that_is_renamed_is_still_drift(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_a_change_to_a_renamed_column_is_drift(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     catalog.run(f"ALTER TABLE {TABLE} DROP CONSTRAINT positive")
     engine_over(catalog, deployment).sync_tables([OURS])
     catalog.run(f"ALTER TABLE {TABLE} ALTER COLUMN amount COMMENT 'Later'")
@@ -288,9 +243,7 @@ def test_a_change_to_a_column_that_is_renamed_is_still_drift(
     assert (state.columns[1].comment, state.cluster_by) == ("", ("id",))
 
 
-def test_a_foreign_key_follows_a_parent_that_is_renamed_without_its_children(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_a_foreign_key_follows_a_renamed_parent(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     child = Table(
         "dev", "silver", "items", [Column("order", "bigint")],
         foreign_keys=[ForeignKey(["order"], "orders", ["id"], "items_order")],
@@ -310,7 +263,7 @@ def test_a_foreign_key_follows_a_parent_that_is_renamed_without_its_children(
 
 @pytest.mark.parametrize("is_known", [True, False], ids=["known before", "new"])
 @pytest.mark.parametrize("properties", [{}, {"ours": "1"}], ids=["nothing to do", "something to do"])
-def test_their_foreign_key_to_a_table_that_is_renamed_is_still_left_alone(
+def test_an_unmanaged_foreign_key_to_a_renamed_table_stays(
     catalog: FakeUnityCatalog, deployment: Deployment, properties: dict[str, str], is_known: bool
 ) -> None:
     child = Table("dev", "silver", "items", [Column("order", "bigint")])
@@ -334,7 +287,7 @@ def test_their_foreign_key_to_a_table_that_is_renamed_is_still_left_alone(
 
 
 @pytest.mark.parametrize("is_known", [True, False], ids=["known before", "new"])
-def test_their_clustering_without_a_column_that_went_is_still_left_alone(
+def test_clustering_loses_a_dropped_column(
     catalog: FakeUnityCatalog, deployment: Deployment, is_known: bool
 ) -> None:
     catalog.run(f"ALTER TABLE {TABLE} CLUSTER BY (amount, id)")

@@ -56,7 +56,7 @@ def test_documents_without_end_are_read_or_refused(brackets: str, depth: int) ->
         assert not is_read(data) or key == "stranger"
 
 
-def test_what_is_read_is_worked_with_or_refused(
+def test_a_document_that_is_read_works_or_is_refused(
     tmp_path: Path, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = PlanProject(tmp_path / "project", delta_engine, monkeypatch)

@@ -77,11 +77,7 @@ def test_a_lock_that_no_answer_ever_gives_quotes_the_last_cause() -> None:
 
 
 class ThrottledTables:
-    """Turns updates away for too many requests, until the platform is free again.
-
-    Args:
-        is_free: ends the throttling.
-    """
+    """Turns updates away for too many requests, until the platform is free again."""
 
     def __init__(self, is_free: Stop) -> None:
         self._tables = SmallTables()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext, suppress
+from dataclasses import KW_ONLY, dataclass
 from itertools import permutations
 from threading import Condition
 
@@ -17,6 +19,7 @@ from delta_engine.deployment.errors import ConflictError, CorruptStateError, Sto
 from delta_engine.deployment.stores.delta_row import DeltaRow
 from delta_engine.errors import StatementError
 from tests.builders.error_forms import FORMS
+from tests.fakes.recording_sql_runner import RecordingSqlRunner
 from tests.fakes.warehouse_sql import SmallTables
 
 
@@ -60,24 +63,20 @@ def row_over(runner: SqlRunner, pause: Callable[[float], object] = lambda _secon
     return DeltaRow(runner, table, "prod", columns, "locks", one_of_several="Free it:", pause=pause)
 
 
-def test_a_table_that_somebody_else_makes_as_well_is_seen_in_a_moment() -> None:
-    runner = LateTable(times=2)
-    row_over(runner).replace({"fence": 1}, expected=None)
-    assert runner.statements == ["CREATE", "MERGE", "MERGE", "MERGE", "SELECT"]
-
-
-def test_a_table_that_stays_away_is_an_error() -> None:
-    runner = LateTable(times=9)
-    with pytest.raises(StoreError, match="it does not exist"):
-        row_over(runner).replace({"fence": 1}, expected=None)
-    assert runner.statements == ["CREATE", "MERGE", "MERGE", "MERGE"]
-
-
-def test_a_row_that_was_there_is_not_asked_for_again() -> None:
-    runner = LateTable(times=1)
-    with pytest.raises(StoreError):
-        row_over(runner).replace({"fence": 2}, expected={"fence": 1})
-    assert runner.statements == ["UPDATE"]
+@pytest.mark.parametrize(
+    ("times", "expected", "statements"),
+    [
+        (2, None, ["CREATE", "MERGE", "MERGE", "MERGE", "SELECT"]),
+        (9, None, ["CREATE", "MERGE", "MERGE", "MERGE"]),
+        (1, {"fence": 1}, ["UPDATE"]),
+    ],
+    ids=["seen in a moment", "never seen", "a row that was there"],
+)
+def test_late_tables(times: int, expected: dict[str, int] | None, statements: list[str]) -> None:
+    runner = LateTable(times)
+    with nullcontext() if times == 2 else pytest.raises(StoreError, match="it does not exist"):
+        row_over(runner).replace({"fence": 1}, expected)
+    assert runner.statements == statements
 
 
 GRANTS = (
@@ -99,30 +98,25 @@ def test_a_missing_right_is_refused_in_each_form_with_the_grants_to_paste(form: 
     assert ".." not in str(refusal.value)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_another_refusal_is_no_doubt_about_the_outcome(form: str) -> None:
-    runner = Refusing("UPDATE", statement_error(FORMS[form]("SOME_NEW_CONDITION", "No."), sql="UPDATE"))
-    with pytest.raises(StoreError, match="must exist") as refusal:
-        row_over(runner).replace({"fence": 2}, expected={"fence": 1})
-    assert type(refusal.value) is StoreError
+def outcome_of(error: StatementError) -> type[BaseException]:
+    with pytest.raises(StoreError) as raised:
+        row_over(Refusing("UPDATE", error)).replace({"fence": 2}, {"fence": 1})
+    assert ("must exist" in str(raised.value)) == (raised.type is StoreError)
+    return raised.type
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_platform_that_is_unavailable_leaves_a_doubt(form: str) -> None:
-    words = FORMS[form]("TEMPORARILY_UNAVAILABLE", "Later.")
-    with pytest.raises(UncertainWriteError):
-        row_over(Refusing("UPDATE", statement_error(words, sql=""))).replace({"fence": 2}, {"fence": 1})
+def test_a_refusal_leaves_no_doubt_and_an_unavailable_platform_does(form: str) -> None:
+    refused, unavailable = (
+        statement_error(FORMS[form](condition, "No."), sql="UPDATE")
+        for condition in ("SOME_NEW_CONDITION", "TEMPORARILY_UNAVAILABLE")
+    )
+    assert (outcome_of(refused), outcome_of(unavailable)) == (StoreError, UncertainWriteError)
 
 
 def test_a_refusal_without_any_condition_is_a_refusal_and_a_lost_answer_is_a_doubt() -> None:
-    def outcome(*, is_outcome_unknown: bool) -> type[Exception]:
-        error = statement_error("it is off", sql="", is_outcome_unknown=is_outcome_unknown)
-        with pytest.raises(StoreError) as raised:
-            row_over(Refusing("UPDATE", error)).replace({"fence": 2}, {"fence": 1})
-        return raised.type
-
-    assert outcome(is_outcome_unknown=False) is StoreError
-    assert outcome(is_outcome_unknown=True) is UncertainWriteError
+    assert outcome_of(statement_error("it is off", sql="")) is StoreError
+    assert outcome_of(statement_error("it is off", sql="", is_outcome_unknown=True)) is UncertainWriteError
 
 
 THROTTLED = statement_error("[RESOURCE_EXHAUSTED] Later.", sql="")
@@ -132,9 +126,7 @@ UNAVAILABLE = statement_error("[TEMPORARILY_UNAVAILABLE] Later.", sql="")
 
 @pytest.mark.parametrize("error", [THROTTLED, LOST, UNAVAILABLE, StoppedError("")])
 @pytest.mark.parametrize("verb", ["SELECT *", "UPDATE"])
-def test_an_error_that_is_no_refusal_comes_without_advice_about_rights(
-    verb: str, error: StatementError
-) -> None:
+def test_an_error_that_is_no_refusal_gives_no_advice_about_rights(verb: str, error: StatementError) -> None:
     row = row_over(Refusing(verb, error))
     with pytest.raises(StoreError) as raised:
         row.read() if verb == "SELECT *" else row.replace({"fence": 2}, expected={"fence": 1})
@@ -142,44 +134,27 @@ def test_an_error_that_is_no_refusal_comes_without_advice_about_rights(
     assert "GRANT" not in str(raised.value)
 
 
+@dataclass
 class Faulty:
-    """Fails the first statements that begin with a verb, each before or after it is done.
+    """Fails the first statements that begin with a verb, each before or after it is done."""
 
-    Args:
-        runner: runs the statements.
-        verb: what those that fail begin with.
-        error: what they fail with.
-        times: how many fail.
-        is_done: whether they are done all the same.
-        then: runs after the last of them.
-    """
-
-    def __init__(
-        self,
-        runner: SqlRunner,
-        verb: str,
-        error: StatementError = LOST,
-        *,
-        times: int = 1,
-        is_done: bool = True,
-        then: Callable[[], object] = lambda: None,
-    ) -> None:
-        self._runner = runner
-        self._verb = verb
-        self._error = error
-        self._times = times
-        self._is_done = is_done
-        self._then = then
+    runner: SqlRunner
+    verb: str
+    error: StatementError = LOST
+    _: KW_ONLY
+    times: int = 1
+    is_done: bool = True
+    then: Callable[[], object] = lambda: None
 
     def run(self, sql: str) -> Sequence[Row]:
-        if not self._times or not sql.startswith(self._verb):
-            return self._runner.run(sql)
-        self._times -= 1
-        if self._is_done:
-            self._runner.run(sql)
-        if not self._times:
-            self._then()
-        raise self._error
+        if not self.times or not sql.startswith(self.verb):
+            return self.runner.run(sql)
+        self.times -= 1
+        if self.is_done:
+            self.runner.run(sql)
+        if not self.times:
+            self.then()
+        raise self.error
 
 
 def fences(tables: SmallTables) -> list[object]:
@@ -196,16 +171,10 @@ def test_a_first_row_that_can_never_be_read_back_is_a_doubt(error: StatementErro
     assert waits
 
 
-def test_a_first_row_is_read_back_again_after_a_lost_answer() -> None:
+@pytest.mark.parametrize(("verb", "error"), [("SELECT", LOST), ("MERGE", LOST), ("MERGE", UNAVAILABLE)])
+def test_a_first_row_is_found_after_a_lost_answer(verb: str, error: StatementError) -> None:
     tables = SmallTables()
-    row_over(Faulty(tables, "SELECT")).replace({"fence": 1}, expected=None)
-    assert fences(tables) == [1]
-
-
-@pytest.mark.parametrize("error", [LOST, UNAVAILABLE])
-def test_a_first_row_whose_answer_is_lost_is_found(error: StatementError) -> None:
-    tables = SmallTables()
-    row_over(Faulty(tables, "MERGE", error)).replace({"fence": 1}, expected=None)
+    row_over(Faulty(tables, verb, error)).replace({"fence": 1}, expected=None)
     assert fences(tables) == [1]
 
 
@@ -287,16 +256,16 @@ class Turns:
         return self._order[0] if self._order else None
 
 
-class InTurn:
+@dataclass
+class _InTurn:
     """The runner of one of several runs."""
 
-    def __init__(self, who: str, turns: Turns, runner: SqlRunner) -> None:
-        self._who = who
-        self._turns = turns
-        self._runner = runner
+    who: str
+    turns: Turns
+    runner: SqlRunner
 
     def run(self, sql: str) -> Sequence[Row]:
-        return self._turns.run(self._who, self._runner, sql)
+        return self.turns.run(self.who, self.runner, sql)
 
 
 FENCES = {"a": 1, "b": 2}
@@ -308,7 +277,7 @@ def winners(order: Sequence[str], tables: SmallTables) -> set[int]:
 
     def write(who: str) -> int | None:
         try:
-            row_over(InTurn(who, turns, tables)).replace({"fence": FENCES[who]}, expected=None)
+            row_over(_InTurn(who, turns, tables)).replace({"fence": FENCES[who]}, expected=None)
         except ConflictError:
             return None
         finally:
@@ -320,9 +289,7 @@ def winners(order: Sequence[str], tables: SmallTables) -> set[int]:
 
 
 @pytest.mark.parametrize("merges_at_once", [True, False])
-def test_of_two_that_write_the_first_row_at_once_at_most_one_wins_and_its_row_stays(
-    merges_at_once: bool,
-) -> None:
+def test_of_two_first_writes_at_once_at_most_one_wins_and_its_row_stays(merges_at_once: bool) -> None:
     orders = sorted(set(permutations("aaaabbbb")))
     assert len(orders) == 70
     seen = set()
@@ -336,41 +303,30 @@ def test_of_two_that_write_the_first_row_at_once_at_most_one_wins_and_its_row_st
     assert seen >= {frozenset({1}), frozenset({2})}
 
 
-def test_a_run_that_was_killed_before_it_took_its_row_back_is_told_with_a_way_out_that_works() -> None:
-    tables = SmallTables(merges_at_once=True)
+@pytest.fixture
+def two_rows() -> SmallTables:
+    """Tables with the rows of two runs, the second of which was killed before it removed its own."""
+    tables, sent = SmallTables(merges_at_once=True), RecordingSqlRunner()
     row_over(tables).replace({"fence": 1}, expected=None)
-    (merge,) = [sql for sql in _statements_of_a_first_row(fence=2) if sql.startswith("MERGE")]
-    tables.run(merge)
+    with suppress(StoreError):
+        row_over(sent).replace({"fence": 2}, expected=None)
+    tables.run(next(sql for sql in sent.statements if sql.startswith("MERGE")))
+    return tables
+
+
+def test_a_killed_first_write_is_reported_with_a_way_out_that_works(two_rows: SmallTables) -> None:
     waits: list[float] = []
     with pytest.raises(CorruptStateError, match="there are 2 rows") as refusal:
-        row_over(tables, waits.append).read()
+        row_over(two_rows, waits.append).read()
     assert waits == [1.0] * 5
     way_out = re.search(r"Free it: (DELETE .+)$", refusal.value.way_out)
     assert way_out is not None
-    tables.run(way_out[1])
-    assert row_over(tables).read() is None
+    two_rows.run(way_out[1])
+    assert row_over(two_rows).read() is None
 
 
-def test_a_second_row_that_goes_again_is_waited_for() -> None:
-    tables = SmallTables(merges_at_once=True)
-    row_over(tables).replace({"fence": 1}, expected=None)
-    (merge,) = [sql for sql in _statements_of_a_first_row(fence=2) if sql.startswith("MERGE")]
-    tables.run(merge)
-    found = row_over(
-        tables, lambda _seconds: tables.run("DELETE FROM `deployment_locks` WHERE `fence` = 2")
-    ).read()
+def test_a_second_row_that_goes_again_is_waited_for(two_rows: SmallTables) -> None:
+    delete = "DELETE FROM `deployment_locks` WHERE `fence` = 2"
+    found = row_over(two_rows, lambda _seconds: two_rows.run(delete)).read()
     assert found is not None
     assert found["fence"] == 1
-
-
-def _statements_of_a_first_row(fence: int) -> list[str]:
-    runner = LateTable(times=0)
-    sent: list[str] = []
-
-    class Noting:
-        def run(self, sql: str) -> Sequence[Row]:
-            sent.append(sql)
-            return [{"fence": fence}] if sql.startswith("SELECT") else runner.run(sql)
-
-    row_over(Noting()).replace({"fence": fence}, expected=None)
-    return sent

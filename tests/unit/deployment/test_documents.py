@@ -187,7 +187,7 @@ def test_real_documents_are_valid(validator: Draft202012Validator, document: Any
         lambda document: document["metadata"]["last_apply_actions"].update(added=None),
     ],
 )
-def test_broken_documents_are_not(
+def test_invalid_documents(
     validator: Draft202012Validator, document: Any, damage: Callable[[Any], object]
 ) -> None:
     damage(document)

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import NO_POLICY, Ownership, Policy
-from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row, SqlRunner
-from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import StatementError
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.models import Column, Grants, Schema, Table
 from delta_engine.orchestrate.applying import apply_planned
@@ -24,7 +19,7 @@ from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.orchestrator import Orchestrator, plan_sync
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
-from tests.builders.deployment import deployment_over
+from tests.builders.engines import engine_on
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
 ENGINE = "ann@example.com"
@@ -44,11 +39,6 @@ def catalog() -> FakeUnityCatalog:
     return catalog
 
 
-@pytest.fixture
-def deployment(tmp_path: Path) -> Deployment:
-    return deployment_over(tmp_path)
-
-
 def engine_over(
     catalog: FakeUnityCatalog,
     deployment: Deployment,
@@ -56,11 +46,8 @@ def engine_over(
     schema: Schema = SCHEMA,
     runner: SqlRunner | None = None,
 ) -> Orchestrator:
-    return Orchestrator(
-        reader=UnityCatalogReader(catalog, parallelism=2),
-        action_runner=ActionRunner(runner or catalog, CatalogAddressing(), DATABRICKS, parallelism=1),
-        planner=TablePlanner(policy, schemas=[schema]),
-        deployment=deployment,
+    return engine_on(
+        UnityCatalogReader(catalog, parallelism=2), runner or catalog, deployment, policy, schemas=[schema]
     )
 
 
@@ -76,9 +63,7 @@ def asked_for_grants(catalog: FakeUnityCatalog) -> list[str]:
     return [sql for sql in catalog.questions if sql.startswith("SHOW GRANTS")]
 
 
-def test_the_second_plan_is_empty_and_nothing_drifted(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_the_second_plan_is_empty_without_drift(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     engine_over(catalog, deployment).sync_tables([MODEL])
     assert on_table(catalog) == {ENGINE: ("MANAGE",), "readers": ("SELECT",)}
     assert dict(catalog.schemas["dev.silver"].grants)["readers"] == ("USE SCHEMA",)
@@ -100,9 +85,7 @@ def test_a_revoked_grant_is_drift_all_the_same(catalog: FakeUnityCatalog, deploy
     assert len(report.schemas) == 1
 
 
-def test_what_the_models_no_longer_grant_is_revoked(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_an_undeclared_grant_is_revoked(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     engine_over(catalog, deployment).sync_tables([MODEL])
     model, schema = replace(MODEL, grants={}), replace(SCHEMA, grants={})
     engine = engine_over(catalog, deployment, schema=schema)
@@ -124,9 +107,7 @@ def test_a_renamed_table_keeps_its_grants(catalog: FakeUnityCatalog, deployment:
     assert [type(action).__name__ for one in plan.align_tables for action in one.actions] == ["RenameTable"]
 
 
-def test_full_ownership_revokes_what_others_granted(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_full_ownership_revokes_unmanaged_grants(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     engine_over(catalog, deployment).sync_tables([MODEL])
     catalog.run(f"GRANT MODIFY {ON_TABLE} TO `writers`")
     model = replace(MODEL, grants={**MODEL.grants, ENGINE: ("MANAGE",)})
@@ -134,9 +115,7 @@ def test_full_ownership_revokes_what_others_granted(
     assert on_table(catalog) == {ENGINE: ("MANAGE",), "readers": ("SELECT",)}
 
 
-def test_a_principal_without_manage_plans_from_what_the_views_show(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_without_manage_a_plan_relies_on_the_views(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     catalog.run(f"REVOKE MANAGE {ON_TABLE} FROM `{ENGINE}`")
     plan = engine_over(catalog, deployment).plan_tables([MODEL])
     assert [type(action).__name__ for one in plan.align_tables for action in one.actions] == [
@@ -176,9 +155,7 @@ def test_owners_are_asked_for_nothing_more(deployment: Deployment) -> None:
     assert len(catalog.questions) == 13 + len(models)  # a query per view, a description per table
 
 
-def test_it_costs_one_statement_per_table_and_schema(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_one_statement_per_table_and_schema(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     engine_over(catalog, deployment).sync_tables([MODEL])
     catalog.questions.clear()
     engine_over(catalog, deployment).plan_tables([MODEL])

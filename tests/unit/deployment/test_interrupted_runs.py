@@ -41,9 +41,7 @@ def interrupted_sync(platform: FakePlatform, deployment: Deployment, *models: Ta
         apply_planned(run, plan_sync(run, models), on_outcome).result()
 
 
-def test_an_interrupted_run_saves_nothing_and_the_next_takes_its_journal_in(
-    platform: FakePlatform, deployment: Deployment
-) -> None:
+def test_the_next_run_reads_the_journal(platform: FakePlatform, deployment: Deployment) -> None:
     sync(platform, deployment, *TABLES)
     before = recorded(deployment)
     interrupted_sync(platform, deployment, *CHANGED, after=1)
@@ -58,9 +56,7 @@ def test_an_interrupted_run_saves_nothing_and_the_next_takes_its_journal_in(
     assert deployment.journals.read() == {}
 
 
-def test_what_an_interrupted_run_left_is_not_called_drift(
-    platform: FakePlatform, deployment: Deployment
-) -> None:
+def test_unfinished_work_is_no_drift_to_a_state_sync(platform: FakePlatform, deployment: Deployment) -> None:
     sync(platform, deployment, *TABLES)
     interrupted_sync(platform, deployment, *CHANGED, after=1)
     platform.states["dev.silver.b"] = created(orders(name="b", comment="second"))
@@ -73,9 +69,7 @@ def test_what_an_interrupted_run_left_is_not_called_drift(
     assert "ended before it was done" in error
 
 
-def test_what_an_interrupted_run_did_is_no_drift_to_a_report_without_a_lock(
-    platform: FakePlatform, deployment: Deployment
-) -> None:
+def test_unfinished_work_is_no_drift_to_a_report(platform: FakePlatform, deployment: Deployment) -> None:
     sync(platform, deployment, *TABLES)
     interrupted_sync(platform, deployment, *CHANGED, after=1)
     platform.states["dev.silver.b"] = created(orders(name="b", comment="second"))
@@ -115,9 +109,7 @@ def test_a_journal_whose_removal_broke_off_blocks_nothing(platform: FakePlatform
     assert comments(deployment) == {"a": "second", "b": "second", "c": "second"}
 
 
-def test_a_journal_without_its_beginning_is_left_out_and_named(
-    platform: FakePlatform, deployment: Deployment
-) -> None:
+def test_a_journal_without_its_beginning_is_ignored(platform: FakePlatform, deployment: Deployment) -> None:
     sync(platform, deployment, *TABLES)
     for position, entry in enumerate((b'{"torn', b"{}")):
         deployment.journals.append("run-1", position, entry)
@@ -129,17 +121,13 @@ def test_a_journal_without_its_beginning_is_left_out_and_named(
     assert deployment.journals.read() == {}
 
 
-def test_a_journal_that_was_torn_at_its_beginning_tells_of_nothing(
-    platform: FakePlatform, deployment: Deployment
-) -> None:
+def test_a_journal_torn_at_its_beginning_is_removed(platform: FakePlatform, deployment: Deployment) -> None:
     deployment.journals.append("run-1", 0, b'{"torn')
     assert sync(platform, deployment, *TABLES) == []
     assert deployment.journals.read() == {}
 
 
-def test_a_journal_removed_during_a_read_without_a_lock_is_no_error(
-    platform: FakePlatform, deployment: Deployment, tmp_path: Path
-) -> None:
+def test_a_journal_that_disappears(platform: FakePlatform, deployment: Deployment, tmp_path: Path) -> None:
     interrupted_sync(platform, deployment, *TABLES, after=2)
     (tmp_path / "test.journal" / "gone.jsonl").symlink_to(tmp_path / "nothing")
     assert len(deployment.journals.read()) == 1

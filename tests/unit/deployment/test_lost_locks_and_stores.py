@@ -2,63 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.errors import LockHeld, LockLost, StoreError, UnsavedStateError
-from delta_engine.deployment.ports import LockHolder, LockLease, StateLock
-from delta_engine.deployment.stores.files import FileJournals, MemoryFiles, NoLock
+from delta_engine.deployment.stores.files import FileJournals, MemoryFiles
 from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
 from delta_engine.orchestrate.applying import UnrecordedApplyError
 from delta_engine.orchestrate.runs import open_run
 from tests.builders.deployment import HOLDER, deployment_over
 from tests.fakes.platform import FakePlatform, engine_over, recorded, statuses, sync
-from tests.unit.deployment.runs import TABLES, Unwritable
+from tests.unit.deployment.runs import TABLES, FakeLock, Unwritable
 
 
-class LosingLock(NoLock):
-    """A lock that is lost before a number of checks.
-
-    Args:
-        checks: how many checks it survives.
-    """
-
-    def __init__(self, checks: int) -> None:
-        self.checks = checks
-
-    def acquire(
-        self,
-        holder: LockHolder,
-        *,
-        timeout_seconds: float,
-        on_wait: Callable[[LockHolder], None] = lambda _holder: None,
-    ) -> LockLease:
-        return _LosingLease(self)
-
-
-class _LosingLease:
-    fence = 1
-    taken_over_from = HOLDER
-
-    def __init__(self, lock: LosingLock) -> None:
-        self._lock = lock
-
-    def check(self) -> None:
-        self._lock.checks -= 1
-        if self._lock.checks < 0:
-            raise LockLost("taken over")
-
-    def release(self) -> None:
-        pass
-
-
-def test_a_run_that_loses_its_lock_runs_no_further_statement(
-    platform: FakePlatform, deployment: Deployment, tmp_path: Path
-) -> None:
-    lock: StateLock = LosingLock(checks=2)  # one before the journal, one before the first statement
+def test_a_run_without_its_lock_stops(platform: FakePlatform, deployment: Deployment, tmp_path: Path) -> None:
+    lock = FakeLock(checks=2)  # one before the journal, one before the first statement
     losing = deployment_over(
         tmp_path,
         store=LocalStateStore(tmp_path, "test"),
@@ -74,7 +34,7 @@ def test_a_run_that_loses_its_lock_runs_no_further_statement(
 
 
 def test_a_lock_taken_from_the_dead_is_mentioned(platform: FakePlatform, tmp_path: Path) -> None:
-    notes = sync(platform, deployment_over(tmp_path, lock=LosingLock(checks=99)), *TABLES)
+    notes = sync(platform, deployment_over(tmp_path, lock=FakeLock(taken_over_from=HOLDER)), *TABLES)
     assert notes == [f"took over the lock of a run that died: {HOLDER}"]
 
 
@@ -84,9 +44,7 @@ def test_nothing_is_changed_where_nothing_can_be_recorded(platform: FakePlatform
     assert platform.statements == []
 
 
-def test_what_could_not_be_saved_is_in_the_journal_and_in_a_file(
-    platform: FakePlatform, tmp_path: Path
-) -> None:
+def test_an_unsaved_state_is_in_the_journal_and_in_a_file(platform: FakePlatform, tmp_path: Path) -> None:
     store = Unwritable(1)
     deployment = deployment_over(tmp_path, store=store)
     with pytest.raises(UnrecordedApplyError):
@@ -109,9 +67,7 @@ class StickyJournals(FileJournals):
         raise StoreError("no right to delete")
 
 
-def test_a_journal_that_cannot_be_removed_is_known_to_be_in_the_document(
-    platform: FakePlatform, tmp_path: Path
-) -> None:
+def test_a_journal_that_cannot_be_removed_is_read_once(platform: FakePlatform, tmp_path: Path) -> None:
     deployment = deployment_over(tmp_path, journals=StickyJournals(MemoryFiles(), "journal"))
     assert sync(platform, deployment, *TABLES) == ["a journal could not be removed: no right to delete"]
     saved = recorded(deployment)
@@ -138,19 +94,8 @@ def test_a_journal_that_cannot_be_written_is_a_warning(platform: FakePlatform, t
 
 
 def test_a_locked_environment_is_left_alone(platform: FakePlatform, tmp_path: Path) -> None:
-    class Held(NoLock):
-        def acquire(
-            self,
-            holder: LockHolder,
-            *,
-            timeout_seconds: float,
-            on_wait: Callable[[LockHolder], None] = lambda _holder: None,
-        ) -> LockLease:
-            on_wait(HOLDER)
-            raise LockHeld(f"held by {HOLDER}")
-
     notes: list[str] = []
-    engine = engine_over(platform, deployment_over(tmp_path, lock=Held()))
+    engine = engine_over(platform, deployment_over(tmp_path, lock=FakeLock(is_held=True)))
     with pytest.raises(LockHeld), open_run(engine, "sync", notes.append):
         pass
     assert notes == [f"waiting for the lock: held by {HOLDER}"]

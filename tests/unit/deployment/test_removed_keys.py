@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from delta_engine.actions.policy import Allowance, DestructiveKind, Policy, RemovedTables
-from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS
-from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import UnsafePlanError
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Column, ForeignKey, PrimaryKey, QualifiedName, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.planning import plan_unlocked
-from delta_engine.validation.validator import PlanValidator
-from tests.builders.deployment import deployment_over
+from tests.builders.engines import engine_on
 from tests.fakes.planning import statements_of
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
@@ -38,20 +32,8 @@ class OneRowEach:
         return {table.key: 1 for table in tables}
 
 
-@pytest.fixture
-def deployment(tmp_path: Path) -> Deployment:
-    return deployment_over(tmp_path)
-
-
 def engine_over(catalog: FakeUnityCatalog, deployment: Deployment) -> Orchestrator:
-    return Orchestrator(
-        reader=catalog,
-        action_runner=ActionRunner(catalog, CatalogAddressing(), DATABRICKS),
-        planner=TablePlanner(POLICY),
-        validator=PlanValidator(POLICY),
-        deployment=deployment,
-        row_counter=OneRowEach(),
-    )
+    return engine_on(catalog, catalog, deployment, POLICY, parallelism=4, row_counter=OneRowEach())
 
 
 def changes(catalog: FakeUnityCatalog, deployment: Deployment, *models: Table) -> list[str]:
@@ -83,9 +65,7 @@ def test_keys_go_first_where_a_table_that_stays_takes_their_names(deployment: De
     ]
 
 
-def test_foreign_keys_go_first_where_the_key_of_a_table_that_stays_is_made_anew(
-    deployment: Deployment,
-) -> None:
+def test_foreign_keys_go_first_where_a_referenced_key_is_recreated(deployment: Deployment) -> None:
     stays = replace(PARENT, primary_key=PrimaryKey(["id"], "pk_2"))
     assert changes(FakeUnityCatalog(), deployment, stays, OTHER) == [
         "ALTER TABLE `child` DROP CONSTRAINT `fk`",

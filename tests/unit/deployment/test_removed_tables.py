@@ -76,9 +76,7 @@ def test_a_selection_says_nothing_of_other_tables(platform: FakePlatform, deploy
 @pytest.mark.parametrize(
     ("created_at", "is_ours"), [(NOON, True), (NOON + timedelta(days=1), False), (None, True)]
 )
-def test_another_table_under_the_name_is_not_the_engine_s_to_drop(
-    created_at: datetime | None, is_ours: bool
-) -> None:
+def test_another_table_of_the_same_name_is_kept(created_at: datetime | None, is_ours: bool) -> None:
     state = deployment_state(A, B)
     resource = state.resources["table.dev.silver.b"]
     metadata = msgspec.structs.replace(resource.metadata, created_at=NOON)

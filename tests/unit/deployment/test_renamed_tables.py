@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import InvalidModelError
 from delta_engine.execute.action_runner import ApplyFailedError
-from tests.builders.deployment import deployment_over
 from tests.builders.models import orders
 from tests.fakes.platform import FakePlatform, recorded, statuses, sync
 
@@ -18,14 +16,7 @@ BEFORE = orders(name="order", comment="first")
 AFTER = replace(orders(name="orders", comment="second"), renamed_from="order")
 
 
-@pytest.fixture
-def deployment(tmp_path: Path) -> Deployment:
-    return deployment_over(tmp_path)
-
-
-def test_a_rename_comes_first_and_takes_the_record_along(
-    platform: FakePlatform, deployment: Deployment
-) -> None:
+def test_a_rename_comes_first_and_moves_the_record(platform: FakePlatform, deployment: Deployment) -> None:
     sync(platform, deployment, BEFORE)
     created_at = recorded(deployment).resources["table.dev.silver.order"].metadata.created_at
     platform.statements.clear()
@@ -46,9 +37,7 @@ def test_it_says_nothing_once_it_is_done(platform: FakePlatform, deployment: Dep
     assert platform.statements == []
 
 
-def test_what_was_applied_under_the_former_name_is_unset_under_the_new_one(
-    platform: FakePlatform, deployment: Deployment
-) -> None:
+def test_a_property_set_before_the_rename_is_unset(platform: FakePlatform, deployment: Deployment) -> None:
     sync(platform, deployment, replace(BEFORE, table_properties={"a": "b"}))
     platform.statements.clear()
     sync(platform, deployment, AFTER)
@@ -57,9 +46,7 @@ def test_what_was_applied_under_the_former_name_is_unset_under_the_new_one(
     )
 
 
-def test_a_run_that_ends_after_the_rename_goes_on_from_there(
-    platform: FakePlatform, deployment: Deployment
-) -> None:
+def test_a_run_continues_after_a_finished_rename(platform: FakePlatform, deployment: Deployment) -> None:
     sync(platform, deployment, BEFORE)
     platform.failing = "orders"
     with pytest.raises(ApplyFailedError):
@@ -70,9 +57,7 @@ def test_a_run_that_ends_after_the_rename_goes_on_from_there(
     assert statuses(deployment) == {"orders": "healthy"}
 
 
-def test_a_table_that_was_renamed_by_hand_is_found_by_its_new_name(
-    platform: FakePlatform, deployment: Deployment
-) -> None:
+def test_a_table_that_was_renamed_by_hand_is_found(platform: FakePlatform, deployment: Deployment) -> None:
     sync(platform, deployment, BEFORE)
     platform.states["dev.silver.orders"] = platform.states.pop("dev.silver.order")
     sync(platform, deployment, AFTER)

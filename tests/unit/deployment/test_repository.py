@@ -44,11 +44,7 @@ WHOLE = gzip.compress(b"{}" * 100, mtime=0)  # the same bytes in every worker
 
 
 class FaultyStore(MemoryStateStore):
-    """A store whose next writes end as they are told to, before or after they are done.
-
-    Args:
-        faults: for each write a pair: whether it is done, and what is raised then.
-    """
+    """A store whose next writes end as they are told to, before or after they are done."""
 
     def __init__(self, *faults: tuple[bool, Exception | None]) -> None:
         super().__init__()
@@ -234,20 +230,15 @@ def test_a_lost_local_document_is_restored(tmp_path: Path, left: bytes | None) -
     assert serial == (902 if left == b'{"serial": 900}' else 5)
 
 
-def test_a_lost_document_in_memory_is_restored(tmp_path: Path) -> None:
-    store = MemoryStateStore()
+def test_a_lost_document_in_memory_or_behind_a_copy_is_restored(tmp_path: Path) -> None:
+    store, nothing = MemoryStateStore(), Identity(state_id="", serial=0, write_id="")
     check_restore_of_a_lost_document(
-        lambda: store,
-        lambda: store.replace(b"{", Identity(state_id="", serial=0, write_id=""), store.read()),
-        tmp_path,
+        lambda: store, lambda: store.replace(b"{", nothing, store.read()), tmp_path
     )
-
-
-def test_a_lost_document_behind_a_copy_is_restored(tmp_path: Path) -> None:
-    document = tmp_path / "remote" / "test.state.json"
+    document, copies = tmp_path / "remote" / "test.state.json", tmp_path / "copies"
     check_restore_of_a_lost_document(
         lambda: HybridStateStore(
-            LocalStateStore(document.parent, "test"), tmp_path / "copies", "test", max_age_seconds=300
+            LocalStateStore(document.parent, "test"), copies, "test", max_age_seconds=300
         ),
         lambda: document.write_bytes(document.read_bytes()[:500]),
         tmp_path,

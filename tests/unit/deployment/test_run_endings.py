@@ -10,17 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
 from delta_engine.cli.run_view import TerminalView
 from delta_engine.cli.terminal import exits
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
-from delta_engine.deployment.ports import Identity, LockHolder, LockLease, StoredDocument
-from delta_engine.deployment.stores.files import MemoryStateStore, NoLock
-from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, ApplyStoppedError
+from delta_engine.deployment.ports import Identity, StoredDocument
+from delta_engine.deployment.stores.files import MemoryStateStore
+from delta_engine.execute.action_runner import ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import OutcomeKind, TableOutcome
 from delta_engine.models import QualifiedName, Table
@@ -32,8 +30,9 @@ from delta_engine.orchestrate.runs import open_run
 from delta_engine.report.run_report import RunStatus
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
 from tests.builders.deployment import deployment_over
+from tests.builders.engines import engine_on
 from tests.fakes.platform import FakePlatform, engine_over, recorded, statuses, sync
-from tests.unit.deployment.runs import TABLES, Unwritable
+from tests.unit.deployment.runs import TABLES, FakeLock, Unwritable
 
 
 @pytest.fixture
@@ -50,12 +49,7 @@ def engine_with(
     *,
     parallelism: int = 1,
 ) -> Orchestrator:
-    return Orchestrator(
-        reader=platform,
-        action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS, parallelism=parallelism),
-        deployment=deployment,
-        versions=versions,
-    )
+    return engine_on(platform, platform, deployment, parallelism=parallelism, versions=versions)
 
 
 def commanded(engine: Orchestrator, models: Sequence[Table] = TABLES) -> Callable[[], None]:
@@ -117,9 +111,7 @@ def test_the_error_carries_both_failures(platform: FakePlatform, tmp_path: Path)
     assert "state restore" in last
 
 
-def test_a_document_that_somebody_else_saved_meanwhile_is_no_other_case(
-    platform: FakePlatform, tmp_path: Path
-) -> None:
+def test_a_document_that_another_run_saved_meanwhile(platform: FakePlatform, tmp_path: Path) -> None:
     deployment = deployment_over(tmp_path)
     sync(platform, deployment, *TABLES[:1])
     platform.models = {model.qualified_name.key: model for model in TABLES}
@@ -151,11 +143,7 @@ def test_a_run_with_nothing_to_do_that_cannot_be_recorded_changed_nothing(
 
 
 class Signalled:
-    """Reads no versions: Ctrl-C comes while it is asked for them.
-
-    Args:
-        number: the signal.
-    """
+    """Reads no versions: Ctrl-C comes while it is asked for them."""
 
     def __init__(self, number: signal.Signals = signal.SIGINT) -> None:
         self._number = number
@@ -167,50 +155,16 @@ class Signalled:
         return {}
 
 
-class CountingLock(NoLock):
-    """Counts what is taken and given back; Ctrl-C comes at the giving back, if it is told so."""
-
-    def __init__(self) -> None:
-        self.held = 0
-        self.is_signalled = False
-
-    def acquire(
-        self,
-        holder: LockHolder,
-        *,
-        timeout_seconds: float,
-        on_wait: Callable[[LockHolder], None] = lambda _holder: None,
-    ) -> LockLease:
-        self.held += 1
-        return _CountedLease(self)
-
-
-class _CountedLease:
-    fence = 1
-    taken_over_from = None
-
-    def __init__(self, lock: CountingLock) -> None:
-        self._lock = lock
-
-    def check(self) -> None:
-        pass
-
-    def release(self) -> None:
-        if self._lock.is_signalled:
-            signal.raise_signal(signal.SIGTERM)
-        self._lock.held -= 1
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_during_the_last_look_is_heard_when_all_is_recorded(
     platform: FakePlatform, tmp_path: Path, capsys: pytest.CaptureFixture[str], number: signal.Signals
 ) -> None:
-    lock = CountingLock()
+    lock = FakeLock()
     deployment = deployment_over(tmp_path, lock=lock)
     assert exit_code(commanded(engine_with(platform, deployment, Signalled(number)))) == 130
     assert statuses(deployment) == {"a": "healthy", "b": "healthy", "c": "healthy"}
     assert deployment.journals.read() == {}
-    assert lock.held == 0
+    assert lock.leases == 0
     captured = capsys.readouterr()
     report = json.loads(captured.out)
     assert report["status"] == "stopped"
@@ -227,16 +181,14 @@ class SignalledStore(MemoryStateStore):
         return super().replace(data, identity, expected)
 
 
-def test_an_interrupt_during_the_save_is_heard_when_all_is_recorded(
-    platform: FakePlatform, tmp_path: Path
-) -> None:
+def test_an_interrupt_during_the_save_comes_after_it(platform: FakePlatform, tmp_path: Path) -> None:
     deployment = deployment_over(tmp_path, store=SignalledStore())
     assert exit_code(commanded(engine_over(platform, deployment))) == 130
     assert statuses(deployment) == {"a": "healthy", "b": "healthy", "c": "healthy"}
     assert recorded(deployment).serial == 2
 
 
-def test_an_interrupt_while_the_report_is_kept_is_heard_too(
+def test_an_interrupt_in_the_history(
     platform: FakePlatform, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     class Signalling:
@@ -244,19 +196,17 @@ def test_an_interrupt_while_the_report_is_kept_is_heard_too(
             signal.raise_signal(signal.SIGINT)
             return ()
 
-    engine = Orchestrator(
-        reader=platform,
-        action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS),
-        deployment=deployment_over(tmp_path),
+    engine = engine_on(
+        platform,
+        platform,
+        deployment_over(tmp_path),
         run_history=RunHistory(Signalling(), "`dev`.`ops`.`run_history`"),
     )
     assert exit_code(commanded(engine)) == 130
     assert json.loads(capsys.readouterr().out)["status"] == "stopped"
 
 
-def test_an_interrupt_when_the_last_statement_runs_leaves_out_the_last_look(
-    platform: FakePlatform, tmp_path: Path
-) -> None:
+def test_an_interrupt_at_the_end_skips_the_last_look(platform: FakePlatform, tmp_path: Path) -> None:
     control, asked = ApplyControl(), list[object]()
 
     class Versions:
@@ -279,25 +229,14 @@ def test_an_interrupt_when_the_last_statement_runs_leaves_out_the_last_look(
     assert statuses(deployment) == {"a": "healthy"}
 
 
-def test_an_interrupt_while_the_lock_is_given_back_is_heard_when_it_is(
-    platform: FakePlatform, tmp_path: Path
+@pytest.mark.parametrize(("failing", "code"), [(None, 130), ("b", 5)])
+def test_an_interrupt_at_the_release(
+    platform: FakePlatform, tmp_path: Path, failing: str | None, code: int
 ) -> None:
-    lock = CountingLock()
-    lock.is_signalled = True
-    deployment = deployment_over(tmp_path, lock=lock)
-    assert exit_code(commanded(engine_over(platform, deployment))) == 130
-    assert lock.held == 0
-
-
-def test_an_interrupt_while_the_lock_is_given_back_hides_no_failure(
-    platform: FakePlatform, tmp_path: Path
-) -> None:
-    lock = CountingLock()
-    lock.is_signalled = True
-    platform.failing = "b"
-    with pytest.raises(ApplyFailedError):
-        engine_over(platform, deployment_over(tmp_path, lock=lock)).sync_tables(TABLES)
-    assert lock.held == 0
+    lock = FakeLock(is_signalled=True)
+    platform.failing = failing
+    assert exit_code(commanded(engine_over(platform, deployment_over(tmp_path, lock=lock)))) == code
+    assert lock.leases == 0
 
 
 class Broken(Exception):

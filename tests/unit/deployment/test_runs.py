@@ -7,20 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import Status
 from delta_engine.errors import StatementError
-from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
+from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.drift_reports import report_drift
-from delta_engine.orchestrate.orchestrator import Orchestrator, plan_revert
+from delta_engine.orchestrate.orchestrator import plan_revert
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_queries import TableVersion
 from tests.builders.deployment import FACTS, deployment_over
+from tests.builders.engines import engine_on
 from tests.fakes.applying import created
 from tests.fakes.platform import FakePlatform, comments, engine_over, recorded, statuses, sync
 from tests.unit.deployment.runs import CHANGED, TABLES
@@ -52,9 +51,7 @@ def test_a_refusal_without_a_word_is_recorded_like_any_other(deployment: Deploym
     assert {(one.status, one.metadata.sync_error) for one in records} == {(Status.FAILED, "no message")}
 
 
-def test_one_failure_is_recorded_and_does_not_stop_the_others(
-    platform: FakePlatform, deployment: Deployment
-) -> None:
+def test_one_failure_does_not_stop_the_others(platform: FakePlatform, deployment: Deployment) -> None:
     sync(platform, deployment, *TABLES)
     platform.failing = "b"
     with pytest.raises(ApplyFailedError):
@@ -67,9 +64,7 @@ def test_one_failure_is_recorded_and_does_not_stop_the_others(
     assert comments(deployment)["b"] == "second"
 
 
-def test_a_table_that_could_not_be_created_is_recorded_without_a_definition(
-    platform: FakePlatform, deployment: Deployment
-) -> None:
+def test_a_table_not_created_has_no_definition(platform: FakePlatform, deployment: Deployment) -> None:
     platform.failing = "b"
     with pytest.raises(ApplyFailedError):
         sync(platform, deployment, *TABLES)
@@ -81,9 +76,7 @@ def test_a_table_that_could_not_be_created_is_recorded_without_a_definition(
     )
 
 
-def test_a_run_that_ends_while_a_report_is_made_is_no_drift(
-    platform: FakePlatform, deployment: Deployment
-) -> None:
+def test_a_run_that_ends_during_a_report_is_no_drift(platform: FakePlatform, deployment: Deployment) -> None:
     sync(platform, deployment, *TABLES)
 
     class Interfering:
@@ -102,19 +95,13 @@ def test_a_run_that_ends_while_a_report_is_made_is_no_drift(
             return platform.snapshot(models)
 
     reader = Interfering()
-    engine = Orchestrator(
-        reader=reader,
-        action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS, parallelism=1),
-        deployment=deployment,
-    )
+    engine = engine_on(reader, platform, deployment)
     report = report_drift(engine, CHANGED)
     assert report.drifted == ()
     assert reader.times == 2
 
 
-def test_a_table_that_was_retired_is_neither_drift_nor_made_again(
-    platform: FakePlatform, deployment: Deployment
-) -> None:
+def test_a_retired_table_is_no_drift(platform: FakePlatform, deployment: Deployment) -> None:
     sync(platform, deployment, *TABLES)
     del platform.states["dev.silver.b"]
     left = (TABLES[0], TABLES[2])
@@ -125,9 +112,7 @@ def test_a_table_that_was_retired_is_neither_drift_nor_made_again(
         assert not plan_revert(run, left).plan
 
 
-def test_tables_that_are_not_declared_any_more_are_checked_and_block_nothing(
-    platform: FakePlatform, deployment: Deployment
-) -> None:
+def test_undeclared_tables_block_nothing(platform: FakePlatform, deployment: Deployment) -> None:
     sync(platform, deployment, *TABLES)
     del platform.states["dev.silver.c"]
     assert sync(platform, deployment, *TABLES[:2]) == []
@@ -140,9 +125,7 @@ def test_tables_that_are_not_declared_any_more_are_checked_and_block_nothing(
     assert comments(deployment) == {"a": "second", "b": "second", "c": "first"}
 
 
-def test_what_the_catalog_does_not_show_yet_is_unknown_and_no_drift(
-    platform: FakePlatform, tmp_path: Path
-) -> None:
+def test_what_the_catalog_does_not_show_yet_is_unknown(platform: FakePlatform, tmp_path: Path) -> None:
     class NoVersions:
         def read_versions(self, tables: object, *, with_id: object) -> dict[str, TableVersion]:
             return {}
@@ -151,12 +134,7 @@ def test_what_the_catalog_does_not_show_yet_is_unknown_and_no_drift(
     sync(platform, deployment, *TABLES)
     platform.shows = False
     platform.models = {model.qualified_name.key: model for model in CHANGED}
-    engine = Orchestrator(
-        reader=platform,
-        action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS, parallelism=1),
-        deployment=deployment,
-        versions=NoVersions(),
-    )
+    engine = engine_on(platform, platform, deployment, versions=NoVersions())
     assert [outcome.is_verified for outcome in engine.sync_tables(CHANGED)] == [False, False, False]
     assert set(statuses(deployment).values()) == {"unknown"}
     platform.shows = True

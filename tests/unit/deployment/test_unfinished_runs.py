@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from delta_engine.actions.policy import Allowance, DestructiveKind, Policy
-from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
-from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import Resource, Status
 from delta_engine.errors import StatementError
-from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
+from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.models import CheckConstraint, Column, Schema, Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.drift_reports import report_drift
@@ -30,8 +26,7 @@ from delta_engine.orchestrate.orchestrator import (
 )
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.state.states import TableState
-from delta_engine.validation.validator import PlanValidator
-from tests.builders.deployment import deployment_over
+from tests.builders.engines import engine_on
 from tests.fakes.platform import recorded
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
@@ -54,13 +49,7 @@ class Kill(BaseException):
 
 
 class Faulty:
-    """Runs statements on a catalog, and fails at the first that holds a text.
-
-    Args:
-        catalog: the catalog.
-        at: the text.
-        how: what is raised.
-    """
+    """Runs statements on a catalog, and fails at the first that holds a text."""
 
     def __init__(self, catalog: FakeUnityCatalog, at: str, how: type[BaseException]) -> None:
         self._catalog = catalog
@@ -80,11 +69,6 @@ def catalog() -> FakeUnityCatalog:
     return FakeUnityCatalog(schemas=("dev.silver", "dev.gold"))
 
 
-@pytest.fixture
-def deployment(tmp_path: Path) -> Deployment:
-    return deployment_over(tmp_path)
-
-
 def engine_over(
     catalog: FakeUnityCatalog,
     deployment: Deployment,
@@ -94,13 +78,7 @@ def engine_over(
     how: type[BaseException] = StatementError,
 ) -> Orchestrator:
     runner = catalog if at is None else Faulty(catalog, at, how)
-    return Orchestrator(
-        reader=catalog,
-        action_runner=ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=1),
-        planner=TablePlanner(POLICY, schemas),
-        validator=PlanValidator(POLICY),
-        deployment=deployment,
-    )
+    return engine_on(catalog, runner, deployment, POLICY, schemas=schemas)
 
 
 def sync(catalog: FakeUnityCatalog, deployment: Deployment, *models: Table, **faults: Any) -> None:
@@ -124,7 +102,7 @@ def has_nothing_of(model: Table, catalog: FakeUnityCatalog) -> bool:
 
 @pytest.mark.parametrize("how", [StatementError, Kill])
 @pytest.mark.parametrize("at", ["SET TAGS", "GRANT", "SET TBLPROPERTIES"])
-def test_what_a_run_did_before_it_failed_or_was_killed_goes_with_its_model(
+def test_what_an_unfinished_run_applied_is_removed_with_its_model(
     catalog: FakeUnityCatalog, deployment: Deployment, at: str, how: type[BaseException]
 ) -> None:
     sync(catalog, deployment, BARE)
@@ -137,7 +115,7 @@ def test_what_a_run_did_before_it_failed_or_was_killed_goes_with_its_model(
 
 
 @pytest.mark.parametrize("how", [StatementError, Kill])
-def test_that_holds_for_a_table_that_was_created_but_not_recorded(
+def test_that_holds_for_a_new_table(
     catalog: FakeUnityCatalog, deployment: Deployment, how: type[BaseException]
 ) -> None:
     with pytest.raises((ApplyFailedError, Kill)):
@@ -147,9 +125,7 @@ def test_that_holds_for_a_table_that_was_created_but_not_recorded(
     assert has_nothing_of(RICH, catalog)
 
 
-def test_a_table_that_was_only_attempted_is_forgotten_or_unmanaged_when_no_model_wants_it(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_an_attempted_table_without_a_model(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     other = replace(BARE, table_name="other")
     with pytest.raises(ApplyFailedError):
         sync(catalog, deployment, other, RICH, at="CREATE TABLE `dev`.`silver`.`orders`")
@@ -180,9 +156,7 @@ def test_attempts_add_up_until_a_run_succeeds(catalog: FakeUnityCatalog, deploym
     assert record(deployment).metadata.attempted == ()
 
 
-def test_what_is_there_as_declared_settles_the_attempts_without_a_statement(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_a_table_as_declared_settles_the_attempts(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     sync(catalog, deployment, BARE)
     with pytest.raises(ApplyFailedError):
         sync(catalog, deployment, replace(BARE, comment="new"), at="COMMENT ON")
@@ -191,7 +165,7 @@ def test_what_is_there_as_declared_settles_the_attempts_without_a_statement(
     assert record(deployment).metadata.attempted == ()
 
 
-def test_others_things_stay(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
+def test_unmanaged_parts_stay(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     sync(catalog, deployment, BARE)
     catalog.run("ALTER TABLE `dev`.`silver`.`orders` SET TAGS ('theirs' = 'x')")
     with pytest.raises(ApplyFailedError):
@@ -200,9 +174,7 @@ def test_others_things_stay(catalog: FakeUnityCatalog, deployment: Deployment) -
     assert dict(state_of(catalog).tags) == {"theirs": "x"}
 
 
-def test_what_was_applied_follows_a_rename_that_a_killed_run_did(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_the_record_follows_a_renamed_column(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     sync(catalog, deployment, RICH)
     renamed = replace(
         BARE,
@@ -217,9 +189,7 @@ def test_what_was_applied_follows_a_rename_that_a_killed_run_did(
     assert has_nothing_of(RICH, catalog)
 
 
-def test_a_table_keeps_its_record_when_a_killed_run_renamed_it(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_the_record_follows_a_renamed_table(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     sync(catalog, deployment, RICH)
     renamed = replace(BARE, table_name="sales", renamed_from="orders")
     with pytest.raises(Kill):
@@ -255,7 +225,7 @@ BEFORE = replace(BARE, comment="old", checks=(CheckConstraint("known", "id > 1")
 
 @pytest.mark.parametrize("how", [StatementError, Kill])
 @pytest.mark.parametrize("at", ["ADD COLUMN", "DEFAULT", "ADD CONSTRAINT", "COMMENT ON", "SET TAGS", "GRANT"])
-def test_what_an_unfinished_run_did_is_no_drift_and_other_changes_are(
+def test_the_work_of_an_unfinished_run_is_no_drift(
     catalog: FakeUnityCatalog, deployment: Deployment, at: str, how: type[BaseException]
 ) -> None:
     sync(catalog, deployment, BEFORE)
@@ -280,9 +250,7 @@ def test_what_an_unfinished_run_did_is_no_drift_and_other_changes_are(
     assert record(deployment).status is Status.HEALTHY
 
 
-def test_accepted_drift_leaves_what_runs_attempted_on_record(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_accepted_drift_keeps_the_attempts(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     sync(catalog, deployment, BEFORE)
     with pytest.raises(ApplyFailedError):
         sync(catalog, deployment, CHANGES, at="GRANT")
@@ -299,9 +267,7 @@ SILVER = Schema("dev", "silver", "Clean", tags={"domain": "sales"}, grants={"ana
 ELSEWHERE = replace(BARE, schema_name="gold")
 
 
-def test_a_schema_that_fails_takes_along_its_own_tables_alone(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_a_failed_schema_blocks_its_own_tables(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     with pytest.raises(ApplyFailedError) as caught:
         sync(catalog, deployment, BARE, ELSEWHERE, schemas=[SILVER], at="GRANT")
     assert [*catalog.tables] == ["dev.gold.orders"]
@@ -322,7 +288,7 @@ def test_a_schema_that_fails_takes_along_its_own_tables_alone(
 
 
 @pytest.mark.parametrize("how", [StatementError, Kill])
-def test_what_was_done_to_a_schema_goes_with_its_model(
+def test_what_was_applied_to_a_schema_is_removed_with_its_model(
     catalog: FakeUnityCatalog, deployment: Deployment, how: type[BaseException]
 ) -> None:
     with pytest.raises((ApplyFailedError, Kill)):
@@ -337,9 +303,7 @@ def test_what_was_done_to_a_schema_goes_with_its_model(
     assert schema.metadata.sync_error is None
 
 
-def test_a_killed_run_has_recorded_the_schemas_that_were_done(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
+def test_a_killed_run_recorded_its_schemas(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     with pytest.raises(Kill):
         sync(catalog, deployment, BARE, schemas=[SILVER], at="CREATE TABLE", how=Kill)
     sync(catalog, deployment, BARE, schemas=[Schema("dev", "silver")])

@@ -40,9 +40,7 @@ from tests.builders.detection import AS_APPLIED, LATER, MODEL, FakeHistory, Fake
         ("table comment", "RESTORE", {}),
     ],
 )
-def test_a_change_is_put_down_to_the_latest_commit_that_touched_it(
-    field: str, operation: str, parameters: dict[str, str]
-) -> None:
+def test_the_latest_commit_that_touched_it(field: str, operation: str, parameters: dict[str, str]) -> None:
     kind = DriftKind.COLUMN_ADDED if field == "column x" else DriftKind.PROPERTY
     kind = DriftKind.COLUMN_TYPE if field.endswith(" type") else kind
     deviation = Deviation(kind=kind, field=field, expected="a", actual="b")

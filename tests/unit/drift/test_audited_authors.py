@@ -122,12 +122,7 @@ def test_a_log_that_may_not_be_read_is_noted_once() -> None:
 
 
 def test_events_are_asked_with_one_query_and_refused_requests_do_not_count() -> None:
-    row = {
-        "event_time": LATER,
-        "who": "bob",
-        "action_name": "deleteTable",
-        "full_name": "dev.silver.orders",
-    }
+    row = {"event_time": LATER, "who": "bob", "action_name": "deleteTable", "full_name": "dev.silver.orders"}
     answers = [
         {**row, "response": '{"status_code":200}'},
         {**row, "response": '{"statusCode":200}'},

@@ -132,11 +132,7 @@ def test_of_unmanaged_tables_only_importable_ones_are_recommended() -> None:
     unmanaged = DriftDetector(DriftPolicy(), history=DeltaAlone()).unmanaged(snapshot, (), now=LATER)
     assert [found.finding.actual for _, found in unmanaged] == ["exists", NOT_DELTA]
     facts = DriftFacts(
-        environment="test",
-        checked_at=LATER,
-        models=[],
-        observed=snapshot,
-        unmanaged=unmanaged,
+        environment="test", checked_at=LATER, models=[], observed=snapshot, unmanaged=unmanaged
     )
     report = drift_report(facts)
     assert [one.text for one in report.recommendations] == ["Declare dev.silver.delta"]

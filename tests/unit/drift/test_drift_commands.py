@@ -47,7 +47,7 @@ Run = Callable[[str], Result]
 def catalog(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeUnityCatalog:
     """Return a catalog, and work in a project that is not synced yet."""
     fake = FakeUnityCatalog()
-    for module in ("commands", "project_commands", "state_commands"):
+    for module in ("commands", "state_commands"):
         where = f"delta_engine.cli.{module}.open_backend"
         monkeypatch.setattr(where, lambda *_, **__: databricks_backend(fake))
     (tmp_path / "conf" / "models").mkdir(parents=True)

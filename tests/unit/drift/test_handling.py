@@ -8,8 +8,6 @@ import pytest
 
 from delta_engine.actions.drift_policy import DriftHandling, DriftPolicy, IgnoreEntry, Severity, SeverityRule
 from delta_engine.actions.policy import ColumnOrder, Policy
-from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.definitions import define
 from delta_engine.drift.detector import DriftDetector
@@ -23,13 +21,13 @@ from delta_engine.drift.handling import (
     reverted_drift,
     with_ignored_drift,
 )
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, ForeignKey, Table
 from delta_engine.orchestrate.planning import draft_sync, interpret
 from delta_engine.orchestrate.runs import Environment
 from delta_engine.state.states import ABSENT, CatalogState
 from tests.builders.deployment import deployment_state
 from tests.builders.detection import LATER, MODEL, RENAMED, FakeHistory, commit, detect, kinds, recorded
+from tests.builders.engines import runner_on
 from tests.builders.models import ORDERS, catalog_of, observed, orders
 from tests.fakes.fixed_reader import FixedReader
 from tests.fakes.recording_sql_runner import RecordingSqlRunner
@@ -41,13 +39,11 @@ def test_an_ignored_rename_is_kept_and_is_no_drop() -> None:
     reader = FixedReader(catalog_of([MODEL], RENAMED))
     for ignores in ((ignore,), ()):
         policy = DriftPolicy(
-            handling=DriftHandling.REVERT,
-            severities=(SeverityRule(severity=Severity.LOW),),
-            ignores=ignores,
+            handling=DriftHandling.REVERT, severities=(SeverityRule(severity=Severity.LOW),), ignores=ignores
         )
         environment = Environment(
             reader=reader,
-            action_runner=ActionRunner(RecordingSqlRunner(), CatalogAddressing(), DATABRICKS, parallelism=1),
+            action_runner=runner_on(RecordingSqlRunner()),
             drift_policy=policy,
             history=FakeHistory(commit(3, "OPTIMIZE"), rename),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from delta_engine.orchestrate.backend import databricks_backend
 from delta_engine.state.states import Audit
 from tests.fakes.unity_catalog import FakeUnityCatalog
-from tests.projects.commandline import CommandLine
+from tests.projects.commandline import CommandLine, Result
 
 CONFIG = """\
 environment: dev
@@ -69,6 +70,11 @@ def catalog(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, delta_engine: Comma
     return fake
 
 
+@pytest.fixture
+def dev(delta_engine: CommandLine) -> partial[Result]:
+    return partial(delta_engine, "-e", "dev")
+
+
 def changed(catalog: FakeUnityCatalog, *statements: str) -> None:
     """Change what others change, and forget the statements."""
     for sql in statements:
@@ -76,14 +82,14 @@ def changed(catalog: FakeUnityCatalog, *statements: str) -> None:
     catalog.statements.clear()
 
 
-def test_without_drift_there_is_nothing_to_say(catalog: FakeUnityCatalog, delta_engine: CommandLine) -> None:
-    done = delta_engine("-e", "dev", "drift", "--fail-on", "low")
+def test_without_drift_there_is_nothing_to_say(catalog: FakeUnityCatalog, dev: partial[Result]) -> None:
+    done = dev("drift", "--fail-on", "low")
     assert (done.code, "Schemas" in done.stdout) == (0, False)
 
 
-def test_drift_is_reported(catalog: FakeUnityCatalog, delta_engine: CommandLine) -> None:
+def test_drift_is_reported(catalog: FakeUnityCatalog, dev: partial[Result]) -> None:
     changed(catalog, *CHANGES, "REVOKE SELECT ON SCHEMA `dev`.`silver` FROM `analysts`")
-    done = delta_engine("-e", "dev", "drift", "--fail-on", "high")
+    done = dev("drift", "--fail-on", "high")
     assert done.code == 2
     assert (
         "Drifted Schemas: 1\n"
@@ -100,7 +106,7 @@ def test_drift_is_reported(catalog: FakeUnityCatalog, delta_engine: CommandLine)
         "      severity: low\n"
     ) in done.stdout
     assert "delta-engine -e dev drift --revert\n" in done.stdout
-    report = json.loads(delta_engine("-e", "dev", "drift", "--format", "json").stdout)
+    report = json.loads(dev("drift", "--format", "json").stdout)
     (schema,) = report["schemas"]
     assert schema["resource"] == "schema.dev.silver"
     assert {finding["kind"] for finding in schema["findings"]} == {
@@ -110,28 +116,26 @@ def test_drift_is_reported(catalog: FakeUnityCatalog, delta_engine: CommandLine)
         "schema_comment",
     }
     assert (report["drifted"], report["pending"]) == ([], [])
-    assert "Drifted schemas" in delta_engine("-e", "dev", "drift", "--format", "html").stdout
+    assert "Drifted schemas" in dev("drift", "--format", "html").stdout
 
 
-def test_whom_the_catalog_names_wrote_last(catalog: FakeUnityCatalog, delta_engine: CommandLine) -> None:
+def test_whom_the_catalog_names_wrote_last(catalog: FakeUnityCatalog, dev: partial[Result]) -> None:
     changed(catalog, CHANGES[0])
     later = datetime(2999, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
     audit = Audit(altered_at=later, altered_by="jo")
     catalog.schemas["dev.silver"] = replace(catalog.schemas["dev.silver"], audit=audit)
-    text = delta_engine("-e", "dev", "drift").stdout
+    text = dev("drift").stdout
     assert "      last written: 2999-01-02 03:04:05 UTC by jo, not necessarily with this change\n" in text
     assert "last_modified" not in text
-    assert "Last written" in delta_engine("-e", "dev", "drift", "--format", "html").stdout
+    assert "Last written" in dev("drift", "--format", "html").stdout
 
 
-def test_a_sync_repairs_mild_drift_and_refuses_to_revert_severe_drift(
-    catalog: FakeUnityCatalog, delta_engine: CommandLine
-) -> None:
+def test_a_sync_repairs_mild_drift_alone(catalog: FakeUnityCatalog, dev: partial[Result]) -> None:
     changed(catalog, CHANGES[0])
-    assert delta_engine("-e", "dev", "sync", "--yes").code == 0
+    assert dev("sync", "--yes").code == 0
     assert catalog.statements == ["COMMENT ON SCHEMA `dev`.`silver` IS 'Cleaned'"]
     changed(catalog, "REVOKE SELECT ON SCHEMA `dev`.`silver` FROM `analysts`")
-    done = delta_engine("-e", "dev", "sync", "--yes")
+    done = dev("sync", "--yes")
     assert (done.code, catalog.statements) == (3, [])
     assert (
         "conf/models/schemas.yml:3: schema dev.silver: it was changed outside the engine, and a sync "
@@ -139,29 +143,25 @@ def test_a_sync_repairs_mild_drift_and_refuses_to_revert_severe_drift(
     ) in done.stderr
 
 
-def test_a_revert_brings_back_what_was_applied_and_not_what_is_pending(
-    catalog: FakeUnityCatalog, delta_engine: CommandLine
-) -> None:
+def test_a_revert_restores_what_was_applied(catalog: FakeUnityCatalog, dev: partial[Result]) -> None:
     before = catalog.schemas["dev.silver"]
     changed(catalog, *CHANGES, "REVOKE SELECT ON SCHEMA `dev`.`silver` FROM `analysts`")
     path = Path("conf/models/schemas.yml")
     path.write_text(SCHEMAS.replace("Cleaned", "Not yet applied"))
-    done = delta_engine("-e", "dev", "drift", "--revert", "--yes")
+    done = dev("drift", "--revert", "--yes")
     assert done.code == 0, done.stderr
     assert "reverted: 1 schema, 0 tables, 4 statements" in done.stdout
     reverted = catalog.schemas["dev.silver"]
     assert reverted.tags == {**before.tags, "theirs": "x"}
     assert (reverted.comment, reverted.owner, reverted.grants) == ("Cleaned", before.owner, before.grants)
-    pending = delta_engine("-e", "dev", "drift").stdout
+    pending = dev("drift").stdout
     assert "+ schema.dev.silver\n      schema comment: 'Cleaned' → 'Not yet applied'\n" in pending
     assert "Drifted Schemas" not in pending
 
 
-def test_what_is_accepted_is_in_the_model_and_the_file_keeps_its_layout(
-    catalog: FakeUnityCatalog, delta_engine: CommandLine
-) -> None:
+def test_accepting_edits_the_models(catalog: FakeUnityCatalog, dev: partial[Result]) -> None:
     changed(catalog, *CHANGES, "REVOKE SELECT ON SCHEMA `dev`.`silver` FROM `analysts`")
-    done = delta_engine("-e", "dev", "drift", "--accept", "--yes")
+    done = dev("drift", "--accept", "--yes")
     assert done.code == 0, done.stderr
     assert "dev: 1 schema, 0 tables to accept\n" in done.stdout
     assert Path("conf/models/schemas.yml").read_text() == (
@@ -170,68 +170,58 @@ def test_what_is_accepted_is_in_the_model_and_the_file_keeps_its_layout(
         .replace("data team", "jo")
         .replace("[USE SCHEMA, SELECT]", "[USE SCHEMA]")
     )
-    assert delta_engine("-e", "dev", "drift", "--fail-on", "low").code == 0
-    assert delta_engine("-e", "dev", "plan", "--detailed-exitcode").code == 0
+    assert dev("drift", "--fail-on", "low").code == 0
+    assert dev("plan", "--detailed-exitcode").code == 0
     assert catalog.statements == []
 
 
-def test_a_deleted_schema_is_severe_and_is_created_again_or_leaves_the_models(
-    catalog: FakeUnityCatalog, delta_engine: CommandLine
-) -> None:
+def test_a_deleted_schema_is_severe(catalog: FakeUnityCatalog, dev: partial[Result]) -> None:
     catalog.tables.clear()
     del catalog.schemas["dev.silver"]
-    report = delta_engine("-e", "dev", "drift").stdout
+    report = dev("drift").stdout
     assert "  ~ schema.dev.silver\n      schema: DELETED (applied " in report
-    assert delta_engine("-e", "dev", "sync", "--yes").code == 3
-    done = delta_engine("-e", "dev", "drift", "--revert", "--yes")
+    assert dev("sync", "--yes").code == 3
+    done = dev("drift", "--revert", "--yes")
     assert done.code == 0, done.stderr
     assert catalog.schemas["dev.silver"].comment == "Cleaned"
-    assert delta_engine("-e", "dev", "drift", "--fail-on", "low").code == 0
+    assert dev("drift", "--fail-on", "low").code == 0
     catalog.tables.clear()
     del catalog.schemas["dev.silver"]
     Path("conf/models/more.yml").write_text(TABLES.replace("silver", "gold"))
-    assert delta_engine("-e", "dev", "drift", "--accept", "--yes").code == 0
+    assert dev("drift", "--accept", "--yes").code == 0
     assert Path("conf/models/schemas.yml").read_text() == (
         "schemas: []\n  # What everybody reads.\n  # in two words\n"
     )
-    assert "schema.dev.silver" not in delta_engine("-e", "dev", "drift").stdout
+    assert "schema.dev.silver" not in dev("drift").stdout
 
 
-def test_what_the_policy_ignores_is_listed_apart_and_left_alone(
-    catalog: FakeUnityCatalog, delta_engine: CommandLine
-) -> None:
+def test_ignored_drift_is_listed_apart(catalog: FakeUnityCatalog, dev: partial[Result]) -> None:
     Path("conf/drift-policy.yml").write_text(
         "ignore_drift:\n  - {resource: schema.dev.silver, fields: [schema_grant, owner], reason: Known}\n"
     )
     changed(catalog, CHANGES[3], "REVOKE SELECT ON SCHEMA `dev`.`silver` FROM `analysts`")
-    report = delta_engine("-e", "dev", "drift", "--fail-on", "low")
+    report = dev("drift", "--fail-on", "low")
     assert report.code == 0
     assert "= schema.dev.silver: owner: data team → jo\n      reason: Known\n" in report.stdout
-    assert delta_engine("-e", "dev", "sync", "--yes").code == 0
-    assert delta_engine("-e", "dev", "drift", "--accept", "--yes").stdout == "dev: 0 tables to accept\n"
+    assert dev("sync", "--yes").code == 0
+    assert dev("drift", "--accept", "--yes").stdout == "dev: 0 tables to accept\n"
     assert catalog.statements == []
 
 
-def test_the_schemas_of_single_tables_are_looked_at_too(
-    catalog: FakeUnityCatalog, delta_engine: CommandLine
-) -> None:
+def test_a_selection_includes_its_schemas(catalog: FakeUnityCatalog, dev: partial[Result]) -> None:
     Path("conf/models/more.yml").write_text(TABLES.replace("silver", "others"))
-    assert delta_engine("-e", "dev", "sync", "--yes").code == 0
+    assert dev("sync", "--yes").code == 0
     changed(catalog, CHANGES[3])
-    assert (
-        "  ~ schema.dev.silver\n      owner: " in delta_engine("-e", "dev", "drift", "-t", "silver.*").stdout
-    )
-    assert "schema.dev" not in delta_engine("-e", "dev", "drift", "-t", "others.*").stdout
+    assert "  ~ schema.dev.silver\n      owner: " in dev("drift", "-t", "silver.*").stdout
+    assert "schema.dev" not in dev("drift", "-t", "others.*").stdout
     catalog.tables.clear()
     del catalog.schemas["dev.silver"]
-    report = delta_engine("-e", "dev", "drift", "-t", "silver.*").stdout
+    report = dev("drift", "-t", "silver.*").stdout
     assert "  ~ schema.dev.silver\n      schema: DELETED (applied " in report
     assert report.count("      last_modified: unknown (") == 2
 
 
-def test_tags_and_privileges_of_others_are_drift_where_the_policy_takes_them_away(
-    catalog: FakeUnityCatalog, delta_engine: CommandLine
-) -> None:
+def test_full_ownership_of_tags_and_grants(catalog: FakeUnityCatalog, dev: partial[Result]) -> None:
     changed(
         catalog,
         "ALTER SCHEMA `dev`.`silver` SET TAGS ('theirs' = 'x')",
@@ -240,54 +230,52 @@ def test_tags_and_privileges_of_others_are_drift_where_the_policy_takes_them_awa
         "ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `id` SET TAGS ('theirs' = 'x')",
         "GRANT SELECT ON TABLE `dev`.`silver`.`orders` TO `jo`",
     )
-    additive = json.loads(delta_engine("-e", "dev", "drift", "--json").stdout)
+    additive = json.loads(dev("drift", "--json").stdout)
     assert (additive["drifted"], additive["schemas"], additive["pending"]) == ([], [], [])
-    assert delta_engine("-e", "dev", "plan", "--detailed-exitcode").code == 0
+    assert dev("plan", "--detailed-exitcode").code == 0
     full = CONFIG.replace("create_schemas: true", "create_schemas: true, tags: full, grants: full")
     Path("conf/dev.yml").write_text(full)
-    report = json.loads(delta_engine("-e", "dev", "drift", "--json").stdout)
+    report = json.loads(dev("drift", "--json").stdout)
     found = [
         finding["kind"] for one in (*report["schemas"], *report["drifted"]) for finding in one["findings"]
     ]
     assert sorted(found) == ["column_tag", "grant_added", "schema_grant_added", "schema_tag", "table_tag"]
     assert report["pending"] == []
-    assert delta_engine("-e", "dev", "sync", "--yes").code == 0
+    assert dev("sync", "--yes").code == 0
     assert len(catalog.statements) == 5
-    assert delta_engine("-e", "dev", "drift", "--fail-on", "low").code == 0
+    assert dev("drift", "--fail-on", "low").code == 0
 
 
-def test_what_the_policy_takes_away_can_be_reverted_and_accepted(
-    catalog: FakeUnityCatalog, delta_engine: CommandLine
-) -> None:
+def test_drift_under_full_ownership(catalog: FakeUnityCatalog, dev: partial[Result]) -> None:
     full = CONFIG.replace("create_schemas: true", "create_schemas: true, tags: full, grants: full")
     Path("conf/dev.yml").write_text(full)
     tag = "ALTER TABLE `dev`.`silver`.`orders` SET TAGS ('theirs' = 'x')"
     grant = "GRANT SELECT ON TABLE `dev`.`silver`.`orders` TO `jo`"
     changed(catalog, tag, grant)
-    assert delta_engine("-e", "dev", "state", "sync").code == 0
-    assert "drifted" in delta_engine("-e", "dev", "state", "list").stdout
-    assert delta_engine("-e", "dev", "drift", "--revert", "--yes").code == 0
+    assert dev("state", "sync").code == 0
+    assert "drifted" in dev("state", "list").stdout
+    assert dev("drift", "--revert", "--yes").code == 0
     assert len(catalog.statements) == 2
     changed(catalog, tag, grant)
-    assert delta_engine("-e", "dev", "drift", "--accept", "--yes").code == 0
+    assert dev("drift", "--accept", "--yes").code == 0
     assert "theirs: x" in Path("conf/models/tables.yml").read_text()
-    assert delta_engine("-e", "dev", "plan", "--detailed-exitcode").code == 0
-    assert delta_engine("-e", "dev", "drift", "--fail-on", "low").code == 0
+    assert dev("plan", "--detailed-exitcode").code == 0
+    assert dev("drift", "--fail-on", "low").code == 0
 
 
-def test_a_plan_names_what_it_leaves_alone(catalog: FakeUnityCatalog, delta_engine: CommandLine) -> None:
+def test_a_plan_names_what_it_leaves_alone(catalog: FakeUnityCatalog, dev: partial[Result]) -> None:
     changed(
         catalog,
         "COMMENT ON TABLE `dev`.`silver`.`orders` IS 'Theirs'",
         "ALTER TABLE `dev`.`silver`.`orders` ADD CONSTRAINT positive CHECK (id > 0)",
         "ALTER TABLE `dev`.`silver`.`orders` SET TBLPROPERTIES ('team' = 'x')",
     )
-    done = delta_engine("-e", "dev", "plan", "--detailed-exitcode")
+    done = dev("plan", "--detailed-exitcode")
     assert done.code == 0
     assert done.stdout == (
         "unmanaged: dev.silver.orders: table comment, check positive, team\ndev: no changes (1 model)\n"
     )
-    document = json.loads(delta_engine("-e", "dev", "plan", "--json").stdout)
+    document = json.loads(dev("plan", "--json").stdout)
     assert document["has_changes"] is False
     assert document["left_alone"] == [
         {"table": "dev.silver.orders", "key": "table comment", "value": "'Theirs'"},
@@ -296,46 +284,42 @@ def test_a_plan_names_what_it_leaves_alone(catalog: FakeUnityCatalog, delta_engi
     ]
 
 
-def test_a_severity_of_its_own(catalog: FakeUnityCatalog, delta_engine: CommandLine) -> None:
+def test_a_severity_of_its_own(catalog: FakeUnityCatalog, dev: partial[Result]) -> None:
     path = Path("conf/dev.yml")
     rule = "drift_severities: [{severity: high, fields: [schema_comment], tables: [silver]}]"
     path.write_text(CONFIG.replace("create_schemas: true", f"create_schemas: true, {rule}"))
     changed(catalog, CHANGES[0])
-    assert delta_engine("-e", "dev", "drift", "--fail-on", "high").code == 2
+    assert dev("drift", "--fail-on", "high").code == 2
 
 
-def test_a_schema_that_is_not_declared_any_more_is_kept(
-    catalog: FakeUnityCatalog, delta_engine: CommandLine
-) -> None:
+def test_an_undeclared_schema_is_kept(catalog: FakeUnityCatalog, dev: partial[Result]) -> None:
     catalog.statements.clear()
     Path("conf/models/schemas.yml").write_text("schemas: []\n")
-    done = delta_engine("-e", "dev", "plan")
+    done = dev("plan")
     assert "kept: schema dev.silver is not declared any more, and stays as it is\n" in done.stdout
-    assert json.loads(delta_engine("-e", "dev", "plan", "--json").stdout)["kept_schemas"] == ["dev.silver"]
-    assert delta_engine("-e", "dev", "sync", "--yes").code == 0
+    assert json.loads(dev("plan", "--json").stdout)["kept_schemas"] == ["dev.silver"]
+    assert dev("sync", "--yes").code == 0
     assert catalog.statements == []
     Path("conf/models/more.yml").write_text(TABLES.replace("orders", "lines"))
-    assert "kept: schema" not in delta_engine("-e", "dev", "plan", "-t", "orders").stdout
-    assert delta_engine("-e", "dev", "state", "rm", "schema.dev.silver", "--yes").code == 0
-    assert "kept: schema" not in delta_engine("-e", "dev", "plan").stdout
+    assert "kept: schema" not in dev("plan", "-t", "orders").stdout
+    assert dev("state", "rm", "schema.dev.silver", "--yes").code == 0
+    assert "kept: schema" not in dev("plan").stdout
 
 
-def test_the_state_shows_drift_of_schemas(catalog: FakeUnityCatalog, delta_engine: CommandLine) -> None:
+def test_the_state_shows_drift_of_schemas(catalog: FakeUnityCatalog, dev: partial[Result]) -> None:
     changed(catalog, CHANGES[3])
-    assert delta_engine("-e", "dev", "state", "sync").code == 0
-    assert "drifted" in delta_engine("-e", "dev", "state", "list").stdout
+    assert dev("state", "sync").code == 0
+    assert "drifted" in dev("state", "list").stdout
 
 
-def test_an_import_of_a_schema_takes_what_is_said_of_it(
-    catalog: FakeUnityCatalog, delta_engine: CommandLine
-) -> None:
-    imported = delta_engine("-e", "dev", "import", "dev.silver")
+def test_an_import_reads_the_schema(catalog: FakeUnityCatalog, dev: partial[Result]) -> None:
+    imported = dev("import", "dev.silver")
     assert imported.stdout.startswith(
         "schemas:\n  - catalog: ${catalog}\n    name: silver\n    comment: Cleaned\n    tags:\n"
         '      cost: "4711"\n      domain: sales\n\ntables:\n'
     )
-    assert delta_engine("-e", "dev", "state", "rm", "schema.dev.silver", "--yes").code == 0
+    assert dev("state", "rm", "schema.dev.silver", "--yes").code == 0
     Path("conf/models/schemas.yml").unlink()
     Path("conf/models/tables.yml").write_text(imported.stdout)
-    assert delta_engine("-e", "dev", "plan").stdout.endswith("dev: no changes (1 model)\n")
-    assert "schemas:" not in delta_engine("-e", "dev", "import", "dev.silver.orders").stdout
+    assert dev("plan").stdout.endswith("dev: no changes (1 model)\n")
+    assert "schemas:" not in dev("import", "dev.silver.orders").stdout

@@ -45,6 +45,21 @@ def test_nothing_new_is_the_same_document() -> None:
     assert synchronized(state, as_applied()) is state
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (Status.DEGRADED, Status.DEGRADED),
+        (Status.UNKNOWN, Status.UNKNOWN),
+        (Status.FAILED, Status.DRIFTED),  # it changed nothing, and hides no drift
+    ],
+)
+def test_the_half_done_work_of_a_run_is_no_drift(before: Status, after: Status) -> None:
+    state = msgspec.structs.replace(deployment_state(), resources={KEY: applied(WORKED_MODEL, before)})
+    resource = synchronized(state, replace(as_applied(), table_comment="half-way")).resources[KEY]
+    assert (resource.status, len(resource.metadata.drift)) == (after, 1)
+    assert synchronized(state, as_applied()).resources[KEY].status is Status.HEALTHY
+
+
 def test_a_table_that_is_gone_is_missing_and_keeps_its_definition() -> None:
     state = deployment_state(WORKED_MODEL)
     found = synchronized(state, ABSENT)
@@ -79,24 +94,6 @@ def test_a_changed_table_is_drifted_and_says_how() -> None:
     assert resource.metadata.actual_checksum not in (None, resource.metadata.schema_checksum)
     assert resource.metadata.definition == state.resources[KEY].metadata.definition
     assert synchronized(synchronized(state, changed), as_applied()).resources == state.resources
-
-
-@pytest.mark.parametrize("status", [Status.DEGRADED, Status.UNKNOWN])
-def test_what_a_run_of_ours_left_half_done_is_no_drift(status: Status) -> None:
-    state = deployment_state(WORKED_MODEL)
-    half_done = msgspec.structs.replace(state, resources={KEY: applied(WORKED_MODEL, status)})
-    changed = replace(as_applied(), table_comment="half-way")
-    resource = synchronized(half_done, changed).resources[KEY]
-    assert resource.status is status
-    assert len(resource.metadata.drift) == 1
-    assert synchronized(half_done, as_applied()).resources[KEY].status is Status.HEALTHY
-
-
-def test_a_failed_apply_that_changed_nothing_does_not_hide_drift() -> None:
-    state = deployment_state(WORKED_MODEL)
-    failed = msgspec.structs.replace(state, resources={KEY: applied(WORKED_MODEL, Status.FAILED)})
-    changed = replace(as_applied(), table_comment="by hand")
-    assert synchronized(failed, changed).resources[KEY].status is Status.DRIFTED
 
 
 def test_what_was_not_read_is_left_as_it_is() -> None:

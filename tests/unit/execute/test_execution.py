@@ -27,9 +27,9 @@ from delta_engine.aspects.primary_key import PrimaryKeyAdd, PrimaryKeyDrop
 from delta_engine.aspects.table_comment import SetSchemaComment, SetTableComment
 from delta_engine.aspects.table_features import EnableTableFeature
 from delta_engine.aspects.table_properties import SetTableProperties
-from delta_engine.backends.addressing import CatalogAddressing, PathAddressing
+from delta_engine.backends.addressing import PathAddressing
 from delta_engine.backends.cancellation import StoppedError
-from delta_engine.backends.capabilities import DATABRICKS, OPEN_SOURCE
+from delta_engine.backends.capabilities import OPEN_SOURCE
 from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.compile.compiler import compile_plan
 from delta_engine.errors import InvalidModelError, RefusalGroup, StatementError, UnsafePlanError
@@ -37,12 +37,12 @@ from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.execute.outcomes import AnyOutcome, OnOutcome, OutcomeKind, of_schemas
 from delta_engine.models import Column, QualifiedName, Table
 from delta_engine.models.types import AtomicType
-from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.states import ABSENT, TableState
+from tests.builders.engines import engine_on, runner_on
 from tests.builders.models import ORDERS, WORKED_MODEL, WORKED_STATE, catalog_of, observed, orders
 from tests.fakes.fixed_reader import FixedReader
 from tests.fakes.planning import compiled, statements_of
-from tests.fakes.recorded_catalog import RecordedRunner
+from tests.fakes.recorded_catalog import Answer, RecordedRunner
 from tests.fakes.recording_sql_runner import FailingSqlRunner, RecordingSqlRunner
 
 
@@ -50,10 +50,7 @@ def comment_on(name: str, *texts: str) -> AlignTable:
     """Return an alignment that sets a column's comment and then the table's."""
     return AlignTable(
         QualifiedName("dev", "silver", name),
-        (
-            SetTableComment(texts[-1], ""),
-            SetColumnComments((ColumnComment("id", texts[0], ""),)),
-        ),
+        (SetTableComment(texts[-1], ""), SetColumnComments((ColumnComment("id", texts[0], ""),))),
     )
 
 
@@ -61,7 +58,7 @@ def run(
     plan: TablePlan, runner: SqlRunner, parallelism: int = 4, on_outcome: OnOutcome = lambda _outcome: None
 ) -> tuple[AnyOutcome, ...]:
     """Apply a plan on Databricks' terms."""
-    engine = ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=parallelism)
+    engine = runner_on(runner, parallelism=parallelism)
     return engine.apply(engine.compile(plan), on_outcome)
 
 
@@ -96,36 +93,29 @@ def test_a_statement_carries_the_actions_of_its_phase() -> None:
     ]
 
 
+NO = "The platform says no."
+UNSEEN = (
+    "it was absent or not visible to {} when the catalog was read, and it exists. Ask for BROWSE and SELECT on it, or "
+    f"run again if another principal has just created it. {NO}"
+)
+FAILED_QUESTION = StatementError("no", sql="SELECT", error_class="TABLE_OR_VIEW_ALREADY_EXISTS")
+
+
 @pytest.mark.parametrize(
     ("condition", "user", "message"),
     [
-        (
-            "TABLE_OR_VIEW_ALREADY_EXISTS",
-            [{"current_user()": "ann"}],
-            "it was absent or not visible to ann when the catalog was read, and it exists. Ask for BROWSE and SELECT "
-            "on it, or run again if another principal has just created it. The platform says no.",
-        ),
-        (
-            "DELTA_TABLE_ALREADY_EXISTS",
-            [],
-            "it was absent or not visible to the current user when the catalog was read, and it exists. Ask for BROWSE "
-            "and SELECT on it, or run again if another principal has just created it. The platform says no.",
-        ),
-        ("PARSE_SYNTAX_ERROR", [], "The platform says no."),
+        ("TABLE_OR_VIEW_ALREADY_EXISTS", [{"current_user()": "ann"}], UNSEEN.format("ann")),
+        ("DELTA_TABLE_ALREADY_EXISTS", [], UNSEEN.format("the current user")),
+        ("TABLE_OR_VIEW_ALREADY_EXISTS", FAILED_QUESTION, UNSEEN.format("the current user")),
+        ("PARSE_SYNTAX_ERROR", [], NO),
     ],
 )
-def test_a_table_that_is_there_and_was_not_seen(condition: str, user: list[Row], message: str) -> None:
-    refused = StatementError("The platform says no.", sql="CREATE", error_class=condition)
-    runner = RecordedRunner({}, {"CREATE": refused, "current_user": user})
+def test_a_table_that_is_there_and_was_not_seen(condition: str, user: Answer, message: str) -> None:
+    runner = RecordedRunner(
+        {}, {"CREATE": StatementError(NO, sql="", error_class=condition), "current_user": user}
+    )
     found = failure(TablePlan((CreateTable(WORKED_MODEL),)), runner)
     assert (str(found), found.error_class) == (message, condition)
-
-
-def test_a_failed_question_for_the_user_is_no_other_error() -> None:
-    refused = StatementError("no", sql="CREATE", error_class="TABLE_OR_VIEW_ALREADY_EXISTS")
-    runner = RecordedRunner({}, {"CREATE": refused, "current_user": refused})
-    found = failure(TablePlan((CreateTable(WORKED_MODEL),)), runner)
-    assert "not visible to the current user" in found.message
 
 
 def test_statements_follow_the_phases() -> None:
@@ -171,18 +161,14 @@ def test_one_failure_stops_neither_the_others_nor_goes_unseen() -> None:
     )
 
 
-def test_a_run_in_which_nothing_worked_is_not_partial() -> None:
+@pytest.mark.parametrize(
+    ("text", "schemas"), [("CREATE TABLE", ()), ("CREATE SCHEMA", (CreateSchema("dev", "silver"),))]
+)
+def test_a_run_in_which_nothing_worked_is_not_partial(text: str, schemas: tuple[CreateSchema, ...]) -> None:
+    runner = FailingSqlRunner(text)
     with pytest.raises(ApplyFailedError) as caught:
-        run(TablePlan((CreateTable(orders()),)), FailingSqlRunner("CREATE"))
-    assert not caught.value.is_partial
-
-
-def test_a_schema_that_cannot_be_created_stops_its_tables() -> None:
-    runner = FailingSqlRunner("CREATE SCHEMA")
-    plan = TablePlan((CreateTable(orders()),), (), (CreateSchema("dev", "silver"),))
-    with pytest.raises(ApplyFailedError) as caught:
-        run(plan, runner)
-    assert runner.statements == []
+        run(TablePlan((CreateTable(orders()),), (), schemas), runner)
+    assert runner.statements == []  # a schema that cannot be created stops its tables
     assert not caught.value.is_partial
 
 
@@ -265,9 +251,7 @@ def test_schemas_are_given_away_after_all_tables() -> None:
         ("OWNER TO", 4, "no (after 3 statements, in: ALTER SCHEMA `dev`.`silver` OWNER TO `bob`)"),
     ],
 )
-def test_a_schema_that_is_not_given_away_is_said_to_have_failed(
-    refused: str, statements: int, message: str
-) -> None:
+def test_a_schema_whose_owner_cannot_be_set_fails(refused: str, statements: int, message: str) -> None:
     runner = FailingSqlRunner(refused)
     plan = TablePlan((CreateTable(orders()),), align_schemas=(HANDED_OVER,))
     with pytest.raises(ApplyFailedError, match=r"^1 of 1 schemas") as caught:
@@ -301,7 +285,7 @@ def test_a_check_that_raises_ends_the_apply_before_the_statement() -> None:
 
     plan = compiled(TablePlan(align_tables=tuple(comment_on(name, name, name) for name in "ab")))
     with pytest.raises(LockLost):
-        ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=1).apply(plan, check=check)
+        runner_on(runner).apply(plan, check=check)
     assert checks == [0, 1, 2]
     assert len(runner.statements) == 2
 
@@ -320,10 +304,7 @@ def test_an_interrupt_starts_no_further_tables() -> None:
 
 def test_sync_reads_plans_and_applies() -> None:
     runner = RecordingSqlRunner()
-    engine = Orchestrator(
-        reader=FixedReader(catalog_of([WORKED_MODEL], WORKED_STATE)),
-        action_runner=ActionRunner(runner, CatalogAddressing(), DATABRICKS),
-    )
+    engine = engine_on(FixedReader(catalog_of([WORKED_MODEL], WORKED_STATE)), runner)
     (outcome,) = engine.sync_tables([WORKED_MODEL])
     assert (outcome.kind, outcome.statements) == (OutcomeKind.CHANGED, 6)
     assert len(runner.statements) == 6
@@ -338,10 +319,7 @@ def test_sync_reads_plans_and_applies() -> None:
 )
 def test_sync_refuses_before_anything_runs(model: Table, state: TableState, error: type[Exception]) -> None:
     runner = RecordingSqlRunner()
-    engine = Orchestrator(
-        reader=FixedReader(catalog_of([model], state)),
-        action_runner=ActionRunner(runner, CatalogAddressing(), DATABRICKS),
-    )
+    engine = engine_on(FixedReader(catalog_of([model], state)), runner)
     with pytest.raises(error):
         engine.sync_tables([model])
     assert runner.statements == []
@@ -349,10 +327,7 @@ def test_sync_refuses_before_anything_runs(model: Table, state: TableState, erro
 
 def test_planning_collects_all_refusals_of_models() -> None:
     bad = [Table("dev", "silver", name, []) for name in "ab"]
-    engine = Orchestrator(
-        reader=FixedReader(catalog_of(bad, ABSENT, ABSENT)),
-        action_runner=ActionRunner(RecordingSqlRunner(), CatalogAddressing(), DATABRICKS),
-    )
+    engine = engine_on(FixedReader(catalog_of(bad, ABSENT, ABSENT)), RecordingSqlRunner())
     with pytest.raises(RefusalGroup) as caught:
         engine.plan_tables(bad)
     assert len(caught.value.refusals) == 2

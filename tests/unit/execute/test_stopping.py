@@ -14,21 +14,19 @@ from delta_engine.actions import AlignSchema, AlignTable, CreateSchema, CreateTa
 from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
 from delta_engine.aspects.owner import ChangeOwner
 from delta_engine.aspects.table_comment import SetSchemaComment, SetTableComment
-from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.cancellation import Stop, pause, stopped_by_signals, terminated_as_interrupted
-from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
 from delta_engine.cli.terminal import ExitCode, report_error
-from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import StatementError
-from delta_engine.execute.action_runner import ActionRunner, ApplyStoppedError
+from delta_engine.execute.action_runner import ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import OutcomeKind
 from delta_engine.models import QualifiedName, Schema
 from delta_engine.orchestrate.applying import apply_planned
-from delta_engine.orchestrate.orchestrator import Orchestrator, plan_sync
+from delta_engine.orchestrate.orchestrator import plan_sync
 from delta_engine.orchestrate.runs import open_run
 from tests.builders.deployment import deployment_over
+from tests.builders.engines import engine_on, runner_on
 from tests.builders.models import orders
 from tests.fakes.planning import compiled
 from tests.fakes.platform import FakePlatform, engine_over, recorded, statuses, sync, with_plan
@@ -57,7 +55,7 @@ def test_what_runs_goes_on_to_its_end_and_nothing_else_starts() -> None:
     control = ApplyControl()
     runner = StoppingRunner(control.stop, at=2)
     with pytest.raises(ApplyStoppedError) as stopped:
-        ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=1).apply(TABLES, control=control)
+        runner_on(runner).apply(TABLES, control=control)
     kinds = [outcome.kind for outcome in stopped.value.outcomes]
     assert kinds == [OutcomeKind.CREATED] * 2 + [OutcomeKind.STOPPED] * 3
     assert len(runner.statements) == 2
@@ -71,9 +69,7 @@ def test_a_table_can_be_stopped_between_its_statements() -> None:
     actions = (SetTableComment("Orders", ""), SetColumnComments((ColumnComment("id", "Key", ""),)))
     plan = TablePlan(align_tables=(AlignTable(QualifiedName("dev", "silver", "orders"), actions),))
     with pytest.raises(ApplyStoppedError) as stopped:
-        ActionRunner(StoppingRunner(control.stop, at=1), CatalogAddressing(), DATABRICKS).apply(
-            compiled(plan), control=control
-        )
+        runner_on(StoppingRunner(control.stop, at=1)).apply(compiled(plan), control=control)
     (outcome,) = stopped.value.outcomes
     assert (outcome.kind, outcome.statements) == (OutcomeKind.STOPPED, 1)
     assert str(stopped.value).splitlines()[1] == "table dev.silver.orders: stopped after 1 statements"
@@ -97,42 +93,32 @@ def test_every_request_says_what_is_being_waited_for() -> None:
 
     control = ApplyControl(notify=notify)
     with pytest.raises(ApplyStoppedError):
-        ActionRunner(SlowRunner(), CatalogAddressing(), DATABRICKS, parallelism=1).apply(
-            TABLES, control=control
-        )
+        runner_on(SlowRunner()).apply(TABLES, control=control)
     assert len(told) == 2  # the two came before anybody looked
     assert "still waiting for 1 running statement," in told[0]
     assert "\n  dev.silver.t0  0 s  CREATE TABLE `dev`.`silver`.`t0` ( `id` bigint )" in told[1]
 
 
-def test_nobody_waits_for_another_attempt_once_the_run_is_to_end() -> None:
-    class Throttled(RecordingSqlRunner):
+@pytest.mark.parametrize(
+    ("condition", "kinds"),
+    [
+        ("RESOURCE_EXHAUSTED", [OutcomeKind.STOPPED] * 5),
+        ("TEMPORARILY_UNAVAILABLE", [OutcomeKind.FAILED, *[OutcomeKind.STOPPED] * 4]),  # it may be done
+    ],
+)
+def test_a_stopped_run_makes_no_further_attempt(condition: str, kinds: list[OutcomeKind]) -> None:
+    class Refusing(RecordingSqlRunner):
         def run(self, sql: str) -> Sequence[Row]:
             super().run(sql)
-            raise StatementError("no", sql=sql, error_class="RESOURCE_EXHAUSTED")
+            raise StatementError("no", sql=sql, error_class=condition)
 
-    runner, stop = Throttled(), Stop()
-    # The wait is the real one: it ends because somebody asks for the end.
+    runner, stop = Refusing(), Stop()
+    # The wait is the real one: the request to stop ends it.
     control = ApplyControl(stop=stop, notify=lambda _note: stop.request())
     with pytest.raises(ApplyStoppedError) as stopped:
-        ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=1).apply(TABLES, control=control)
+        runner_on(runner).apply(TABLES, control=control, reread=lambda _table: ())
     assert len(runner.statements) == 1
-    assert {outcome.kind for outcome in stopped.value.outcomes} == {OutcomeKind.STOPPED}
-
-
-def test_a_statement_that_may_be_done_is_no_untouched_table() -> None:
-    class Away(RecordingSqlRunner):
-        def run(self, sql: str) -> Sequence[Row]:
-            super().run(sql)
-            raise StatementError("no", sql=sql, error_class="TEMPORARILY_UNAVAILABLE")
-
-    stop = Stop()
-    control = ApplyControl(stop=stop, notify=lambda _note: stop.request())
-    with pytest.raises(ApplyStoppedError) as stopped:
-        ActionRunner(Away(), CatalogAddressing(), DATABRICKS, parallelism=1).apply(
-            TABLES, control=control, reread=lambda _table: ()
-        )
-    assert stopped.value.outcomes[0].kind is OutcomeKind.FAILED
+    assert [outcome.kind for outcome in stopped.value.outcomes] == kinds
 
 
 def test_waits_end_for_all_that_work_for_what_is_to_end() -> None:
@@ -166,7 +152,7 @@ def test_schemas_end_early_as_well() -> None:
     plan = TablePlan(CREATES, (), tuple(CreateSchema("dev", f"s{n}") for n in range(3)))
     runner = StoppingRunner(control.stop, at=1)
     with pytest.raises(ApplyStoppedError) as stopped:
-        ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=1).apply(
+        runner_on(runner).apply(
             compiled(plan), lambda outcome: seen.append(outcome.kind.value), control=control
         )
     assert len(runner.statements) == 1
@@ -180,9 +166,7 @@ def test_what_is_left_to_do_about_a_schema_once_the_run_is_to_end_is_no_failure(
     align = AlignSchema("dev", "silver", (SetSchemaComment("new", ""), ChangeOwner("bob", "ann")))
     plan = TablePlan(CREATES, align_schemas=(align,))
     with pytest.raises(ApplyStoppedError) as stopped:
-        ActionRunner(
-            StoppingRunner(control.stop, at=2), CatalogAddressing(), DATABRICKS, parallelism=1
-        ).apply(compiled(plan), control=control)
+        runner_on(StoppingRunner(control.stop, at=2)).apply(compiled(plan), control=control)
     (outcome,) = stopped.value.schemas
     assert (outcome.kind, outcome.statements) == (OutcomeKind.STOPPED, 1)
     assert "failed" not in str(stopped.value)
@@ -192,12 +176,7 @@ def test_a_schema_that_was_not_begun_is_not_recorded(tmp_path: Path) -> None:
     platform, deployment, control = FakePlatform(), deployment_over(tmp_path), ApplyControl()
     control.stop.request()
     schema = Schema("dev", "silver", comment="x")
-    engine = Orchestrator(
-        reader=platform,
-        planner=TablePlanner(schemas=(schema,)),
-        action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS),
-        deployment=deployment,
-    )
+    engine = engine_on(platform, platform, deployment, schemas=(schema,))
     with open_run(engine, "sync") as run:
         planned = plan_sync(run, [])
         plan = TablePlan(create_schemas=(CreateSchema("dev", "silver", "x"),))
@@ -225,7 +204,7 @@ def test_an_error_that_ends_the_run_leaves_nobody_waiting() -> None:
     runner = HalfBroken()
     control = ApplyControl(notify=lambda _note: is_waiting.set())
     with pytest.raises(Broken):
-        ActionRunner(runner, CatalogAddressing(), DATABRICKS, parallelism=2).apply(TABLES, control=control)
+        runner_on(runner, parallelism=2).apply(TABLES, control=control)
     assert len(runner.statements) == 2
 
 

@@ -88,10 +88,7 @@ WRONG: list[tuple[Callable[[], object], str]] = [
         lambda: table(table_properties={"delta.appendOnly": True}),
         "table_properties takes texts, and has True for 'delta.appendOnly': write 'true'",
     ),
-    (
-        lambda: table(table_properties={"a": None}),
-        "table_properties takes texts, and has None for 'a'",
-    ),
+    (lambda: table(table_properties={"a": None}), "table_properties takes texts, and has None for 'a'"),
     (lambda: table(table_properties={1: "a"}), "table_properties takes a text, not 1"),
     (
         lambda: table(default_table_properties=None),

@@ -92,7 +92,7 @@ def test_a_bundle_without_a_commit_has_no_lineage(tmp_path: Path) -> None:
         ({"BUILD_URL": "https://jenkins.example.com/1"}, "https://jenkins.example.com/1"),
     ],
 )
-def test_where_to_watch_a_run_in_ci(
+def test_run_links(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], url: str
 ) -> None:
     for name, value in variables.items():

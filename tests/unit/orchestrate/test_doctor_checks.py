@@ -261,7 +261,7 @@ def test_secrets_stay_out_of_a_report() -> None:
     assert "dapi0123456789abcdef" not in report_json(report(check))
 
 
-def test_a_laptop_without_java(
+def test_java(
     project: Path, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))

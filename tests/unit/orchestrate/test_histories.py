@@ -98,17 +98,13 @@ def test_hostile_texts_stay_literals() -> None:
     assert isinstance(parsed, sqlglot.exp.Insert)
 
 
-@pytest.mark.parametrize(
-    "condition",
-    [
-        "TABLE_OR_VIEW_NOT_FOUND",
-        "TABLE_OR_VIEW_NOT_FOUND.WITHOUT_SUGGESTION",
-        "DELTA_TABLE_NOT_FOUND",
-        "DELTA_MISSING_DELTA_TABLE",
-        "DELTA_PATH_DOES_NOT_EXIST",
-        "PATH_NOT_FOUND",
-    ],
-)
+MISSING = ["TABLE_OR_VIEW_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND.WITHOUT_SUGGESTION", "DELTA_TABLE_NOT_FOUND"]
+MISSING += ["DELTA_MISSING_DELTA_TABLE", "DELTA_PATH_DOES_NOT_EXIST", "PATH_NOT_FOUND"]
+CREATED = ["TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_TABLE_ALREADY_EXISTS", "DELTA_METADATA_CHANGED"]
+CREATED += ["DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION", "DELTA_CONCURRENT_WRITE", "DELTA_PROTOCOL_CHANGED"]
+
+
+@pytest.mark.parametrize("condition", MISSING)
 def test_only_a_missing_table_is_made(condition: str) -> None:
     runner = ScriptedSqlRunner(condition)
     DriftHistory(runner, TABLE).append(report(), "r1")
@@ -118,17 +114,7 @@ def test_only_a_missing_table_is_made(condition: str) -> None:
     assert isinstance(created, sqlglot.exp.Create)
 
 
-@pytest.mark.parametrize(
-    "condition",
-    [
-        "TABLE_OR_VIEW_ALREADY_EXISTS",
-        "DELTA_TABLE_ALREADY_EXISTS",
-        "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION",
-        "DELTA_CONCURRENT_WRITE",
-        "DELTA_METADATA_CHANGED",
-        "DELTA_PROTOCOL_CHANGED",
-    ],
-)
+@pytest.mark.parametrize("condition", CREATED)
 def test_a_table_that_another_run_creates_meanwhile_is_used(condition: str) -> None:
     runner = ScriptedSqlRunner("PATH_NOT_FOUND", condition, "DELTA_TABLE_NOT_FOUND", condition)
     DriftHistory(runner, TABLE).append(report(), "r1")
@@ -145,9 +131,7 @@ def test_a_table_that_another_run_creates_meanwhile_is_used(condition: str) -> N
         (["PATH_NOT_FOUND", ()] * 4 + ["PATH_NOT_FOUND"], ["INSERT", "CREATE"] * 4 + ["INSERT"]),
     ],
 )
-def test_other_refusals_come_through_as_they_are(
-    script: list[Sequence[Row] | str | None], verbs: list[str]
-) -> None:
+def test_other_refusals_pass_through(script: list[Sequence[Row] | str | None], verbs: list[str]) -> None:
     runner = ScriptedSqlRunner(*script)
     with pytest.raises(StatementError) as refusal:
         DriftHistory(runner, TABLE).append(report(), "r1")
@@ -160,10 +144,7 @@ def test_recent_runs_come_back_oldest_first_from_one_statement() -> None:
     newest, oldest = 1_772_368_215_123_456, "1772281815000001"
     runner = ScriptedSqlRunner([{"at": newest, **counts}, {"at": oldest, **counts}])
     runs = DriftHistory(runner, TABLE).recent("it's", 2)
-    assert [run.at for run in runs] == [
-        datetime(2026, 2, 28, 12, 30, 15, 1, tzinfo=timezone.utc),
-        CHECKED_AT,
-    ]
+    assert [run.at for run in runs] == [datetime(2026, 2, 28, 12, 30, 15, 1, tzinfo=timezone.utc), CHECKED_AT]
     assert runs[1] == PastRun(at=CHECKED_AT, drifted=1, deleted=2, unmanaged=3, high=4, medium=5, low=6)
     (sql,) = runner.statements
     assert sql.endswith(

@@ -13,12 +13,11 @@ from delta_engine.models import (
     RowFilter,
     Schema,
     SchemaName,
-    Table,
 )
 from delta_engine.orchestrate.importing import as_model, as_schema_model
 from delta_engine.state.states import RelationKind, SchemaState, TableState
 from delta_engine.validation.validator import PlanValidator
-from tests.builders.models import ORDERS, observed
+from tests.builders.models import ORDERS, observed, orders
 
 COLUMNS = (
     Column("id", "bigint", is_nullable=False, identity=Identity()),
@@ -42,14 +41,11 @@ def test_everything_that_a_model_can_say_is_taken_but_owner_and_grants() -> None
         grants={"analysts": ("SELECT",)},
         location="s3://bucket/orders",
     )
-    assert as_model(ORDERS, state) == Table(
-        "dev",
-        "silver",
-        "orders",
-        COLUMNS,
-        "c",
-        {"a": "b"},
-        ["id"],
+    assert as_model(ORDERS, state) == orders(
+        *COLUMNS,
+        comment="c",
+        properties={"a": "b"},
+        primary_key=["id"],
         checks=[CheckConstraint("positive", "id > 0")],
         cluster_by=AUTO,
         tags={"t": "v"},
@@ -95,12 +91,9 @@ def test_of_a_streaming_table_comments_and_tags_are_taken() -> None:
         relation=RelationKind.STREAMING_TABLE,
     )
     model = as_model(ORDERS, state)
-    assert model == Table(
-        "dev",
-        "silver",
-        "orders",
-        [Column("id", "bigint", comment="c", tags={"a": "b"})],
-        "d",
+    assert model == orders(
+        Column("id", "bigint", comment="c", tags={"a": "b"}),
+        comment="d",
         tags={"t": "v"},
         manages=["comments", "tags"],
     )

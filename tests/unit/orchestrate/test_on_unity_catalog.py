@@ -50,9 +50,7 @@ def test_the_worked_example_converges(catalog: FakeUnityCatalog) -> None:
     assert state.primary_key == PrimaryKey(("id",), "pk_dev_silver_orders__id")
 
 
-def test_drift_is_found_with_few_statements_and_names_its_author(
-    catalog: FakeUnityCatalog, tmp_path: Path
-) -> None:
+def test_drift_costs_few_statements_and_names_its_author(catalog: FakeUnityCatalog, tmp_path: Path) -> None:
     engine = engine_over(catalog, deployment_over(tmp_path))
     models = [WORKED_MODEL, Table("dev", "silver", "days", [Column("day", "date")], cluster_by=["day"])]
     engine.sync_tables(models)
@@ -100,9 +98,7 @@ def test_a_schema_is_imported_with_a_listing_and_one_snapshot(catalog: FakeUnity
     assert import_tables(backend, "dev.silver.t3").tables == (imported.tables[3],)
 
 
-def test_runs_are_recorded_and_recording_asks_nothing_where_nothing_changes(
-    catalog: FakeUnityCatalog, tmp_path: Path
-) -> None:
+def test_recording_an_unchanged_run_asks_nothing(catalog: FakeUnityCatalog, tmp_path: Path) -> None:
     deployment = deployment_over(tmp_path)
     engine = engine_over(catalog, deployment)
     engine.sync_tables([WORKED_MODEL])

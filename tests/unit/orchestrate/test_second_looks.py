@@ -115,12 +115,7 @@ def test_a_revert_is_looked_at_by_the_rules_of_reverts(tmp_path: Path) -> None:
 
 
 class Conflicting(FakePlatform):
-    """Meets a conflict at the first statement that has some words in it; statements do what the tests here need.
-
-    Args:
-        words: what is in that statement.
-        is_done: whether it was done all the same, and only the answer was lost.
-    """
+    """Meets a conflict at the first statement that has some words in it; statements do what the tests here need."""
 
     def __init__(self, words: str, *, is_done: bool = False) -> None:
         super().__init__()
@@ -158,9 +153,7 @@ class Conflicting(FakePlatform):
 
 @pytest.mark.parametrize("is_done", [False, True])
 @pytest.mark.parametrize("words", ["RENAME TO", "COMMENT ON TABLE"])
-def test_a_table_that_is_renamed_is_looked_at_under_both_names(
-    words: str, is_done: bool, tmp_path: Path
-) -> None:
+def test_a_renamed_table_is_read_under_both_names(words: str, is_done: bool, tmp_path: Path) -> None:
     platform, deployment, control = Conflicting(words, is_done=is_done), deployment_over(tmp_path), hasty()
     before = orders(name="order", comment="first")
     after = replace(orders(name="orders", comment="second"), renamed_from="order")
@@ -192,9 +185,7 @@ def test_a_table_that_is_gone_under_both_names_fails(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("others", [(), (Column("b", "string"),)])
 @pytest.mark.parametrize("words", ["RENAME COLUMN", "DROP DEFAULT"])
-def test_what_goes_from_a_column_that_the_run_renamed_is_not_taken_for_gone(
-    words: str, others: tuple[Column, ...], tmp_path: Path
-) -> None:
+def test_parts_of_a_renamed_column_stay(words: str, others: tuple[Column, ...], tmp_path: Path) -> None:
     """Another column had the new name once, and somebody dropped it by hand: what is on record of it says nothing."""
     platform, deployment, control = Conflicting(words), deployment_over(tmp_path), hasty()
     named = {"delta.columnMapping.mode": "name", "delta.feature.allowColumnDefaults": "supported"}

@@ -55,7 +55,7 @@ def test_files_without_end_are_refused(tmp_path: Path, brackets: str, depth: int
         assert not is_read(tmp_path / "plan.json", data), key
 
 
-def test_what_is_read_is_applied_or_refused(
+def test_a_plan_that_is_read_is_applied_or_refused(
     tmp_path: Path, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = PlanProject(tmp_path / "project", delta_engine, monkeypatch)

@@ -165,9 +165,7 @@ def test_what_is_no_plan_file_is_refused(path: Path, data: bytes, reason: str) -
         ({"version": [[]]}, "its version is [[]]"),
     ],
 )
-def test_other_versions_are_refused_before_anything_else_is_looked_at(
-    path: Path, fields: dict[str, object], reason: str
-) -> None:
+def test_other_versions_are_refused_first(path: Path, fields: dict[str, object], reason: str) -> None:
     document = json.loads(encode_plan_file(PLAN)) | fields
     with pytest.raises(PlanFileError) as refused:
         read(path, json.dumps(document).encode())

@@ -98,10 +98,7 @@ Fault = Callable[[PlanProject], object]
             lambda project: project.platform.states.update({"dev.silver.b": observed(comment="by hand")}),
             ["table dev.silver.b was altered"],
         ),
-        (
-            lambda project: project.platform.states.pop("dev.silver.a"),
-            ["table dev.silver.a was dropped"],
-        ),
+        (lambda project: project.platform.states.pop("dev.silver.a"), ["table dev.silver.a was dropped"]),
         (
             lambda project: project.versions.recreate("dev.silver.a"),
             [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
@@ -14,6 +15,7 @@ from delta_engine.errors import UnsafePlanError
 from delta_engine.models import Column, QualifiedName
 from delta_engine.report.plan_tree import LONGEST, code_span, plan_markdown
 from tests.builders.models import ORDERS, WORKED_MODEL, orders
+from tests.cases.golden_texts import assert_golden
 
 PLAN = TablePlan(
     create_tables=(CreateTable(WORKED_MODEL),),
@@ -26,49 +28,10 @@ STATEMENTS = {
     "dev.silver.orders": ["CREATE TABLE `dev`.`silver`.`orders` (\n  `id` bigint\n)"],
 }
 
-EXPECTED = """\
-<!-- delta-engine plan -->
-### Plan for `dev`
 
-**1 schema to create, 1 table to create**
-
-Kept, though no longer declared: `dev.silver.old`
-
-#### `+ schema dev.silver  [safe]`
-
-<details><summary>SQL: 1 statement</summary>
-
-```sql
-CREATE SCHEMA `dev`.`silver`;
-```
-
-</details>
-
-#### `+ dev.silver.orders  [safe]`
-
-```diff
-+ id          bigint NOT NULL 'Order ID'
-+ created_ts  timestamp 'Creation time'
-+ amount      decimal(18,2) 'Order total'
-+ table comment: 'Orders table'
-+ property delta.autoOptimize.optimizeWrite: 'true'
-+ primary key pk_dev_silver_orders__id: (id)
-```
-
-<details><summary>SQL: 1 statement</summary>
-
-```sql
-CREATE TABLE `dev`.`silver`.`orders` (
-  `id` bigint
-);
-```
-
-</details>
-"""
-
-
-def test_a_plan() -> None:
-    assert plan_markdown(PLAN, STATEMENTS, environment="dev") == EXPECTED
+def test_a_plan(request: pytest.FixtureRequest) -> None:
+    text = plan_markdown(PLAN, STATEMENTS, environment="dev")
+    assert_golden(text, Path(__file__).parent / "golden" / "plan.md", request)
 
 
 def test_nothing_to_do() -> None:

@@ -34,12 +34,7 @@ def test_a_plan_that_was_reviewed_is_the_one_that_runs() -> None:
 
 @pytest.mark.parametrize(
     ("reviewed", "sql"),
-    [
-        ((), SCHEMA.sql),
-        ((SCHEMA, A), B.sql),
-        ((SCHEMA, B, A), A.sql),
-        ((SCHEMA, A, B, B), B.sql),
-    ],
+    [((), SCHEMA.sql), ((SCHEMA, A), B.sql), ((SCHEMA, B, A), A.sql), ((SCHEMA, A, B, B), B.sql)],
     ids=["none", "fewer", "another order", "more"],
 )
 def test_every_difference_is_refused(reviewed: tuple[PlannedStatement, ...], sql: str) -> None:

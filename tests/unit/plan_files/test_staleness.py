@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ from delta_engine.plan_files.document import (
     TableFingerprint,
 )
 from delta_engine.plan_files.staleness import MoveKind, moves
+from tests.cases.golden_texts import assert_golden_lines
 from tests.projects.plan_files import PLAN, SOME
 
 OTHER = "sha256:" + "1" * 64
@@ -37,55 +39,33 @@ def test_nothing_moved() -> None:
     assert moves(PLAN, PLAN) == ()
 
 
-@pytest.mark.parametrize(
-    ("then", "now", "said"),
-    [
-        (table(), table(state=SOME), "table dev.silver.orders has appeared"),
-        (table(state=SOME), table(), "table dev.silver.orders was dropped"),
-        (table(state=SOME), table(state=OTHER), "table dev.silver.orders was altered"),
-        (
-            table(state=SOME, table_id="1"),
-            table(state=OTHER, table_id="2"),
-            "table dev.silver.orders was dropped and created again (id 1, now 2)",
-        ),
-        (
-            table(state=SOME, created_at=NOON),
-            table(state=SOME, created_at=LATER),
-            "table dev.silver.orders was dropped and created again "
-            "(created 2026-03-01 12:00:00+00:00, now 2026-03-01 13:00:00+00:00)",
-        ),
-        (found(schemas={"dev.x": SOME}), found(schemas={"dev.x": OTHER}), "schema dev.x was altered"),
-        (found(schemas={"dev.x": SOME}), found(schemas={"dev.x": None}), "schema dev.x was dropped"),
-        (found(schemas={"dev.x": None}), found(schemas={"dev.x": SOME}), "schema dev.x has appeared"),
-        (
-            found(deployment_state=None),
-            found(deployment_state=STATE),
-            "the deployment state has changed: it was empty, and no longer is",
-        ),
-        (
-            found(deployment_state=STATE),
-            found(),
-            "the deployment state has changed: it does not exist any more",
-        ),
-        (
-            found(deployment_state=STATE),
-            found(deployment_state=msgspec.structs.replace(STATE, state_id="t")),
-            "the deployment state has changed: its id is t instead of s",
-        ),
-        (
-            found(deployment_state=STATE),
-            found(deployment_state=msgspec.structs.replace(STATE, serial=8)),
-            "the deployment state has changed: from serial 7 to serial 8",
-        ),
-        (
-            msgspec.structs.replace(PLAN, declared_schemas={}),
-            msgspec.structs.replace(PLAN, declared_schemas={"dev.x": SOME}),
-            "the model of dev.x is new",
-        ),
-    ],
-)
-def test_what_moved(then: PlanFile, now: PlanFile, said: str) -> None:
-    assert [str(move) for move in moves(then, now)] == [said]
+TABLES = [
+    (table(), table(state=SOME)),
+    (table(state=SOME), table()),
+    (table(state=SOME), table(state=OTHER)),
+    (table(state=SOME, table_id="1"), table(state=OTHER, table_id="2")),
+    (table(state=SOME, created_at=NOON), table(state=SOME, created_at=LATER)),
+    (found(schemas={"dev.x": SOME}), found(schemas={"dev.x": OTHER})),
+    (found(schemas={"dev.x": SOME}), found(schemas={"dev.x": None})),
+    (found(schemas={"dev.x": None}), found(schemas={"dev.x": SOME})),
+]
+DEPLOYMENTS = [
+    (found(deployment_state=None), found(deployment_state=STATE)),
+    (found(deployment_state=STATE), found()),
+    (found(deployment_state=STATE), found(deployment_state=msgspec.structs.replace(STATE, state_id="t"))),
+    (found(deployment_state=STATE), found(deployment_state=msgspec.structs.replace(STATE, serial=8))),
+]
+MODELS = [
+    (
+        msgspec.structs.replace(PLAN, declared_schemas={}),
+        msgspec.structs.replace(PLAN, declared_schemas={"dev.x": SOME}),
+    )
+]
+
+
+def test_what_moved(request: pytest.FixtureRequest) -> None:
+    said = ["; ".join(map(str, moves(then, now))) for then, now in (*TABLES, *DEPLOYMENTS, *MODELS)]
+    assert_golden_lines(said, Path(__file__).parent / "golden" / "moves.txt", request)
 
 
 def test_the_same_table_is_known_by_its_id_whenever_it_was_made() -> None:

@@ -12,6 +12,7 @@ from delta_engine.report.drift_text import drift_lines, drift_text
 from delta_engine.report.json_documents import report_json
 from tests.builders.awkward_drift_reports import hostile_report
 from tests.builders.drift_reports import empty_report, full_report, schema_report
+from tests.cases.golden_texts import assert_golden
 
 GOLDEN = Path(__file__).parents[2] / "golden_reports"
 
@@ -21,11 +22,7 @@ GOLDEN = Path(__file__).parents[2] / "golden_reports"
 )
 def test_the_exact_text_and_json(name: str, report: DriftReport, request: pytest.FixtureRequest) -> None:
     for suffix, found in (("txt", drift_text(report)), ("json", report_json(report) + "\n")):
-        path = GOLDEN / f"{name}.{suffix}"
-        if request.config.getoption("--rewrite-golden"):
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(found, encoding="utf-8")
-        assert path.read_text("utf-8") == found
+        assert_golden(found, GOLDEN / f"{name}.{suffix}", request)
 
 
 def test_hostile_texts_stay_in_their_lines() -> None:

@@ -21,6 +21,7 @@ from delta_engine.report.plan_tree import plan_branches, plan_html
 from tests.builders import awkward_drift_reports, conformance_reports
 from tests.builders.awkward_drift_reports import HOSTILE_TEXTS, hostile_report
 from tests.builders.drift_reports import empty_report, full_report, past_runs, schema_report
+from tests.cases.golden_texts import assert_golden
 
 GOLDEN = Path(__file__).parents[2] / "golden_reports" / "full.html"
 MARKS = ("del", "ins", "em")  # marked and left-out parts of values are the page's own, and depend on the text
@@ -110,9 +111,7 @@ def test_a_page_needs_nothing_from_elsewhere(html: str) -> None:
 
 def test_the_exact_drift_page(request: pytest.FixtureRequest) -> None:
     found = drift_html(full_report(), past_runs())
-    if request.config.getoption("--rewrite-golden"):
-        GOLDEN.write_text(found, encoding="utf-8")
-    assert GOLDEN.read_text("utf-8") == found
+    assert_golden(found, GOLDEN, request)
     assert drift_html(full_report(), tuple(reversed(past_runs()))) == found
 
 

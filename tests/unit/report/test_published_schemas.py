@@ -17,6 +17,7 @@ from delta_engine.report.run_report import RunReport
 from tests.builders.awkward_drift_reports import HOSTILE_TEXTS, hostile_report
 from tests.builders.conformance_reports import report_saying
 from tests.builders.drift_reports import empty_report, full_report, schema_report
+from tests.cases.golden_texts import assert_golden
 
 SCHEMAS = Path(__file__).parents[3] / "docs" / "schemas"
 REPORTS: dict[str, type] = {
@@ -30,9 +31,7 @@ REPORTS: dict[str, type] = {
 @pytest.mark.parametrize("name", REPORTS)
 def test_the_published_schema_is_the_generated_one(name: str, request: pytest.FixtureRequest) -> None:
     path, found = SCHEMAS / f"{name}-report-v1.json", report_schema(REPORTS[name]) + "\n"
-    if request.config.getoption("--rewrite-golden"):
-        path.write_text(found, "utf-8")
-    assert path.read_text("utf-8") == found
+    assert_golden(found, path, request)
     Draft202012Validator.check_schema(json.loads(found))
 
 

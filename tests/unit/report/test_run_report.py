@@ -13,24 +13,22 @@ import sqlglot
 from jsonschema import Draft202012Validator
 
 from delta_engine.actions import CreateSchema, DropTable, TablePlan
-from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
 from delta_engine.cli.run_view import print_report
 from delta_engine.config.settings import load_settings
 from delta_engine.errors import ConfigError, StatementError
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import Outcome, OutcomeKind
 from delta_engine.job import short_run_json
 from delta_engine.models import Column, ForeignKey, QualifiedName, Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.histories import RunHistory
-from delta_engine.orchestrate.orchestrator import Orchestrator, plan_sync
+from delta_engine.orchestrate.orchestrator import plan_sync
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.report.json_documents import report_json, report_schema
 from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, RunStatus, TableStatus, run_report
 from tests.builders.deployment import FACTS, deployment_over
+from tests.builders.engines import engine_on
 from tests.builders.models import orders
 from tests.fakes.platform import FakePlatform, recorded, with_plan
 
@@ -66,12 +64,7 @@ def reported(
     """Return the report of a sync over a platform, and what was said."""
     deployment, control = deployment_over(folder), ApplyControl()
     notes: list[str] = []
-    engine = Orchestrator(
-        reader=platform,
-        action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS, parallelism=1),
-        deployment=deployment,
-        run_history=RunHistory(platform, HISTORY),
-    )
+    engine = engine_on(platform, platform, deployment, run_history=RunHistory(platform, HISTORY))
     done: list[object] = []
 
     def count(outcome: object) -> None:
@@ -186,11 +179,8 @@ def test_schemas_are_reported_and_kept_as_tables_are(tmp_path: Path) -> None:
             return super().run(sql)
 
     platform = NoSchemas()
-    engine = Orchestrator(
-        reader=platform,
-        action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS, parallelism=1),
-        deployment=deployment_over(tmp_path),
-        run_history=RunHistory(platform, HISTORY),
+    engine = engine_on(
+        platform, platform, deployment_over(tmp_path), run_history=RunHistory(platform, HISTORY)
     )
     with open_run(engine, "sync") as run:
         planned = plan_sync(run, MODELS[:1])

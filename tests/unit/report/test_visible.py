@@ -65,9 +65,7 @@ def test_commands_show_nothing_that_hides(project: PlanProject, command: tuple[s
         assert not UNSEEN.search(result.stdout)
 
 
-def test_what_a_platform_says_is_shown_with_nothing_that_hides(
-    project: PlanProject, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_platform_text_hides_nothing(project: PlanProject, monkeypatch: pytest.MonkeyPatch) -> None:
     run = project.platform.run
 
     def refusing(sql: str) -> list[Row]:
@@ -96,9 +94,7 @@ def test_pages_show_nothing_that_hides() -> None:
     assert not UNSEEN.search(page)
 
 
-def test_scripts_are_exact_but_on_terminals(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scripts_are_exact(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     sql = f"COMMENT ON TABLE x IS 'a\tb {HIDING}'"
     print_statements([sql])
     assert capsys.readouterr().out == f"{sql};\n\n"

@@ -148,9 +148,7 @@ def test_arrays_that_an_expression_makes_are_no_columns() -> None:
         (("a",), False),
     ],
 )
-def test_places_inside_columns_are_read_with_what_is_inside_and_around_them(
-    path: tuple[str, ...], is_read: bool
-) -> None:
+def test_nested_places_are_read_with_their_surroundings(path: tuple[str, ...], is_read: bool) -> None:
     assert reads("st.a + `St`.c.D > size(lines[0].x)", path) is is_read
 
 

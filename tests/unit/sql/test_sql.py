@@ -2,56 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from delta_engine.models import QualifiedName
 from delta_engine.models.types import parse_data_type
-from delta_engine.sql.columns import (
-    sql_add_columns,
-    sql_change_column_types,
-    sql_column_definition,
-    sql_drop_columns,
-    sql_drop_defaults,
-    sql_drop_not_null,
-    sql_move_column,
-    sql_rename_column,
-    sql_set_column_comments,
-    sql_set_defaults,
-    sql_set_not_null,
-)
-from delta_engine.sql.constraints import (
-    sql_add_check,
-    sql_add_constraint,
-    sql_drop_constraint,
-    sql_foreign_key,
-    sql_not_null_condition,
-    sql_primary_key,
-)
-from delta_engine.sql.governance import (
-    sql_drop_mask,
-    sql_drop_row_filter,
-    sql_grant,
-    sql_mask,
-    sql_revoke,
-    sql_row_filter,
-    sql_set_mask,
-    sql_set_owner,
-    sql_set_row_filter,
-    sql_set_tags,
-    sql_unset_tags,
-)
+from delta_engine.sql import columns, constraints, governance, tables
 from delta_engine.sql.queries import sql_describe_table, sql_show_table_properties
-from delta_engine.sql.tables import (
-    sql_cluster_automatically,
-    sql_create_schema,
-    sql_create_table,
-    sql_location,
-    sql_partitioned_by,
-    sql_set_comment,
-    sql_set_table_properties,
-    sql_unset_table_properties,
-)
 from delta_engine.sql.text import escape_sql_literal, quote_ident
+from tests.cases.golden_texts import assert_golden_lines
 
 T = "`dev`.`silver`.`orders`"
 FUNCTION = QualifiedName("Dev", "security", "by_`region")
@@ -86,13 +46,15 @@ def test_escape_sql_literal(raw: str, escaped: str) -> None:
 
 def test_create_table_is_one_statement_with_everything_in_it() -> None:
     assert (
-        sql_create_table(
+        tables.sql_create_table(
             T,
             columns=[
-                sql_column_definition(("id",), parse_data_type("bigint"), is_nullable=False, comment="it's"),
-                sql_column_definition(("b c",), parse_data_type("array<int>")),
+                columns.sql_column_definition(
+                    ("id",), parse_data_type("bigint"), is_nullable=False, comment="it's"
+                ),
+                columns.sql_column_definition(("b c",), parse_data_type("array<int>")),
             ],
-            constraints=[sql_primary_key("pk", ["id"])],
+            constraints=[constraints.sql_primary_key("pk", ["id"])],
             comment="c",
             properties={"z.z": "1", "a.b": "it's"},
         )
@@ -109,133 +71,62 @@ def test_create_table_is_one_statement_with_everything_in_it() -> None:
 
 def test_create_table_leaves_out_empty_clauses() -> None:
     assert (
-        sql_create_table(T, columns=["`id` bigint"], properties={})
+        tables.sql_create_table(T, columns=["`id` bigint"], properties={})
         == "CREATE TABLE `dev`.`silver`.`orders` (\n  `id` bigint\n)\nUSING delta"
     )
 
 
-@pytest.mark.parametrize(
-    ("statement", "expected"),
-    [
-        (sql_create_schema("dev", "sil`ver"), "CREATE SCHEMA `dev`.`sil``ver`"),
-        (
-            sql_add_columns(T, ["`a` int", "`b` int"]),
-            f"ALTER TABLE {T} ADD COLUMNS (`a` int, `b` int)",
-        ),
-        (
-            sql_drop_columns(T, [("a",), ("st", "b`c")]),
-            f"ALTER TABLE {T} DROP COLUMNS (`a`, `st`.`b``c`)",
-        ),
-        (
-            sql_set_defaults(T, [("a", "1"), ("b`", "'x'")]),
-            f"ALTER TABLE {T} ALTER COLUMN `a` SET DEFAULT 1, `b``` SET DEFAULT 'x'",
-        ),
-        (
-            sql_drop_defaults(T, ["a", "b"]),
-            f"ALTER TABLE {T} ALTER COLUMN `a` DROP DEFAULT, `b` DROP DEFAULT",
-        ),
-        (sql_move_column(T, "a", None), f"ALTER TABLE {T} ALTER COLUMN `a` FIRST"),
-        (sql_move_column(T, "a", "b c"), f"ALTER TABLE {T} ALTER COLUMN `a` AFTER `b c`"),
-        (sql_cluster_automatically(T), f"ALTER TABLE {T} CLUSTER BY AUTO"),
-        (sql_describe_table(T), f"DESCRIBE TABLE EXTENDED {T}"),
-        (sql_partitioned_by(["a", "b`"]), "PARTITIONED BY (`a`, `b```)"),
-        (sql_location("s3://it's"), "LOCATION 's3://it\\'s'"),
-        (
-            sql_rename_column(T, ("st", "element", "a"), "b.c"),
-            f"ALTER TABLE {T} RENAME COLUMN `st`.`element`.`a` TO `b.c`",
-        ),
-        (
-            sql_set_column_comments(T, [(("a",), "x"), (("st", "b"), "")]),
-            f"ALTER TABLE {T} ALTER COLUMN `a` COMMENT 'x', `st`.`b` COMMENT ''",
-        ),
-        (
-            sql_set_not_null(T, [("a",), ("b",)]),
-            f"ALTER TABLE {T} ALTER COLUMN `a` SET NOT NULL, `b` SET NOT NULL",
-        ),
-        (sql_drop_not_null(T, [("a",)]), f"ALTER TABLE {T} ALTER COLUMN `a` DROP NOT NULL"),
-        (
-            sql_change_column_types(T, [(("a",), parse_data_type("bigint"))]),
-            f"ALTER TABLE {T} ALTER COLUMN `a` TYPE bigint",
-        ),
-        (sql_set_comment(f"TABLE {T}", "it's"), f"COMMENT ON TABLE {T} IS 'it\\'s'"),
-        (
-            sql_set_table_properties(T, {"b": "2", "a": "1"}),
-            f"ALTER TABLE {T} SET TBLPROPERTIES ('a' = '1', 'b' = '2')",
-        ),
-        (
-            sql_unset_table_properties(T, ["a", "b"]),
-            f"ALTER TABLE {T} UNSET TBLPROPERTIES IF EXISTS ('a', 'b')",
-        ),
-        (
-            sql_add_constraint(T, sql_primary_key("pk", ["a", "b"], rely=True)),
-            f"ALTER TABLE {T} ADD CONSTRAINT `pk` PRIMARY KEY (`a`, `b`) NOT ENFORCED RELY",
-        ),
-        (
-            sql_add_constraint(T, sql_foreign_key("fk", ["a", "b"], "`c`.`s`.`p`", ["x", "y`"])),
-            f"ALTER TABLE {T} ADD CONSTRAINT `fk` FOREIGN KEY (`a`, `b`) REFERENCES `c`.`s`.`p` (`x`, `y```)",
-        ),
-        (
-            sql_foreign_key("fk", ["a"], "`p`", ["x"], rely=True),
-            "CONSTRAINT `fk` FOREIGN KEY (`a`) REFERENCES `p` (`x`) NOT ENFORCED RELY",
-        ),
-        (
-            sql_add_check(T, "c`k", "a > 0"),
-            f"ALTER TABLE {T} ADD CONSTRAINT `c``k` CHECK (a > 0)",
-        ),
-        (
-            sql_add_check(T, "nn", sql_not_null_condition("a b")),
-            f"ALTER TABLE {T} ADD CONSTRAINT `nn` CHECK (`a b` IS NOT NULL)",
-        ),
-        (sql_drop_constraint(T, "pk"), f"ALTER TABLE {T} DROP CONSTRAINT `pk`"),
-        (
-            sql_drop_constraint(T, "pk", if_exists=True),
-            f"ALTER TABLE {T} DROP CONSTRAINT IF EXISTS `pk`",
-        ),
-        (
-            sql_set_tags(f"TABLE {T}", {"b": "", "it's": "x"}),
-            f"ALTER TABLE {T} SET TAGS ('b' = '', 'it\\'s' = 'x')",
-        ),
-        (
-            sql_set_tags(f"TABLE {T}", {"pii": "yes"}, "a`b"),
-            f"ALTER TABLE {T} ALTER COLUMN `a``b` SET TAGS ('pii' = 'yes')",
-        ),
-        (sql_unset_tags("SCHEMA `dev`.`s`", ["a", "b"]), "ALTER SCHEMA `dev`.`s` UNSET TAGS ('a', 'b')"),
-        (
-            sql_unset_tags(f"TABLE {T}", ["a"], "c"),
-            f"ALTER TABLE {T} ALTER COLUMN `c` UNSET TAGS ('a')",
-        ),
-        (sql_set_owner(f"TABLE {T}", "data`team"), f"ALTER TABLE {T} OWNER TO `data``team`"),
-        (
-            sql_grant(f"TABLE {T}", ["MODIFY", "SELECT"], "jo@example.com"),
-            f"GRANT MODIFY, SELECT ON TABLE {T} TO `jo@example.com`",
-        ),
-        (
-            sql_revoke("SCHEMA `dev`.`s`", ["USE SCHEMA"], "it's"),
-            "REVOKE USE SCHEMA ON SCHEMA `dev`.`s` FROM `it's`",
-        ),
-        (sql_row_filter(FUNCTION, []), "ROW FILTER `dev`.`security`.`by_``region` ON ()"),
-        (
-            sql_set_row_filter(T, sql_row_filter(FUNCTION, ["a", "b`c"])),
-            f"ALTER TABLE {T} SET ROW FILTER `dev`.`security`.`by_``region` ON (`a`, `b``c`)",
-        ),
-        (sql_drop_row_filter(T), f"ALTER TABLE {T} DROP ROW FILTER"),
-        (
-            sql_set_mask(T, "a", sql_mask(FUNCTION, [])),
-            f"ALTER TABLE {T} ALTER COLUMN `a` SET MASK `dev`.`security`.`by_``region`",
-        ),
-        (
-            sql_mask(FUNCTION, ["b", "c"]),
-            "MASK `dev`.`security`.`by_``region` USING COLUMNS (`b`, `c`)",
-        ),
-        (sql_drop_mask(T, "a"), f"ALTER TABLE {T} ALTER COLUMN `a` DROP MASK"),
-        (sql_show_table_properties(T), f"SHOW TBLPROPERTIES {T}"),
-    ],
-)
-def test_statements(statement: str, expected: str) -> None:
-    assert statement == expected
+STATEMENTS = [
+    tables.sql_create_schema("dev", "sil`ver"),
+    columns.sql_add_columns(T, ["`a` int", "`b` int"]),
+    columns.sql_drop_columns(T, [("a",), ("st", "b`c")]),
+    columns.sql_set_defaults(T, [("a", "1"), ("b`", "'x'")]),
+    columns.sql_drop_defaults(T, ["a", "b"]),
+    columns.sql_move_column(T, "a", None),
+    columns.sql_move_column(T, "a", "b c"),
+    tables.sql_cluster_automatically(T),
+    sql_describe_table(T),
+    tables.sql_partitioned_by(["a", "b`"]),
+    tables.sql_location("s3://it's"),
+    columns.sql_rename_column(T, ("st", "element", "a"), "b.c"),
+    columns.sql_set_column_comments(T, [(("a",), "x"), (("st", "b"), "")]),
+    columns.sql_set_not_null(T, [("a",), ("b",)]),
+    columns.sql_drop_not_null(T, [("a",)]),
+    columns.sql_change_column_types(T, [(("a",), parse_data_type("bigint"))]),
+    tables.sql_set_comment(f"TABLE {T}", "it's"),
+    tables.sql_set_table_properties(T, {"b": "2", "a": "1"}),
+    tables.sql_unset_table_properties(T, ["a", "b"]),
+    constraints.sql_add_constraint(T, constraints.sql_primary_key("pk", ["a", "b"], rely=True)),
+    constraints.sql_add_constraint(
+        T, constraints.sql_foreign_key("fk", ["a", "b"], "`c`.`s`.`p`", ["x", "y`"])
+    ),
+    constraints.sql_foreign_key("fk", ["a"], "`p`", ["x"], rely=True),
+    constraints.sql_add_check(T, "c`k", "a > 0"),
+    constraints.sql_add_check(T, "nn", constraints.sql_not_null_condition("a b")),
+    constraints.sql_drop_constraint(T, "pk"),
+    constraints.sql_drop_constraint(T, "pk", if_exists=True),
+    governance.sql_set_tags(f"TABLE {T}", {"b": "", "it's": "x"}),
+    governance.sql_set_tags(f"TABLE {T}", {"pii": "yes"}, "a`b"),
+    governance.sql_unset_tags("SCHEMA `dev`.`s`", ["a", "b"]),
+    governance.sql_unset_tags(f"TABLE {T}", ["a"], "c"),
+    governance.sql_set_owner(f"TABLE {T}", "data`team"),
+    governance.sql_grant(f"TABLE {T}", ["MODIFY", "SELECT"], "jo@example.com"),
+    governance.sql_revoke("SCHEMA `dev`.`s`", ["USE SCHEMA"], "it's"),
+    governance.sql_row_filter(FUNCTION, []),
+    governance.sql_set_row_filter(T, governance.sql_row_filter(FUNCTION, ["a", "b`c"])),
+    governance.sql_drop_row_filter(T),
+    governance.sql_set_mask(T, "a", governance.sql_mask(FUNCTION, [])),
+    governance.sql_mask(FUNCTION, ["b", "c"]),
+    governance.sql_drop_mask(T, "a"),
+    sql_show_table_properties(T),
+]
+
+
+def test_statements(request: pytest.FixtureRequest) -> None:
+    assert_golden_lines(STATEMENTS, Path(__file__).parent / "golden" / "statements.sql", request)
 
 
 def test_an_awkward_comment_stays_one_literal() -> None:
-    assert sql_set_comment(f"TABLE {T}", AWKWARD) == (
+    assert tables.sql_set_comment(f"TABLE {T}", AWKWARD) == (
         f"COMMENT ON TABLE {T} IS 'it\\'s a \\\\ back\\\\nslash\\nnew $\\{{x}} line 🎉 \"q\" -- /* */ ;\\t\\r'"
     )

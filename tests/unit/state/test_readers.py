@@ -24,6 +24,7 @@ from delta_engine.state.spark_delta_reader import CatalogFinder, FolderFinder, F
 from delta_engine.state.states import ABSENT, TableState
 from tests.builders.error_forms import FORMS
 from tests.builders.models import ORDERS
+from tests.cases.golden_texts import assert_golden_lines
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -81,49 +82,24 @@ PY4J = "An error occurred while calling o91.sql.\n: "
 STACK = "\n\tat org.apache.spark.sql.A.b(A.scala:1)\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "reason", "way_out"),
-    [
-        (
-            f"{PY4J}java.lang.ClassNotFoundException: io.unitycatalog.spark.UCSingleCatalog{STACK}",
-            "java.lang.ClassNotFoundException: io.unitycatalog.spark.UCSingleCatalog",
-            "Add the connector's jar to backend.spark (spark.jars or spark.jars.packages), or correct "
-            "spark.sql.catalog.dev.",
-        ),
-        (
-            f"{PY4J}java.lang.NoSuchFieldError: Class X does not have member field 'Y'{STACK}",
-            "java.lang.NoSuchFieldError: Class X does not have member field 'Y'",
-            "Two jars of backend.spark are incompatible. Use the versions that the connector was built for.",
-        ),
-        (
-            f"{PY4J}org.apache.spark.SparkException: No.{STACK}Caused by: java.net.ConnectException: refused{STACK}",
-            "org.apache.spark.SparkException: No (caused by java.net.ConnectException: refused)",
-            "Start the catalog's server, or correct its address in backend.spark (spark.sql.catalog.dev.uri).",
-        ),
-        (
-            f"{PY4J}java.io.IOException: listSchemas failed (HTTP 0){STACK}",
-            "java.io.IOException: listSchemas failed (HTTP 0)",
-            "Start the catalog's server, or correct its address in backend.spark (spark.sql.catalog.dev.uri).",
-        ),
-        (
-            "[SCHEMA_NOT_FOUND] The schema `spark_catalog`.`dev` cannot be found.\nIf you did not\nSQLSTATE: 42704",
-            "[SCHEMA_NOT_FOUND] The schema `spark_catalog`.`dev` cannot be found",
-            "Correct the catalog's name, or configure it in backend.spark.",
-        ),
-        (
-            f"{PY4J}io.unitycatalog.client.ApiException: listSchemas call failed with: 500 - no{STACK}",
-            "io.unitycatalog.client.ApiException: listSchemas call failed with: 500 - no",
-            "Check the settings of the catalog in backend.spark (spark.sql.catalog.dev).",
-        ),
-    ],
-)
-def test_a_catalog_that_cannot_be_listed_is_refused_with_the_cause_and_what_mends_it(
-    text: str, reason: str, way_out: str
-) -> None:
-    runner = ScriptedRunner({"SHOW": statement_error(text, sql="SHOW SCHEMAS")})
-    with pytest.raises(CatalogReadError) as caught:
-        CatalogFinder(runner).missing_schemas({("dev", "silver")})
-    assert str(caught.value) == f"catalog 'dev' cannot be listed: {reason}. {way_out}"
+UNLISTABLE = [
+    f"{PY4J}java.lang.ClassNotFoundException: io.unitycatalog.spark.UCSingleCatalog{STACK}",
+    f"{PY4J}java.lang.NoSuchFieldError: Class X does not have member field 'Y'{STACK}",
+    f"{PY4J}org.apache.spark.SparkException: No.{STACK}Caused by: java.net.ConnectException: refused{STACK}",
+    f"{PY4J}java.io.IOException: listSchemas failed (HTTP 0){STACK}",
+    "[SCHEMA_NOT_FOUND] The schema `spark_catalog`.`dev` cannot be found.\nIf you did not\nSQLSTATE: 42704",
+    f"{PY4J}io.unitycatalog.client.ApiException: listSchemas call failed with: 500 - no{STACK}",
+]
+
+
+def test_an_unlistable_catalog_is_refused_with_cause_and_remedy(request: pytest.FixtureRequest) -> None:
+    refusals = []
+    for text in UNLISTABLE:
+        runner = ScriptedRunner({"SHOW": statement_error(text, sql="SHOW SCHEMAS")})
+        with pytest.raises(CatalogReadError) as caught:
+            CatalogFinder(runner).missing_schemas({("dev", "silver")})
+        refusals.append(str(caught.value))
+    assert_golden_lines(refusals, Path(__file__).parent / "unlistable_catalogs.txt", request)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -140,17 +116,21 @@ def test_stored_keys_round_trip() -> None:
     assert find_primary_key({"x": "y"}) is None
 
 
+BROKEN = ("", "{", "7", '{"type": "primary_key"}', '{"type": "primary_key", "columns": [7]}')
+
+
 @pytest.mark.parametrize(
-    "value", ["", "{", "7", '{"type": "primary_key"}', '{"type": "primary_key", "columns": [7]}']
+    ("properties", "message"),
+    [
+        *(
+            ({"delta_engine.constraint.pk": text}, "holds no constraint that the engine has written")
+            for text in BROKEN
+        ),
+        (dict(primary_key_property(name, PrimaryKey(["a"])) for name in "ab"), "2 primary keys"),
+    ],
 )
-def test_a_broken_stored_key_is_an_error(value: str) -> None:
-    with pytest.raises(ValueError, match="holds no constraint that the engine has written"):
-        find_primary_key({"delta_engine.constraint.pk": value})
-
-
-def test_two_stored_keys_are_an_error() -> None:
-    properties = dict(primary_key_property(name, PrimaryKey(["a"])) for name in ("a", "b"))
-    with pytest.raises(ValueError, match="2 primary keys"):
+def test_a_broken_stored_key_is_an_error(properties: dict[str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         find_primary_key(properties)
 
 

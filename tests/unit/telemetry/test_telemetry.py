@@ -12,18 +12,16 @@ from typing import Any
 
 import pytest
 
-from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.cli.terminal import print_note, report_error
 from delta_engine.errors import ConfigError
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.orchestrate.applying import apply_planned
-from delta_engine.orchestrate.orchestrator import Orchestrator, plan_sync
+from delta_engine.orchestrate.orchestrator import plan_sync
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.telemetry import spans
 from delta_engine.telemetry.context import current_context, in_context
 from delta_engine.telemetry.logs import LOGGER, JsonLines, kept_from_libraries, log, log_json_lines, redacted
 from tests.builders.deployment import deployment_over
+from tests.builders.engines import engine_on
 from tests.builders.models import orders
 from tests.fakes.platform import FakePlatform
 
@@ -50,11 +48,7 @@ def sync(folder: Path) -> str:
     platform = FakePlatform()
     platform.models = {model.qualified_name.key: model for model in MODELS}
     platform.failing = "b"
-    engine = Orchestrator(
-        reader=platform,
-        action_runner=ActionRunner(platform, CatalogAddressing(), DATABRICKS),
-        deployment=deployment_over(folder),
-    )
+    engine = engine_on(platform, platform, deployment_over(folder), parallelism=4)
     with open_run(engine, "sync") as run:
         return apply_planned(run, plan_sync(run, MODELS)).report.run_id
 
@@ -86,9 +80,7 @@ def test_nothing_is_known_outside_of_a_run() -> None:
     assert dict(current_context()) == {}
 
 
-def test_people_are_told_in_lines_of_json_too(
-    logged: io.StringIO, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_notes_in_lines_of_json(logged: io.StringIO, capsys: pytest.CaptureFixture[str]) -> None:
     print_note("waiting")
     report_error(ConfigError("no", way_out="Yes."))
     assert [(line["level"], line["event"], line["text"]) for line in lines(logged)] == [
@@ -103,9 +95,7 @@ def test_without_asking_nothing_is_written(tmp_path: Path, capsys: pytest.Captur
     assert capsys.readouterr().err == ""
 
 
-def test_an_application_gets_records_for_its_own_handlers(
-    caplog: pytest.LogCaptureFixture, tmp_path: Path
-) -> None:
+def test_an_application_gets_records(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
     with caplog.at_level(logging.INFO, "delta_engine"):
         sync(tmp_path)
     assert caplog.records[0].getMessage() == "run started"

@@ -54,9 +54,7 @@ def test_a_check_beside_somebody_else_s_mask_is_refused() -> None:
         ({"columns": (*MODEL.columns, Column("c", "int", mask=MASK))}, "a mask on c"),
     ],
 )
-def test_protection_of_a_table_whose_checks_are_somebody_else_s_is_refused(
-    protected: dict[str, Any], what: str
-) -> None:
+def test_protection_under_unmanaged_checks_is_refused(protected: dict[str, Any], what: str) -> None:
     model = replace(MODEL, manages=frozenset({Part.COLUMNS, Part.ROW_FILTERS}), **protected)
     assert refusal(model, replace(BARE, checks=(POSITIVE,))) == (
         f"it would have check positive and {what}, and Databricks refuses the two together. Remove the one that "

@@ -12,16 +12,13 @@ from delta_engine import aspects
 from delta_engine.actions import AlignTable, CreateSchema, CreateTable, DropTable, TablePlan
 from delta_engine.actions.policy import Policy
 from delta_engine.aspects.aspect import Right
-from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import StatementError
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, Schema, Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.backend import databricks_backend
-from delta_engine.orchestrate.orchestrator import Orchestrator, plan_sync
+from delta_engine.orchestrate.orchestrator import plan_sync
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.state.principals import Permissions, Principal, PrincipalReader
@@ -37,6 +34,7 @@ from delta_engine.validation.needed_rights import (
 )
 from scripts.generated_pages import rights_table
 from tests.builders.deployment import deployment_over
+from tests.builders.engines import engine_on
 from tests.fakes.planning import statements_of
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
@@ -245,12 +243,7 @@ def test_nothing_of_its_own_to_be_seen_is_no_proof() -> None:
 
 def test_runs_warn_before_anything_is_applied(catalog: Catalog, tmp_path: Path) -> None:
     backend = databricks_backend(catalog, parallelism=1)
-    engine = Orchestrator(
-        reader=catalog.fake,
-        action_runner=ActionRunner(catalog, CatalogAddressing(), DATABRICKS, parallelism=1),
-        deployment=deployment_over(tmp_path),
-        principals=backend.principals,
-    )
+    engine = engine_on(catalog.fake, catalog, deployment_over(tmp_path), principals=backend.principals)
     notes: list[str] = []
     with open_run(engine, "sync", notes.append) as run:
         planned = plan_sync(run, [KEYED])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -13,14 +14,15 @@ from delta_engine.aspects.column_masks import DropColumnMask
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
 from delta_engine.aspects.row_filters import DropRowFilter
 from delta_engine.config.settings import load_settings
-from delta_engine.errors import InvalidModelError, UnsafePlanError
+from delta_engine.errors import DeltaEngineError, InvalidModelError, UnsafePlanError
 from delta_engine.models import Column, ColumnMask, RowFilter, Table
 from delta_engine.orchestrate.project import load_rules
 from delta_engine.validation.capability_rules import SupportedChanges
 from delta_engine.validation.governance_rules import NoUnallowedExposure
 from delta_engine.validation.plan_rules import NoUnallowedColumnDrops, NoUnallowedSchemas
-from delta_engine.validation.rules import ModelRule, PlanRule
+from delta_engine.validation.rules import ModelRule
 from delta_engine.validation.validator import PlanValidator
+from tests.cases.golden_texts import assert_golden_lines
 from tests.projects.commandline import CommandLine
 from tests.unit.validation.rule_cases import (
     column_rules,
@@ -30,17 +32,21 @@ from tests.unit.validation.rule_cases import (
     model_rules,
     plan_rules,
 )
-from tests.unit.validation.rule_cases.subjects import ID, aligned, model
+from tests.unit.validation.rule_cases.subjects import ID, PlanCase, aligned, model
 
-MODEL_CASES = [
-    *model_rules.MODEL_CASES,
-    *column_rules.MODEL_CASES,
-    *layout_rules.MODEL_CASES,
-    *constraint_rules.MODEL_CASES,
-    *governance_rules.MODEL_CASES,
-]
-PLAN_CASES = [*plan_rules.PLAN_CASES, *constraint_rules.PLAN_CASES, *governance_rules.PLAN_CASES]
-
+MODEL_CASES = {
+    "model_rules": model_rules.MODEL_CASES,
+    "column_rules": column_rules.MODEL_CASES,
+    "layout_rules": layout_rules.MODEL_CASES,
+    "constraint_rules": constraint_rules.MODEL_CASES,
+    "governance_rules": governance_rules.MODEL_CASES,
+}
+PLAN_CASES = {
+    "plan_rules": plan_rules.PLAN_CASES,
+    "constraint_rules": constraint_rules.PLAN_CASES,
+    "governance_rules": governance_rules.PLAN_CASES,
+}
+REFUSALS = Path(__file__).parent / "rule_cases" / "refusals"
 
 FINE = [
     model(table="t3", comment="theirs", tags={"team": "sales"}, manages=("comments", "tags")),
@@ -62,9 +68,15 @@ FINE = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "models", "message"), MODEL_CASES)
-def test_a_model_rule_refuses(rule: ModelRule, models: list[Table], message: str) -> None:
-    assert [str(refusal) for refusal in rule.check(models)] == [message]
+def refused(rule: object, refusals: Iterable[DeltaEngineError]) -> str:
+    return f"{type(rule).__name__}: {' '.join(map(str, refusals))}"
+
+
+@pytest.mark.parametrize("room", sorted({*MODEL_CASES, *PLAN_CASES}))
+def test_rules_refuse_with_the_whole_message(room: str, request: pytest.FixtureRequest) -> None:
+    refusals = [refused(rule, rule.check(models)) for rule, models in MODEL_CASES.get(room, ())]
+    refusals += [refused(rule, rule.check(bad, Policy())) for rule, bad, _ in PLAN_CASES.get(room, ())]
+    assert_golden_lines(refusals, REFUSALS / f"{room}.txt", request)
 
 
 @pytest.mark.parametrize("rule", PlanValidator.DEFAULT_MODEL_RULES, ids=lambda r: type(r).__name__)
@@ -72,11 +84,9 @@ def test_a_model_rule_passes_good_models(rule: ModelRule) -> None:
     assert list(rule.check(FINE)) == []
 
 
-@pytest.mark.parametrize(("rule", "bad", "message", "good"), PLAN_CASES)
-def test_a_plan_rule_refuses_and_passes(
-    rule: PlanRule, bad: TablePlan, message: str, good: TablePlan
-) -> None:
-    assert [str(refusal) for refusal in rule.check(bad, Policy())] == [message]
+@pytest.mark.parametrize("case", [*chain(*PLAN_CASES.values())], ids=lambda case: type(case[0]).__name__)
+def test_a_plan_rule_passes_good_plans(case: PlanCase) -> None:
+    rule, _, good = case
     assert list(rule.check(good, Policy())) == []
 
 
@@ -114,7 +124,7 @@ def test_the_policy_allows_schemas() -> None:
 
 
 def test_every_default_rule_has_a_case() -> None:
-    covered = {type(case[0]) for case in (*MODEL_CASES, *PLAN_CASES)}
+    covered = {type(case[0]) for case in chain(*MODEL_CASES.values(), *PLAN_CASES.values())}
     defaults = {*PlanValidator.DEFAULT_MODEL_RULES, *PlanValidator.DEFAULT_PLAN_RULES}
     assert {type(rule) for rule in defaults} == covered
 

@@ -87,9 +87,7 @@ def test_a_rule_for_models_refuses(project: Path, rules: str, delta_engine: Comm
         ("Missing", "loading the rule '{m}:Missing' failed: AttributeError: module"),
     ],
 )
-def test_what_is_no_rule(
-    project: Path, rules: str, delta_engine: CommandLine, name: str, message: str
-) -> None:
+def test_invalid_rules(project: Path, rules: str, delta_engine: CommandLine, name: str, message: str) -> None:
     use(project, f'"{rules}:{name}"')
     result = delta_engine("-e", "local", "validate")
     assert result.code == 3

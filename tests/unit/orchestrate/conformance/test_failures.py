@@ -28,11 +28,7 @@ LOST = ConnectionResetError("the connection is gone")
 
 @dataclass
 class DeafPlatform(ConformancePlatform):
-    """Accepts some statements without doing anything.
-
-    Args:
-        ignored: how the ignored statements begin.
-    """
+    """Accepts some statements without doing anything."""
 
     ignored: tuple[str, ...] = ()
 
@@ -108,9 +104,7 @@ def test_a_refused_statement_fails_its_group_alone(
         ("COMMENT ON SCHEMA", "schemas", 1, ["written 'Changed'"]),
     ],
 )
-def test_what_is_read_otherwise_than_written_is_a_difference(
-    ignored: str, group: str, step: int, words: list[str]
-) -> None:
+def test_differences(ignored: str, group: str, step: int, words: list[str]) -> None:
     rig = Rig(platform=DeafPlatform(ignored=(ignored,)))
     report = rig.run()
     assert report.outcome is RunOutcome.FAILED

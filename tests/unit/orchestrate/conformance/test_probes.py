@@ -26,11 +26,7 @@ GROUPS = ("columns", "every type", "keys", "liquid clustering", "row filters", "
 
 @dataclass
 class OtherPlatform(ConformancePlatform):
-    """Answers some statements otherwise.
-
-    Args:
-        answer: returns other rows for a statement, given the usual ones.
-    """
+    """Answers some statements otherwise."""
 
     answer: Callable[[str, Sequence[Row]], Sequence[Row]] = lambda _sql, rows: rows
 
@@ -152,9 +148,7 @@ UNLISTED = "managed table: databricks-sdk does not list it here"
         ("direct grants", inherited("TABLE"), Holds.NO, GRANTED.format("'TABLE'")),
     ],
 )
-def test_a_probe_reports_what_it_finds(
-    probe: str, platform: ConformancePlatform, holds: Holds, findings: str
-) -> None:
+def test_probes(probe: str, platform: ConformancePlatform, holds: Holds, findings: str) -> None:
     found = probe_of(agreeing(platform), probe)
     assert found.holds is holds
     assert re.search(findings, "\n".join(found.findings), re.DOTALL), found.findings

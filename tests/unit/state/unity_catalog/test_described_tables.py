@@ -144,9 +144,7 @@ def test_without_json_properties_and_the_create_statement_are_read(condition: st
 @pytest.mark.parametrize(
     "properties", [{"delta.feature.identityColumns": "supported"}, {"delta.minWriterVersion": "6"}]
 )
-def test_generated_columns_are_looked_up_where_the_document_may_hide_them(
-    properties: dict[str, str],
-) -> None:
+def test_generated_columns_are_read_where_the_document_may_hide_them(properties: dict[str, str]) -> None:
     described = document(
         *(
             (column.name, str(row["full_data_type"]))
@@ -220,43 +218,54 @@ def test_masks_and_a_row_filter_do_not_hide_which_columns_are_counted() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["mask", "MASK"])
-def test_columns_and_fields_may_be_called_mask(name: str) -> None:
-    statement = (
-        f"CREATE TABLE t ({name} INT, s STRUCT<{name}: INT, b: STRING> MASK a.b.c, id INT) USING delta "
-        "DEFAULT COLLATION UTF8_BINARY"
-    )
-    columns = declaration(ORDERS, statement, knows_policies=True).columns
-    assert [column.name for column in columns] == [name, "s", "id"]
+CALLED_MASK = (
+    "CREATE TABLE t ({0} INT, s STRUCT<{0}: INT, b: STRING> MASK a.b.c, id INT) USING delta "
+    "DEFAULT COLLATION UTF8_BINARY"
+)
+MASK_FUNCTION = (
+    "CREATE TABLE t (x STRING, g STRING GENERATED ALWAYS AS (concat(x || mask(x), 'y')), "
+    "d STRING DEFAULT mask('abc') COMMENT 'c', e STRING DEFAULT 'a' || mask('b'), "
+    "h STRING GENERATED ALWAYS AS (x || mask (x) || mask)) USING delta"
+)
+MASK_FUNCTION_COLUMNS = [
+    Column("x", "string"),
+    Column("g", "string", generated_as="concat(x || mask(x), 'y')"),
+    Column("d", "string", comment="c", default="mask('abc')"),
+    Column("e", "string", default="'a' || mask('b')"),
+    Column("h", "string", generated_as="x || mask (x) || mask"),
+]
+BEHIND_PARENTHESES = (
+    "CREATE TABLE t (a DECIMAL(10,2) MASK f.g.h, b STRING DEFAULT mask('x') MASK f.mask USING COLUMNS (a), "
+    "c STRING MASK `mask` COMMENT 'c') USING delta"
+)
+MASKED_COLUMNS = [
+    Column("a", "decimal(10,2)"),
+    Column("b", "string", default="mask('x')"),
+    Column("c", "string", comment="c"),
+]
 
 
-@pytest.mark.parametrize("knows_policies", [True, False])
-def test_the_function_mask_is_no_mask_clause(knows_policies: bool) -> None:
-    statement = (
-        "CREATE TABLE t (x STRING, g STRING GENERATED ALWAYS AS (concat(x || mask(x), 'y')), "
-        "d STRING DEFAULT mask('abc') COMMENT 'c', e STRING DEFAULT 'a' || mask('b'), "
-        "h STRING GENERATED ALWAYS AS (x || mask (x) || mask)) USING delta"
-    )
-    columns = declaration(ORDERS, statement, knows_policies=knows_policies).columns
-    assert [(one.name, one.generated_as, one.default, one.comment) for one in columns] == [
-        ("x", None, None, ""),
-        ("g", "concat(x || mask(x), 'y')", None, ""),
-        ("d", None, "mask('abc')", "c"),
-        ("e", None, "'a' || mask('b')", ""),
-        ("h", "x || mask (x) || mask", None, ""),
-    ]
-
-
-def test_a_mask_clause_stands_behind_types_and_defaults_with_parentheses() -> None:
-    statement = (
-        "CREATE TABLE t (a DECIMAL(10,2) MASK f.g.h, b STRING DEFAULT mask('x') MASK f.mask USING COLUMNS (a), "
-        "c STRING MASK `mask` COMMENT 'c') USING delta"
-    )
-    columns = declaration(ORDERS, statement, knows_policies=True).columns
-    assert [(one.name, one.default, one.comment) for one in columns] == [
-        ("a", None, ""),
-        ("b", "mask('x')", ""),
-        ("c", None, "c"),
+@pytest.mark.parametrize(
+    ("statement", "knows_policies", "columns"),
+    [
+        *(
+            (
+                CALLED_MASK.format(name),
+                True,
+                [Column(name, "int"), Column("s", f"struct<{name}: int, b: string>"), Column("id", "int")],
+            )
+            for name in ("mask", "MASK")
+        ),
+        *((MASK_FUNCTION, knows_policies, MASK_FUNCTION_COLUMNS) for knows_policies in (True, False)),
+        (BEHIND_PARENTHESES, True, MASKED_COLUMNS),
+    ],
+)
+def test_mask_clauses_are_told_from_names_and_functions(
+    statement: str, knows_policies: bool, columns: list[Column]
+) -> None:
+    found = declaration(ORDERS, statement, knows_policies=knows_policies).columns
+    assert [(one.name, one.generated_as, one.default, one.comment) for one in found] == [
+        (one.name, one.generated_as, one.default, one.comment) for one in columns
     ]
 
 

@@ -179,7 +179,7 @@ def no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_credentials")
-def test_there_is_none_without_credentials() -> None:
+def test_no_listing_without_credentials() -> None:
     assert open_table_listing() is None
 
 
@@ -187,9 +187,7 @@ def test_there_is_none_without_credentials() -> None:
 @pytest.mark.parametrize(
     "error", [RuntimeError("[CONTEXT_UNAVAILABLE_FOR_REMOTE_CLIENT] no"), AttributeError("no")]
 )
-def test_there_is_none_where_the_client_cannot_be_made(
-    error: Exception, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_listing_without_a_client(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     import databricks.sdk
 
     def fail(**_arguments: object) -> None:
@@ -202,6 +200,6 @@ def test_there_is_none_where_the_client_cannot_be_made(
 
 
 @pytest.mark.usefixtures("no_credentials")
-def test_there_is_none_without_the_sdk(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_listing_without_the_sdk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "databricks.sdk", None)
     assert open_table_listing() is None

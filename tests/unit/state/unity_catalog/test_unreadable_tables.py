@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from delta_engine.errors import CatalogReadError, RefusalGroup, StatementError
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders.error_forms import FORMS
 from tests.builders.models import orders
+from tests.cases.golden_texts import assert_golden_lines
 from tests.fakes.recorded_catalog import (
     Answer,
     RecordedRunner,
@@ -73,123 +75,60 @@ CONNECTED = " Ask for USE CATALOG, USE SCHEMA and SELECT on the tables that the 
 SHAPE: dict[str, Answer] = {"AS JSON": document(("Id", "bigint"), ("B", "geography"))}
 
 
-@pytest.mark.parametrize(
-    ("views", "texts", "message"),
-    [
-        (
-            {"columns": []},
-            None,
-            "table dev.silver.orders: its columns are not visible to you. Ask for SELECT on it.",
-        ),
-        (
-            {},
-            SHAPE,
-            "table dev.silver.orders, column B: type 'geography' is not one that the engine can manage: Delta "
-            "tables cannot store it. Leave this table out of the models.",
-        ),
-        (
-            {},
-            {
-                "AS JSON": document(
-                    *PLAIN, columns=[{"name": "t", "type": {"name": "string", "collation": "UNICODE_CI"}}]
-                )
-            },
-            "table dev.silver.orders, column t: type 'string collate UNICODE_CI' is not one that the engine can "
-            "manage: Delta tables hold the default collation only. Leave this table out of the models.",
-        ),
-        (
-            {},
-            {
-                "AS JSON": document(
-                    *PLAIN, columns=[{"name": "t", "type": {"name": "interval", "start_unit": "day"}}]
-                )
-            },
-            "table dev.silver.orders, column t: type 'interval' is not one that the engine can manage: Delta tables "
-            "cannot store it. Leave this table out of the models.",
-        ),
-        (
-            {},
-            {"AS JSON": [{"json_metadata": "{}"}]},
-            "table dev.silver.orders: its description as JSON is not of the documented form: Object missing "
-            "required field `columns`. "
-            "Report it, with what DESCRIBE TABLE EXTENDED … AS JSON returns for this table.",
-        ),
-        (
-            {},
-            {"AS JSON": []},
-            "table dev.silver.orders: the platform returned an empty description. Run it again.",
-        ),
-        (
-            {},
-            {"AS JSON": StatementError("no SELECT\nmore", sql="y", error_class="INSUFFICIENT_PERMISSIONS")},
-            "table dev.silver.orders: its description may not be read: no SELECT. Ask for SELECT on it.",
-        ),
-        (
-            {"columns": column_rows(("Id", "bigint"))},
-            None,
-            "table dev.silver.orders: information_schema shows the columns Id, the table itself Id, B."
-            + LAGGING,
-        ),
-        (
-            {"columns": column_rows(("Id", "int"), ("B", "date"))},
-            None,
-            "table dev.silver.orders, column Id: information_schema shows int, comment '', the table itself bigint, "
-            "comment ''." + LAGGING,
-        ),
-        (
-            {"columns": [{**row, "is_nullable": None} for row in column_rows(*PLAIN)[:1]]},
-            None,
-            "table dev.silver.orders, column Id: information_schema.columns has a row that is not whole: "
-            "is_nullable is None." + LAGGING,
-        ),
-        (
-            {"table_constraints": [constraint_row("pk", "orders", "PRIMARY KEY")]},
-            None,
-            "table dev.silver.orders: the columns of its key pk are not visible to you." + CONNECTED,
-        ),
-        (
-            {
-                "table_constraints": [constraint_row("fk", "orders", "FOREIGN KEY")],
-                "key_column_usage": key_rows("fk", "orders", ["id"], there=[1]),
-                "referential_constraints": [reference_row("fk", "pk_hidden", target_schema="secret")],
-            },
-            None,
-            "table dev.silver.orders: what its foreign key fk points at is not visible to you." + CONNECTED,
-        ),
-        (
-            {
-                "table_constraints": [constraint_row("fk", "orders", "FOREIGN KEY")],
-                "key_column_usage": [
-                    *key_rows("fk", "orders", ["id"], there=[2]),
-                    *key_rows("pk", "days", ["day"]),
-                ],
-                "referential_constraints": [reference_row("fk", "pk")],
-            },
-            None,
-            "table dev.silver.orders: its foreign key fk points at columns that are not shown." + CONNECTED,
-        ),
-        (
-            {"row_filters": [{**TABLE, "filter_name": "f", "target_columns": ""}] * 2},
-            None,
-            "table dev.silver.orders: it has more than one row filter. Filters of attribute-based policies "
-            "cannot be managed: leave this table out of the models.",
-        ),
-        (
-            {"row_filters": [{**TABLE, "filter_name": "dev.f.g", "columns": ""}]},
-            None,
-            "information_schema has a view without target_columns or filter_col_usage: its columns are table_schema, "
-            "table_name, filter_name, columns. Report it: the view is not as documented.",
-        ),
-        (
-            {"schemata": StatementError("x", sql="y", error_class="NO_SUCH_CATALOG_EXCEPTION")},
-            None,
-            "catalog 'dev' does not exist or is not visible to you. Create it, ask for USE CATALOG on it, or "
-            "correct the variable that names it.",
-        ),
-    ],
-)
-def test_it_fails_closed(views: dict[str, Answer], texts: dict[str, Answer] | None, message: str) -> None:
-    assert refusal(views, texts) == message
+REFUSED: list[tuple[dict[str, Answer], dict[str, Answer] | None]] = [
+    ({"columns": []}, None),
+    ({}, SHAPE),
+    (
+        {},
+        {
+            "AS JSON": document(
+                *PLAIN, columns=[{"name": "t", "type": {"name": "string", "collation": "UNICODE_CI"}}]
+            )
+        },
+    ),
+    (
+        {},
+        {
+            "AS JSON": document(
+                *PLAIN, columns=[{"name": "t", "type": {"name": "interval", "start_unit": "day"}}]
+            )
+        },
+    ),
+    ({}, {"AS JSON": [{"json_metadata": "{}"}]}),
+    ({}, {"AS JSON": []}),
+    ({}, {"AS JSON": StatementError("no SELECT\nmore", sql="y", error_class="INSUFFICIENT_PERMISSIONS")}),
+    ({"columns": column_rows(("Id", "bigint"))}, None),
+    ({"columns": column_rows(("Id", "int"), ("B", "date"))}, None),
+    ({"columns": [{**row, "is_nullable": None} for row in column_rows(*PLAIN)[:1]]}, None),
+    ({"table_constraints": [constraint_row("pk", "orders", "PRIMARY KEY")]}, None),
+    (
+        {
+            "table_constraints": [constraint_row("fk", "orders", "FOREIGN KEY")],
+            "key_column_usage": key_rows("fk", "orders", ["id"], there=[1]),
+            "referential_constraints": [reference_row("fk", "pk_hidden", target_schema="secret")],
+        },
+        None,
+    ),
+    (
+        {
+            "table_constraints": [constraint_row("fk", "orders", "FOREIGN KEY")],
+            "key_column_usage": [
+                *key_rows("fk", "orders", ["id"], there=[2]),
+                *key_rows("pk", "days", ["day"]),
+            ],
+            "referential_constraints": [reference_row("fk", "pk")],
+        },
+        None,
+    ),
+    ({"row_filters": [{**TABLE, "filter_name": "f", "target_columns": ""}] * 2}, None),
+    ({"row_filters": [{**TABLE, "filter_name": "dev.f.g", "columns": ""}]}, None),
+    ({"schemata": StatementError("x", sql="y", error_class="NO_SUCH_CATALOG_EXCEPTION")}, None),
+]
+
+
+def test_it_fails_closed(request: pytest.FixtureRequest) -> None:
+    refusals = [refusal(views, texts) for views, texts in REFUSED]
+    assert_golden_lines(refusals, Path(__file__).parent / "refusals.txt", request)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -270,51 +209,27 @@ def test_nothing_is_made_of_half_a_row(view: str, place: int, column: str) -> No
         read({**WHOLE, view: rows})
 
 
-@pytest.mark.parametrize(
-    ("view", "column", "message"),
-    [
-        (
-            "column_masks",
-            "mask_name",
-            "table dev.silver.orders: information_schema.column_masks has a row that is not whole: mask_name is None.",
-        ),
-        (
-            "table_constraints",
-            "constraint_type",
-            "table dev.silver.orders: information_schema.table_constraints has a row that is not whole: "
-            "constraint_type is None.",
-        ),
-        ("tables", "table_name", "information_schema has a row that names no table."),
-        (
-            "schema_tags",
-            "tag_name",
-            "information_schema.schema_tags has a row that is not whole: tag_name is None.",
-        ),
-    ],
-)
-def test_what_half_a_row_lacks_is_said(view: str, column: str, message: str) -> None:
-    assert refusal({**WHOLE, view: [{**WHOLE[view][0], column: None}]}) == message + LAGGING
+HALF_ROWS = [
+    ("column_masks", "mask_name"),
+    ("table_constraints", "constraint_type"),
+    ("tables", "table_name"),
+    ("schema_tags", "tag_name"),
+]
+HALF_DOCUMENTS: list[dict[str, object]] = [
+    {"name": None},
+    {"nullable": None},
+    {"comment": 7},
+    {"default": 7},
+    {"type": {"name": "struct", "fields": [{"name": 1, "type": {"name": "int"}}]}},
+]
 
 
-@pytest.mark.parametrize(
-    ("column", "complaint"),
-    [
-        ({"name": None}, "Expected `str`, got `null` - at `$.columns[0].name`"),
-        ({"nullable": None}, "Expected `bool`, got `null` - at `$.columns[0].nullable`"),
-        ({"comment": 7}, "Expected `str | null`, got `int` - at `$.columns[0].comment`"),
-        ({"default": 7}, "Expected `str | null`, got `int` - at `$.columns[0].default`"),
-        (
-            {"type": {"name": "struct", "fields": [{"name": 1, "type": {"name": "int"}}]}},
-            "Expected `str`, got `int` - at `$.columns[0].type.fields[0].name`",
-        ),
-    ],
-)
-def test_an_incomplete_document_is_refused(column: dict[str, object], complaint: str) -> None:
+def test_what_half_a_row_or_document_lacks_is_said(request: pytest.FixtureRequest) -> None:
+    refusals = [refusal({**WHOLE, view: [{**WHOLE[view][0], column: None}]}) for view, column in HALF_ROWS]
     whole = {"name": "a", "type": {"name": "int"}}
-    assert refusal(texts={"AS JSON": document(columns=[{**whole, **column}])}) == (
-        f"table dev.silver.orders: its description as JSON is not of the documented form: {complaint}. "
-        "Report it, with what DESCRIBE TABLE EXTENDED … AS JSON returns for this table."
-    )
+    documents = [document(columns=[{**whole, **column}]) for column in HALF_DOCUMENTS]
+    refusals += [refusal(texts={"AS JSON": found}) for found in documents]
+    assert_golden_lines(refusals, Path(__file__).parent / "halves.txt", request)
 
 
 class _UnreadableCatalog(RecordedRunner):

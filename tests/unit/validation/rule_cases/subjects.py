@@ -12,15 +12,14 @@ from delta_engine.models import Column, Table
 from delta_engine.validation.rules import ModelRule, PlanRule
 from tests.builders.models import ORDERS
 
-ModelCase: TypeAlias = tuple[ModelRule, list[Table], str]
-"""A rule, models that it refuses, and what it says."""
+ModelCase: TypeAlias = tuple[ModelRule, list[Table]]
+"""A rule, and models that it refuses."""
 
-PlanCase: TypeAlias = tuple[PlanRule, TablePlan, str, TablePlan]
-"""A rule, a plan that it refuses, what it says, and a plan that it lets pass."""
+PlanCase: TypeAlias = tuple[PlanRule, TablePlan, TablePlan]
+"""A rule, a plan that it refuses, and a plan that it lets pass."""
 
 HERE = SourceLocation("models.yml", 7)
 ID = Column("id", "bigint", is_nullable=False)
-SUBJECT = "models.yml:7: table dev.silver.orders"
 
 
 def model(*columns: Column, table: str = "orders", **rest: Any) -> Table:

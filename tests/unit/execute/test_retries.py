@@ -11,12 +11,10 @@ from delta_engine.actions import AlignSchema, AlignTable, CreateSchema, TablePla
 from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
 from delta_engine.aspects.owner import ChangeOwner
 from delta_engine.aspects.table_comment import SetSchemaComment, SetTableComment
-from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.error_conditions import Transience, transience
 from delta_engine.backends.sql_runner import PATIENCE_SECONDS, Backoff, Row
 from delta_engine.errors import StatementError
-from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
+from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import (
     AnyOutcome,
@@ -28,6 +26,7 @@ from delta_engine.execute.outcomes import (
 )
 from delta_engine.execute.statement_runner import StaleTableError
 from delta_engine.models import QualifiedName
+from tests.builders.engines import runner_on
 from tests.builders.models import ORDERS
 from tests.fakes.planning import compiled
 from tests.fakes.recording_sql_runner import RecordingSqlRunner
@@ -74,7 +73,7 @@ class Waits:
 def apply(
     runner: RecordingSqlRunner, waits: Waits, look: Callable[[QualifiedName], Sequence[str]] | None = None
 ) -> TableOutcome:
-    engine = ActionRunner(runner, CatalogAddressing(), DATABRICKS)
+    engine = runner_on(runner)
     try:
         outcomes = engine.apply(PLAN, control=waits.control, reread=look)
     except ApplyFailedError as error:
@@ -114,65 +113,59 @@ def test_patience_ends(condition: str, reason: Transience) -> None:
     assert PATIENCE_SECONDS[reason] - 30 <= sum(waits.seconds) <= PATIENCE_SECONDS[reason]
 
 
-def test_patience_within_an_attempt_is_patience_too() -> None:
-    """A SQL warehouse that turns requests away is asked for minutes before a statement counts as turned away."""
-    now = [0.0]
-
-    class Patient(Troubled):
-        def run(self, sql: str) -> Sequence[Row]:
-            now[0] += 300
-            return super().run(sql)
-
-    runner = Patient(*["TOO_MANY_REQUESTS"] * 500)
-    control = ApplyControl(
-        wait=lambda _seconds: None, backoff=Backoff(draw=lambda: 1.0), seconds=lambda: now[0]
-    )
-    with pytest.raises(ApplyFailedError):
-        ActionRunner(runner, CatalogAddressing(), DATABRICKS).apply(PLAN, control=control)
-    assert now[0] <= PATIENCE_SECONDS[Transience.THROTTLED] + 300
-
-
-def test_what_a_statement_takes_before_it_conflicts_is_no_waiting() -> None:
+def applied_slowly(condition: str, times: int, seconds: float) -> tuple[Troubled, float]:
+    """Apply the plan where every statement takes its time; return the runner, and how long it took."""
     now = [0.0]
 
     class Slow(Troubled):
         def run(self, sql: str) -> Sequence[Row]:
-            now[0] += 1000
+            now[0] += seconds
             return super().run(sql)
 
-    runner = Slow(*["DELTA_METADATA_CHANGED"] * 3)
-    control = ApplyControl(wait=lambda _seconds: None, seconds=lambda: now[0])
-    ActionRunner(runner, CatalogAddressing(), DATABRICKS).apply(
-        PLAN, control=control, reread=lambda _table: [FIRST, SECOND]
-    )
+    runner = Slow(*[condition] * times)
+    backoff = Backoff(draw=lambda: 1.0)
+    control = ApplyControl(wait=lambda _seconds: None, backoff=backoff, seconds=lambda: now[0])
+    with suppress(ApplyFailedError):
+        runner_on(runner).apply(PLAN, control=control, reread=lambda _table: [FIRST, SECOND])
+    return runner, now[0]
+
+
+def test_patience_within_an_attempt_is_patience_too() -> None:
+    """A SQL warehouse that turns requests away is asked for minutes before a statement counts as turned away."""
+    runner, seconds = applied_slowly("TOO_MANY_REQUESTS", 500, 300)
+    assert SECOND not in runner.statements
+    assert seconds <= PATIENCE_SECONDS[Transience.THROTTLED] + 300
+
+
+def test_what_a_statement_takes_before_it_conflicts_is_no_waiting() -> None:
+    runner, _ = applied_slowly("DELTA_METADATA_CHANGED", 3, 1000)
     assert runner.statements == [FIRST] * 4 + [SECOND]
 
 
-@pytest.mark.parametrize("condition", ["DELTA_METADATA_CHANGED", "TEMPORARILY_UNAVAILABLE"])
-def test_after_a_conflict_or_a_lost_answer_the_table_is_looked_at(condition: str) -> None:
+@pytest.mark.parametrize(
+    ("condition", "at", "left", "statements"),
+    [
+        ("DELTA_METADATA_CHANGED", FIRST, [FIRST, SECOND], [FIRST, FIRST, SECOND]),
+        ("TEMPORARILY_UNAVAILABLE", FIRST, [FIRST, SECOND], [FIRST, FIRST, SECOND]),
+        ("TEMPORARILY_UNAVAILABLE", FIRST, [SECOND], [FIRST, SECOND]),
+        ("DELTA_METADATA_CHANGED", SECOND, [SECOND], [FIRST, SECOND, SECOND]),
+    ],
+    ids=["conflict", "lost answer", "lost answer of a statement that is done", "in the middle of a table"],
+)
+def test_after_a_conflict_or_a_lost_answer_the_table_is_read_again(
+    condition: str, at: str, left: list[str], statements: list[str]
+) -> None:
     looks: list[QualifiedName] = []
 
     def look(table: QualifiedName) -> Sequence[str]:
         looks.append(table)
-        return [FIRST, SECOND]
+        return left
 
-    runner, waits = Troubled(condition), Waits()
-    assert apply(runner, waits, look).failure is None
-    assert runner.statements == [FIRST, FIRST, SECOND]
-    assert looks == [ORDERS]
-
-
-def test_a_statement_whose_answer_was_lost_is_not_sent_again_if_it_is_done() -> None:
-    runner, waits = Troubled("TEMPORARILY_UNAVAILABLE"), Waits()
-    outcome = apply(runner, waits, look=lambda _table: [SECOND])
-    assert runner.statements == [FIRST, SECOND]
+    runner = Troubled(condition, at=at)
+    outcome = apply(runner, Waits(), look)
     assert (outcome.failure, outcome.statements) == (None, 2)
-
-
-def test_in_the_middle_of_a_table_what_is_left_is_what_counts() -> None:
-    runner, waits = Troubled("DELTA_METADATA_CHANGED", at=SECOND), Waits()
-    assert apply(runner, waits, look=lambda _table: [SECOND]).failure is None
-    assert runner.statements == [FIRST, SECOND, SECOND]
+    assert runner.statements == statements
+    assert looks == [ORDERS]
 
 
 def test_a_plan_that_fits_the_table_no_more_fails_the_table() -> None:
@@ -205,22 +198,23 @@ def test_a_look_that_fails_is_tried_again_like_a_statement() -> None:
     assert runner.statements == [FIRST, FIRST, SECOND]
 
 
-def test_a_table_that_must_not_be_managed_any_more_has_failed_by_itself() -> None:
+@pytest.mark.parametrize(
+    ("error", "failure"),
+    [
+        (
+            StaleTableError("it is a view by now", sql="", error_class=None),
+            ("it is a view by now", FIRST, "DELTA_METADATA_CHANGED"),
+        ),
+        (ConnectionResetError("gone"), ("no answer: ConnectionResetError: gone", FIRST, None)),
+    ],
+)
+def test_a_look_that_fails_for_good(error: Exception, failure: tuple[str, str, str | None]) -> None:
     def look(_table: QualifiedName) -> Sequence[str]:
-        raise StaleTableError("it is a view by now", sql="", error_class=None)
+        raise error
 
-    outcome = apply(Troubled("DELTA_METADATA_CHANGED"), Waits(), look)
-    assert outcome.failure is not None
-    assert (outcome.failure.sql, outcome.failure.error_class) == (FIRST, "DELTA_METADATA_CHANGED")
-
-
-def test_a_look_without_an_answer_fails_the_table_alone() -> None:
-    def look(_table: QualifiedName) -> Sequence[str]:
-        raise ConnectionResetError("gone")
-
-    outcome = apply(Troubled("DELTA_METADATA_CHANGED"), Waits(), look)
-    assert outcome.failure is not None
-    assert outcome.failure.message == "no answer: ConnectionResetError: gone"
+    found = apply(Troubled("DELTA_METADATA_CHANGED"), Waits(), look).failure
+    assert found is not None
+    assert failure == (found.message, found.sql, found.error_class)
 
 
 def test_nobody_who_could_look_makes_a_conflict_a_failure() -> None:
@@ -263,7 +257,7 @@ CREATE, COMMENT, OWNER = (
 
 def applied_schema(runner: RecordingSqlRunner, waits: Waits) -> SchemaOutcome:
     told: list[AnyOutcome] = []
-    engine = ActionRunner(runner, CatalogAddressing(), DATABRICKS)
+    engine = runner_on(runner)
     with suppress(ApplyFailedError):
         engine.apply(SCHEMAS, told.append, control=waits.control)
     (outcome,) = of_schemas(told)

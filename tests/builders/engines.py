@@ -1,0 +1,56 @@
+"""Engines over fakes, on Databricks' terms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from delta_engine.actions.policy import NO_POLICY, Policy
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import DATABRICKS, Capabilities
+from delta_engine.backends.sql_runner import SqlRunner
+from delta_engine.compile.planner import TablePlanner
+from delta_engine.deployment.deployment import Deployment
+from delta_engine.execute.action_runner import ActionRunner
+from delta_engine.models import Schema
+from delta_engine.orchestrate.histories import RunHistory
+from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.state.catalog_reader import CatalogReader
+from delta_engine.state.principals import PrincipalReader
+from delta_engine.state.table_queries import RowCounter, TableVersionReader
+from delta_engine.validation.preflight import Preflight
+from delta_engine.validation.validator import PlanValidator
+
+
+def runner_on(
+    runner: SqlRunner, capabilities: Capabilities = DATABRICKS, *, parallelism: int = 1
+) -> ActionRunner:
+    return ActionRunner(runner, CatalogAddressing(), capabilities, parallelism=parallelism)
+
+
+def engine_on(
+    reader: CatalogReader,
+    runner: SqlRunner,
+    deployment: Deployment | None = None,
+    policy: Policy = NO_POLICY,
+    *,
+    capabilities: Capabilities = DATABRICKS,
+    parallelism: int = 1,
+    schemas: Sequence[Schema] = (),
+    versions: TableVersionReader | None = None,
+    row_counter: RowCounter | None = None,
+    preflight: Preflight | None = None,
+    principals: PrincipalReader | None = None,
+    run_history: RunHistory | None = None,
+) -> Orchestrator:
+    return Orchestrator(
+        reader=reader,
+        action_runner=runner_on(runner, capabilities, parallelism=parallelism),
+        planner=TablePlanner(policy, schemas),
+        validator=PlanValidator(policy),
+        deployment=deployment or Deployment.unrecorded(),
+        versions=versions,
+        row_counter=row_counter,
+        preflight=preflight,
+        principals=principals,
+        run_history=run_history,
+    )
