@@ -72,7 +72,6 @@ ASPECTS: Final[tuple[Aspect[Any, Any, Any, Any], ...]] = (
     grants.ASPECT,
     owner.ASPECT,
 )
-
 """The aspects of tables."""
 
 SCHEMA_ASPECTS: Final[tuple[Aspect[Any, Any, Any, Any], ...]] = (

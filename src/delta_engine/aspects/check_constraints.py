@@ -144,6 +144,8 @@ def _expressions(checks: Iterable[CheckConstraint]) -> dict[str, str]:
 
 FACET: Facet[Table, TableState, tuple[CheckConstraint, ...]] = Facet(
     key="checks",
+    declared=lambda model: model.checks,
+    observed=lambda state: state.checks,
     absent=(),
     form=Form(
         recorded_type=dict[str, str],

@@ -122,6 +122,8 @@ def _read(place: Place, columns: list[str] | str) -> list[str] | str:
 
 FACET: Facet[Table, TableState, tuple[str, ...]] = Facet(
     key="cluster_by",
+    declared=lambda model: model.cluster_by,
+    observed=lambda state: state.cluster_by,
     absent=(),
     form=replace(NAMES, written_type=list[str] | str, read=_read, words=f"list, or `{AUTO}`"),
     meaning="the columns of [liquid clustering](#clustering)",
@@ -135,6 +137,8 @@ FACET: Facet[Table, TableState, tuple[str, ...]] = Facet(
 
 AUTOMATIC_FACET: Facet[Table, TableState, bool] = Facet(
     key="clusters_automatically",
+    declared=lambda model: model.clusters_automatically,
+    observed=lambda state: state.clusters_automatically,
     absent=False,
     form=FLAG,
     part=Part.CLUSTERING,

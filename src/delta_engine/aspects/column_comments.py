@@ -104,6 +104,8 @@ def _names(model: Table, place: Path) -> bool:
 
 FACET: Facet[Column, Column, str] = Facet(
     key="comment",
+    declared=lambda model: model.comment,
+    observed=lambda state: state.comment,
     absent="",
     form=TEXT,
     meaning="the column's comment; empty means none",

@@ -100,6 +100,8 @@ def _read(place: Place, expression: object) -> str:
 
 FACET: Facet[Column, Column, str | None] = Facet(
     key="default",
+    declared=lambda model: model.default,
+    observed=lambda state: state.default,
     absent=None,
     form=replace(OPTIONAL_TEXT, written_type=Any, read=_read),
     meaning='the SQL expression for rows without a value; `"NULL"` in quotes for that one, dates as '

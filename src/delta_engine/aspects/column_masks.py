@@ -132,6 +132,8 @@ class MaskDefinition(OpenStruct, frozen=True, kw_only=True):
 
 FACET: Facet[Column, Column, ColumnMask | None] = Facet(
     key="mask",
+    declared=lambda model: model.mask,
+    observed=lambda state: state.mask,
     absent=None,
     form=Form(
         recorded_type=MaskDefinition | None,

@@ -66,7 +66,7 @@ def _accept(model: Table, _observed: TableState, action: ColumnRename) -> Table:
 
 FACET: Facet[Column, Column, str | None] = Facet(
     key="renamed_from",
-    is_instruction=True,
+    declared=lambda model: model.renamed_from,
     absent=None,
     form=OPTIONAL_TEXT,
     meaning="the column's former name; its data is kept",
@@ -76,7 +76,7 @@ FACET: Facet[Column, Column, str | None] = Facet(
 
 FIELDS_FACET: Facet[Column, Column, Mapping[str, str]] = Facet(
     key="renamed_fields",
-    is_instruction=True,
+    declared=lambda model: model.renamed_fields,
     absent=NOTHING,
     form=EXACT_TEXTS,
     meaning="former names of fields inside, by their present path: `address.postcode: zip`, with `element`, `key` and "

@@ -7,8 +7,7 @@ Model files, their writer and editors, variables, recorded documents, fingerprin
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from operator import attrgetter
+from dataclasses import dataclass, fields
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from delta_engine.backends.capabilities import Feature
@@ -92,11 +91,11 @@ class Facet(Generic[Model, State, Value]):
         entry: the term of messages for one entry of a mapping or list.
         constructor: the class that Python models call for a mapping.
         constants: the written values with a constant in `delta_engine`.
-        observed: returns the catalog's value; by default the field of the same name; None for an instruction.
-        is_instruction: whether it is an instruction to the engine, which is neither observed nor recorded.
+        observed: returns the catalog's value; None for an instruction to the engine, which is not recorded.
         recorded: returns the value for documents; None for the declared one.
         is_always_recorded: whether documents have the key even for an absent value.
         imported: returns the value that `import` declares for an existing object; None for the observed one.
+        is_imported: whether `import` writes the key; False for what a model takes over only on purpose.
         part: the part of a table that a model has to manage to declare it.
         title: the term of refusals; empty for a fact that every model may declare.
         feature: the platform feature that it needs; None for none.
@@ -104,7 +103,7 @@ class Facet(Generic[Model, State, Value]):
 
     key: str
     argument: str | None = None
-    declared: Callable[[Model], Value] = field(init=False)
+    declared: Callable[[Model], Value]
     absent: Value
     form: Form[Value]
     meaning: str | None = None
@@ -114,7 +113,6 @@ class Facet(Generic[Model, State, Value]):
     constructor: str | None = None
     constants: tuple[str, ...] = ()
     observed: Callable[[State], Value] | None = None
-    is_instruction: bool = False
     recorded: Callable[[Model], Value] | None = None
     is_always_recorded: bool = False
     imported: Callable[[Any, State], Value] | None = None
@@ -122,11 +120,6 @@ class Facet(Generic[Model, State, Value]):
     part: Part | None = None
     title: str = ""
     feature: Feature | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "declared", attrgetter(self.attribute))
-        if self.observed is None and not self.is_instruction:
-            object.__setattr__(self, "observed", attrgetter(self.attribute))
 
     @property
     def attribute(self) -> str:

@@ -218,6 +218,8 @@ class ForeignKeyDefinition(OpenStruct, frozen=True, kw_only=True):
 
 FACET: Facet[Table, TableState, tuple[ForeignKey, ...]] = Facet(
     key="foreign_keys",
+    declared=lambda model: model.foreign_keys,
+    observed=lambda state: state.foreign_keys,
     absent=(),
     form=Form(
         recorded_type=tuple[ForeignKeyDefinition, ...],

@@ -152,6 +152,8 @@ def _read_identity(place: Place, identity: bool | str | Identity | None) -> Iden
 
 GENERATED_FACET: Facet[Column, Column, str | None] = Facet(
     key="generated_as",
+    declared=lambda model: model.generated_as,
+    observed=lambda state: state.generated_as,
     absent=None,
     form=OPTIONAL_TEXT,
     meaning="the SQL expression that computes the values; at creation only",
@@ -162,6 +164,8 @@ GENERATED_FACET: Facet[Column, Column, str | None] = Facet(
 
 IDENTITY_FACET: Facet[Column, Column, Identity | None] = Facet(
     key="identity",
+    declared=lambda model: model.identity,
+    observed=lambda state: state.identity,
     absent=None,
     form=Form(
         recorded_type=IdentityDefinition | None,

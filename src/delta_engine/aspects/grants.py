@@ -137,6 +137,8 @@ def _takes_grant_option(statement: str) -> Requirement:
 
 FACET: Facet[Table | Schema, TableState | SchemaState, Grants] = Facet(
     key="grants",
+    declared=lambda model: model.grants,
+    observed=lambda state: state.grants,
     absent=MappingProxyType({}),
     form=GRANTS,
     meaning="lists of [privileges](#tags-owner-and-grants) by principal",

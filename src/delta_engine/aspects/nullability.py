@@ -150,6 +150,8 @@ def _explain_check(action: _Check) -> Iterable[Change]:
 FACET: Facet[Column, Column, bool] = Facet(
     key="nullable",
     argument="is_nullable",
+    declared=lambda model: model.is_nullable,
+    observed=lambda state: state.is_nullable,
     absent=True,
     form=FLAG,
     meaning="`false` makes the column NOT NULL",

@@ -31,6 +31,8 @@ class ChangeOwner:
 
 FACET: Facet[Table | Schema, TableState | SchemaState, str | None] = Facet(
     key="owner",
+    declared=lambda model: model.owner,
+    observed=lambda state: state.owner,
     absent=None,
     form=FILLED_TEXT,
     meaning="the principal that [owns](#tags-owner-and-grants) the table",

@@ -230,6 +230,8 @@ class PrimaryKeyDefinition(OpenStruct, frozen=True, kw_only=True):
 
 FACET: Facet[Table, TableState, PrimaryKey | None] = Facet(
     key="primary_key",
+    declared=lambda model: model.primary_key,
+    observed=lambda state: state.primary_key,
     absent=None,
     form=Form(
         recorded_type=PrimaryKeyDefinition | None,

@@ -57,7 +57,7 @@ _Action: TypeAlias = SetRowFilter | DropRowFilter
 
 
 def _diff(comparison: Comparison) -> Iterable[_Action]:
-    """Yield an action if the filter differs, or blocks a drop because it reads the dropped column."""
+    """Yield an action if the filter differs. Also drop a filter that reads a column which the plan drops."""
     changes = tuple(_differences(comparison))
     yield from changes
     observed = _normal(comparison.observed.row_filter, comparison.desired.qualified_name)
@@ -120,6 +120,8 @@ class RowFilterDefinition(OpenStruct, frozen=True, kw_only=True):
 
 FACET: Facet[Table, TableState, RowFilter | None] = Facet(
     key="row_filter",
+    declared=lambda model: model.row_filter,
+    observed=lambda state: state.row_filter,
     absent=None,
     form=Form(
         recorded_type=RowFilterDefinition | None,

@@ -88,6 +88,8 @@ def _keys(columns: tuple[str, ...]) -> list[str]:
 
 LOCATION_FACET: Facet[Table, TableState, str | None] = Facet(
     key="location",
+    declared=lambda model: model.location,
+    observed=lambda state: state.location,
     absent=None,
     form=FILLED_TEXT,
     meaning="the folder of an external table's files; at creation only",
@@ -98,6 +100,8 @@ LOCATION_FACET: Facet[Table, TableState, str | None] = Facet(
 
 PARTITIONING_FACET: Facet[Table, TableState, tuple[str, ...]] = Facet(
     key="partitioned_by",
+    declared=lambda model: model.partitioned_by,
+    observed=lambda state: state.partitioned_by,
     absent=(),
     form=NAMES,
     meaning="the columns of Hive-style partitioning; at creation only",

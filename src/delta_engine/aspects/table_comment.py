@@ -62,6 +62,7 @@ def _diff(comparison: Comparison) -> Iterable[SetTableComment]:
 
 FACET: Facet[Table, TableState, str] = Facet(
     key="comment",
+    declared=lambda model: model.comment,
     absent="",
     form=TEXT,
     meaning="the table's comment; empty means none",
@@ -73,6 +74,8 @@ FACET: Facet[Table, TableState, str] = Facet(
 
 SCHEMA_FACET: Facet[Schema, SchemaState, str | None] = Facet(
     key="comment",
+    declared=lambda model: model.comment,
+    observed=lambda state: state.comment,
     absent=None,
     form=OPTIONAL_TEXT,
     meaning="the schema's comment; empty clears it",

@@ -51,7 +51,7 @@ def _explain(action: RenameTable) -> Iterable[Change]:
 
 FACET: Facet[Table, TableState, str | None] = Facet(
     key="renamed_from",
-    is_instruction=True,
+    declared=lambda model: model.renamed_from,
     absent=None,
     form=NAME,
     meaning="the table's former name, in the same schema; its data is kept",

@@ -138,6 +138,8 @@ def _no_longer_wanted(comparison: Comparison) -> Iterable[tuple[str, str]]:
 FACET: Facet[Table, TableState, Mapping[str, str]] = Facet(
     key="properties",
     argument="table_properties",
+    declared=lambda model: model.table_properties,
+    observed=lambda state: state.table_properties,
     absent=NOTHING,
     form=TEXTS,
     meaning="[table properties](#properties)",

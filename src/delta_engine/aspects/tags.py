@@ -229,6 +229,8 @@ def _takes_apply_tag(statement: str) -> Requirement:
 
 FACET: Facet[Table | Schema, TableState | SchemaState, Tags] = Facet(
     key="tags",
+    declared=lambda model: model.tags,
+    observed=lambda state: state.tags,
     absent=NOTHING,
     form=TEXTS,
     meaning="[tags](#tags-owner-and-grants) of Unity Catalog",
@@ -240,6 +242,8 @@ FACET: Facet[Table | Schema, TableState | SchemaState, Tags] = Facet(
 
 COLUMN_FACET: Facet[Column, Column, Tags] = Facet(
     key="tags",
+    declared=lambda model: model.tags,
+    observed=lambda state: state.tags,
     absent=NOTHING,
     form=TEXTS,
     meaning="[tags](#tags-owner-and-grants) of Unity Catalog",

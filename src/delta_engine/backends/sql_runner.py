@@ -30,9 +30,10 @@ PATIENCE_SECONDS: Final[Mapping[Transience, float]] = {
     Transience.UNAVAILABLE: 1200.0,  # also the answer of a cluster that is starting
     Transience.CONFLICT: 120.0,  # a longer series of conflicts will not end
 }
-"""How many seconds a statement is retried, by the reason of its refusal."""
+"""How many seconds a run tries a statement, by the reason of its refusal."""
 
 _RUNNER_PATIENCE_SECONDS: Final = 300.0
+"""How many of them a runner spends on a throttled statement itself, before the run takes over."""
 
 
 class SqlRunner(Protocol):

@@ -199,7 +199,7 @@ def plan(
 
     if json and markdown:
         raise typer.BadParameter("--json and --markdown are two ways to print one plan: choose one")
-    rendering = Rendering.SCRIPT if sql else Rendering.TREE
+    rendering = Rendering.SQL if sql else Rendering.TREE
     rendering = Rendering.JSON if json else Rendering.MARKDOWN if markdown else rendering
     show_plan(ctx.obj, _options(table, allow, preflight), rendering, out=out, detailed=detailed_exitcode)
 
@@ -239,7 +239,7 @@ def sync(
 
     options = _options(table, allow, preflight)
     if dry_run:
-        show_plan(ctx.obj, options, Rendering.JSON if json else Rendering.SCRIPT)
+        show_plan(ctx.obj, options, Rendering.JSON if json else Rendering.SQL)
     else:
         sync_models(ctx.obj, options, yes=yes, as_json=json, with_timings=timings)
 

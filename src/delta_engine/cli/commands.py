@@ -59,7 +59,7 @@ class Rendering(Enum):
     """How to print a plan."""
 
     TREE = "tree"
-    SCRIPT = "tree and statements"
+    SQL = "tree and statements"
     JSON = "json"
     MARKDOWN = "markdown"
 
@@ -296,7 +296,7 @@ def _print_planned(planned: PlannedRun, project: Project, rendering: Rendering) 
         typer.echo(text, nl=False)
         return
     print_plan(plan)
-    if rendering is Rendering.SCRIPT:
+    if rendering is Rendering.SQL:
         print_statements(planned.compiled.sql())
     print_plan_summary(
         plan,

@@ -200,7 +200,7 @@ def report_error(error: DeltaEngineError) -> ExitCode:
         case ApplyStoppedError():
             word, code = "stopped", ExitCode.INTERRUPTED
         case ApplyFailedError():
-            word, code = "failed", ExitCode.PARTIAL if error.is_partial else ExitCode.FAILED
+            word, code = "failed", ExitCode.PARTIAL if error.is_applied_in_part else ExitCode.FAILED
         case LockHeld():
             word, code = "locked", ExitCode.LOCKED
         case _:

@@ -1,13 +1,15 @@
 """Compiles a plan into statements and orders them across tables and schemas. Pure.
 
-1. Schemas are created and changed.
-2. Foreign keys are dropped that block the primary keys that they reference.
-3. Primary keys are dropped if another table takes their names.
-4. Tables are created and changed, a parent before the tables that are created with foreign keys to it.
-5. Foreign keys are added to existing tables, and between tables that reference each other.
-6. Tables that get new references change their grants and owners.
-7. Tables are dropped when all earlier steps are over.
-8. Schemas change grants and owners that the engine may depend on, if every table succeeded.
+Round.CHANGES, in which schemas come first, and the tables pass through the stages:
+
+- Stage.DROP_FOREIGN_KEYS: those that block the primary keys that they reference.
+- Stage.FREE_KEY_NAMES: primary keys are dropped if another table takes their names.
+- Stage.CHANGE: tables are created and changed, a parent before the tables that are created with foreign keys to it.
+- Stage.ADD_FOREIGN_KEYS: to existing tables, and between tables that reference each other.
+- Stage.CHANGE_RIGHTS: tables that get new references change their grants and owners.
+
+Round.DROPS: tables are dropped when all earlier steps are over.
+Round.SCHEMA_RIGHTS: schemas change grants and owners that the engine may depend on, if every table succeeded.
 
 A step waits only for the steps that it depends on (docs/decisions/0019).
 """
@@ -64,16 +66,16 @@ def compile_plan(plan: TablePlan, addressing: Addressing, capabilities: Capabili
     """Return the statements of a plan for one platform, in an order in which they can run one by one."""
     renderer = _Renderer(addressing, capabilities)
     steps = _Steps()
-    handovers = _add_schemas(steps, plan, renderer)
+    schema_rights = _add_schemas(steps, plan, renderer)
     _add_tables(steps, plan, renderer)
-    return CompiledPlan(steps=(*steps.steps, *handovers))
+    return CompiledPlan(steps=(*steps.steps, *schema_rights))
 
 
 def _add_schemas(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> list[Step]:
     """Add the first step of each schema; return the steps that come after all tables."""
     creates = {str(create).lower(): create for create in plan.create_schemas}
     aligns = {str(align).lower(): align for align in plan.align_schemas}
-    handovers = []
+    schema_rights = []
     for key in sorted({*creates, *aligns}):
         create, align = creates.get(key), aligns.get(key)
         schema = create or aligns[key]
@@ -89,8 +91,8 @@ def _add_schemas(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> list[St
         steps.add_schema(first)
         if after is not None:
             late = tuple(renderer.schema_alignment(after))
-            handovers.append(replace(first, statements=late, round=Round.HANDOVERS))
-    return handovers
+            schema_rights.append(replace(first, statements=late, round=Round.SCHEMA_RIGHTS))
+    return schema_rights
 
 
 def _split(align: AlignSchema) -> tuple[AlignSchema | None, AlignSchema | None]:
@@ -213,7 +215,7 @@ class _Steps:
             case Stage.ADD_FOREIGN_KEYS:
                 parents = referenced_tables(added_foreign_keys(actions))
                 return self._cleared[key] | self._positions({key, *parents})
-            case Stage.HAND_OVER:
+            case Stage.CHANGE_RIGHTS:
                 return self._uses[key]
 
     def _add(self, table: QualifiedName, step: Step, after: set[int]) -> int:

@@ -31,13 +31,13 @@ class Stage(IntEnum):
     FREE_KEY_NAMES = 1  # drops of primary keys whose names another table takes
     CHANGE = 2  # all statements without a stage of their own
     ADD_FOREIGN_KEYS = 3  # after all primary keys
-    HAND_OVER = 4  # grants and owner, after the foreign keys of other tables to it
+    CHANGE_RIGHTS = 4  # grants and owner, after the foreign keys of other tables to it
 
 
 _UNTIL = {Stage.DROP_FOREIGN_KEYS: Phase.DROP_FOREIGN_KEYS, Stage.FREE_KEY_NAMES: Phase.DROP_PRIMARY_KEY}
 """The last phase of each stage before the change."""
 
-_SINCE = {Stage.HAND_OVER: Phase.CHANGE_GRANTS, Stage.ADD_FOREIGN_KEYS: Phase.ADD_FOREIGN_KEYS}
+_SINCE = {Stage.CHANGE_RIGHTS: Phase.CHANGE_GRANTS, Stage.ADD_FOREIGN_KEYS: Phase.ADD_FOREIGN_KEYS}
 """The first phase of each stage after the change, the latest stage first."""
 
 
@@ -77,7 +77,7 @@ class Staging:
         if any(isinstance(action, ForeignKeyAdd) for action in actions):
             yield Stage.ADD_FOREIGN_KEYS
         if table.key in self.referenced:
-            yield Stage.HAND_OVER
+            yield Stage.CHANGE_RIGHTS
 
 
 def divided(

@@ -250,10 +250,11 @@ def _written(facets: Fields) -> Fields:
 
 
 COLUMN_FIELDS: Fields = (
-    Facet(key="name", absent=None, form=_ANY),
+    Facet(key="name", declared=lambda model: model.name, absent=None, form=_ANY),
     Facet(
         key="type",
         argument="data_type",
+        declared=lambda model: model.data_type,
         absent=None,
         form=_ANY,
         written=lambda column: sql_data_type(column.data_type),
@@ -263,14 +264,23 @@ COLUMN_FIELDS: Fields = (
 
 _renamed_from, _comment, *_others = _written(TABLE_FACETS)
 TABLE_FIELDS: Fields = (
-    Facet(key="catalog", argument="catalog_name", absent=None, form=_ANY),
-    Facet(key="schema", argument="schema_name", absent=None, form=_ANY),
-    Facet(key="name", argument="table_name", absent=None, form=_ANY),
+    Facet(
+        key="catalog",
+        argument="catalog_name",
+        declared=lambda model: model.catalog_name,
+        absent=None,
+        form=_ANY,
+    ),
+    Facet(
+        key="schema", argument="schema_name", declared=lambda model: model.schema_name, absent=None, form=_ANY
+    ),
+    Facet(key="name", argument="table_name", declared=lambda model: model.table_name, absent=None, form=_ANY),
     _renamed_from,
-    Facet(key="manages", absent=None, form=_ANY, written=_managed),
+    Facet(key="manages", declared=lambda model: model.manages, absent=None, form=_ANY, written=_managed),
     _comment,
     Facet(
         key="columns",
+        declared=lambda model: model.columns,
         absent=None,
         form=_ANY,
         written=lambda table: [said(COLUMN_FIELDS, column) for column in table.columns],
@@ -279,8 +289,16 @@ TABLE_FIELDS: Fields = (
 )
 
 SCHEMA_FIELDS: Fields = (
-    Facet(key="catalog", argument="catalog_name", absent=None, form=_ANY),
-    Facet(key="name", argument="schema_name", absent=None, form=_ANY),
+    Facet(
+        key="catalog",
+        argument="catalog_name",
+        declared=lambda model: model.catalog_name,
+        absent=None,
+        form=_ANY,
+    ),
+    Facet(
+        key="name", argument="schema_name", declared=lambda model: model.schema_name, absent=None, form=_ANY
+    ),
     *_written(SCHEMA_FACETS),
 )
 

@@ -1,4 +1,4 @@
-"""The authors of deviations, from the commits of a table's history. Pure.
+"""The authors of deviations, from the commits of a table's history, and from the audit log where commits say nothing.
 
 A commit names its changes in its operation and parameters (Delta documentation, "History schema").
 tests/integration/test_drift.py pins the forms of the parameters.

@@ -64,7 +64,7 @@ class ApplyFailedError(DeltaEngineError):
         return of_schemas(self.outcomes)
 
     @property
-    def is_partial(self) -> bool:
+    def is_applied_in_part(self) -> bool:
         """Whether any statement succeeded."""
         return any(one.statements for one in self.outcomes)
 

@@ -108,7 +108,7 @@ class PlanProgress:
         for before in step.after:
             if before in self._failed_steps:
                 return _failed_dependency(self._steps[before].name)
-        if step.round is Round.HANDOVERS:
+        if step.round is Round.SCHEMA_RIGHTS:
             return self._unfinished_table()
         return None
 

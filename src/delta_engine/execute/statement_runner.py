@@ -98,7 +98,7 @@ class _Attempts:
         self._control = statements.control
         self._sql = sql
         self._waited = 0.0
-        self._ambiguous: StatementError | None = None  # the statement may have succeeded
+        self._unsettled: StatementError | None = None  # the statement may be done, or no longer needed
 
     def run(self) -> Sequence[Row]:
         """Send the statement until it gets a definite answer."""
@@ -112,15 +112,15 @@ class _Attempts:
                 self._wait(error, sent)
 
     def _send(self) -> Sequence[Row]:
-        """Send the statement; after an ambiguous error, only if the table still needs it."""
+        """Send the statement; after an error that settles nothing, only if the table still needs it."""
         try:
             with self._control.stop.as_current():
-                if self._ambiguous is not None and not self._is_needed(self._ambiguous):
+                if self._unsettled is not None and not self._is_needed(self._unsettled):
                     return ()
                 self._statements.check()
                 return self._statements.runner.run(self._sql)
         except StaleTableError as error:  # report it as this statement's failure
-            facts = error.facts if error.error_class or not self._ambiguous else self._ambiguous.facts
+            facts = error.facts if error.error_class or not self._unsettled else self._unsettled.facts
             raise StaleTableError(error.message, sql=self._sql, **facts) from error
         except StatementError as error:
             is_schema = isinstance(self._statements.name, SchemaName)
@@ -147,13 +147,14 @@ class _Attempts:
         if delay is not None:
             self._control.pause(delay)
         is_stopped = self._control.stop.is_requested()
-        if is_stopped and self._ambiguous is None and is_throttled:
+        # a throttled statement was not processed: nothing is left to explain but the stop
+        if is_stopped and self._unsettled is None and is_throttled:
             raise StoppedError(self._sql) from error
         if delay is None or is_stopped:
             raise error
         reason = transience(error)
         if reason is not None and reason.needs_reread:
-            self._ambiguous = error
+            self._unsettled = error
         self._waited += delay
         self.retries += 1
 

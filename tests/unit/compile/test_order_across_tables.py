@@ -281,7 +281,7 @@ def test_a_table_waits_for_its_schema_alone_and_the_schema_s_rights_stay_until_t
         ("dev.silver", (), Round.CHANGES, 2),
         ("dev.gold.t", (), Round.CHANGES, 1),
         ("dev.silver.t", (0,), Round.CHANGES, 1),
-        ("dev.silver", (), Round.HANDOVERS, 1),
+        ("dev.silver", (), Round.SCHEMA_RIGHTS, 1),
     ]
     statements, outcomes = run(plan, "CREATE SCHEMA")
     assert created(statements) == ["t"]

@@ -276,7 +276,7 @@ def test_a_failed_schema_blocks_its_own_tables(catalog: FakeUnityCatalog, deploy
         "schema dev.silver: no (after 2 statements, in: GRANT USE SCHEMA ON SCHEMA `dev`.`silver` TO `analysts`)\n"
         "table dev.silver.orders: it depends on schema dev.silver, which failed (after 0 statements)"
     )
-    assert caught.value.is_partial
+    assert caught.value.is_applied_in_part
     state = recorded(deployment)
     schema = state.resources["schema.dev.silver"]
     assert (schema.status, schema.metadata.sync_error) == (Status.DEGRADED, "no")

@@ -154,7 +154,7 @@ def test_one_failure_stops_neither_the_others_nor_goes_unseen() -> None:
         ("dev.silver.b", OutcomeKind.FAILED, 1),
         ("dev.silver.c", OutcomeKind.CHANGED, 2),
     ]
-    assert error.is_partial
+    assert error.is_applied_in_part
     assert str(error) == (
         "1 of 3 tables failed:\n"
         "table dev.silver.b: no (after 1 statements, in: COMMENT ON TABLE `dev`.`silver`.`b` IS 'b')"
@@ -169,7 +169,7 @@ def test_a_run_in_which_nothing_worked_is_not_partial(text: str, schemas: tuple[
     with pytest.raises(ApplyFailedError) as caught:
         run(TablePlan((CreateTable(orders()),), (), schemas), runner)
     assert runner.statements == []  # a schema that cannot be created stops its tables
-    assert not caught.value.is_partial
+    assert not caught.value.is_applied_in_part
 
 
 def test_a_key_that_cannot_be_dropped_says_what_may_not_have_been_seen() -> None:
