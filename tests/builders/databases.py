@@ -203,6 +203,7 @@ def _table(choices: Choices, name: str, types: Mapping[str, str]) -> Table:
         checks=_checks(choices, columns) if not is_protected else (),
         row_filter=_row_filter(choices, columns) if is_protected else None,
         owner=choices.one_of((None, *PRINCIPALS)),
+        predictive_optimization=choices.one_of((None, "enable", "disable", "inherit")),
         grants=_grants(choices),
     )
 

@@ -152,6 +152,11 @@ WALKS: Mapping[Feature, Walk] = {
         orders(Column("id", "bigint", comment="it's"), comment="Orders"), orders(Column("id", "bigint"))
     ),
     Feature.OWNERS: of_orders(orders(owner="sales"), orders(owner="it's `hr`")),
+    Feature.PREDICTIVE_OPTIMIZATION: of_orders(
+        orders(predictive_optimization="enable"),
+        orders(predictive_optimization="disable"),
+        orders(predictive_optimization="inherit"),
+    ),
     Feature.GRANTS: of_orders(
         orders(grants={"readers": ["SELECT"]}),
         orders(grants={"readers": ["SELECT", "MODIFY"], "writers": ["MODIFY"]}),

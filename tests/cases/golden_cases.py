@@ -185,6 +185,7 @@ def state_from_json(document: Any) -> TableState:
         owner=document.get("owner"),
         grants={name: tuple(privileges) for name, privileges in document.get("grants", {}).items()},
         location=document.get("location"),
+        predictive_optimization=document.get("predictive_optimization"),
         referenced_by=tuple(
             Reference(table=QualifiedName(*one["table"].split(".")), name=one["name"])
             for one in document.get("referenced_by", ())

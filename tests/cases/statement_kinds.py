@@ -38,6 +38,7 @@ from tests.fakes.unity_catalog.statements import (
     SetMask,
     SetNullable,
     SetOwner,
+    SetPredictiveOptimization,
     SetProperties,
     SetRowFilter,
     SetTags,
@@ -81,6 +82,7 @@ _WORDS: Mapping[type, str] = {
     SetTags: "SET TAGS",
     UnsetTags: "UNSET TAGS",
     SetOwner: "OWNER TO",
+    SetPredictiveOptimization: "ENABLE, DISABLE, INHERIT PREDICTIVE OPTIMIZATION",
     SetComment: "COMMENT",
     SetType: "TYPE",
 }

@@ -28,6 +28,7 @@ from delta_engine.aspects import (
     grants,
     nullability,
     owner,
+    predictive_optimization,
     primary_key,
     row_filters,
     storage,
@@ -62,6 +63,7 @@ ASPECTS: Final[tuple[Aspect[Any, Any, Any, Any], ...]] = (
     table_comment.ASPECT,
     table_features.ASPECT,
     table_properties.ASPECT,
+    predictive_optimization.ASPECT,
     check_constraints.ASPECT,
     primary_key.ASPECT,
     foreign_keys.ASPECT,
@@ -76,6 +78,7 @@ ASPECTS: Final[tuple[Aspect[Any, Any, Any, Any], ...]] = (
 
 SCHEMA_ASPECTS: Final[tuple[Aspect[Any, Any, Any, Any], ...]] = (
     table_comment.SCHEMA_ASPECT,
+    predictive_optimization.ASPECT,
     tags.ASPECT,
     grants.ASPECT,
     owner.ASPECT,
@@ -103,6 +106,7 @@ TABLE_FACETS: tuple[Facet[Table, TableState, Any], ...] = (
     clustering.AUTOMATIC_FACET,
     storage.PARTITIONING_FACET,
     storage.LOCATION_FACET,
+    predictive_optimization.FACET,
     tags.FACET,
     row_filters.FACET,
     owner.FACET,
@@ -125,6 +129,7 @@ COLUMN_FACETS: tuple[Facet[Column, Column, Any], ...] = (
 
 SCHEMA_FACETS: tuple[Facet[Schema, SchemaState, Any], ...] = (
     table_comment.SCHEMA_FACET,
+    predictive_optimization.FACET,
     tags.FACET,
     owner.FACET,
     grants.FACET,

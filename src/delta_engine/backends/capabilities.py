@@ -71,6 +71,7 @@ class Feature(Enum):
     ROW_FILTERS = "row filters"
     COLUMN_MASKS = "column masks"
     COMMENTS = "comments"
+    PREDICTIVE_OPTIMIZATION = "predictive optimization"
     OWNERS = "owners"
     GRANTS = "grants"
     SCHEMA_METADATA = "comments, tags, owners and grants of schemas"
@@ -109,6 +110,7 @@ HOW_FEATURES_CHANGE: Mapping[Feature, str] = {
     Feature.ROW_FILTERS: "part of CREATE TABLE; set, replaced and dropped in place",
     Feature.COLUMN_MASKS: "part of CREATE TABLE; set, replaced and dropped in place",
     Feature.COMMENTS: "of tables, columns and nested fields: set and cleared in place",
+    Feature.PREDICTIVE_OPTIMIZATION: "of managed tables and schemas: changed in place; unmanaged if no model names it",
     Feature.OWNERS: "changed in place; unmanaged if no model names one",
     Feature.GRANTS: "on tables: additive, or in full (`policy.grants`)",
     Feature.SCHEMA_METADATA: "`schemas:` in a model file, or `Schema`",
@@ -206,6 +208,7 @@ _REFUSED_BY_OPEN_SOURCE = {
     Feature.TAGS: _UNITY_CATALOG_ONLY,
     Feature.ROW_FILTERS: _UNITY_CATALOG_ONLY,
     Feature.COLUMN_MASKS: _UNITY_CATALOG_ONLY,
+    Feature.PREDICTIVE_OPTIMIZATION: "only Databricks has it",
     Feature.OWNERS: _UNITY_CATALOG_ONLY,
     Feature.GRANTS: _UNITY_CATALOG_ONLY,
     Feature.SCHEMA_METADATA: _UNITY_CATALOG_ONLY,

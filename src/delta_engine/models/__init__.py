@@ -64,6 +64,8 @@ DEFAULT_TABLE_PROPERTIES: Mapping[str, str] = MappingProxyType({})
 AUTO = "AUTO"
 """`Table(cluster_by=AUTO)`: the platform chooses the columns by which a table is clustered."""
 
+_OPTIMIZATION_SETTINGS = ("enable", "disable", "inherit")
+
 
 @dataclass(frozen=True, slots=True, init=False)
 class Column:
@@ -147,6 +149,7 @@ class Table:
         row_filter: the function that decides which rows a reader sees.
         owner: None leaves the owner unmanaged.
         grants: privileges by principal; other principals are unmanaged, unless the policy says otherwise.
+        predictive_optimization: `enable`, `disable` or `inherit`; None leaves it unmanaged.
         location: the folder of an external table's files; None for a managed table. At creation only.
         renamed_from: the table's former name; its data is kept. It has no effect after the rename.
         manages: the parts that the model manages; None for all of them.
@@ -176,6 +179,7 @@ class Table:
     owner: str | None = None
     grants: Grants = field(default_factory=dict)
     location: str | None = None
+    predictive_optimization: str | None = None
     renamed_from: str | None = None
     manages: frozenset[Part] | None = None
     default_table_properties: Mapping[str, str] = field(default_factory=dict)
@@ -201,6 +205,7 @@ class Table:
         owner: str | None = None,
         grants: Mapping[str, Iterable[str]] = MappingProxyType({}),
         location: str | None = None,
+        predictive_optimization: str | None = None,
         renamed_from: str | None = None,
         manages: Iterable[str | Part] | None = None,
         default_table_properties: Mapping[str, str] = DEFAULT_TABLE_PROPERTIES,
@@ -228,6 +233,7 @@ class Table:
             owner=to_optional_text(owner, "owner", table_name),
             grants=to_grants(grants),
             location=to_optional_text(location, "location", table_name),
+            predictive_optimization=_to_setting(predictive_optimization, table_name),
             renamed_from=to_optional_text(renamed_from, "renamed_from", table_name),
             manages=_to_parts(manages),
             default_table_properties=to_texts("default_table_properties", default_table_properties),
@@ -275,6 +281,7 @@ class Schema:
 
     Args:
         comment: None leaves the comment unmanaged; the empty string clears it.
+        predictive_optimization: as for a `Table`; tables without a setting of their own inherit it.
         owner: None leaves the owner unmanaged.
         grants: privileges by principal; other principals are unmanaged, unless the policy says otherwise.
         declared_at: the place of the declaration; by default the calling line of Python.
@@ -286,6 +293,7 @@ class Schema:
     tags: Mapping[str, str] = field(default_factory=dict)
     owner: str | None = None
     grants: Grants = field(default_factory=dict)
+    predictive_optimization: str | None = None
     declared_at: SourceLocation | None = field(default=None, compare=False, repr=False)
 
     def __init__(
@@ -297,6 +305,7 @@ class Schema:
         tags: Mapping[str, str] = NOTHING,
         owner: str | None = None,
         grants: Mapping[str, Iterable[str]] = MappingProxyType({}),
+        predictive_optimization: str | None = None,
         declared_at: SourceLocation | None = None,
     ) -> None:
         set_fields(
@@ -307,6 +316,7 @@ class Schema:
             tags=to_texts("tags", tags),
             owner=to_optional_text(owner, "owner", schema_name),
             grants=to_grants(grants),
+            predictive_optimization=_to_setting(predictive_optimization, schema_name),
             declared_at=declared_at or _calling_line(),
         )
 
@@ -326,6 +336,14 @@ def _to_primary_key(value: PrimaryKey | Sequence[str] | None) -> PrimaryKey | No
         return value
     columns = to_names("primary_key", value)
     return PrimaryKey(columns) if columns else None
+
+
+def _to_setting(value: str | None, of: str) -> str | None:
+    if value is None or value in _OPTIMIZATION_SETTINGS:
+        return value
+    raise ValueError(
+        f"predictive_optimization of {of} is {value!r}: write {', '.join(_OPTIMIZATION_SETTINGS)}"
+    )
 
 
 def _to_parts(names: Iterable[str | Part] | None) -> frozenset[Part] | None:

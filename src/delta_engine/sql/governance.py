@@ -24,6 +24,16 @@ def sql_set_owner(securable: str, principal: str) -> str:
     return f"ALTER {securable} OWNER TO {quote_ident(principal)}"
 
 
+def sql_set_predictive_optimization(securable: str, setting: str) -> str:
+    """Enable, disable or inherit predictive optimization of a table or a schema; `securable` as in `sql_set_tags`."""
+    return f"ALTER {securable} {setting.upper()} PREDICTIVE OPTIMIZATION"
+
+
+def sql_describe_schema(schema: str) -> str:
+    """Describe a schema, with its predictive optimization: a row per item."""
+    return f"DESCRIBE SCHEMA EXTENDED {schema}"
+
+
 def sql_grant(securable: str, privileges: Iterable[str], principal: str) -> str:
     """Grant privileges on a table or a schema to one principal; `securable` as in `sql_set_tags`."""
     return f"GRANT {', '.join(privileges)} ON {securable} TO {quote_ident(principal)}"

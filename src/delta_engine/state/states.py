@@ -70,6 +70,7 @@ class TableState:
         owner: None if the platform has no owners.
         grants: the privileges granted on the table itself, by principal.
         location: the location of an external table's files; None for a managed table.
+        predictive_optimization: the setting of the table itself; None if the platform shows none.
         referenced_by: the foreign keys of other tables that reference this one.
         former_name: the table's name in the catalog if its model renames it (`renamed_from`).
     """
@@ -90,6 +91,7 @@ class TableState:
     owner: str | None = None
     grants: Grants = field(default_factory=dict)
     location: str | None = None
+    predictive_optimization: str | None = None
     referenced_by: tuple[Reference, ...] = ()
     relation: RelationKind = RelationKind.TABLE
     former_name: QualifiedName | None = None
@@ -135,6 +137,7 @@ def state_of(table: Table) -> TableState:
         owner=table.owner,
         grants=table.grants,
         location=table.location,
+        predictive_optimization=table.predictive_optimization,
     )
 
 
@@ -146,6 +149,7 @@ class SchemaState:
         exists: False for a missing schema; all other fields are then empty.
         owner: None if the platform has no owners.
         grants: the privileges granted on the schema itself, by principal.
+        predictive_optimization: the setting of the schema itself; None if it was not read.
     """
 
     exists: bool = True
@@ -153,6 +157,7 @@ class SchemaState:
     tags: Mapping[str, str] = field(default_factory=dict)
     owner: str | None = None
     grants: Grants = field(default_factory=dict)
+    predictive_optimization: str | None = None
     audit: Audit = field(default=NO_AUDIT, compare=False)
 
     def __post_init__(self) -> None:

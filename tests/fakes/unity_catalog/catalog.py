@@ -18,7 +18,13 @@ from delta_engine.state.principals import Permissions
 from delta_engine.state.states import ABSENT, CatalogState, SchemaState, TableState
 from tests.fakes.unity_catalog import columns, constraints, governance, layout, properties, statements
 from tests.fakes.unity_catalog.creation import created
-from tests.fakes.unity_catalog.descriptions import as_create_statement, as_grants, as_json, as_properties
+from tests.fakes.unity_catalog.descriptions import (
+    as_create_statement,
+    as_grants,
+    as_json,
+    as_properties,
+    as_schema_description,
+)
 from tests.fakes.unity_catalog.grammar import parse, parse_question
 from tests.fakes.unity_catalog.history import Histories
 from tests.fakes.unity_catalog.refusals import Refusal, require
@@ -153,6 +159,8 @@ class FakeUnityCatalog:
                 return self._grants(".".join(path).lower())
             case statements.Question("SHOW SCHEMAS", (catalog,)):
                 return schemas_of(catalog, self.schemas)
+            case statements.Question("DESCRIBE SCHEMA", path):
+                return as_schema_description(self.schemas[self._schema(path)])
             case statements.Question("SHOW TBLPROPERTIES", path):
                 return as_properties(self.stored(_dotted(path, 3)))
             case statements.Question("SHOW CREATE TABLE", path):
@@ -242,17 +250,19 @@ class FakeUnityCatalog:
                 return governance.with_row_filter(stored, row_filter)
             case statements.SetOwner(owner):
                 return stored.with_state(owner=owner)
+            case statements.SetPredictiveOptimization(setting):
+                return stored.with_state(predictive_optimization=setting)
             case statements.RenameTable():
                 raise AssertionError("a rename is the catalog's business")
         assert_never(change)
 
-    def _alter_schema(
-        self, name: str, change: statements.SetTags | statements.UnsetTags | statements.SetOwner
-    ) -> None:
+    def _alter_schema(self, name: str, change: statements.SchemaChange) -> None:
         found = self.schemas[self._schema(tuple(name.split(".")))]
         match change:
             case statements.SetOwner(owner):
                 self.schemas[name] = replace(found, owner=owner)
+            case statements.SetPredictiveOptimization(setting):
+                self.schemas[name] = replace(found, predictive_optimization=setting)
             case statements.SetTags() | statements.UnsetTags():
                 self.schemas[name] = replace(found, tags=governance.altered_tags(found.tags, change))
 

@@ -7,7 +7,7 @@ import json
 from delta_engine.backends.sql_runner import Row
 from delta_engine.models import Grants
 from delta_engine.sql.text import quote_ident, sql_literal
-from delta_engine.state.states import TableState
+from delta_engine.state.states import SchemaState, TableState
 from tests.builders.described_columns import column_definition, json_column
 from tests.fakes.unity_catalog.spelling import as_read, shown_properties
 from tests.fakes.unity_catalog.stored import Stored
@@ -31,7 +31,25 @@ def as_json(stored: Stored) -> list[Row]:
         "location": storage_path(stored),
         **_policies(state),
     }
+    if state.predictive_optimization:
+        document["predictive_optimization"] = _optimization(state.predictive_optimization)
     return [{"json_metadata": json.dumps(document)}]
+
+
+def as_schema_description(schema: SchemaState) -> list[Row]:
+    """Return the rows of DESCRIBE SCHEMA EXTENDED."""
+    items = {
+        "Comment": schema.comment,
+        "Predictive Optimization": _optimization(schema.predictive_optimization),
+    }
+    return [
+        {"database_description_item": item, "database_description_value": value}
+        for item, value in items.items()
+    ]
+
+
+def _optimization(setting: str | None) -> str:
+    return setting.upper() if setting in ("enable", "disable") else "ENABLE (inherited from METASTORE main)"
 
 
 def as_grants(object_type: str, key: str, grants: Grants) -> list[Row]:

@@ -61,6 +61,8 @@ def parse_question(sql: str) -> statements.Question:
         path = cursor.path()
         cursor.expect("LIMIT")
         question = statements.Question("DESCRIBE HISTORY", path, cursor.integer())
+    elif cursor.take("DESCRIBE", "SCHEMA", "EXTENDED"):
+        question = statements.Question("DESCRIBE SCHEMA", cursor.path())
     else:
         cursor.expect("DESCRIBE", "TABLE", "EXTENDED")
         question = statements.Question("DESCRIBE AS JSON", cursor.path())
@@ -187,11 +189,14 @@ def _table_change(cursor: Cursor) -> statements.TableChange:
     return _schema_change(cursor)
 
 
-def _schema_change(cursor: Cursor) -> statements.SetTags | statements.UnsetTags | statements.SetOwner:
+def _schema_change(cursor: Cursor) -> statements.SchemaChange:
     if cursor.take("SET", "TAGS"):
         return statements.SetTags(_pairs(cursor))
     if cursor.take("UNSET", "TAGS"):
         return statements.UnsetTags(cursor.listed(cursor.text))
+    for setting in ("ENABLE", "DISABLE", "INHERIT"):
+        if cursor.take(setting, "PREDICTIVE", "OPTIMIZATION"):
+            return statements.SetPredictiveOptimization(setting.lower())
     cursor.take("SET")
     cursor.expect("OWNER", "TO")
     return statements.SetOwner(cursor.name())

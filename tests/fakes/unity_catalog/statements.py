@@ -37,7 +37,7 @@ class AlterTable(NamedTuple):
 
 class AlterSchema(NamedTuple):
     name: Path
-    change: SetTags | UnsetTags | SetOwner
+    change: SchemaChange
 
 
 class CommentOn(NamedTuple):
@@ -126,6 +126,10 @@ class SetOwner(NamedTuple):
     owner: str
 
 
+class SetPredictiveOptimization(NamedTuple):
+    setting: str
+
+
 class RenameTable(NamedTuple):
     name: Path
 
@@ -144,8 +148,11 @@ TableChange: TypeAlias = (
     | DropConstraint
     | SetRowFilter
     | SetOwner
+    | SetPredictiveOptimization
     | RenameTable
 )
+
+SchemaChange: TypeAlias = SetTags | UnsetTags | SetOwner | SetPredictiveOptimization
 
 
 class SetComment(NamedTuple):

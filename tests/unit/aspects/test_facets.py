@@ -51,6 +51,7 @@ COLUMN = Column(
     },
 )
 
+_SCHEMA_FIELDS = ("comment", "tags", "owner", "grants", "predictive_optimization")
 EMPTY_TABLE = Table("c", "s", "t", [Column("id", "int")])
 KINDS: dict[str, tuple[Sequence[Facet[Any, Any, Any]], Any, Any, Any, Any, set[str]]] = {
     "table": (
@@ -66,7 +67,7 @@ KINDS: dict[str, tuple[Sequence[Facet[Any, Any, Any]], Any, Any, Any, Any, set[s
         SCHEMA_FACETS,
         SCHEMA,
         Schema("c", "s"),
-        SchemaState(comment=SCHEMA.comment or "", tags=SCHEMA.tags, owner=SCHEMA.owner, grants=SCHEMA.grants),
+        SchemaState(**{name: getattr(SCHEMA, name) for name in _SCHEMA_FIELDS}),
         SchemaDefinition,
         {"catalog_name", "schema_name"},
     ),

@@ -67,6 +67,7 @@ WHOLE = Table(
     owner="owners",
     grants={"analysts": ["select", "MODIFY"], "${x}": ["ALL_PRIVILEGES"]},
     location="s3://bucket/orders",
+    predictive_optimization="disable",
     renamed_from="old_orders",
     manages=["tags", "comments"],
 )
@@ -74,7 +75,13 @@ WHOLE = Table(
 
 
 SCHEMA = Schema(
-    "dev", "silver", "It's clean", tags={"domain": "sales"}, owner="team", grants={"jo": ["SELECT"]}
+    "dev",
+    "silver",
+    "It's clean",
+    tags={"domain": "sales"},
+    owner="team",
+    grants={"jo": ["SELECT"]},
+    predictive_optimization="enable",
 )
 
 

@@ -45,6 +45,7 @@ OTHERS: dict[str, Any] = {
     "owner": "ana",
     "grants": {"ana": ("SELECT",)},
     "location": "s3://x",
+    "predictive_optimization": "enable",
     "referenced_by": (Reference(table=QualifiedName("dev", "silver", "x"), name="fk"),),
     "relation": RelationKind.STREAMING_TABLE,
     "former_name": QualifiedName("dev", "silver", "x"),

@@ -132,13 +132,14 @@ EVERYTHING = Table(
     owner="sales",
     grants={"readers": ["SELECT"]},
     location="s3://bucket/orders",
+    predictive_optimization="disable",
     renamed_from="order",
 )
 
 
 def test_what_a_platform_refuses_is_refused_with_its_reason() -> None:
     refusals = list(SupportedFeatures(OPEN_SOURCE).check([EVERYTHING]))
-    assert len(refusals) == len(list(declared_features(EVERYTHING))) == 11
+    assert len(refusals) == len(list(declared_features(EVERYTHING))) == 12
     assert all(isinstance(refusal, InvalidModelError) for refusal in refusals)
     assert str(refusals[-1]).endswith(
         "table dev.silver.orders, column name: column masks cannot be declared for the backend oss: only Unity "

@@ -276,6 +276,7 @@ def _governance(place: Place) -> tuple[Group, ...]:
     filtered = partial(scratch_table, place, "row_filter", ID, Column("a", "bigint"))
     function, mask = str(place.qualified(ROW_FUNCTION)), ColumnMask(str(place.qualified(VALUE_FUNCTION)))
     masked, owned = partial(scratch_table, place, "mask"), partial(scratch_table, place, "owner")
+    optimized = partial(scratch_table, place, "optimization")
     return (
         _group(
             "tags",
@@ -307,6 +308,12 @@ def _governance(place: Place) -> tuple[Group, ...]:
             (Feature.GRANTS,),
             granted(grants={place.user: ["SELECT"]}),
             granted(grants={place.user: ["MODIFY"]}),
+        ),
+        _group(
+            "predictive optimization",
+            (Feature.PREDICTIVE_OPTIMIZATION,),
+            optimized(predictive_optimization="disable"),
+            optimized(predictive_optimization="inherit"),
         ),
         Group(
             name="owners",
@@ -351,7 +358,13 @@ def _scratch_schema(place: Place) -> Group:
     user, tags = place.user, {place.tag: "1"}
     models = (
         schema(_AWKWARD),
-        schema("Changed", tags=tags, grants={user: ["SELECT", "USE SCHEMA"]}, owner=user),
+        schema(
+            "Changed",
+            tags=tags,
+            grants={user: ["SELECT", "USE SCHEMA"]},
+            owner=user,
+            predictive_optimization="disable",
+        ),
         schema("", grants={user: ["USE SCHEMA"]}),
     )
     steps = tuple(Step(schemas=(model,), hides_owner=True) for model in models)

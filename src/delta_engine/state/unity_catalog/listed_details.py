@@ -157,11 +157,17 @@ def _details(table: QualifiedName, info: TableInfo) -> TableDetails | None:
         partitioned_by=tuple(partitioned[index] for index in sorted(partitioned)),
         owner=info.owner,
         location=info.storage_location,
+        predictive_optimization=_optimization_setting(info),
     )
     return TableDetails(
         state=with_properties(state, info.properties),
         table_type=info.table_type.value if info.table_type else None,
     )
+
+
+def _optimization_setting(info: TableInfo) -> str | None:
+    setting = info.enable_predictive_optimization
+    return setting.value.lower() if setting else None
 
 
 class _Field(msgspec.Struct):

@@ -164,6 +164,7 @@ class _Document(msgspec.Struct):
     table_constraints: object = None
     column_masks: tuple[_Mask, ...] | None = None
     row_filter: _Filter | None = None
+    predictive_optimization: str | None = None
 
 
 def parse_description(table: QualifiedName, text: str) -> TableDetails:
@@ -188,6 +189,7 @@ def parse_description(table: QualifiedName, text: str) -> TableDetails:
             partitioned_by=document.partition_columns or (),
             owner=document.owner,
             location=document.location,
+            predictive_optimization=optimization_setting(document.predictive_optimization),
             primary_key=primary_key,
             foreign_keys=foreign_keys,
             row_filter=None
@@ -202,6 +204,13 @@ def parse_description(table: QualifiedName, text: str) -> TableDetails:
             table=str(table),
             way_out="Report it, with what DESCRIBE TABLE EXTENDED … AS JSON returns for this table.",
         ) from error
+
+
+def optimization_setting(text: str | None) -> str | None:
+    """Return the setting in a description: `ENABLE`, or `ENABLE (inherited from METASTORE …)`; None for no text."""
+    if not text or not text.strip():
+        return None
+    return "inherit" if "inherited" in text.lower() else text.split()[0].lower()
 
 
 def _column(table: QualifiedName, column: _Column, masks: Mapping[str, ColumnMask]) -> Column:

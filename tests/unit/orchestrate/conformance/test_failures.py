@@ -343,7 +343,7 @@ def test_no_step_begins_when_the_time_is_over() -> None:
 def test_what_cannot_be_read_back_for_want_of_statements_does_not_agree() -> None:
     rig = Rig()
     prepared = rig.prepared()
-    while rig.log.has_room(60):
+    while rig.log.has_room(50):
         rig.backend.runner.run("SELECT current_user()")
     run = ConformanceRun(backend=rig.backend, log=rig.log, prepared=prepared, control=rig.control)
     report = run.run()

@@ -203,3 +203,10 @@ def test_no_listing_without_a_client(error: Exception, monkeypatch: pytest.Monke
 def test_no_listing_without_the_sdk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "databricks.sdk", None)
     assert open_table_listing() is None
+
+
+@pytest.mark.parametrize("setting", ["enable", "disable", "inherit"])
+def test_a_listing_says_the_table_s_own_optimization(setting: str) -> None:
+    listing = FakeListing(listed(enable_predictive_optimization=setting.upper()))
+    state = reader_over(unity(LISTED_ROWS, {}), listing).snapshot([orders()]).table(ORDERS)
+    assert state.predictive_optimization == setting

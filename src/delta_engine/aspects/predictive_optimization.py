@@ -1,0 +1,73 @@
+"""Predictive optimization: whether Databricks maintains a managed table, or the tables of a schema, by itself.
+
+Compared if the model names a setting. What says nothing of its own inherits from its schema, catalog or account (docs:
+"Predictive optimization for Unity Catalog managed tables").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Final, Literal
+
+from delta_engine.actions import SAFE, Hazard, Phase
+from delta_engine.actions.drift_policy import DriftKind
+from delta_engine.aspects.aspect import ALTER_TABLE, SharedAspect, takes_manage, value_aspect
+from delta_engine.aspects.facet import Facet, Form
+from delta_engine.backends.capabilities import Feature
+from delta_engine.models import Part, Schema, Table
+from delta_engine.sql.governance import sql_set_predictive_optimization
+from delta_engine.state.states import SchemaState, TableState
+
+_INHERIT: Final = "inherit"
+"""The setting of what has none of its own, and of what was just created."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePredictiveOptimization:
+    """Enable or disable predictive optimization, or inherit it again."""
+
+    phase: ClassVar[Phase] = Phase.SET_TABLE_PROPERTIES
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
+    desired: str
+    observed: str | None
+
+    def __post_init__(self) -> None:
+        if self.desired == self.observed:
+            raise ValueError(f"the setting is {self.desired} already")
+
+
+def _own(setting: str | None) -> str | None:
+    return None if setting == _INHERIT else setting
+
+
+_FORM: Form[str | None] = Form(
+    recorded_type=str | None,
+    written_type=Literal["enable", "disable", "inherit"] | None,
+    words="`enable`, `disable` or `inherit`",
+)
+
+FACET: Facet[Table | Schema, TableState | SchemaState, str | None] = Facet(
+    key="predictive_optimization",
+    declared=lambda model: model.predictive_optimization,
+    absent=None,
+    form=_FORM,
+    meaning="whether Databricks [maintains](governance.md#predictive-optimization) the table by itself",
+    default="unmanaged",
+    observed=lambda state: state.predictive_optimization,
+    imported=lambda _name, state: _own(state.predictive_optimization),
+    part=Part.PROPERTIES,
+    title="predictive optimization",
+    feature=Feature.PREDICTIVE_OPTIMIZATION,
+)
+
+ASPECT: SharedAspect[ChangePredictiveOptimization] = value_aspect(
+    ChangePredictiveOptimization,
+    FACET,
+    takes_manage("ENABLE, DISABLE, INHERIT PREDICTIVE OPTIMIZATION", ALTER_TABLE),
+    name="predictive optimization",
+    is_same=lambda one, other: one == (other or _INHERIT),
+    statement=sql_set_predictive_optimization,
+    described=lambda setting: setting,
+    drift_kind=DriftKind.PROPERTY,
+    completes_create=True,
+)
