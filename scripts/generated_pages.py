@@ -20,7 +20,7 @@ from delta_engine.backends.capabilities import (
     Capabilities,
     Feature,
 )
-from delta_engine.config.model_fields import COLUMN_FIELDS, TABLE_FIELDS
+from delta_engine.config.model_text import COLUMN_FIELDS, TABLE_FIELDS
 from delta_engine.validation.needed_rights import REFERENCED_TABLE, REQUIREMENTS
 from delta_engine.validation.validator import PlanValidator
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from delta_engine.config.model_edits import ModelEdit, edit_models
-from delta_engine.config.model_fields import emit_block, flow
+from delta_engine.config.model_text import emit_block, flow
 from delta_engine.config.model_writer import yaml_models
 from delta_engine.config.settings import Settings
 from delta_engine.errors import ConfigError

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from delta_engine.actions.policy import Policy
-from delta_engine.config.model_fields import COLUMN_FIELDS, TABLE_FIELDS
+from delta_engine.config.model_text import COLUMN_FIELDS, TABLE_FIELDS
 from delta_engine.validation.validator import PlanValidator
 from scripts.generated_pages import column_keys, table_keys
 from tests.projects.models import load_python, load_yaml, settings_of

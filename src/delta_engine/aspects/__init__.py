@@ -1,4 +1,4 @@
-"""Aspects: one module per facet of a table or schema, and the explicit ordered tuples of them.
+"""Aspects: one module per part of a table or schema, and the explicit ordered tuples of aspects and facets.
 
 A new aspect is one module, its entries in these tuples, its fields in the model and observed state, its golden cases.
 """

@@ -1,4 +1,4 @@
-"""The row filter, which a new table has from the start. A filter that no model ever named is unmanaged."""
+"""The row filter, part of CREATE TABLE where a model declares one. A filter that no model ever named is unmanaged."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _clause(row_filter: RowFilter, table: QualifiedName) -> str:
 
 
 class RowFilterDefinition(OpenStruct, frozen=True, kw_only=True):
-    """A row filter."""
+    """A row filter as documents record it."""
 
     function: str
     columns: tuple[str, ...] = ()

@@ -33,9 +33,9 @@ from delta_engine.orchestrate.drift_reports import (
 )
 from delta_engine.orchestrate.importing import import_tables
 from delta_engine.orchestrate.orchestrator import apply_file, find_drift, record_accepted, revert, sync
-from delta_engine.orchestrate.plan_files import make_plan_file, write_plan_file
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.project import Project, load_project, load_rules, open_backend, open_environment
+from delta_engine.orchestrate.reviewed_plans import make_plan_file, write_plan_file
 from delta_engine.orchestrate.runs import Environment, PlannedRun, open_run
 from delta_engine.plan_files.codec import read_plan_file
 from delta_engine.plan_files.document import Options

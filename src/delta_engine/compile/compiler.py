@@ -49,7 +49,7 @@ from delta_engine.compile.keys import (
     referenced_tables,
     taken_names,
 )
-from delta_engine.compile.stages import Stage, Staging, divided, in_order
+from delta_engine.compile.ordering import Stage, Staging, divided, in_order
 from delta_engine.models import QualifiedName, SchemaName
 from delta_engine.sql.tables import (
     sql_alter_clustering,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from delta_engine.aspects.facet import Facet
-from delta_engine.config.model_fields import (
+from delta_engine.config.model_text import (
     COLUMN_FIELDS,
     Code,
     Values,

@@ -16,8 +16,8 @@ from msgspec.structs import asdict
 
 from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
 from delta_engine.aspects.facet import Facet
-from delta_engine.config.documents import Document, DocumentPath, parse_document, read_document
 from delta_engine.config.variables import fill_in
+from delta_engine.config.yaml_documents import Document, DocumentPath, parse_document, read_document
 from delta_engine.errors import ConfigError, RefusalGroup, RefusedError, SourceLocation, raise_all, unknown
 from delta_engine.models import Column, Part, Schema, Table
 

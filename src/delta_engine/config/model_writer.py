@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from delta_engine import models
 from delta_engine.aspects.facet import Written
-from delta_engine.config.model_fields import (
+from delta_engine.config.model_text import (
     BLOCKS,
     MAX_LINE_LENGTH,
     Call,

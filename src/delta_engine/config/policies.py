@@ -16,8 +16,8 @@ from delta_engine.actions.drift_policy import (
     SeverityRule,
 )
 from delta_engine.actions.policy import Allowance, ColumnOrder, Ownership, Policy, RemovedTables
-from delta_engine.config.documents import Document, DocumentPath, read_document
 from delta_engine.config.variables import substitute
+from delta_engine.config.yaml_documents import Document, DocumentPath, read_document
 from delta_engine.errors import unknown
 
 DRIFT_POLICY_FILE: Final = "drift-policy.yml"

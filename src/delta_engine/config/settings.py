@@ -14,7 +14,6 @@ import msgspec
 
 from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftPolicy, Severity
 from delta_engine.actions.policy import Policy
-from delta_engine.config.documents import Document, read_document
 from delta_engine.config.policies import (
     DRIFT_POLICY_FILE,
     PolicyDocument,
@@ -31,6 +30,7 @@ from delta_engine.config.state_backend import (
     state_backend,
 )
 from delta_engine.config.variables import substitute, substitute_but_secrets
+from delta_engine.config.yaml_documents import Document, read_document
 from delta_engine.errors import ConfigError, SourceLocation, unknown
 from delta_engine.models import QualifiedName, read_only
 

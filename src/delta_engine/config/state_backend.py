@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
-from delta_engine.config.documents import Document, DocumentPath
+from delta_engine.config.yaml_documents import Document, DocumentPath
 
 DEFAULT_PATH = ".delta-engine/state"
 

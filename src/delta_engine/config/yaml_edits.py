@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from delta_engine.aspects.facet import Written
-from delta_engine.config.model_fields import BLOCKS, Values, emit_pair, emit_value, sources_of_items
+from delta_engine.config.model_text import BLOCKS, Values, emit_pair, emit_value, sources_of_items
 from delta_engine.errors import DeltaEngineError
 
 _VARIABLE = re.compile(r"\$\{[^}]*\}")

@@ -1,4 +1,7 @@
-"""Deployment states as bytes: format, migration, validation, checksums, and the published JSON schema."""
+"""Deployment states as bytes: format, migration, validation, checksums, and the published JSON schema.
+
+The facets in `delta_engine.aspects` encode the parts of a table or schema (`definitions`).
+"""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def _recorded(facets: Iterable[Facet[Any, Any, Any]]) -> tuple[Facet[Any, Any, A
 
 _COLUMN_FACETS = _recorded(COLUMN_FACETS)
 _SCHEMA_FACETS = _recorded(SCHEMA_FACETS)
-# Format 1 got its keys in this order, and the same model has to give the same bytes.
+# Format 1 has the location last, and the same model has to give the same bytes.
 _TABLE_FACETS = tuple(sorted(_recorded(TABLE_FACETS), key=lambda facet: facet is storage.LOCATION_FACET))
 
 

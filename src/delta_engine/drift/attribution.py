@@ -183,7 +183,7 @@ ACTIONS: Final[Mapping[DriftKind, str]] = MappingProxyType(
         DriftKind.COLUMN_TAG: "UpdateTagSubentityAssignments",
     }
 )
-"""The action that makes a kind of drift. Not `updateTables`: a write to a table may cause one, too."""
+"""The audited event of each kind of drift. Not `updateTables`: a write to a table may cause that event, too."""
 
 _Change = tuple[DriftKind, str]
 """The kind of a change, and the dotted name of its table or schema in lower case."""

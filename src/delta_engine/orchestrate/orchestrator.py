@@ -17,7 +17,6 @@ from delta_engine.errors import raise_all
 from delta_engine.execute.outcomes import TableOutcome
 from delta_engine.models import Table
 from delta_engine.orchestrate.applying import apply_planned
-from delta_engine.orchestrate.plan_files import earlier_apply, reviewed_plan
 from delta_engine.orchestrate.planning import (
     draft_revert,
     draft_sync,
@@ -27,6 +26,7 @@ from delta_engine.orchestrate.planning import (
     plan_unlocked,
 )
 from delta_engine.orchestrate.records import adopt_drift
+from delta_engine.orchestrate.reviewed_plans import earlier_apply, reviewed_plan
 from delta_engine.orchestrate.runs import Environment, Observation, OpenRun, PlannedRun, RunView, open_run
 from delta_engine.plan_files.document import PlanFile
 from delta_engine.plan_files.staleness import ReviewedPlan

@@ -18,8 +18,8 @@ from delta_engine.aspects.primary_key import PrimaryKeyAdd, PrimaryKeyDrop
 from delta_engine.aspects.table_comment import SetSchemaComment, SetTableComment
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.compile.compiled_plan import Round, Step
+from delta_engine.compile.ordering import in_order
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.compile.stages import in_order
 from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.execute.outcomes import AnyOutcome, OutcomeKind, TableOutcome, of_tables
 from delta_engine.models import CheckConstraint, Column, ForeignKey, QualifiedName, Table

@@ -157,7 +157,7 @@ OF_TABLES = (
 """The views about tables, besides `TABLES`."""
 
 OF_PARTS = (COLUMNS, TABLE_TAGS, COLUMN_TAGS, ROW_FILTERS, COLUMN_MASKS)
-"""Those of them that are read table by table; keys and privileges need more than the rows of one table."""
+"""The views whose rows are read table by table; keys and privileges need more than the rows of one table."""
 
 TableKey = tuple[str, str]
 """A schema's and a table's name in lower case."""

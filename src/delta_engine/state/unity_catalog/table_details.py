@@ -1,6 +1,7 @@
 """A table's own description: the data, the port that reads it, and the form `DESCRIBE … AS JSON`.
 
-The views lack properties (with checks), clustering, and generated and identity columns (`is_identity` is always NO).
+The views of `information_schema` lack properties (with checks), clustering, and generated and identity columns
+(`is_identity` is always NO).
 """
 
 from __future__ import annotations

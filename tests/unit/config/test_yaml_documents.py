@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.config.documents import MAX_DEPTH, read_document
+from delta_engine.config.yaml_documents import MAX_DEPTH, read_document
 from delta_engine.errors import ConfigError
 
 

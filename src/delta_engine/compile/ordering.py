@@ -91,7 +91,7 @@ def divided(
 
 
 def in_order(needs: Mapping[str, frozenset[str]]) -> tuple[list[str], Mapping[str, frozenset[str]]]:
-    """Return the tables, each after those that it needs, and the needs of each table that come later.
+    """Return the tables, each after those that it needs, and by table the needed ones that come only after it.
 
     Names resolve ties. A cycle is broken at one table, which comes first. No table needs itself.
     """
