@@ -30,7 +30,8 @@ from delta_engine.config.yaml_edits import (
     spliced,
 )
 from delta_engine.errors import ConfigError, RefusalGroup, RefusedError, SourceLocation, raise_all
-from delta_engine.models import Schema, Table
+from delta_engine.models import ForeignKey, QualifiedName, Schema, Table
+from delta_engine.models.constraints import referenced_table
 
 if TYPE_CHECKING:
     from delta_engine.config.settings import Settings
@@ -125,10 +126,10 @@ def _edited(text: str, file: str, edits: Sequence[ModelEdit], settings: Settings
     loaded = models_of_text(lines.replace("\r", "\n"), file, settings)
     places: dict[Place, ModelEdit] = {}
     for edit in edits:
-        place = _place(edit, loaded)
+        place, model = _declared(edit.before, loaded)
         if place in places:
             raise _refusal(edit, "it is edited twice at once")
-        places[place] = edit
+        places[place] = _as_declared(edit, model)
     try:
         if "\r" in lines or text not in (lines, lines.replace("\n", "\r\n")):
             raise UnusualLayoutError("its lines end in different ways")
@@ -200,16 +201,50 @@ def _placed(loaded: Sequence[Table | Schema]) -> Iterator[tuple[Place, Table | S
         counts[key] += 1
 
 
-def _place(edit: ModelEdit, loaded: Sequence[Table | Schema]) -> Place:
-    before = edit.before
+def _declared(before: Table | Schema, loaded: Sequence[Table | Schema]) -> tuple[Place, Table | Schema]:
+    """Return the place of a loaded model in its file, and the model as the file has it."""
     for place, model in _placed(loaded):
-        if model.declared_at == before.declared_at and model == before:
-            return place
+        if model.declared_at == before.declared_at and _is_same(model, before):
+            return place, model
     raise _about(
         before,
         "the model is not declared there as it was loaded: the file has changed since",
         "Run the command again.",
     )
+
+
+def _is_same(declared: Table | Schema, loaded: Table | Schema) -> bool:
+    """Whether a loaded model is the declared one; loading completes foreign keys (`models.constraints.resolved`)."""
+    if isinstance(declared, Schema) or isinstance(loaded, Schema):
+        return declared == loaded
+    keys = zip(declared.foreign_keys, loaded.foreign_keys, strict=False)
+    return replace(declared, foreign_keys=loaded.foreign_keys) == loaded and (
+        len(declared.foreign_keys) == len(loaded.foreign_keys)
+        and all(_completes(key, written, loaded.qualified_name) for written, key in keys)
+    )
+
+
+def _completes(key: ForeignKey, written: ForeignKey, table: QualifiedName) -> bool:
+    referenced = referenced_table(table, written)
+    return key in (
+        written,
+        replace(
+            written,
+            references=key.references if referenced == referenced_table(table, key) else written.references,
+            referenced_columns=written.referenced_columns or key.referenced_columns,
+            name=written.name or key.name,
+        ),
+    )
+
+
+def _as_declared(edit: ModelEdit, declared: Table | Schema) -> ModelEdit:
+    """Return an edit of the model as its file has it: foreign keys that stay keep the file's spelling."""
+    before, after = edit.before, edit.after
+    if isinstance(declared, Schema) or isinstance(before, Schema) or not isinstance(after, Table):
+        return replace(edit, before=declared)
+    written = dict(zip(before.foreign_keys, declared.foreign_keys, strict=True))
+    keys = tuple(written.get(key, key) for key in after.foreign_keys)
+    return replace(edit, before=declared, after=replace(after, foreign_keys=keys))
 
 
 def _unsafe(edits: Sequence[ModelEdit], reason: str) -> RefusedError | RefusalGroup:

@@ -14,6 +14,7 @@ import msgspec
 
 from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS, storage
 from delta_engine.aspects.facet import Facet
+from delta_engine.errors import SourceLocation
 from delta_engine.models import Column, Schema, Table
 from delta_engine.models.open_struct import OpenStruct, encode_open
 from delta_engine.sql.text import sql_data_type
@@ -100,6 +101,10 @@ class SchemaDefinition(_SchemaKeys):  # type: ignore[misc]  # its keys follow fr
         schema: str
 
 
+_RECORD = SourceLocation("the deployment state")
+"""The place that messages give for a recorded model."""
+
+
 def define_schema(schema: Schema) -> SchemaDefinition:
     """Return a schema's definition."""
     return SchemaDefinition(
@@ -111,7 +116,8 @@ def define_schema(schema: Schema) -> SchemaDefinition:
 
 def as_schema(definition: SchemaDefinition) -> Schema:
     """Return a definition as a plain model, for the planner."""
-    return Schema(definition.catalog, definition.schema, **_arguments(definition, _SCHEMA_FACETS))
+    arguments = _arguments(definition, _SCHEMA_FACETS)
+    return Schema(definition.catalog, definition.schema, **arguments, declared_at=_RECORD)
 
 
 def define(model: Table) -> TableDefinition:
@@ -139,6 +145,7 @@ def as_table(definition: TableDefinition) -> Table:
         definition.name,
         [_as_column(column) for column in definition.columns],
         manages=definition.manages,
+        declared_at=_RECORD,
         **_arguments(definition, _TABLE_FACETS),
     )
 

@@ -31,7 +31,7 @@ from delta_engine.state.table_queries import AuditEvent, AuditLogReader, Commit
 _COME_WITH_DATA = (DriftKind.COLUMN_ADDED, DriftKind.COLUMN_TYPE)
 """What a write that merges schemas can do."""
 
-_COLUMN_FIELDS = (" type", " nullability", " comment")
+_COLUMN_FIELDS = (" type", " nullability", " comment", " default")
 
 _RECREATIONS = ("CREATE", "REPLACE", "CLONE", "RESTORE")
 
@@ -123,7 +123,7 @@ def _touched(commit: Commit) -> Iterator[str]:
                 yield from _fields_of_property(key)
         case "ADD CONSTRAINT" | "DROP CONSTRAINT":
             name = parameters.get("name", "").lower()
-            yield from ("primary key", f"primary key {name}", f"constraint {name}")
+            yield from ("primary key", f"primary key {name}", f"check {name}", f"constraint {name}")
         case "CLUSTER BY":
             yield "clustering"
 
@@ -142,7 +142,8 @@ def _fields_of_property(key: str) -> Iterator[str]:
     if key == "comment":
         yield "table comment"
     if key.startswith(KEY_PROPERTY_PREFIX):
-        yield from ("primary key", f"primary key {key.removeprefix(KEY_PROPERTY_PREFIX)}".lower())
+        name = key.removeprefix(KEY_PROPERTY_PREFIX).lower()
+        yield from ("primary key", f"primary key {name}", f"foreign key {name}")
     yield from (f"property {key}".lower(), f"table feature {key}".lower())
 
 

@@ -8,13 +8,16 @@ from typing import Any, TypeVar
 
 from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
 from delta_engine.aspects.facet import Facet
-from delta_engine.errors import ConfigError, RefusedError
+from delta_engine.errors import ConfigError, RefusedError, SourceLocation
 from delta_engine.models import Column, QualifiedName, Schema, SchemaName, Table
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.state.catalog_reader import bare_model, readable_snapshot
 from delta_engine.state.states import ABSENT, CatalogState, RelationKind, SchemaState, TableState
 from delta_engine.validation.relations import PARTS_OF_STREAMING_TABLES
 from delta_engine.validation.validator import PlanValidator
+
+_CATALOG = SourceLocation("the catalog")
+"""The place that messages give for an imported model."""
 
 State = TypeVar("State", TableState, SchemaState, Column)
 
@@ -55,9 +58,8 @@ def as_model(name: QualifiedName, state: TableState) -> Table:
     """
     if state.relation is RelationKind.STREAMING_TABLE:
         return _as_model_of_parts(name, state)
-    return Table(
-        name.catalog, name.schema, name.table, state.columns, **_arguments(TABLE_FACETS, name, state)
-    )
+    arguments = _arguments(TABLE_FACETS, name, state)
+    return Table(name.catalog, name.schema, name.table, state.columns, declared_at=_CATALOG, **arguments)
 
 
 def as_schema_model(name: SchemaName, state: SchemaState) -> Schema | None:
@@ -65,7 +67,8 @@ def as_schema_model(name: SchemaName, state: SchemaState) -> Schema | None:
 
     Owner and grants are left out, as for tables.
     """
-    model = Schema(name.catalog, name.schema, **_arguments(SCHEMA_FACETS, name, state))
+    arguments = _arguments(SCHEMA_FACETS, name, state)
+    model = Schema(name.catalog, name.schema, **arguments, declared_at=_CATALOG)
     return model if any(facet.is_declared(model) for facet in SCHEMA_FACETS) else None
 
 
@@ -80,6 +83,7 @@ def _as_model_of_parts(name: QualifiedName, state: TableState) -> Table:
             for one in state.columns
         ],
         manages=PARTS_OF_STREAMING_TABLES,
+        declared_at=_CATALOG,
         **_arguments(_streaming(TABLE_FACETS), name, state),
     )
 

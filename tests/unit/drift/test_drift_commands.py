@@ -162,6 +162,35 @@ def test_an_accepted_rename_renames_in_the_model(catalog: FakeUnityCatalog, run:
     assert run("drift --fail-on low").code == 0
 
 
+def test_a_refusal_about_a_recorded_table_names_the_record(catalog: FakeUnityCatalog, run: Run) -> None:
+    catalog.run(f"ALTER TABLE {TABLE} SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')")
+    catalog.run(f"ALTER TABLE {TABLE} ALTER COLUMN amount TYPE decimal(20,2)")
+    refused = run("drift --revert --yes")
+    assert refused.code == 3
+    assert "refused: the deployment state: table dev.silver.orders, column amount: " in refused.stderr
+    assert ".py" not in refused.stderr
+
+
+def test_drift_of_a_table_with_foreign_keys_is_accepted(
+    catalog: FakeUnityCatalog, delta_engine: CommandLine
+) -> None:
+    keys = (
+        "    foreign_keys:\n"
+        "      - {columns: [id], references: others}   # shortest\n"
+        "      - {columns: [id], references: dev.silver.others, name: whole}\n"
+    )
+    models = Path("conf/models/tables.yml")
+    models.write_text(ORDERS + keys + OTHERS)
+    assert delta_engine("-e", "dev", "sync", "--yes").code == 0
+    catalog.run(COMMENTED)
+    catalog.run(f"ALTER TABLE {TABLE} DROP CONSTRAINT whole")
+    accepted = delta_engine("-e", "dev", "drift", "--accept", "--yes")
+    assert accepted.code == 0, accepted.stderr
+    wanted = ORDERS.replace("Orders table", "theirs") + "".join(keys.splitlines(keepends=True)[:2]) + OTHERS
+    assert models.read_text() == wanted
+    assert delta_engine("-e", "dev", "plan", "--detailed-exitcode").code == 0
+
+
 def test_an_accepted_deletion_takes_the_model_away(catalog: FakeUnityCatalog, run: Run) -> None:
     catalog.run(f"DROP TABLE {TABLE}")
     refused = run("sync --yes")
