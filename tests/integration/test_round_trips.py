@@ -158,7 +158,8 @@ def converge(backend: Backend, first: Table, second: Table) -> None:
     assert not engine.plan_tables([first])
     known = {column.key for column in first.columns}
     columns = tuple(replace(c, is_nullable=c.is_nullable or c.key not in known) for c in second.columns)
-    for step in (replace(second, columns=columns, primary_key=None), second):
+    without_keys = replace(second, columns=columns, primary_key=None, foreign_keys=())
+    for step in (without_keys, second):
         if any(
             "NOT NULL fields inside" in refusal.reason for refusal in plan_unlocked(engine, [step]).refusals
         ):
