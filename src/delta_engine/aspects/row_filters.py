@@ -112,7 +112,7 @@ def _clause(row_filter: RowFilter, table: QualifiedName) -> str:
 
 
 class RowFilterDefinition(OpenStruct, frozen=True, kw_only=True):
-    """A row filter as documents record it."""
+    """A row filter."""
 
     function: str
     columns: tuple[str, ...] = ()
