@@ -120,7 +120,7 @@ COLUMN_FACETS: tuple[Facet[Column, Column, Any], ...] = (
     column_defaults.FACET,
     generated_columns.GENERATED_FACET,
     generated_columns.IDENTITY_FACET,
-    tags.COLUMN_FACET,
+    tags.FACET,
     column_masks.FACET,
     column_renames.FACET,
     column_renames.FIELDS_FACET,

@@ -227,20 +227,7 @@ def _takes_apply_tag(statement: str) -> Requirement:
     return Requirement(statement=statement, right=Right.APPLY_TAG, demands=demands, source="SET TAG")
 
 
-FACET: Facet[Table | Schema, TableState | SchemaState, Tags] = Facet(
-    key="tags",
-    declared=lambda model: model.tags,
-    observed=lambda state: state.tags,
-    absent=NOTHING,
-    form=TEXTS,
-    meaning="[tags](#tags-owner-and-grants) of Unity Catalog",
-    entry="tag",
-    part=Part.TAGS,
-    title="tags",
-    feature=Feature.TAGS,
-)
-
-COLUMN_FACET: Facet[Column, Column, Tags] = Facet(
+FACET: Facet[Table | Schema | Column, TableState | SchemaState | Column, Tags] = Facet(
     key="tags",
     declared=lambda model: model.tags,
     observed=lambda state: state.tags,
