@@ -249,6 +249,10 @@ def _written(facets: Fields) -> Fields:
     return tuple(facet for facet in facets if facet.meaning is not None)
 
 
+_CATALOG: Facet[Any, Any, Any] = Facet(
+    key="catalog", argument="catalog_name", declared=lambda model: model.catalog_name, absent=None, form=_ANY
+)
+
 COLUMN_FIELDS: Fields = (
     Facet(key="name", declared=lambda model: model.name, absent=None, form=_ANY),
     Facet(
@@ -264,13 +268,7 @@ COLUMN_FIELDS: Fields = (
 
 _renamed_from, _comment, *_others = _written(TABLE_FACETS)
 TABLE_FIELDS: Fields = (
-    Facet(
-        key="catalog",
-        argument="catalog_name",
-        declared=lambda model: model.catalog_name,
-        absent=None,
-        form=_ANY,
-    ),
+    _CATALOG,
     Facet(
         key="schema", argument="schema_name", declared=lambda model: model.schema_name, absent=None, form=_ANY
     ),
@@ -289,13 +287,7 @@ TABLE_FIELDS: Fields = (
 )
 
 SCHEMA_FIELDS: Fields = (
-    Facet(
-        key="catalog",
-        argument="catalog_name",
-        declared=lambda model: model.catalog_name,
-        absent=None,
-        form=_ANY,
-    ),
+    _CATALOG,
     Facet(
         key="name", argument="schema_name", declared=lambda model: model.schema_name, absent=None, form=_ANY
     ),
