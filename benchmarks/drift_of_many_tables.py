@@ -16,8 +16,10 @@ from rich.console import Console
 from rich.table import Table as Printed
 
 from delta_engine.actions.drift_policy import DriftPolicy
+from delta_engine.actions.policy import NO_POLICY
 from delta_engine.deployment.codec import decode_state, encode_state
-from delta_engine.deployment.recorded_models import last_applied
+from delta_engine.deployment.recorded_models import table_records
+from delta_engine.drift.comparison import compared
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import DriftFacts
 from delta_engine.drift.reporting import drift_report
@@ -72,7 +74,11 @@ def main() -> int:
     state = decode_state(document, environment="test", where="benchmark").state
     policy = DriftPolicy()
 
-    seconds, detected = _timed(lambda: DriftDetector(policy).detect(state, observed, now=NOW))
+    seconds, detected = _timed(
+        lambda: DriftDetector(policy).detect(
+            compared(state, table_records(state), observed, NO_POLICY).values(), now=NOW
+        )
+    )
     more, report = _timed(
         lambda: drift_report(
             DriftFacts(
@@ -81,7 +87,7 @@ def main() -> int:
                 models=models,
                 state=state,
                 observed=observed,
-                applied=last_applied(state),
+                records=table_records(state),
                 drifted=detected,
                 policy=policy,
             )

@@ -9,6 +9,7 @@ from benchmarks.many_tables import catalog, declared, with_another_comment
 from benchmarks.measurement import Measurement, best_seconds, peak_memory
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import Table
+from delta_engine.models.record import records_of
 from delta_engine.state.states import CatalogState
 
 TABLES = 10_000
@@ -29,7 +30,7 @@ def measure() -> Iterator[Measurement]:
 
 
 def _planned(what: str, models: Sequence[Table], state: CatalogState, *, changed: int) -> Measurement:
-    applied = {model.qualified_name.key: model for model in models}
+    applied = records_of(models)
 
     def plan() -> None:
         found = TablePlanner().plan(models, state, applied)

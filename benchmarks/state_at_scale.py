@@ -28,9 +28,9 @@ from delta_engine.deployment.document import (
     DeploymentState,
     EnvironmentRecord,
     Resource,
-    ResourceMetadata,
-    ResourceType,
     Status,
+    TableMetadata,
+    TableResource,
 )
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.stores.local import LocalStateStore
@@ -150,15 +150,14 @@ def table(number: int, now: datetime) -> tuple[str, Resource]:
         properties={"delta.appendOnly": "false", "team": "retail"},
         primary_key=PrimaryKeyDefinition(name=f"pk_{name}", columns=("column_0",), rely=False),
     )
-    return f"table.prod.{schema}.{name}", Resource(
-        type=ResourceType.TABLE,
+    return f"table.prod.{schema}.{name}", TableResource(
         id=f"prod.{schema}.{name}",
         deployed_at=now,
         deployed_by="ana@example.com",
         config_checksum=definition_checksum(definition),
         status=Status.HEALTHY,
-        metadata=ResourceMetadata(
-            definition=definition,
+        metadata=TableMetadata(
+            declared=definition,
             delta_table_id="0e8400e2-29b1-41d4-a716-446655440000",
             delta_version=3,
             schema_checksum=schema_checksum(definition.columns),

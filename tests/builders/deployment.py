@@ -15,9 +15,10 @@ from delta_engine.deployment.document import (
     ApplyActions,
     ApplyRecord,
     DeploymentState,
-    Resource,
     RunFacts,
     Status,
+    TableMetadata,
+    TableResource,
     environment_record,
 )
 from delta_engine.deployment.ports import JournalStore, LockHolder, StateLock, StateStore
@@ -72,7 +73,7 @@ def deployment_state(
     )
 
 
-def applied(model: Table, status: Status = Status.HEALTHY) -> Resource:
+def applied(model: Table, status: Status = Status.HEALTHY) -> TableResource:
     """Return the record of a model that was applied."""
     version = TableVersion(table_id="0e8400e2-29b1-41d4-a716-446655440000", version=3)
     resource = applied_table(model, at=NOON, by=FACTS.who, version=version, earlier=None)
@@ -105,3 +106,10 @@ def deployment_over(
         facts=lambda: FACTS,
         lock_timeout_seconds=0,
     )
+
+
+def table_metadata(state: DeploymentState, key: str) -> TableMetadata:
+    """Return what a document has of a table."""
+    resource = state.resources[key]
+    assert isinstance(resource, TableResource)
+    return resource.metadata

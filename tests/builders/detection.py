@@ -8,11 +8,22 @@ from datetime import timedelta
 import msgspec
 
 from delta_engine.actions.drift_policy import DriftPolicy
+from delta_engine.actions.policy import NO_POLICY, Policy
 from delta_engine.deployment.document import DeploymentState
+from delta_engine.deployment.recorded_models import table_records
 from delta_engine.deployment.resources import resource_key
+from delta_engine.drift.comparison import compared, deviations, with_new_column_names
 from delta_engine.drift.detector import DriftDetector
-from delta_engine.drift.drifted_resources import DriftedTable, drifted_tables
-from delta_engine.models import Column, QualifiedName
+from delta_engine.drift.drifted_resources import (
+    AppliedRecord,
+    Compared,
+    ComparedResource,
+    Deviation,
+    DriftedTable,
+    drifted_tables,
+)
+from delta_engine.drift.status import synchronize
+from delta_engine.models import Column, QualifiedName, Table
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.state.table_queries import Commit, TableVersion
 from tests.builders.deployment import NOON, applied, deployment_state
@@ -73,7 +84,33 @@ def detect(
         policy or DriftPolicy(), history=history, versions=versions, is_thorough=is_thorough
     )
     snapshot = CatalogState(tables={ORDERS.key: found})
-    return drifted_tables(detector.detect(state or deployment_state(MODEL), snapshot, now=LATER))
+    return drifted_tables(detector.detect(compare(state or deployment_state(MODEL), snapshot), now=LATER))
+
+
+def compare(
+    state: DeploymentState, snapshot: CatalogState, policy: Policy = NO_POLICY
+) -> tuple[ComparedResource, ...]:
+    """Compare a document with a snapshot."""
+    return tuple(compared(state, table_records(state), snapshot, policy).values())
+
+
+def synchronized(
+    state: DeploymentState, snapshot: CatalogState, *, managed: Collection[str] | None = None
+) -> DeploymentState:
+    """Return a document with the statuses that a snapshot shows."""
+    found = {resource_key(one.name): one for one in compare(state, snapshot)}
+    return synchronize(state, snapshot, found, managed=managed, now=LATER)
+
+
+def compared_with(record: AppliedRecord[Table], observed: TableState) -> ComparedResource:
+    """Compare a record with a table."""
+    found = Compared(resource=applied(record.declared), recorded=record, observed=observed)
+    return with_new_column_names(found, record.renames)
+
+
+def deviations_from(record: AppliedRecord[Table], observed: TableState) -> tuple[Deviation, ...]:
+    """Return the drift of a table."""
+    return deviations(compared_with(record, observed))
 
 
 def kinds(tables: Sequence[DriftedTable]) -> list[str]:

@@ -31,6 +31,7 @@ from delta_engine.models import (
     Table,
 )
 from delta_engine.models.constraints import resolved
+from delta_engine.models.record import Record, records_of
 from delta_engine.orchestrate.importing import as_model
 from delta_engine.state.states import ABSENT, CatalogState, RelationKind, SchemaState, TableState
 from delta_engine.validation.capability_rules import SupportedFeatures
@@ -73,9 +74,9 @@ class GoldenCase:
         return self._schemas("schemas.yml")
 
     @property
-    def applied_schemas(self) -> dict[str, Schema]:
-        """The schemas of `applied_schemas.yml` by their keys."""
-        return {schema.key: schema for schema in self._schemas("applied_schemas.yml")}
+    def schema_records(self) -> dict[str, Record[Schema]]:
+        """The records of the schemas of `applied_schemas.yml`."""
+        return records_of(self._schemas("applied_schemas.yml"))
 
     @property
     def removed(self) -> dict[QualifiedName, int | None]:
@@ -118,17 +119,17 @@ class GoldenCase:
         return msgspec.json.decode(path.read_bytes(), type=Policy) if path.exists() else Policy()
 
     @property
-    def last_applied(self) -> dict[str, Table]:
-        """The models of `last_applied.yml` by their keys; empty for tables that were never applied."""
+    def records(self) -> dict[str, Record]:
+        """The records of the models of `last_applied.yml`; empty for tables that were never applied."""
         if not (self.folder / "last_applied.yml").exists():
             return {}
         models = resolved(load_models(settings_for(self.folder, yaml="last_applied.yml")))
-        return {model.qualified_name.key: model for model in models}
+        return records_of(models)
 
     def plan(self) -> TablePlan:
         """Return the plan for the case."""
         return TablePlanner(self.policy, self.schemas).plan(
-            self.models, self.state, self.last_applied, self.removed, self.applied_schemas
+            self.models, self.state, self.records, self.removed, self.schema_records
         )
 
 

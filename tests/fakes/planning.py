@@ -12,6 +12,7 @@ from delta_engine.compile.compiled_plan import CompiledPlan
 from delta_engine.compile.compiler import compile_plan
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import Table
+from delta_engine.models.record import records_of
 from delta_engine.state.states import CatalogState
 from delta_engine.validation.relations import checked_plan
 
@@ -24,7 +25,7 @@ def planned(
 ) -> TablePlan:
     """Return a plan; refuse models that do not fit what exists."""
     used = planner or TablePlanner()
-    return checked_plan(models, state, lambda: used.plan(models, state, last_applied))
+    return checked_plan(models, state, lambda: used.plan(models, state, records_of(last_applied.values())))
 
 
 def compiled(plan: TablePlan, capabilities: Capabilities = DATABRICKS) -> CompiledPlan:

@@ -105,5 +105,5 @@ def statuses(deployment: Deployment) -> dict[str, str]:
 
 def comments(deployment: Deployment) -> dict[str, str]:
     found = recorded(deployment).resources.values()
-    definitions = [one.metadata.definition for one in found if one.metadata.definition]
+    definitions = [one.metadata.declared for one in found if one.metadata.declared]
     return {one.name: one.comment for one in definitions}

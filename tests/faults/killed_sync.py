@@ -17,7 +17,7 @@ from delta_engine.actions.policy import AS_APPLIED
 from delta_engine.aspects import differences
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.deployment.document import DeploymentState, Status
-from delta_engine.deployment.recorded_models import last_applied
+from delta_engine.deployment.recorded_models import declared_by, table_records
 from delta_engine.deployment.recorder import replay
 from delta_engine.deployment.resources import resource_key
 from delta_engine.deployment.stores.local import LocalJournalStore
@@ -143,11 +143,10 @@ class Victim:
             yield "a journal is left"
 
     def _false_records(self, state: DeploymentState) -> Iterator[str]:
-        applied = last_applied(state)
+        applied = declared_by(table_records(state))
         observed = self._backend.reader.snapshot(list(applied.values()))
         for key, resource in state.resources.items():
-            definition = resource.metadata.definition
-            if resource.status is not Status.HEALTHY or definition is None:
+            if resource.status is not Status.HEALTHY or key.removeprefix("table.") not in applied:
                 continue
             table = observed.tables[key.removeprefix("table.")]
             if not table.exists:

@@ -15,14 +15,15 @@ from delta_engine.actions.policy import Allowance, ColumnOrder, DestructiveKind,
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
-from delta_engine.compile.planner import NO_ATTEMPTS, Attempts, TablePlanner
+from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.definitions import TableDefinition, as_schema, as_table, define, define_schema
-from delta_engine.deployment.recorded_models import last_applied_to
+from delta_engine.deployment.recorded_models import under_new_names
 from delta_engine.drift.status import attempted_by
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.models import ColumnMask, QualifiedName, Schema, Table
 from delta_engine.models.constraints import resolved
+from delta_engine.models.record import Record, records_of
 from delta_engine.state.catalog_reader import former_name, snapshot_with_former_names
 from delta_engine.state.states import CatalogState
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
@@ -78,7 +79,7 @@ def planned(
     catalog: FakeUnityCatalog,
     models: Sequence[Table],
     applied: Applied = NEVER,
-    attempts: Attempts = NO_ATTEMPTS,
+    attempts: Mapping[str, tuple[Table, ...]] = MappingProxyType({}),
     schemas: Schemas = NO_SCHEMAS,
 ) -> TablePlan:
     """Return what there is to do.
@@ -89,16 +90,18 @@ def planned(
     validator = PlanValidator(POLICY)
     validator.validate_models(models)
     observed = snapshot_with_former_names(catalog, models, schemas.declared)
-    known = last_applied_to(models, with_settled_renames(models, applied, observed), observed)
+    recorded = records_of(with_settled_renames(models, applied, observed).values())
+    recorded |= {key: replace(recorded[key], attempted=found) for key, found in attempts.items()}
+    known = under_new_names(recorded, models, observed)
     removed = removed_tables(catalog, models, applied)
     gone = [Table(name.catalog, name.schema, name.table, ()) for name in removed]
     observed = observed.with_tables(catalog.snapshot(gone))
-    applied_schemas = remembered_schemas(schemas.applied)
+    schema_records = remembered_schemas(schemas.applied)
     planner = TablePlanner(POLICY, schemas.declared)
     plan = checked_plan(
         models,
         observed,
-        lambda: planner.plan(models, observed, known, removed, applied_schemas, attempts=attempts),
+        lambda: planner.plan(models, observed, known, removed, schema_records),
     )
     validator.validate_plan(plan)
     return plan
@@ -179,9 +182,9 @@ def remembered(models: Sequence[Table]) -> Applied:
     return {model.qualified_name.key: as_table(define(model)) for model in models}
 
 
-def remembered_schemas(schemas: Sequence[Schema]) -> Mapping[str, Schema]:
+def remembered_schemas(schemas: Sequence[Schema]) -> Mapping[str, Record[Schema]]:
     """Return schemas as the deployment state gives them back."""
-    return {schema.key: as_schema(define_schema(schema)) for schema in schemas}
+    return records_of(as_schema(define_schema(schema)) for schema in schemas)
 
 
 def outcome(
@@ -281,7 +284,7 @@ def test_what_a_run_that_died_anywhere_did_goes_with_its_models(scenario: Scenar
             key.partition(".")[2]: tuple(as_table(one) for one in found if isinstance(one, TableDefinition))
             for key, found in attempted.items()
         }
-        plan = planned(catalog, start, remembered(start), Attempts(tables=tables))
+        plan = planned(catalog, start, remembered(start), tables)
     except (RefusedError, RefusalGroup):
         return
     ActionRunner(catalog, CatalogAddressing(), DATABRICKS, parallelism=1).apply(compiled(plan))

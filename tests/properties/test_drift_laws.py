@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from delta_engine.aspects.comparison import with_renames
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.drift.comparison import deviations
-from delta_engine.drift.drifted_resources import Recorded
+from delta_engine.drift.drifted_resources import AppliedRecord
 from delta_engine.drift.handling import accepted
 from delta_engine.models import Table
 from delta_engine.orchestrate.importing import as_model
 from delta_engine.state.states import CatalogState, TableState
+from tests.builders.detection import deviations_from
 from tests.builders.strategies import models
 from tests.fakes.applying import created
 
@@ -23,30 +23,30 @@ def state_of(model: Table) -> TableState:
     return created(model)
 
 
-def applied(model: Table, **renames: str) -> Recorded[Table]:
-    return Recorded(declared=model, column_order=(), renames=renames)
+def applied(model: Table, **renames: str) -> AppliedRecord[Table]:
+    return AppliedRecord(declared=model, column_order=(), renames=renames)
 
 
 @given(models())
 def test_a_table_that_is_as_it_was_applied_has_not_drifted(model: Table) -> None:
-    assert deviations(applied(model), state_of(model)) == ()
+    assert deviations_from(applied(model), state_of(model)) == ()
 
 
 @given(models(), models())
 def test_what_was_accepted_is_drift_no_more(model: Table, other: Table) -> None:
     observed = state_of(other)
-    taken = deviations(applied(model), observed)
-    assert deviations(applied(accepted(model, observed, taken)), observed) == ()
+    taken = deviations_from(applied(model), observed)
+    assert deviations_from(applied(accepted(model, observed, taken)), observed) == ()
 
 
 @given(models(), models(), st.data())
 def test_each_finding_can_be_accepted_by_itself(model: Table, other: Table, data: st.DataObject) -> None:
     observed = state_of(other)
-    found = [one for one in deviations(applied(model), observed) if one.difference is not None]
+    found = [one for one in deviations_from(applied(model), observed) if one.difference is not None]
     if not found:
         return
     chosen = data.draw(st.sampled_from(found))
-    left = deviations(applied(accepted(model, observed, [chosen])), observed)
+    left = deviations_from(applied(accepted(model, observed, [chosen])), observed)
     assert (chosen.kind, chosen.field) not in {(one.kind, one.field) for one in left}
 
 
@@ -56,7 +56,7 @@ def test_a_rename_alone_is_one_finding(model: Table) -> None:
     observed = state_of(with_renames(model, {old: "renamed"}))
     (found,) = (
         one
-        for one in deviations(applied(model, **{old: "renamed"}), observed)
+        for one in deviations_from(applied(model, **{old: "renamed"}), observed)
         if one.kind.value != "primary_key"
     )
     assert (found.expected, found.actual) == (old, "renamed")

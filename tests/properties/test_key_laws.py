@@ -14,6 +14,7 @@ from delta_engine.aspects.primary_key import PrimaryKeyDrop, named_primary_key
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import Column, ForeignKey, PrimaryKey, Table
 from delta_engine.models.constraints import resolved
+from delta_engine.models.record import Record, records_of
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.validation.validator import PlanValidator
 from tests.fakes.applying import after
@@ -77,8 +78,8 @@ def keys_in(model: Table) -> tuple[object, ...]:
     return keys_of(TableState(primary_key=key, foreign_keys=model.foreign_keys))
 
 
-def applied(models: Sequence[Table]) -> dict[str, Table]:
-    return {model.qualified_name.key: model for model in resolved(models)}
+def applied(models: Sequence[Table]) -> dict[str, Record[Table]]:
+    return records_of(resolved(models))
 
 
 @settings(deadline=None, max_examples=examples(40, 100))

@@ -19,6 +19,7 @@ from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import CheckConstraint, ColumnMask, QualifiedName, RowFilter, Table
 from delta_engine.models.constraints import resolved
 from delta_engine.models.nested_types import Widening
+from delta_engine.models.record import Record, records_of
 from delta_engine.models.types import ArrayType, DataType, MapType, StructType, parse_data_type
 from delta_engine.report.json_documents import plan_document
 from delta_engine.sql.governance import full_function_name
@@ -96,10 +97,10 @@ def test_applying_a_plan_leads_to_the_model_and_leaves_nothing_to_do(both: tuple
     a, b = both[0], reachable(both[1], both[0])
     state = after(PLANNER.plan([a], nothing()), nothing())
     assert not PLANNER.plan([a], state)
-    plan = PLANNER.plan([b], state, {KEY: a})
-    assert plan == PLANNER.plan([b], state, {KEY: a})
+    plan = PLANNER.plan([b], state, records_of([a]))
+    assert plan == PLANNER.plan([b], state, records_of([a]))
     end = after(plan, state)
-    assert not PLANNER.plan([b], end, {KEY: b})
+    assert not PLANNER.plan([b], end, records_of([b]))
     assert not PLANNER.plan([b], end)
     found = end.tables[KEY]
     assert meaning(found) == meaning(created(b))
@@ -115,7 +116,7 @@ def test_what_was_applied_and_is_no_longer_wanted_is_removed_and_nothing_else(
     added = {key: value for key, value in others.items() if key not in a.effective_table_properties}
     properties = {**observed.table_properties, **added}
     state = CatalogState(tables={KEY: replace(observed, table_properties=properties)})
-    end = after(PLANNER.plan([b], state, {KEY: a}), state)
+    end = after(PLANNER.plan([b], state, records_of([a])), state)
 
     found, wanted = end.tables[KEY].table_properties, b.effective_table_properties
     ours = {*a.effective_table_properties, *wanted, *added}
@@ -127,14 +128,14 @@ def test_what_was_applied_and_is_no_longer_wanted_is_removed_and_nothing_else(
         *found,
         *(key for key in observed.table_properties if key.startswith("delta.constraints.")),
     }
-    assert not PLANNER.plan([b], end, {KEY: b})
+    assert not PLANNER.plan([b], end, records_of([b]))
 
 
 @given(models(), models())
 def test_what_the_rules_let_pass_loses_nothing(a: Table, b: Table) -> None:
     b = following(a, b)
     state = after(PLANNER.plan([a], nothing()), nothing())
-    plan = PLANNER.plan([b], state, {KEY: a})
+    plan = PLANNER.plan([b], state, records_of([a]))
     if any(PlanValidator().plan_violations(plan)):
         return
     for align in plan.align_tables:
@@ -146,7 +147,9 @@ def test_what_the_rules_let_pass_loses_nothing(a: Table, b: Table) -> None:
 @given(models(), models())
 def test_aspects_of_columns_have_nothing_to_say_where_all_columns_are_equal(a: Table, b: Table) -> None:
     checked = tuple(column.name for column in a.columns)
-    comparison = Comparison.of(a, TableState(columns=a.columns, not_null_checks=checked), following(a, b))
+    comparison = Comparison.of(
+        a, TableState(columns=a.columns, not_null_checks=checked), Record(declared=following(a, b))
+    )
     assert comparison.has_equal_columns
     found = [action for one in ASPECTS if one.is_of_columns for action in one.diff(comparison)]
     assert found == []
@@ -162,7 +165,8 @@ def test_plans_are_the_same_bytes_every_time(a: Table, b: Table) -> None:
     b = following(a, b)
     state = after(PLANNER.plan([a], nothing()), nothing())
     documents = {
-        plan_document(PLANNER.plan([b], state, {KEY: a}), environment="dev", statements={}) for _ in range(2)
+        plan_document(PLANNER.plan([b], state, records_of([a])), environment="dev", statements={})
+        for _ in range(2)
     }
     assert len(documents) == 1
 

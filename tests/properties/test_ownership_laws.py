@@ -9,9 +9,10 @@ from hypothesis import given
 
 from delta_engine.actions.policy import Ownership, Policy
 from delta_engine.aspects.tags import UnsetColumnTags
-from delta_engine.compile.planner import Attempts, TablePlanner
+from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import Column, Table
 from delta_engine.models.parts import to_grants
+from delta_engine.models.record import Record, records_of
 from delta_engine.state.states import ABSENT, TableState
 from tests.builders.strategies import grants, reachable, successive_models, tags
 from tests.fakes.applying import after, orders_in
@@ -26,8 +27,8 @@ def applied(model: Table) -> TableState:
 def synced(model: Table, state: TableState, last: Table, ownership: Ownership) -> TableState:
     """Return the table after a sync, which leaves nothing to do."""
     planner = TablePlanner(Policy(tags=ownership, grants=ownership))
-    end = after(planner.plan([model], orders_in(state), {KEY: last}), orders_in(state))
-    assert not planner.plan([model], end, {KEY: model})
+    end = after(planner.plan([model], orders_in(state), records_of([last])), orders_in(state))
+    assert not planner.plan([model], end, records_of([model]))
     return end.tables[KEY]
 
 
@@ -113,10 +114,8 @@ def test_what_a_run_attempted_goes_with_its_model_however_far_it_came(drawn: tup
     a, b, c = drawn
     b, c = reachable(b, a), reachable(c, a, b)
     before = synced(b, applied(a), a, Ownership.ADDITIVE)
-    attempts = Attempts(tables={KEY: (b,)})
-    end = after(
-        TablePlanner().plan([c], orders_in(before), {KEY: a}, attempts=attempts), orders_in(before)
-    ).tables[KEY]
+    records = {KEY: Record(declared=a, attempted=(b,))}
+    end = after(TablePlanner().plan([c], orders_in(before), records), orders_in(before)).tables[KEY]
     assert dict(end.tags) == dict(c.tags)
     assert {column.key: dict(column.tags) for column in end.columns} == {
         column.key: dict(column.tags) for column in c.columns
@@ -132,5 +131,5 @@ def test_what_was_applied_goes_along_with_a_rename_that_is_done_already() -> Non
     former = Table("dev", "silver", "orders", [Column("old", "int", tags={"pii": "yes"})])
     model = Table("dev", "silver", "orders", [Column("new", "int", renamed_from="old")])
     state = TableState(columns=(Column("new", "int", tags={"pii": "yes", "theirs": "x"}),))
-    (align,) = TablePlanner().plan([model], orders_in(state), {KEY: former}).align_tables
+    (align,) = TablePlanner().plan([model], orders_in(state), records_of([former])).align_tables
     assert align.actions == (UnsetColumnTags("new", (("pii", "yes"),)),)

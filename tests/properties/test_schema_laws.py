@@ -19,8 +19,10 @@ from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import DriftedSchema, drifted_schemas
 from delta_engine.drift.handling import accepting, restored, reverted_drift, with_ignored_drift
 from delta_engine.models import Schema
+from delta_engine.models.record import records_of
 from tests.builders.databases import CATALOG, OTHER_SCHEMA, Choices, declared_schemas
 from tests.builders.deployment import NOON, deployment_state
+from tests.builders.detection import compare
 from tests.fakes.planning import statements_of
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.proofs import examples
@@ -53,9 +55,8 @@ def made(drawn: Drawn) -> tuple[FakeUnityCatalog, DeploymentState, tuple[Drifted
 def planned(
     catalog: FakeUnityCatalog, schemas: Sequence[Schema], applied: Sequence[Schema] = ()
 ) -> TablePlan:
-    by_key = {schema.key: schema for schema in applied}
     planner = TablePlanner(Policy(create_schemas=True), schemas)
-    return planner.plan([], catalog.snapshot([], schemas), applied_schemas=by_key)
+    return planner.plan([], catalog.snapshot([], schemas), schema_records=records_of(applied))
 
 
 def bring(catalog: FakeUnityCatalog, schemas: Sequence[Schema]) -> None:
@@ -74,7 +75,9 @@ def detected(
     schemas: Sequence[Schema],
     policy: DriftPolicy = NO_DRIFT_POLICY,
 ) -> tuple[DriftedSchema, ...]:
-    return drifted_schemas(DriftDetector(policy).detect(state, catalog.snapshot([], schemas), now=NOON))
+    return drifted_schemas(
+        DriftDetector(policy).detect(compare(state, catalog.snapshot([], schemas)), now=NOON)
+    )
 
 
 @settings(max_examples=examples(50, 200), deadline=None)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from hypothesis import given
 
-from delta_engine.actions.policy import AS_APPLIED
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.definitions import as_table, define
-from delta_engine.deployment.document import ResourceMetadata
-from delta_engine.drift.comparison import deviations, explained, recorded, with_unmanaged_parts
-from delta_engine.drift.drifted_resources import Recorded
+from delta_engine.drift.comparison import explained, with_unmanaged_parts
+from delta_engine.drift.drifted_resources import AppliedRecord
 from delta_engine.drift.handling import accepted
 from delta_engine.models import Table
+from delta_engine.models.record import Record
 from delta_engine.state.states import TableState
+from tests.builders.detection import compared_with, deviations_from
 from tests.builders.strategies import reachable, successive_models
 from tests.fakes.applying import after, created, orders_in
 
@@ -22,22 +20,25 @@ KEY = "dev.silver.orders"
 PLANNER = TablePlanner()
 
 
-def known(record: ResourceMetadata) -> Recorded[Table]:
-    found = recorded(record, AS_APPLIED)
-    assert found is not None
-    assert isinstance(found.declared, Table)
-    return cast("Recorded[Table]", found)
+def applied_record(record: Record[Table]) -> AppliedRecord[Table]:
+    assert record.declared is not None
+    return AppliedRecord(
+        declared=record.declared,
+        with_unmanaged_parts=record.with_unmanaged_parts,
+        attempted=record.attempted,
+        column_order=None,
+    )
 
 
 def synced(
-    model: Table, state: TableState, earlier: ResourceMetadata | None = None
-) -> tuple[TableState, ResourceMetadata]:
+    model: Table, state: TableState, earlier: Record[Table] | None = None
+) -> tuple[TableState, Record[Table]]:
     """Return a table after a sync, which makes no drift of what it leaves alone; and what is on record then."""
-    last = {KEY: as_table(earlier.definition)} if earlier and earlier.definition else {}
-    end = after(PLANNER.plan([model], orders_in(state), last), orders_in(state)).tables[KEY]
-    whole = with_unmanaged_parts(model, state, earlier)
-    record = ResourceMetadata(definition=define(model), with_others=define(whole) if whole != model else None)
-    assert deviations(known(record), end) == ()
+    known = {KEY: earlier} if earlier else {}
+    end = after(PLANNER.plan([model], orders_in(state), known), orders_in(state)).tables[KEY]
+    whole = with_unmanaged_parts(model, state, earlier or Record())
+    record = Record(declared=as_table(define(model)), with_unmanaged_parts=whole)
+    assert deviations_from(applied_record(record), end) == ()
     return end, record
 
 
@@ -55,8 +56,8 @@ def test_a_revert_brings_back_every_change(drawn: tuple[Table, ...]) -> None:
     theirs, ours, later = drawn
     ours = reachable(ours, theirs, later)
     _, record = synced(ours, created(theirs))
-    applied = known(record)
+    applied = applied_record(record)
     changed = created(later)
-    wanted = accepted(applied.baseline, changed, explained(applied, changed))
+    wanted = accepted(applied.baseline, changed, explained(compared_with(applied, changed)))
     plan = PLANNER.restoring().plan([wanted], orders_in(changed))
-    assert deviations(applied, after(plan, orders_in(changed)).tables[KEY]) == ()
+    assert deviations_from(applied, after(plan, orders_in(changed)).tables[KEY]) == ()

@@ -9,6 +9,7 @@ import pytest
 
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import CheckConstraint, Column, ColumnMask, Table
+from delta_engine.models.record import records_of
 from tests.fakes.planning import statements_of
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
@@ -133,7 +134,7 @@ def statements_between(observed: Table | None, desired: Table) -> list[str]:
 
 
 def _apply(catalog: FakeUnityCatalog, model: Table, applied: Table | None) -> None:
-    known = {model.qualified_name.key: applied} if applied else {}
+    known = records_of([applied] if applied else [])
     plan = TablePlanner().plan([model], catalog.snapshot([model]), known)
     for sql in statements_of(plan):
         catalog.run(sql)

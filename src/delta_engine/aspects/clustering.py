@@ -41,7 +41,7 @@ def _diff(comparison: Comparison) -> Iterable[ChangeClustering]:
         return  # the columns are the platform's
     if not _names_any(desired) and not observed.cluster_by and not observed.clusters_automatically:
         return
-    if not _names_any(desired) and not comparison.may_remove(_names_any):
+    if not _names_any(desired) and not comparison.clears(_names_any):
         yield from _without_dropped(comparison)
         return
     if desired.clusters_automatically != observed.clusters_automatically or _keys(desired) != _keys(observed):

@@ -89,7 +89,7 @@ def _differing(comparison: Comparison) -> Iterator[ColumnComment]:
         if desired == observed:
             continue
         comment = ColumnComment(name, desired, observed, path)
-        if desired or comparison.may_remove(partial(_names, place=comment.place)):
+        if desired or comparison.clears(partial(_names, place=comment.place), name.lower()):
             yield comment
 
 

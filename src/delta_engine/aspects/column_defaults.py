@@ -58,7 +58,9 @@ def _diff(comparison: Comparison) -> Iterator[_Action]:
     for desired, observed in changed_defaults(comparison):
         if desired.default is not None:
             yield SetColumnDefault(observed.name, desired.default, observed.default)
-        elif observed.default is not None and comparison.may_remove(partial(_names, key=desired.key)):
+        elif observed.default is not None and comparison.clears(
+            partial(_names, key=desired.key), desired.key
+        ):
             yield DropColumnDefault(observed.name, observed.default)
 
 

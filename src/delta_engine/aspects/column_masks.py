@@ -79,7 +79,9 @@ def _differences(comparison: Comparison) -> Iterable[_Action]:
     if not masked:
         return
     name = comparison.desired.qualified_name
-    known = {column.key for model in comparison.ours for column in model.columns if column.mask is not None}
+    known = {
+        column.key for model in comparison.record.ours for column in model.columns if column.mask is not None
+    }
     for column, present in masked:
         desired, observed = _normal(column.mask, name), _normal(present.mask, name)
         if desired is None:

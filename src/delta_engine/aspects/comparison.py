@@ -22,6 +22,7 @@ from delta_engine.models.nested_types import (
     with_field_renamed,
     within_structs,
 )
+from delta_engine.models.record import Record
 from delta_engine.sql.expressions import is_same_expression
 from delta_engine.state.states import SchemaState, TableState
 
@@ -111,8 +112,7 @@ class Comparison(Generic[Model_co, State_co]):
     drops them before the rename and adds them after it.
 
     Args:
-        last_applied: the model that this engine applied last, if any.
-        attempted: the models of later runs that did not finish. Parts of them may exist.
+        record: what the deployment state has of it.
         differing: the shared columns with any difference.
         fields: the differing fields inside shared columns. Each path starts with the column.
         types: the differing types of shared columns and inside them. Each path starts with the column.
@@ -120,8 +120,7 @@ class Comparison(Generic[Model_co, State_co]):
 
     desired: Model_co
     observed: State_co
-    last_applied: Model_co | None
-    attempted: tuple[Model_co, ...]
+    record: Record[Model_co]
     policy: Policy
     differing: tuple[ColumnPair, ...] = ()
     added: tuple[Column, ...] = ()
@@ -135,27 +134,15 @@ class Comparison(Generic[Model_co, State_co]):
         cls,
         desired: _Model,
         observed: _State,
-        last_applied: _Model | None = None,
+        record: Record[_Model] | None = None,
         policy: Policy = NO_POLICY,
-        attempted: Sequence[_Model] = (),
     ) -> Comparison[_Model, _State]:
         """Pair the columns of both sides in model order, ignoring case. Schemas have no columns."""
-        plain = Comparison(
-            desired=desired,
-            observed=observed,
-            last_applied=last_applied,
-            attempted=tuple(attempted),
-            policy=policy,
-        )
+        plain = Comparison(desired=desired, observed=observed, record=record or Record(), policy=policy)
         if isinstance(desired, Schema) or isinstance(observed, SchemaState):
             return plain
         pairs = _paired(desired.columns, observed.columns)
         return _with_columns(plain, pairs) if any(pairs) else plain  # without a pair, nothing is renamed
-
-    @property
-    def ours(self) -> tuple[Model_co, ...]:
-        """The applied and attempted models. The engine may remove their parts."""
-        return (*((self.last_applied,) if self.last_applied else ()), *self.attempted)
 
     def may_remove(self, names: Callable[[Model_co], object]) -> bool:
         """Whether the engine may remove an undeclared part: its own, or any under full ownership."""
@@ -163,7 +150,22 @@ class Comparison(Generic[Model_co, State_co]):
 
     def is_ours(self, names: Callable[[Model_co], object]) -> bool:
         """Whether an applied or attempted model names a part."""
-        return any(map(names, self.ours))
+        return any(map(names, self.record.ours))
+
+    def clears(self, names: Callable[[Model_co], object], column: str | None = None) -> bool:
+        """Whether the engine may clear a value that the model leaves empty.
+
+        Beside what `may_remove` allows, that is a value that the baseline has not: it was set later.
+
+        Args:
+            column: the key of the column that has the value; None for a value of the table.
+        """
+        if self.may_remove(names):
+            return True
+        baseline = self.record.baseline
+        if baseline is None or names(baseline):
+            return False
+        return column is None or any(column == one.key for one in _columns(baseline))
 
     @property
     def shared(self) -> tuple[ColumnPair, ...]:
@@ -283,6 +285,19 @@ def _with_all_renames(applied: Table, desired: Table, pending: Renames) -> Table
     return with_renames(applied, {**done, **dict(pending.columns)})
 
 
+def _renamed_record(record: Record[Table], desired: Table, pending: Renames) -> Record[Table]:
+    whole = record.with_unmanaged_parts
+    return Record(
+        declared=record.declared and _with_all_renames(record.declared, desired, pending),
+        with_unmanaged_parts=whole and _with_all_renames(whole, desired, pending),
+        attempted=tuple(_with_all_renames(model, desired, pending) for model in record.attempted),
+    )
+
+
+def _columns(model: Securable) -> tuple[Column, ...]:
+    return () if isinstance(model, Schema) else model.columns
+
+
 class _Paired(NamedTuple):
     differing: tuple[ColumnPair, ...] = ()
     added: tuple[Column, ...] = ()
@@ -312,8 +327,7 @@ def _with_columns(plain: Comparison[Any, Any], pairs: _Paired) -> Comparison[Any
         plain = replace(
             plain,
             observed=renames.applied_to(plain.observed),
-            last_applied=plain.last_applied and _with_all_renames(plain.last_applied, desired, renames),
-            attempted=tuple(_with_all_renames(model, desired, renames) for model in plain.attempted),
+            record=_renamed_record(plain.record, desired, renames),
         )
         pairs = _paired(desired.columns, plain.observed.columns)
     is_about_columns = desired.is_about(Part.COLUMNS)

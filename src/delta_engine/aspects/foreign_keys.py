@@ -176,7 +176,7 @@ def _names(model: Table, name: str) -> bool:
 
 def _applied(comparison: Comparison, key: ForeignKey) -> Iterator[ForeignKey]:
     """Yield a key with the RELY that this engine applied. After a failed run there may be several versions."""
-    for model in comparison.ours:
+    for model in comparison.record.ours:
         yield from (one for one in model.foreign_keys if _identity(one) == _identity(key))
 
 

@@ -82,7 +82,7 @@ def _differences(comparison: AnyComparison) -> Iterable[_Action]:
 def _changes(comparison: AnyComparison) -> Iterator[_Changed]:
     desired, observed = comparison.desired, comparison.observed
     wanted, found = by_principal(desired.grants), by_principal(observed.grants)
-    ours = [by_principal(model.grants) for model in comparison.ours]
+    ours = [by_principal(model.grants) for model in comparison.record.ours]
     owner = (desired.owner or observed.owner or "").lower()
     names = {name.lower(): name for name in (*desired.grants, *observed.grants)}
     for key in sorted(names):

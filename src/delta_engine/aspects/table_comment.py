@@ -56,7 +56,7 @@ class SetSchemaComment:
 
 def _diff(comparison: Comparison) -> Iterable[SetTableComment]:
     desired, observed = comparison.desired.comment, comparison.observed.table_comment
-    if desired != observed and (desired or comparison.may_remove(lambda model: model.comment)):
+    if desired != observed and (desired or comparison.clears(lambda model: model.comment)):
         yield SetTableComment(desired, observed)
 
 

@@ -125,7 +125,7 @@ def _no_longer_wanted(comparison: Comparison) -> Iterable[tuple[str, str]]:
     wanted = comparison.desired.effective_table_properties
     unwanted = {
         key: None
-        for model in comparison.ours
+        for model in comparison.record.ours
         for key in model.effective_table_properties
         if key not in wanted
     }

@@ -145,7 +145,7 @@ def unlock(ctx: typer.Context, yes: Yes = False) -> None:
     break_lock(ctx.obj, yes=yes)
 
 
-@state_app.command(epilog="Example: delta-engine state schema > deployment-state-v1.json")
+@state_app.command(epilog="Example: delta-engine state schema > deployment-state-v2.json")
 def schema() -> None:
     """Print the JSON schema of the document."""
     from delta_engine.deployment.codec import published_schema

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 from delta_engine import aspects
@@ -14,29 +14,19 @@ from delta_engine.aspects.comparison import Comparison, with_renames
 from delta_engine.compile.keys import dropped_tables, with_referencing_keys
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.constraints import resolved
+from delta_engine.models.record import Record
 from delta_engine.state.states import CatalogState, RelationKind
 from delta_engine.telemetry.garbage import no_garbage_collection
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempts:
-    """The models that failed and killed runs tried to apply since the last successful run, by their keys."""
-
-    tables: Mapping[str, tuple[Table, ...]] = field(default_factory=lambda: MappingProxyType({}))
-    schemas: Mapping[str, tuple[Schema, ...]] = field(default_factory=lambda: MappingProxyType({}))
-
-    def during(self, align: AlignTable, applied: Mapping[str, Table]) -> Attempts:
-        """Return these attempts plus a table's models with renamed columns, for use while a run renames them."""
-        key, renames = align.table.key, renamed_columns(align)
-        known = self.tables.get(key, ())
-        earlier = (*known, applied[key]) if key in applied else known
-        if not renames or not earlier:
-            return self
-        renamed = (with_renames(model, renames) for model in earlier)
-        return replace(self, tables={**self.tables, key: (*known, *renamed)})
-
-
-NO_ATTEMPTS = Attempts()
+def while_renaming(records: Mapping[str, Record], align: AlignTable) -> Mapping[str, Record]:
+    """Return records that also attempt their models under the new column names of an alignment under way."""
+    key, renames = align.table.key, renamed_columns(align)
+    record = records.get(key)
+    if record is None or not renames:
+        return records
+    renamed = (with_renames(model, renames) for model in record.ours)
+    return {**records, key: replace(record, attempted=(*record.attempted, *renamed))}
 
 
 class TablePlanner:
@@ -64,25 +54,22 @@ class TablePlanner:
         self,
         models: Sequence[Table],
         state: CatalogState,
-        last_applied: Mapping[str, Table] = MappingProxyType({}),
+        records: Mapping[str, Record] = MappingProxyType({}),
         removed: Mapping[QualifiedName, int | None] = MappingProxyType({}),
-        applied_schemas: Mapping[str, Schema] = MappingProxyType({}),
-        *,
-        attempts: Attempts = NO_ATTEMPTS,
+        schema_records: Mapping[str, Record[Schema]] = MappingProxyType({}),
     ) -> TablePlan:
         """Return the actions that bring the catalog to the models; empty when it matches.
 
         The planner refuses nothing: see `validation.relations.checked_plan`.
 
         Args:
-            last_applied: the last applied models by `QualifiedName.key`; parts that only they declare are removed.
+            records: of tables, by `QualifiedName.key`; parts that only they declare are removed.
             removed: existing tables that are no longer declared, with their numbers of rows; None keeps a table.
-            applied_schemas: the last applied schemas by `Schema.key`; empty if only some models were loaded.
-            attempts: the models that later runs failed to apply; parts that only they declare are removed as well.
+            schema_records: of schemas, by `Schema.key`; empty if only some models were loaded.
         """
         by_key = {model.key: model for model in resolved(models)}
         existing = {key: model for key, model in by_key.items() if state.tables[key].exists}
-        changes = self._changes(existing, state, last_applied, attempts)
+        changes = self._changes(existing, state, records)
         gone = {name: rows for name, rows in removed.items() if rows is not None}
         needed = with_referencing_keys(changes, by_key, state, {name.key for name in gone})
         created = tuple(CreateTable(by_key[key]) for key in sorted(by_key.keys() - existing.keys()))
@@ -100,18 +87,14 @@ class TablePlanner:
             create_tables=created,
             align_tables=aligned,
             create_schemas=tuple(self._missing_schemas(models, state)),
-            align_schemas=tuple(self._changed_schemas(state, applied_schemas, attempts)),
+            align_schemas=tuple(self._changed_schemas(state, schema_records)),
             drop_tables=dropped_tables(gone, (*created, *aligned), needed, state),
             kept_tables=tuple(sorted(removed.keys() - gone.keys(), key=lambda name: name.key)),
-            kept_schemas=tuple(self._kept_schemas(state, applied_schemas)),
+            kept_schemas=tuple(self._kept_schemas(state, schema_records)),
         )
 
     def _changes(
-        self,
-        existing: Mapping[str, Table],
-        state: CatalogState,
-        last_applied: Mapping[str, Table],
-        attempts: Attempts,
+        self, existing: Mapping[str, Table], state: CatalogState, records: Mapping[str, Record]
     ) -> dict[str, tuple[Action, ...]]:
         """Return the actions of the existing tables that need some, ordered by key.
 
@@ -120,8 +103,7 @@ class TablePlanner:
         """
         changes: dict[str, tuple[Action, ...]] = {}
         for key, model in existing.items():
-            applied, attempted = last_applied.get(key), attempts.tables.get(key, ())
-            comparison = Comparison.of(model, state.tables[key], applied, self.policy, attempted)
+            comparison = Comparison.of(model, state.tables[key], records.get(key), self.policy)
             if actions := tuple(aspects.diff(comparison)):
                 changes[key] = actions
         return dict(sorted(changes.items()))
@@ -134,23 +116,26 @@ class TablePlanner:
             if _is_absent(name, state):
                 yield CreateSchema(name.catalog, name.schema, comments.get(name.key, ""))
 
-    def _kept_schemas(self, state: CatalogState, applied: Mapping[str, Schema]) -> Iterator[SchemaName]:
+    def _kept_schemas(
+        self, state: CatalogState, records: Mapping[str, Record[Schema]]
+    ) -> Iterator[SchemaName]:
         """Yield applied schemas that are no longer declared: a plan neither changes nor drops them."""
         declared = {schema.key for schema in self.schemas}
-        for key, schema in sorted(applied.items()):
-            if key not in declared and not _is_absent(schema.qualified_name, state):
-                yield schema.qualified_name
+        for key, record in sorted(records.items()):
+            if record.declared is None or key in declared:
+                continue
+            if not _is_absent(record.declared.qualified_name, state):
+                yield record.declared.qualified_name
 
     def _changed_schemas(
-        self, state: CatalogState, applied: Mapping[str, Schema], attempts: Attempts
+        self, state: CatalogState, records: Mapping[str, Record[Schema]]
     ) -> Iterator[AlignSchema]:
         for schema in self.schemas:
             observed, key = state.schema(schema.qualified_name), schema.key
             if observed is None:  # unknown schema
                 continue
-            attempted = attempts.schemas.get(key, ())
             actions = tuple(
-                aspects.diff(Comparison.of(schema, observed, applied.get(key), self.policy, attempted))
+                aspects.diff(Comparison.of(schema, observed, records.get(key), self.policy))
                 if observed.exists
                 else aspects.after_create(schema)
             )

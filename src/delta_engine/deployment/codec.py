@@ -10,12 +10,12 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from delta_engine.config.json_schema import described_schema
-from delta_engine.deployment.definitions import definition_checksum
+from delta_engine.deployment.definitions import TableDefinition, definition_checksum
 from delta_engine.deployment.document import SCHEMA_URI, VERSION, DeploymentState
 from delta_engine.deployment.errors import CorruptStateError, NewerStateError
 from delta_engine.models.open_struct import UNKNOWN_KEY, decode_open, encode_open
@@ -66,7 +66,7 @@ def decode_state(data: bytes, *, environment: str, where: str) -> Decoded:
 
 
 def published_schema() -> str:
-    """Return the indented JSON schema of documents, the content of `docs/schemas/deployment-state-v1.json`."""
+    """Return the indented JSON schema of documents, the content of `docs/schemas/deployment-state-v2.json`."""
     return described_schema(
         DeploymentState,
         uri=SCHEMA_URI,
@@ -93,8 +93,10 @@ def _verify_resources(state: DeploymentState, where: str) -> None:
     for key, resource in state.resources.items():
         if key != f"{resource.type.value}.{resource.id}".lower():
             raise _edited(f"the record under {key} is of {resource.type.value} {resource.id}", where)
-        definition = resource.metadata.definition
-        if definition is not None and definition_checksum(definition) != resource.config_checksum:
+        definition = resource.metadata.declared
+        if isinstance(definition, TableDefinition) and (
+            definition_checksum(definition) != resource.config_checksum
+        ):
             raise _edited(f"the definition of {key} does not match its config_checksum", where)
 
 
@@ -188,5 +190,62 @@ def _checksum_v1(definition: RawDocument) -> str:
     return f"sha256:{hashlib.sha256(msgspec.json.encode(definition, order='sorted')).hexdigest()}"
 
 
-_STEPS: Mapping[int, Callable[[RawDocument, str], RawDocument]] = {0: _migrate_v0_to_v1}
+class _DocumentV1(msgspec.Struct):
+    resources: dict[str, _ResourceV1]
+
+
+class _ResourceV1(msgspec.Struct):
+    type: Literal["table", "schema"]
+    metadata: _MetadataV1
+
+
+class _DefinitionV1(msgspec.Struct):
+    columns: list[RawDocument]
+
+
+class _MetadataV1(msgspec.Struct):
+    definition: RawDocument | None = None
+    with_others: RawDocument | None = None
+    attempted: list[RawDocument] = []
+    schema_definition: RawDocument | None = None
+    attempted_schemas: list[RawDocument] = []
+
+
+def _migrate_v1_to_v2(document: RawDocument, _environment: str) -> RawDocument:
+    msgspec.convert(document, _DocumentV1)
+    resources = {key: resource_v2(resource) for key, resource in document["resources"].items()}
+    return {**document, "$schema": "urn:delta-engine:deployment-state:v2", "resources": resources}
+
+
+def resource_v2(resource: RawDocument) -> RawDocument:
+    """Return the record of a document or journal of format 1 in format 2.
+
+    Format 1 repeated the whole definition in `with_others`; the baseline of format 2 has only what differs.
+    """
+    old = msgspec.convert(resource, _ResourceV1).metadata
+    is_table = resource["type"] == "table"
+    declared = old.definition if is_table else old.schema_definition
+    new = {
+        "declared": declared,
+        "baseline": _baseline_v2(declared, old.with_others) if declared and old.with_others else None,
+        "attempted": old.attempted if is_table else old.attempted_schemas,
+    }
+    kept = {key: value for key, value in resource["metadata"].items() if key not in _MOVED_IN_V2}
+    return {**resource, "metadata": kept | {key: value for key, value in new.items() if value}}
+
+
+_MOVED_IN_V2 = frozenset(field.name for field in msgspec.structs.fields(_MetadataV1))
+
+
+def _baseline_v2(declared: RawDocument, whole: RawDocument) -> RawDocument:
+    known, found = (msgspec.convert(one, _DefinitionV1).columns for one in (declared, whole))
+    columns = [column for column in found if column not in known]
+    differing = {key: value for key, value in whole.items() if value != declared.get(key)}
+    return differing | {"columns": columns} if columns else differing
+
+
+_STEPS: Mapping[int, Callable[[RawDocument, str], RawDocument]] = {
+    0: _migrate_v0_to_v1,
+    1: _migrate_v1_to_v2,
+}
 """The step that leaves each version; it takes the document and the environment's name."""

@@ -90,6 +90,25 @@ class TableDefinition(_TableKeys):  # type: ignore[misc]  # its keys follow from
         manages: tuple[str, ...] | None = None
 
 
+_BaselineKeys: Any = _keys(
+    "_BaselineKeys",
+    [
+        ("columns", tuple[ColumnDefinition, ...], ()),
+        *(
+            (facet.key, facet.form.recorded_type | msgspec.UnsetType, msgspec.UNSET)
+            for facet in _TABLE_FACETS
+        ),
+    ],
+)
+
+
+class Baseline(_BaselineKeys):  # type: ignore[misc]  # its keys follow from the facets
+    """What a table had besides its model: only what differs from the definition, with whole columns."""
+
+    if TYPE_CHECKING:
+        columns: tuple[ColumnDefinition, ...]
+
+
 _SchemaKeys: Any = _keys("_SchemaKeys", [("catalog", str), ("schema", str), *map(_key, _SCHEMA_FACETS)])
 
 
@@ -148,6 +167,26 @@ def as_table(definition: TableDefinition) -> Table:
         declared_at=_RECORD,
         **_arguments(definition, _TABLE_FACETS),
     )
+
+
+def define_baseline(declared: TableDefinition, whole: Table) -> Baseline | None:
+    """Return what a table has besides its definition; None if it has nothing."""
+    found, known = define(whole), {column.name.lower(): column for column in declared.columns}
+    columns = tuple(column for column in found.columns if column != known.get(column.name.lower()))
+    values = {facet.key: getattr(found, facet.key) for facet in _TABLE_FACETS}
+    values = {key: value for key, value in values.items() if value != getattr(declared, key)}
+    return Baseline(columns=columns, **values) if columns or values else None
+
+
+def with_baseline(declared: TableDefinition, baseline: Baseline | None) -> TableDefinition:
+    """Return a definition with what the table had besides."""
+    if baseline is None:
+        return declared
+    others = {column.name.lower(): column for column in baseline.columns}
+    columns = [others.pop(column.name.lower(), column) for column in declared.columns]
+    values = {facet.key: getattr(baseline, facet.key) for facet in _TABLE_FACETS}
+    values = {key: value for key, value in values.items() if value is not msgspec.UNSET}
+    return msgspec.structs.replace(declared, columns=(*columns, *others.values()), **values)
 
 
 def definition_checksum(definition: TableDefinition) -> str:

@@ -1,4 +1,4 @@
-"""The deployment state, version 1: the document's classes, from which the published schema is generated.
+"""The deployment state, version 2: the document's classes, from which the published schema is generated.
 
 docs/deployment-state.md explains the fields. A document is a value: `msgspec.structs.replace` makes the next one. The
 functions build what a run writes besides resources: its origin, and what its apply did.
@@ -11,16 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeAlias
 
 import msgspec
 
-from delta_engine.deployment.definitions import SchemaDefinition, TableDefinition
+from delta_engine.deployment.definitions import Baseline, SchemaDefinition, TableDefinition
 from delta_engine.models.open_struct import Moment, OpenStruct
 from delta_engine.telemetry.context import new_id
 
-VERSION: Final = 1
-SCHEMA_URI: Final = "urn:delta-engine:deployment-state:v1"
+VERSION: Final = 2
+SCHEMA_URI: Final = "urn:delta-engine:deployment-state:v2"
 KEPT_WRITE_IDS: Final = 20
 """How many earlier write ids a document remembers. They identify a save whose answer was lost, even after other runs
 have saved on top of it."""
@@ -58,68 +58,136 @@ class Difference(OpenStruct, frozen=True, kw_only=True):
     actual: str | None
 
 
-class ResourceMetadata(OpenStruct, frozen=True, kw_only=True):
-    """The details of one resource. All of them are optional; schemas have few.
+class AcceptedDrift(OpenStruct, frozen=True, kw_only=True):
+    """Drift that was accepted and waits for its model; until a run sees model and catalog agree, it stays drift.
 
     Args:
-        definition: the whole table as it was last applied. Only an apply replaces it.
+        kind: the kind of drift.
+        field: what was changed, as reports name it.
+        by: the principal that accepted it.
+    """
+
+    kind: str
+    field: str
+    expected: str | None
+    actual: str | None
+    by: str
+    at: Moment
+
+
+class _Metadata(OpenStruct, frozen=True, kw_only=True):
+    """The details that tables and schemas share.
+
+    Args:
+        full_ownership: the undeclared parts that the policy removed at the last apply, `tags` or `grants`: only among
+            these is an additional one drift. None if unknown.
+        drift: how the resource differs from its baseline.
+        accepted: the part of it that was accepted and waits for its model.
+        sync_error: why the status is what it is.
+    """
+
+    full_ownership: tuple[str, ...] | None = None
+    drift: tuple[Difference, ...] = ()
+    accepted: tuple[AcceptedDrift, ...] = ()
+    sync_error: str | None = None
+
+
+class TableMetadata(_Metadata, frozen=True, kw_only=True):
+    """The details of one table. All of them are optional.
+
+    Args:
+        declared: the whole table as it was last applied. Only an apply replaces it.
+        baseline: what the catalog had besides, right after that apply or when the table was adopted: constraints,
+            clustering, comments and defaults that no model declares. None if it had none.
+        column_order: the columns in the table's order after the apply, if the model has another order; None if
+            unknown.
         delta_table_id: Delta's id of the table then; another id is another table of that name.
         delta_version: the table's version after the apply; later ones are data or external changes.
         created_at: when the catalog says that the table was created, which distinguishes it from another of that name.
-        column_order: the columns in the table's order after the apply, if the definition has another order; None if
-            unknown.
         schema_checksum: of names, types and NOT NULL as applied.
         actual_checksum: of the same as observed, where they differ.
-        drift: how the table differs from its definition.
         lag: how the catalog differed right after the apply; no drift while it lasts.
-        sync_error: why the status is what it is.
-        sync_warning: for resources that no model declares.
-        schema_definition: the schema as it was last applied, if it is declared.
-        with_others: the definition with the unmanaged parts that the table had when it was first applied: constraints,
-            clustering, comments and defaults, which are no drift; None if it had none.
+        sync_warning: for tables that no model declares.
         attempted: what unfinished runs attempted since: the table may have parts of it, which the engine manages.
-        attempted_schemas: the same of a schema.
     """
 
-    definition: TableDefinition | None = None
+    declared: TableDefinition | None = None
+    baseline: Baseline | None = None
+    column_order: tuple[str, ...] | None = None
     delta_table_id: str | None = None
     delta_version: Count | None = None
     created_at: Moment | None = None
-    column_order: tuple[str, ...] | None = None
     schema_checksum: Checksum | None = None
     actual_checksum: Checksum | None = None
-    drift: tuple[Difference, ...] = ()
     lag: tuple[Difference, ...] = ()
-    sync_error: str | None = None
     sync_warning: str | None = None
-    schema_definition: SchemaDefinition | None = None
-    with_others: TableDefinition | None = None
     attempted: tuple[TableDefinition, ...] = ()
-    attempted_schemas: tuple[SchemaDefinition, ...] = ()
 
 
-class Resource(OpenStruct, frozen=True, kw_only=True):
+class SchemaMetadata(_Metadata, frozen=True, kw_only=True):
+    """The details of one schema. All of them are optional.
+
+    Args:
+        declared: the schema as it was last applied, if it is declared.
+        attempted: what unfinished runs attempted since.
+    """
+
+    declared: SchemaDefinition | None = None
+    attempted: tuple[SchemaDefinition, ...] = ()
+
+
+class _Resource(OpenStruct, frozen=True, kw_only=True, tag_field="type"):
     """One table or schema.
 
     Args:
-        type: its kind.
         id: its qualified name, as declared.
         deployed_at: when it was last applied; None if it never was.
         deployed_by: the principal that applied it.
-        config_checksum: SHA-256 of the canonical model; None without a model.
+        config_checksum: SHA-256 of the canonical model of a table; None without a model.
         status: its status.
-        metadata: its details.
         dependencies: the keys of the resources that it needs.
     """
 
-    type: ResourceType
     id: str
     deployed_at: Moment | None
     deployed_by: str | None
     config_checksum: Checksum | None
     status: Status
-    metadata: ResourceMetadata
     dependencies: tuple[str, ...]
+
+
+class TableResource(_Resource, frozen=True, kw_only=True, tag_field="type", tag="table"):
+    """One table.
+
+    Args:
+        metadata: its details.
+    """
+
+    metadata: TableMetadata
+
+    @property
+    def type(self) -> ResourceType:
+        """What it is."""
+        return ResourceType.TABLE
+
+
+class SchemaResource(_Resource, frozen=True, kw_only=True, tag_field="type", tag="schema"):
+    """One schema.
+
+    Args:
+        metadata: its details.
+    """
+
+    metadata: SchemaMetadata
+
+    @property
+    def type(self) -> ResourceType:
+        """What it is."""
+        return ResourceType.SCHEMA
+
+
+Resource: TypeAlias = TableResource | SchemaResource
+"""A record of either kind."""
 
 
 class EnvironmentRecord(OpenStruct, frozen=True, kw_only=True):

@@ -6,51 +6,84 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from delta_engine.deployment.definitions import as_schema, as_table
-from delta_engine.deployment.document import DeploymentState, ResourceMetadata
+from delta_engine.deployment.definitions import as_schema, as_table, with_baseline
+from delta_engine.deployment.document import (
+    DeploymentState,
+    Resource,
+    SchemaResource,
+    TableMetadata,
+    TableResource,
+)
 from delta_engine.models import Schema, Table
 from delta_engine.models.parts import Grants, joined_grants
+from delta_engine.models.record import Record
 from delta_engine.state.catalog_reader import former_name
 from delta_engine.state.states import CatalogState
 
 _Declared = TypeVar("_Declared", Table, Schema)
 
 
-def last_applied(state: DeploymentState) -> Mapping[str, Table]:
-    """Return the last applied tables as plain models, by `QualifiedName.key`."""
-    definitions = (resource.metadata.definition for resource in state.resources.values())
-    models = (as_table(definition) for definition in definitions if definition is not None)
-    return {model.key: model for model in models}
+def table_records(state: DeploymentState | None) -> dict[str, Record[Table]]:
+    """Return the records of tables as models, by `QualifiedName.key`."""
+    resources = state.resources.values() if state else ()
+    return {
+        _key(one): table_record(one.metadata)
+        for one in resources
+        if isinstance(one, TableResource) and (one.metadata.declared or one.metadata.attempted)
+    }
 
 
-def last_applied_schemas(state: DeploymentState) -> Mapping[str, Schema]:
-    """Return the last applied declared schemas as plain models, by `Schema.key`."""
-    definitions = (resource.metadata.schema_definition for resource in state.resources.values())
-    models = (as_schema(definition) for definition in definitions if definition is not None)
-    return {model.key: model for model in models}
+def schema_records(state: DeploymentState | None) -> dict[str, Record[Schema]]:
+    """Return the records of declared schemas as models, by `Schema.key`."""
+    resources = state.resources.values() if state else ()
+    return {
+        _key(one): Record(
+            declared=one.metadata.declared and as_schema(one.metadata.declared),
+            attempted=tuple(map(as_schema, one.metadata.attempted)),
+        )
+        for one in resources
+        if isinstance(one, SchemaResource) and (one.metadata.declared or one.metadata.attempted)
+    }
 
 
-def last_applied_to(
-    models: Iterable[Table], applied: Mapping[str, Table], observed: CatalogState
-) -> Mapping[str, Table]:
-    """Return the last applied models by `QualifiedName.key`, with the new names of tables that will be renamed."""
+def table_record(metadata: TableMetadata) -> Record[Table]:
+    """Return the record of a table as models."""
+    declared, baseline = metadata.declared, metadata.baseline
+    return Record(
+        declared=declared and as_table(declared),
+        with_unmanaged_parts=as_table(with_baseline(declared, baseline)) if declared and baseline else None,
+        attempted=tuple(map(as_table, metadata.attempted)),
+    )
+
+
+def declared_by(records: Mapping[str, Record[_Declared]]) -> dict[str, _Declared]:
+    """Return the models that were applied last, by their keys."""
+    return {key: record.declared for key, record in records.items() if record.declared is not None}
+
+
+def under_new_names(
+    records: Mapping[str, Record[Table]], models: Iterable[Table], observed: CatalogState
+) -> Mapping[str, Record[Table]]:
+    """Return records, with those of tables that will be renamed also under their new names."""
     renamed = {}
     for model in models:
         former = observed.table(model.qualified_name).former_name
-        if former is not None and former.key in applied:
-            renamed[model.key] = replace(applied[former.key], table_name=model.table_name)
-    return {**applied, **renamed}
+        if former is not None and former.key in records:
+            renamed[model.key] = _renamed(records[former.key], records.get(model.key), model.table_name)
+    return {**records, **renamed} if renamed else records
 
 
-def models_of(metadata: ResourceMetadata) -> tuple[Table, ...]:
-    """Return the models of a table that this engine applied or attempted, the applied one first."""
-    applied = (metadata.definition,) if metadata.definition else ()
-    return tuple(map(as_table, (*applied, *metadata.attempted)))
+def _key(resource: Resource) -> str:
+    return resource.id.lower()
 
 
-def table_with_unmanaged_parts(metadata: ResourceMetadata) -> Table | None:
-    """Return the last applied table with its unmanaged parts; None if it had none."""
-    return as_table(metadata.with_others) if metadata.with_others else None
+def _renamed(record: Record[Table], present: Record[Table] | None, name: str) -> Record[Table]:
+    declared, whole = record.declared, record.with_unmanaged_parts
+    return Record(
+        declared=declared and replace(declared, table_name=name),
+        with_unmanaged_parts=whole and replace(whole, table_name=name),
+        attempted=(*(present.attempted if present else ()), *record.attempted),
+    )
 
 
 def with_recorded_grants(models: Iterable[_Declared], state: DeploymentState | None) -> tuple[_Declared, ...]:
@@ -67,8 +100,7 @@ def _recorded_grants(state: DeploymentState) -> dict[str, Grants]:
     for full_key, resource in state.resources.items():
         key = full_key.partition(".")[2]
         metadata = resource.metadata
-        definitions = (metadata.definition, metadata.schema_definition)
-        for one in (*definitions, *metadata.attempted, *metadata.attempted_schemas):
+        for one in (metadata.declared, *metadata.attempted):
             if one is not None and one.grants:
                 found[key] = joined_grants(found.get(key, {}), one.grants)
     return found

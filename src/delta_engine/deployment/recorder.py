@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from delta_engine.deployment.codec import resource_v2
 from delta_engine.deployment.definitions import SchemaDefinition, TableDefinition
 from delta_engine.deployment.document import (
+    VERSION,
     AppliedPlan,
     ApplyActions,
     Checkpoint,
@@ -121,6 +123,7 @@ class RunRecorder:
             attempted={key: found for key, found in of_tables.items() if found},
             attempted_schemas=of_schemas,
             plan=plan_file,
+            version=VERSION,
         )
         self._journals.append(self.run_id, 0, encode_open(start))
         self._journal_length = 1
@@ -198,6 +201,7 @@ class JournalStart(OpenStruct, frozen=True, kw_only=True):
         attempted: their definitions as the run intended them, by key.
         attempted_schemas: the same of schemas.
         plan: the checksum of the plan file that it applied; None without one.
+        version: the format of the records in its entries, as of documents.
     """
 
     state_id: str
@@ -209,6 +213,7 @@ class JournalStart(OpenStruct, frozen=True, kw_only=True):
     attempted: dict[str, tuple[TableDefinition, ...]] = msgspec.field(default_factory=dict)
     attempted_schemas: dict[str, SchemaDefinition] = msgspec.field(default_factory=dict)
     plan: Checksum | None = None
+    version: int = 1
 
 
 class JournalEntry(OpenStruct, frozen=True, kw_only=True):
@@ -276,8 +281,16 @@ def _parse(lines: Sequence[bytes]) -> tuple[JournalStart | None, list[JournalEnt
     with suppress(msgspec.DecodeError, UnicodeDecodeError):
         start = decode_open(lines[0], JournalStart) if lines else None
         for line in lines[1:]:
-            entries.append(decode_open(line, JournalEntry))
+            entries.append(decode_open(_current(line, start), JournalEntry))
     return start, entries
+
+
+def _current(line: bytes, start: JournalStart | None) -> bytes:
+    """Return an entry in the current format; a run of an older engine may have left it."""
+    if start is not None and start.version == VERSION:
+        return line
+    entry = msgspec.json.decode(line)
+    return msgspec.json.encode({**entry, "resource": resource_v2(entry["resource"])})
 
 
 def _misfit(who: str, start: JournalStart, entries: Sequence[JournalEntry], state: DeploymentState) -> str:

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
 import msgspec
 
 from delta_engine.deployment.definitions import (
+    Baseline,
     SchemaDefinition,
     TableDefinition,
+    as_table,
     define,
+    define_baseline,
     define_schema,
     definition_checksum,
     schema_checksum,
+    with_baseline,
 )
 from delta_engine.deployment.document import (
     DeploymentState,
     Resource,
-    ResourceMetadata,
     ResourceType,
+    SchemaMetadata,
+    SchemaResource,
     Status,
+    TableMetadata,
+    TableResource,
 )
 from delta_engine.deployment.errors import StateMismatchError
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
@@ -31,8 +38,6 @@ from delta_engine.state.table_queries import TableVersion
 from delta_engine.telemetry.context import command
 
 Definition: TypeAlias = TableDefinition | SchemaDefinition
-
-_T = TypeVar("_T")
 
 HALF_DONE: Final = (Status.DEGRADED, Status.UNKNOWN)
 """Statuses of resources that a run of the engine left unfinished: the run's changes are not drift."""
@@ -49,40 +54,51 @@ def resource_name(resource: Resource) -> QualifiedName | SchemaName:
     return QualifiedName(*parts) if resource.type is ResourceType.TABLE else SchemaName(*parts)
 
 
+def recorded_table(resources: Mapping[str, Resource], name: QualifiedName) -> TableResource | None:
+    """Return the record of a table, if there is one."""
+    found = resources.get(resource_key(name))
+    return found if isinstance(found, TableResource) else None
+
+
+def recorded_schema(resources: Mapping[str, Resource], name: SchemaName) -> SchemaResource | None:
+    """Return the record of a schema, if there is one."""
+    found = resources.get(resource_key(name))
+    return found if isinstance(found, SchemaResource) else None
+
+
 def applied_table(
     model: Table,
     *,
     at: datetime,
     by: str,
     version: TableVersion | None,
-    earlier: Resource | None,
-    with_others: TableDefinition | None = None,
+    earlier: TableResource | None,
+    baseline: Table | None = None,
     settles: bool = True,
-) -> Resource:
+) -> TableResource:
     """Return the record of a table that matches its model.
 
     Args:
-        with_others: the definition with its unmanaged parts; None if there are none.
+        baseline: the table with its unmanaged parts; None if there are none.
         settles: whether the apply settled the attempts of unfinished runs.
     """
     definition = define(model)
-    known = earlier.metadata if earlier else ResourceMetadata()
+    known = earlier.metadata if earlier else TableMetadata()
     attempted = () if settles else known.attempted
-    return Resource(
-        type=ResourceType.TABLE,
+    return TableResource(
         id=str(model.qualified_name),
         deployed_at=at,
         deployed_by=by,
         config_checksum=definition_checksum(definition),
         status=Status.UNKNOWN if attempted else Status.HEALTHY,
-        metadata=ResourceMetadata(
-            definition=definition,
+        metadata=TableMetadata(
+            declared=definition,
+            baseline=define_baseline(definition, baseline) if baseline else None,
             delta_table_id=version.table_id if version else None,
             delta_version=version.version if version else None,
             created_at=known.created_at,
             schema_checksum=schema_checksum(definition.columns),
             sync_error=known.sync_error if attempted else None,
-            with_others=with_others,
             attempted=attempted,
             unknown=earlier.metadata.unknown if earlier else None,
         ),
@@ -92,23 +108,17 @@ def applied_table(
 
 
 def applied_schema(
-    schema: Schema | SchemaName, *, at: datetime, by: str, earlier: Resource | None = None
-) -> Resource:
+    schema: Schema | SchemaName, *, at: datetime, by: str, earlier: SchemaResource | None = None
+) -> SchemaResource:
     """Return the record of an existing schema; an unchanged definition keeps the time and author of `earlier`."""
     if isinstance(schema, SchemaName):
-        return _unapplied(schema, Status.HEALTHY, at=at, by=by)
+        return _unapplied_schema(schema, Status.HEALTHY, at=at, by=by)
     definition, resource = define_schema(schema), earlier
-    if (
-        resource is None
-        or resource.metadata.schema_definition != definition
-        or resource.status is not Status.HEALTHY
-    ):
-        resource = _unapplied(schema.qualified_name, Status.HEALTHY, at=at, by=by)
+    if resource is None or resource.metadata.declared != definition or resource.status is not Status.HEALTHY:
+        resource = _unapplied_schema(schema.qualified_name, Status.HEALTHY, at=at, by=by)
     return msgspec.structs.replace(
         resource,
-        metadata=ResourceMetadata(
-            schema_definition=definition, unknown=earlier.metadata.unknown if earlier else None
-        ),
+        metadata=SchemaMetadata(declared=definition, unknown=earlier.metadata.unknown if earlier else None),
         unknown=earlier.unknown if earlier else None,
     )
 
@@ -116,39 +126,39 @@ def applied_schema(
 def unfinished(
     name: QualifiedName | SchemaName,
     status: Status,
-    reason: str,
+    reason: str | None,
     *,
     attempted: Iterable[Definition],
     earlier: Resource | None,
 ) -> Resource:
     """Return the record of a table or schema that a run did not finish; the earlier applied definition stays."""
-    resource, new = earlier or _unapplied(name, status), tuple(attempted)
+    resource: Resource
+    if earlier is not None:
+        resource = earlier
+    elif isinstance(name, SchemaName):
+        resource = _unapplied_schema(name, status)
+    else:
+        resource = _unapplied_table(name, status)
     known = resource.metadata
-    metadata = msgspec.structs.replace(
-        known,
-        sync_error=reason,
-        attempted=_joined(known.attempted, (one for one in new if isinstance(one, TableDefinition))),
-        attempted_schemas=_joined(
-            known.attempted_schemas, (one for one in new if isinstance(one, SchemaDefinition))
-        ),
-    )
+    joined = (*known.attempted, *(one for one in attempted if one not in known.attempted))
+    metadata = msgspec.structs.replace(known, sync_error=reason, attempted=joined)
     return msgspec.structs.replace(resource, status=status, metadata=metadata)
 
 
-def unmanaged_table(name: QualifiedName, earlier: Resource | None = None) -> Resource:
+def unmanaged_table(name: QualifiedName, earlier: Resource | None = None) -> TableResource:
     """Return the record of a table that no model declares, with the attempts of its `earlier` record."""
     return msgspec.structs.replace(
-        _unapplied(name, Status.UNMANAGED),
-        metadata=ResourceMetadata(
+        _unapplied_table(name, Status.UNMANAGED),
+        metadata=TableMetadata(
             sync_warning="it stands in a managed schema and is in no model",
-            attempted=earlier.metadata.attempted if earlier else (),
+            attempted=earlier.metadata.attempted if isinstance(earlier, TableResource) else (),
         ),
     )
 
 
-def noted(resource: Resource, observed: TableState) -> Resource:
+def noted(resource: TableResource, observed: TableState) -> TableResource:
     """Return a table's record with its creation time and the catalog's column order, where added columns are last."""
-    definition = resource.metadata.definition
+    definition = resource.metadata.declared
     if definition is None or not observed.exists:
         return resource
     order = tuple(column.name for column in observed.columns)
@@ -159,7 +169,7 @@ def noted(resource: Resource, observed: TableState) -> Resource:
     return msgspec.structs.replace(resource, metadata=metadata)
 
 
-def with_version(resource: Resource, version: TableVersion) -> Resource:
+def with_version(resource: TableResource, version: TableVersion) -> TableResource:
     """Return a table's record with its Delta id and version."""
     metadata = msgspec.structs.replace(
         resource.metadata, delta_table_id=version.table_id, delta_version=version.version
@@ -167,7 +177,7 @@ def with_version(resource: Resource, version: TableVersion) -> Resource:
     return msgspec.structs.replace(resource, metadata=metadata)
 
 
-def recorded_version(metadata: ResourceMetadata) -> TableVersion | None:
+def recorded_version(metadata: TableMetadata) -> TableVersion | None:
     """Return the recorded version."""
     if metadata.delta_version is None:
         return None
@@ -176,28 +186,35 @@ def recorded_version(metadata: ResourceMetadata) -> TableVersion | None:
 
 def is_half_done(resource: Resource) -> bool:
     """Whether a run left a table or schema unfinished; a change that the catalog showed late is finished."""
-    metadata = resource.metadata
-    return bool(metadata.attempted or metadata.attempted_schemas) or (
-        resource.status in HALF_DONE and not metadata.lag
+    if resource.metadata.attempted:
+        return True
+    has_lag = isinstance(resource, TableResource) and bool(resource.metadata.lag)
+    return resource.status in HALF_DONE and not has_lag
+
+
+def _unapplied_table(name: QualifiedName, status: Status) -> TableResource:
+    return TableResource(
+        id=str(name),
+        deployed_at=None,
+        deployed_by=None,
+        config_checksum=None,
+        status=status,
+        dependencies=_dependencies(name),
+        metadata=TableMetadata(),
     )
 
 
-def _joined(known: tuple[_T, ...], new: Iterable[_T]) -> tuple[_T, ...]:
-    return (*known, *(one for one in new if one not in known))
-
-
-def _unapplied(
-    name: QualifiedName | SchemaName, status: Status, *, at: datetime | None = None, by: str | None = None
-) -> Resource:
-    return Resource(
-        type=_type_of(name),
+def _unapplied_schema(
+    name: SchemaName, status: Status, *, at: datetime | None = None, by: str | None = None
+) -> SchemaResource:
+    return SchemaResource(
         id=str(name),
         deployed_at=at,
         deployed_by=by,
         config_checksum=None,
         status=status,
-        metadata=ResourceMetadata(),
-        dependencies=() if isinstance(name, SchemaName) else _dependencies(name),
+        dependencies=(),
+        metadata=SchemaMetadata(),
     )
 
 
@@ -217,23 +234,25 @@ def with_renamed(
     Foreign keys to it follow it, an assumption about Unity Catalog (docs/assumptions.md); no other platform renames
     tables. An existing record under the new name stays, unless it holds only attempts.
     """
-    kept = {
+    kept: dict[str, Resource] = {
         key: redefined(one, lambda definition: pointing_at(name, former, definition))
+        if isinstance(one, TableResource)
+        else one
         for key, one in resources.items()
     }
-    resource = kept.pop(resource_key(former), None)
-    present = kept.get(resource_key(name))
-    if resource is None or (present is not None and present.metadata.definition is not None):
+    resource, present = recorded_table(kept, former), recorded_table(kept, name)
+    kept.pop(resource_key(former), None)
+    if resource is None or (present is not None and present.metadata.declared is not None):
         return kept
     renamed = _renamed(resource, name)
     if present is not None:
-        known = renamed.metadata.attempted
-        metadata = msgspec.structs.replace(
-            renamed.metadata,
-            attempted=(*known, *(one for one in present.metadata.attempted if one not in known)),
-            sync_error=present.metadata.sync_error,
-        )
-        renamed = msgspec.structs.replace(renamed, status=present.status, metadata=metadata)
+        reason, attempted = present.metadata.sync_error, present.metadata.attempted
+        return {
+            **kept,
+            resource_key(name): unfinished(
+                name, present.status, reason, attempted=attempted, earlier=renamed
+            ),
+        }
     return {**kept, resource_key(name): renamed}
 
 
@@ -268,23 +287,31 @@ def pointing_at(name: QualifiedName, former: QualifiedName, definition: TableDef
     return msgspec.structs.replace(definition, foreign_keys=tuple(keys))
 
 
-def redefined(resource: Resource, change: Callable[[TableDefinition], TableDefinition]) -> Resource:
-    """Return a record with all of its definitions changed, and the checksum of the applied one."""
+def redefined(resource: TableResource, change: Callable[[TableDefinition], TableDefinition]) -> TableResource:
+    """Return a table's record with all of its definitions changed, and the checksum of the applied one."""
     known = resource.metadata
+    definition = known.declared and change(known.declared)
     metadata = msgspec.structs.replace(
         known,
-        definition=known.definition and change(known.definition),
-        with_others=known.with_others and change(known.with_others),
+        declared=definition,
+        baseline=definition and _redefined_baseline(known, definition, change),
         attempted=tuple(map(change, known.attempted)),
     )
     if metadata == known:
         return resource
-    definition = metadata.definition
     checksum = definition_checksum(definition) if definition else resource.config_checksum
     return msgspec.structs.replace(resource, config_checksum=checksum, metadata=metadata)
 
 
-def _renamed(resource: Resource, name: QualifiedName) -> Resource:
+def _redefined_baseline(
+    known: TableMetadata, definition: TableDefinition, change: Callable[[TableDefinition], TableDefinition]
+) -> Baseline | None:
+    if known.declared is None or known.baseline is None:
+        return None
+    return define_baseline(definition, as_table(change(with_baseline(known.declared, known.baseline))))
+
+
+def _renamed(resource: TableResource, name: QualifiedName) -> TableResource:
     renamed = redefined(
         resource,
         lambda definition: msgspec.structs.replace(

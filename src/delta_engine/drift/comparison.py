@@ -12,7 +12,7 @@ from typing import TypeAlias, TypeVar
 
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.actions.policy import AS_APPLIED, Policy
+from delta_engine.actions.policy import AS_APPLIED, Ownership, Policy, as_applied
 from delta_engine.aspects.check_constraints import CheckDrop
 from delta_engine.aspects.clustering import ChangeClustering
 from delta_engine.aspects.comparison import (
@@ -26,12 +26,18 @@ from delta_engine.aspects.comparison import (
 from delta_engine.aspects.delta_properties import is_set_by_platform
 from delta_engine.aspects.foreign_keys import ForeignKeyDrop
 from delta_engine.aspects.primary_key import PrimaryKeyDrop
-from delta_engine.deployment.definitions import as_schema, as_table
-from delta_engine.deployment.document import ResourceMetadata
-from delta_engine.deployment.recorded_models import models_of, table_with_unmanaged_parts
-from delta_engine.deployment.resources import resource_key
-from delta_engine.drift.drifted_resources import Deviation, Recorded, UnmanagedPart
-from delta_engine.models import CheckConstraint, ForeignKey, Part, Schema, Table
+from delta_engine.deployment.document import DeploymentState, Resource, SchemaResource, TableResource
+from delta_engine.deployment.recorded_models import schema_records
+from delta_engine.deployment.resources import resource_key, resource_name
+from delta_engine.drift.drifted_resources import (
+    AppliedRecord,
+    Compared,
+    ComparedResource,
+    Deviation,
+    UnmanagedPart,
+)
+from delta_engine.models import CheckConstraint, ForeignKey, Part, QualifiedName, Schema, SchemaName, Table
+from delta_engine.models.record import Record
 from delta_engine.state.states import CatalogState, SchemaState, TableState, state_of
 
 _Subject: TypeAlias = tuple[DriftKind, str]
@@ -40,29 +46,89 @@ _Subject: TypeAlias = tuple[DriftKind, str]
 _Part = TypeVar("_Part", ForeignKey, CheckConstraint)
 
 
-def recorded(metadata: ResourceMetadata, policy: Policy) -> Recorded[Securable] | None:
-    """Return the record in the metadata of a resource; None if it was never applied from a model."""
-    if metadata.definition is not None:
-        return Recorded(
-            declared=as_table(metadata.definition),
-            with_unmanaged_parts=table_with_unmanaged_parts(metadata),
-            attempted=tuple(map(as_table, metadata.attempted)),
-            column_order=metadata.column_order,
-            policy=policy,
-        )
-    if metadata.schema_definition is not None:
-        return Recorded(declared=as_schema(metadata.schema_definition), policy=policy)
-    return None
+def compared(
+    state: DeploymentState | None,
+    records: Mapping[str, Record[Table]],
+    observed: CatalogState,
+    policy: Policy,
+) -> dict[str, ComparedResource]:
+    """Compare every record with what exists, once, by resource key. Resources that were not read are left out.
+
+    Args:
+        records: of tables, by `QualifiedName.key`.
+        policy: of the environment.
+    """
+    schemas: Mapping[str, Record[Securable]] = schema_records(state)
+    found = {}
+    for key, resource in sorted(state.resources.items()) if state else ():
+        name = key.partition(".")[2]
+        record = (schemas if isinstance(resource, SchemaResource) else records).get(name)
+        present = state_under(resource_name(resource), observed)
+        if record is not None and record.declared is not None and present is not None:
+            found[key] = _compared(resource, applied_record(resource, record, policy), present)
+    return found
 
 
-def deviations(known: Recorded[Securable], observed: SecurableState) -> tuple[Deviation, ...]:
-    """Return the drift of an existing table or schema."""
+def state_under(name: QualifiedName | SchemaName, observed: CatalogState) -> SecurableState | None:
+    """Return the state under a name; None if the snapshot does not cover it."""
+    return observed.schema(name) if isinstance(name, SchemaName) else observed.tables.get(name.key)
+
+
+def applied_record(resource: Resource, record: Record[Securable], policy: Policy) -> AppliedRecord[Securable]:
+    """Return the record of an applied resource, with the policy that decides which undeclared parts are drift."""
+    assert record.declared is not None
+    table = resource if isinstance(resource, TableResource) else None
+    return AppliedRecord(
+        declared=record.declared,
+        with_unmanaged_parts=record.with_unmanaged_parts,
+        attempted=record.attempted if table else (),  # an unfinished schema is not compared
+        column_order=table.metadata.column_order if table else None,
+        policy=_as_recorded(policy, resource.metadata.full_ownership),
+    )
+
+
+def with_new_column_names(found: ComparedResource, renames: Mapping[str, str]) -> ComparedResource:
+    """Compare a table again, whose columns were renamed since; `renames` has new names by old ones."""
+    return _compared(found.resource, replace(found.recorded, renames=renames), found.observed)
+
+
+def deviations(found: ComparedResource) -> tuple[Deviation, ...]:
+    """Return the drift of an existing table or schema, without what the catalog only shows late."""
+    known = found.recorded
+    everything = (*_renamed(known), *map(_deviation, found.drift), *_reordered(known, found.observed))
+    resource = found.resource
+    lag = resource.metadata.lag if isinstance(resource, TableResource) else ()
+    late = {(one.field, one.expected, one.actual) for one in lag}
+    return tuple(one for one in everything if (one.field, one.expected, one.actual) not in late)
+
+
+def _compared(
+    resource: Resource, known: AppliedRecord[Securable], observed: SecurableState
+) -> ComparedResource:
     current = _with_current_names(known)
-    drift = unexplained(changes(current, observed), current, observed)
-    return (*_renamed(known), *map(_deviation, drift), *_reordered(known, observed))
+    changes = _changes(current, observed) if observed.exists else ()
+    return Compared(
+        resource=resource,
+        recorded=known,
+        observed=observed,
+        changes=changes,
+        drift=_unexplained(changes, current, observed),
+    )
 
 
-def changes(known: Recorded[Securable], observed: SecurableState) -> tuple[aspects.Difference, ...]:
+def _as_recorded(policy: Policy, full_ownership: Sequence[str] | None) -> Policy:
+    """Return the policy of drift: what was there before a policy became `full` is none."""
+    held = as_applied(policy)
+    if full_ownership is None:
+        return held
+    return replace(
+        held,
+        tags=held.tags if "tags" in full_ownership else Ownership.ADDITIVE,
+        grants=held.grants if "grants" in full_ownership else Ownership.ADDITIVE,
+    )
+
+
+def _changes(known: AppliedRecord[Securable], observed: SecurableState) -> tuple[aspects.Difference, ...]:
     """Return the changes since the baseline. Removing an unmanaged part is not a change."""
     found = tuple(_differences(known.baseline, observed, known.policy))
     if not found or known.with_unmanaged_parts is None:
@@ -71,8 +137,8 @@ def changes(known: Recorded[Securable], observed: SecurableState) -> tuple[aspec
     return tuple(one for one in found if _subject_of(one) in subjects)
 
 
-def unexplained(
-    found: Sequence[aspects.Difference], known: Recorded[Securable], observed: SecurableState
+def _unexplained(
+    found: Sequence[aspects.Difference], known: AppliedRecord[Securable], observed: SecurableState
 ) -> tuple[aspects.Difference, ...]:
     """Return the changes that no unfinished run can have made.
 
@@ -93,11 +159,12 @@ def unexplained(
     return left
 
 
-def explained(known: Recorded[Securable], observed: SecurableState) -> tuple[Deviation, ...]:
+def explained(found: ComparedResource) -> tuple[Deviation, ...]:
     """Return the differences from the baseline that an attempt or ownership explains. They are not drift."""
+    known, observed = found.recorded, found.observed
     if not known.attempted and known.with_unmanaged_parts is None:
         return ()
-    drift = {(one.kind, one.field, one.actual) for one in deviations(known, observed)}
+    drift = {(one.kind, one.field, one.actual) for one in deviations(found)}
     settled = replace(known, attempted=())
     differences = _differences(_with_current_names(known).baseline, observed, known.policy)
     everything = (*_renamed(settled), *map(_deviation, differences), *_reordered(settled, observed))
@@ -105,48 +172,52 @@ def explained(known: Recorded[Securable], observed: SecurableState) -> tuple[Dev
 
 
 def unmanaged_parts(
-    model: Table, observed: TableState, ours: Sequence[Table] = ()
+    model: Table, observed: TableState, record: Record[Table] | None
 ) -> tuple[aspects.Difference, ...]:
-    """Return the differences that a sync keeps; `ours` are the applied and attempted models."""
+    """Return the differences that a sync keeps."""
     if not observed.exists:
         return ()
     found = tuple(aspects.differences(Comparison.of(model, observed, policy=AS_APPLIED)))
     if not found:
         return ()
-    planned = aspects.differences(Comparison.of(model, observed, attempted=ours))
+    planned = aspects.differences(Comparison.of(model, observed, record))
     subjects = {difference.change.subject for difference in planned}
     return tuple(difference for difference in found if difference.change.subject not in subjects)
 
 
-def with_unmanaged_parts(model: Table, observed: TableState, earlier: ResourceMetadata | None) -> Table:
-    """Return the baseline of an apply: the model with the prior unmanaged parts that are not drift.
+def with_unmanaged_parts(model: Table, observed: TableState, earlier: Record[Table]) -> Table | None:
+    """Return the baseline of an apply: the model with the prior unmanaged parts that are not drift; None without any.
 
     Recorded parts stay, under the model's names. Parts that are new since the last apply are drift and stay out.
     """
-    ours = models_of(earlier) if earlier else ()
-    observed = _without_dropped(model, observed, ours)
-    if earlier is None or earlier.definition is None:
-        return _with_parts(model, model, observed, ours)
-    known = table_with_unmanaged_parts(earlier) or as_table(earlier.definition)
-    kept = _kept_by_plan(model, known, ours)
-    now = Renames.of(model, observed).applied_to(observed)
-    comparison = Comparison.of(_with_names_of(model, known), now, policy=AS_APPLIED)
-    drifted = {_subject_of(one) for one in aspects.differences(comparison)}
-    return _with_parts(kept, model, observed, ours, drifted)
+    known = earlier.with_unmanaged_parts
+    if known is None and earlier.declared is not None:
+        return None
+    observed = _without_dropped(model, observed, earlier)
+    if known is None:
+        found = _with_parts(model, model, observed, earlier)
+    else:
+        kept = _kept_by_plan(model, known, earlier)
+        now = Renames.of(model, observed).applied_to(observed)
+        comparison = Comparison.of(_with_names_of(model, known), now, policy=AS_APPLIED)
+        drifted = {_subject_of(one) for one in aspects.differences(comparison)}
+        found = _with_parts(kept, model, observed, earlier, drifted)
+    return None if found == model else found
 
 
 def listed_parts(
-    models: Iterable[Table], observed: CatalogState, applied: Mapping[str, Table]
+    models: Iterable[Table], observed: CatalogState, records: Mapping[str, Record[Table]]
 ) -> Iterator[UnmanagedPart]:
-    """Yield the unmanaged parts of tables, and properties that no platform sets; `applied` is by table key."""
+    """Yield the unmanaged parts of tables, and properties that no platform sets; `records` is by table key."""
     for model in models:
-        last, table = applied.get(model.key), observed.table(model.qualified_name)
+        record, table = records.get(model.key), observed.table(model.qualified_name)
         resource = resource_key(model.qualified_name)
-        for one in unmanaged_parts(model, table, (last,) if last else ()):
+        for one in unmanaged_parts(model, table, record):
             yield UnmanagedPart(resource=resource, key=one.change.subject, value=one.change.observed or "")
         if not model.is_about(Part.PROPERTIES):
             continue
-        known = {*model.effective_table_properties, *(last.effective_table_properties if last else ())}
+        ours = record.ours if record else ()
+        known = {key for one in (model, *ours) for key in one.effective_table_properties}
         for name, value in table.table_properties.items():
             if name not in known and not is_set_by_platform(name):
                 yield UnmanagedPart(resource=resource, key=name, value=value)
@@ -163,15 +234,17 @@ def _may_be_side_effect(difference: aspects.Difference) -> bool:
     return difference.kind is DriftKind.COLUMN_NULLABILITY
 
 
-def _with_kept_parts(attempted: Securable, known: Recorded[Securable]) -> Securable:
+def _with_kept_parts(attempted: Securable, known: AppliedRecord[Securable]) -> Securable:
     whole = known.with_unmanaged_parts
     if isinstance(attempted, Schema) or isinstance(whole, Schema) or whole is None:
         return attempted
-    ours = [model for model in (known.declared, *known.attempted) if isinstance(model, Table)]
-    return _kept_by_plan(attempted, whole, ours)
+    ours = tuple(model for model in known.ours if isinstance(model, Table))
+    return _kept_by_plan(
+        attempted, whole, Record(declared=ours[0], with_unmanaged_parts=whole, attempted=ours[1:])
+    )
 
 
-def _with_current_names(known: Recorded[Securable]) -> Recorded[Securable]:
+def _with_current_names(known: AppliedRecord[Securable]) -> AppliedRecord[Securable]:
     whole = known.with_unmanaged_parts
     return replace(
         known,
@@ -185,12 +258,12 @@ def _renamed_model(model: Securable, renames: Mapping[str, str]) -> Securable:
     return model if isinstance(model, Schema) else with_renames(model, renames)
 
 
-def _with_current_names_only(known: Recorded[Securable], model: Securable) -> Securable:
+def _with_current_names_only(known: AppliedRecord[Securable], model: Securable) -> Securable:
     model = _renamed_model(model, known.renames)
     return model if isinstance(model, Schema) else without_declared_renames(model)
 
 
-def _renamed(known: Recorded[Securable]) -> Iterator[Deviation]:
+def _renamed(known: AppliedRecord[Securable]) -> Iterator[Deviation]:
     for old, new in known.renames.items():
         if all(old.lower() in _column_keys(model) for model in known.attempted):
             yield Deviation(kind=DriftKind.COLUMN_RENAMED, field=f"column {old}", expected=old, actual=new)
@@ -206,7 +279,7 @@ def _deviation(difference: aspects.Difference) -> Deviation:
     )
 
 
-def _reordered(known: Recorded[Securable], observed: SecurableState) -> tuple[Deviation, ...]:
+def _reordered(known: AppliedRecord[Securable], observed: SecurableState) -> tuple[Deviation, ...]:
     if known.column_order is None or known.attempted:
         return ()  # the order is unknown, or an unfinished run was moving columns
     new_names = {old.lower(): new.lower() for old, new in known.renames.items()}
@@ -232,9 +305,9 @@ def _column_keys(side: Securable | SecurableState) -> list[str]:
     return [] if isinstance(side, (Schema, SchemaState)) else [column.key for column in side.columns]
 
 
-def _kept_by_plan(model: Table, known: Table, ours: Sequence[Table]) -> Table:
-    """Return a model with the unmanaged parts that its plan keeps; `ours` as in `unmanaged_parts`."""
-    return _with_parts(model, model, _without_dropped(model, state_of(known), ours), ours)
+def _kept_by_plan(model: Table, known: Table, record: Record[Table]) -> Table:
+    """Return a model with the unmanaged parts of a table that its plan keeps."""
+    return _with_parts(model, model, _without_dropped(model, state_of(known), record), record)
 
 
 def _subject_of(difference: aspects.Difference) -> _Subject:
@@ -247,16 +320,16 @@ def _with_parts(
     base: Table,
     model: Table,
     observed: TableState,
-    ours: Sequence[Table],
+    record: Record[Table],
     excluded: Collection[_Subject] = frozenset(),
 ) -> Table:
-    parts = [one for one in unmanaged_parts(model, observed, ours) if _subject_of(one) not in excluded]
+    parts = [one for one in unmanaged_parts(model, observed, record) if _subject_of(one) not in excluded]
     return aspects.accept(base, Renames.of(model, observed).applied_to(observed), parts)
 
 
-def _without_dropped(model: Table, observed: TableState, ours: Sequence[Table]) -> TableState:
+def _without_dropped(model: Table, observed: TableState, record: Record[Table]) -> TableState:
     """Return a table without the unmanaged parts that a plan has to drop, such as checks on dropped columns."""
-    for action in aspects.diff(Comparison.of(model, observed, attempted=ours)):
+    for action in aspects.diff(Comparison.of(model, observed, record)):
         match action:
             case ChangeClustering(desired):
                 observed = replace(observed, cluster_by=desired)

@@ -1,17 +1,16 @@
-"""Compares the deployment state with the catalog, and finds authors. Only changed tables cost statements."""
+"""Turns changes since the baseline into drift, with its authors. Only changed tables cost statements."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
 
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
-from delta_engine.actions.policy import NO_POLICY, Policy, as_applied
-from delta_engine.aspects.comparison import Securable, SecurableState
-from delta_engine.deployment.document import DeploymentState, Resource
-from delta_engine.deployment.resources import is_half_done
+from delta_engine.aspects.comparison import SecurableState
+from delta_engine.deployment.document import SchemaResource, TableResource
+from delta_engine.deployment.resources import is_half_done, recorded_version
 from delta_engine.drift.attribution import (
     attribution,
     by_commit,
@@ -20,15 +19,15 @@ from delta_engine.drift.attribution import (
     since,
     since_recreated,
 )
-from delta_engine.drift.comparison import deviations, explained, recorded
+from delta_engine.drift.comparison import deviations, explained, with_new_column_names
 from delta_engine.drift.drifted_resources import (
     NOT_DELTA,
     Attribution,
     ClassifiedDrift,
+    ComparedResource,
     Deviation,
     Drifted,
     DriftedResource,
-    Recorded,
     classified,
 )
 from delta_engine.errors import RefusedError
@@ -41,9 +40,7 @@ from delta_engine.state.table_queries import Commit, TableHistoryReader, TableVe
 class _Suspect:
     """A table or schema that may have drifted: it differs, or may have been replaced."""
 
-    resource: Resource
-    known: Recorded[Securable]
-    observed: SecurableState
+    compared: ComparedResource
     found: tuple[Deviation, ...]
     version: TableVersion | None = None
     commits: tuple[Commit, ...] = ()
@@ -51,14 +48,22 @@ class _Suspect:
 
     @property
     def name(self) -> QualifiedName | SchemaName:
-        return self.known.declared.qualified_name
+        return self.compared.name
+
+    @property
+    def observed(self) -> SecurableState:
+        return self.compared.observed
+
+    @property
+    def applied_version(self) -> TableVersion | None:
+        resource = self.compared.resource
+        return recorded_version(resource.metadata) if isinstance(resource, TableResource) else None
 
 
 class DriftDetector:
     """Finds changes since the last apply.
 
     Args:
-        plan_policy: decides which unmanaged tags and privileges are drift.
         is_thorough: whether to read the ids of tables also where a creation time is unknown.
     """
 
@@ -66,28 +71,23 @@ class DriftDetector:
         self,
         policy: DriftPolicy,
         *,
-        plan_policy: Policy = NO_POLICY,
         versions: TableVersionReader | None = None,
         history: TableHistoryReader | None = None,
         is_thorough: bool = True,
     ) -> None:
         self._policy = policy
-        self._held = as_applied(plan_policy)
         self._versions = versions
         self._history = history
         self._is_thorough = is_thorough
 
-    def detect(
-        self, state: DeploymentState, observed: CatalogState, *, now: datetime
-    ) -> tuple[DriftedResource, ...]:
+    def detect(self, records: Iterable[ComparedResource], *, now: datetime) -> tuple[DriftedResource, ...]:
         """Return the drifted schemas, then the drifted tables, each sorted by name.
 
-        Half-done changes of a run are not drift. Resources outside the snapshot are skipped. Entries of the policy
-        expire at `now`, the time of the snapshot.
+        Half-done changes of a run are not drift. Entries of the policy expire at `now`, the time of the snapshot.
         """
         suspects = [
             suspect
-            for suspect in _applied(state, observed, self._held)
+            for suspect in map(_suspect, filter(_is_known, records))
             if suspect.found or self._may_be_replaced(suspect)
         ]
         found = (self._drifted(suspect, now) for suspect in self._with_evidence(suspects))
@@ -142,21 +142,22 @@ class DriftDetector:
         return self._versions.read_versions(names, with_id={name.key for name in names})
 
     def _may_be_replaced(self, suspect: _Suspect) -> bool:
-        metadata = suspect.resource.metadata
-        if self._versions is None or metadata.delta_table_id is None or not suspect.observed.exists:
+        resource = suspect.compared.resource
+        if self._versions is None or isinstance(resource, SchemaResource) or not suspect.observed.exists:
             return False
-        if metadata.created_at is None or suspect.observed.audit.created_at is None:
-            return self._is_thorough
-        return metadata.created_at != suspect.observed.audit.created_at
+        known, found = resource.metadata.created_at, suspect.observed.audit.created_at
+        if resource.metadata.delta_table_id is None:
+            return False
+        return self._is_thorough if known is None or found is None else known != found
 
     def _drifted(self, suspect: _Suspect, now: datetime) -> DriftedResource:
-        written = last_written(suspect.observed.audit, suspect.resource.deployed_at)
+        written = last_written(suspect.observed.audit, suspect.compared.resource.deployed_at)
         return Drifted(
-            recorded=suspect.known,
+            recorded=suspect.compared.recorded,
             observed=suspect.observed,
             version=suspect.version,
             is_history_whole=suspect.is_history_whole,
-            explained=explained(suspect.known, suspect.observed) if suspect.observed.exists else (),
+            explained=explained(suspect.compared) if suspect.observed.exists else (),
             field_renames={_plain(old): _plain(new) for old, new in renames(suspect.commits).items()},
             details=tuple(
                 classified(
@@ -167,18 +168,13 @@ class DriftDetector:
         )
 
 
-def _applied(state: DeploymentState, observed: CatalogState, held: Policy) -> Iterator[_Suspect]:
-    for _, resource in sorted(state.resources.items()):
-        if is_half_done(resource) and not resource.metadata.attempted:
-            continue  # what the run did is unknown
-        known = recorded(resource.metadata, held)
-        if known is None:
-            continue
-        name = known.declared.qualified_name
-        found = observed.schema(name) if isinstance(name, SchemaName) else observed.tables.get(name.key)
-        if found is not None:
-            deviating = _deviations(resource, known, found) if found.exists else (_deleted(resource, name),)
-            yield _Suspect(resource=resource, known=known, observed=found, found=deviating)
+def _is_known(one: ComparedResource) -> bool:
+    """Whether it is known what runs of the engine did to it."""
+    return not is_half_done(one.resource) or bool(one.recorded.attempted)
+
+
+def _suspect(one: ComparedResource) -> _Suspect:
+    return _Suspect(compared=one, found=deviations(one) if one.observed.exists else (_deleted(one),))
 
 
 def _table_names(suspects: Iterable[_Suspect]) -> list[QualifiedName]:
@@ -187,40 +183,39 @@ def _table_names(suspects: Iterable[_Suspect]) -> list[QualifiedName]:
 
 def _is_replaced(suspect: _Suspect, versions: Mapping[str, TableVersion]) -> bool:
     version = versions.get(suspect.name.key)
-    known_id = suspect.resource.metadata.delta_table_id
+    known = suspect.applied_version
+    known_id = known.table_id if known else None
     return version is not None and version.table_id is not None and version.table_id != known_id
 
 
 def _with_history(suspect: _Suspect, version: TableVersion | None, commits: tuple[Commit, ...]) -> _Suspect:
     """Return the suspect with its history: all commits of a replaced table count, renames shift the baseline."""
-    if isinstance(suspect.known.declared, Schema) or isinstance(suspect.observed, SchemaState):
+    declared, known = suspect.compared.recorded.declared, suspect.applied_version
+    if isinstance(declared, Schema) or isinstance(suspect.observed, SchemaState):
         return suspect
     is_replaced = version is not None and _is_replaced(suspect, {suspect.name.key: version})
-    metadata = suspect.resource.metadata
-    news = since_recreated(commits) if is_replaced else since(commits, metadata.delta_version)
-    is_whole = (
-        metadata.delta_version is not None
-        and bool(commits)
-        and commits[-1].version <= metadata.delta_version + 1
-    )
+    known_id, known_version = (known.table_id, known.version) if known else (None, None)
+    news = since_recreated(commits) if is_replaced else since(commits, known_version)
+    is_whole = bool(commits) and commits[-1].version <= (known_version or -1) + 1
     if version is None and commits:
-        version = TableVersion(table_id=metadata.delta_table_id, version=commits[0].version)
-    columns = {column.key for column in suspect.known.declared.columns}
+        version = TableVersion(table_id=known_id, version=commits[0].version)
+    columns = {column.key for column in declared.columns}
     present = {column.key for column in suspect.observed.columns}
     renamed = {
         old: new
         for old, new in renames(news).items()
         if old.lower() in columns and old.lower() not in present and new.lower() in present
     }
-    known, found = replace(suspect.known, renames=renamed), suspect.found
+    compared, found = suspect.compared, suspect.found
     if renamed:
-        found = _deviations(suspect.resource, known, suspect.observed)
+        compared = with_new_column_names(compared, renamed)
+        found = deviations(compared)
     if is_replaced and version is not None:
-        known_id, id_now = f"id {metadata.delta_table_id}", f"id {version.table_id}"
+        expected, actual = f"id {known_id}", f"id {version.table_id}"
         kind = DriftKind.TABLE_REPLACED
-        found = (Deviation(kind=kind, field="table", expected=known_id, actual=id_now), *found)
+        found = (Deviation(kind=kind, field="table", expected=expected, actual=actual), *found)
     return replace(
-        suspect, known=known, found=found, version=version, commits=news, is_history_whole=is_whole
+        suspect, compared=compared, found=found, version=version, commits=news, is_history_whole=is_whole
     )
 
 
@@ -228,17 +223,10 @@ def _plain(path: str) -> str:
     return path.replace("`", "").lower()
 
 
-def _deviations(
-    resource: Resource, known: Recorded[Securable], observed: SecurableState
-) -> tuple[Deviation, ...]:
-    """Return the drift of an existing resource, without the parts that the catalog only shows late."""
-    lag = {(one.field, one.expected, one.actual) for one in resource.metadata.lag}
-    found = deviations(known, observed)
-    return tuple(one for one in found if (one.field, one.expected, one.actual) not in lag)
-
-
-def _deleted(resource: Resource, name: QualifiedName | SchemaName) -> Deviation:
-    kind = DriftKind.SCHEMA_DELETED if isinstance(name, SchemaName) else DriftKind.TABLE_DELETED
+def _deleted(one: ComparedResource) -> Deviation:
+    resource = one.resource
+    is_schema = isinstance(resource, SchemaResource)
+    kind = DriftKind.SCHEMA_DELETED if is_schema else DriftKind.TABLE_DELETED
     at, by = resource.deployed_at, resource.deployed_by
     expected = f"applied {at:%Y-%m-%d %H:%M:%S} by {by}" if at else "applied"
     return Deviation(kind=kind, field=resource.type.value, expected=expected, actual=None)

@@ -11,11 +11,12 @@ from delta_engine import aspects
 from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftKind, DriftPolicy, IgnoreEntry, Severity
 from delta_engine.actions.policy import AS_APPLIED, NO_POLICY, Policy
 from delta_engine.aspects.comparison import Model_co, Securable, SecurableState, State_co
-from delta_engine.deployment.document import DeploymentState
+from delta_engine.deployment.document import DeploymentState, Resource
 from delta_engine.deployment.resources import resource_key
 from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.open_struct import Moment
+from delta_engine.models.record import Record
 from delta_engine.state.states import CatalogState, SchemaState, TableState
 from delta_engine.state.table_queries import TableVersion
 
@@ -80,19 +81,16 @@ class Deviation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recorded(Generic[Model_co]):
-    """The record of a table or schema in the deployment state.
+class AppliedRecord(Record[Model_co]):
+    """The record of a table or schema that was applied.
 
     Args:
-        with_unmanaged_parts: the model with the unmanaged parts of that time; None if there were none.
-        attempted: the models of later unfinished runs. Empty for schemas: an unfinished schema is not compared.
         column_order: the column names in table order after the apply; None if unknown.
         renames: the later renames of columns, new names by old ones.
+        policy: decides which undeclared parts are drift.
     """
 
     declared: Model_co
-    with_unmanaged_parts: Model_co | None = None
-    attempted: tuple[Model_co, ...] = ()
     column_order: tuple[str, ...] | None = None
     renames: Mapping[str, str] = field(default_factory=dict)
     policy: Policy = AS_APPLIED
@@ -101,6 +99,31 @@ class Recorded(Generic[Model_co]):
     def baseline(self) -> Model_co:
         """The table or schema as the last apply left it."""
         return self.with_unmanaged_parts or self.declared
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared(Generic[Model_co, State_co]):
+    """A recorded table or schema next to what exists.
+
+    Args:
+        changes: what differs from the baseline; empty if it does not exist.
+        drift: those changes that no unfinished run can have made.
+    """
+
+    resource: Resource
+    recorded: AppliedRecord[Model_co]
+    observed: State_co
+    changes: tuple[aspects.Difference, ...] = ()
+    drift: tuple[aspects.Difference, ...] = ()
+
+    @property
+    def name(self) -> QualifiedName | SchemaName:
+        """The name of the table or schema."""
+        return self.recorded.declared.qualified_name
+
+
+ComparedResource: TypeAlias = Compared[Securable, SecurableState]
+"""A compared table or schema."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +169,7 @@ class Drifted(Generic[Model_co, State_co]):
         explained: the differences from the baseline that an attempt or ownership explains. They are not drift.
     """
 
-    recorded: Recorded[Model_co]
+    recorded: AppliedRecord[Model_co]
     observed: State_co
     version: TableVersion | None = None
     is_history_whole: bool = False
@@ -226,9 +249,9 @@ class DriftFacts:
     Args:
         checked_at: the time of the snapshot, UTC.
         is_partial: whether only some of the models were loaded.
-        applied: the last applied tables, by `QualifiedName.key`.
+        records: of tables, by `QualifiedName.key`.
         unreadable: the tables that could not be read. The snapshot lacks them.
-        applied_schemas: the last applied schemas, by `Schema.key`.
+        schema_records: of schemas, by `Schema.key`.
     """
 
     environment: str
@@ -237,12 +260,12 @@ class DriftFacts:
     is_partial: bool = False
     state: DeploymentState | None = None
     observed: CatalogState
-    applied: Mapping[str, Table] = field(default_factory=dict)
+    records: Mapping[str, Record[Table]] = field(default_factory=dict)
     drifted: Sequence[DriftedResource] = ()
     unreadable: Sequence[tuple[QualifiedName, ClassifiedDrift]] = ()
     unmanaged: Sequence[tuple[QualifiedName, ClassifiedDrift]] = ()
     schemas: Sequence[Schema] = ()
-    applied_schemas: Mapping[str, Schema] = field(default_factory=dict)
+    schema_records: Mapping[str, Record[Schema]] = field(default_factory=dict)
     policy: DriftPolicy = NO_DRIFT_POLICY
     plan_policy: Policy = NO_POLICY
     notes: tuple[str, ...] = ()

@@ -55,7 +55,7 @@ def reverted_drift(
     observed = drifted.observed
     if not observed.exists:
         return drifted.details
-    comparison = Comparison.of(model, observed, drifted.recorded.declared, policy)
+    comparison = Comparison.of(model, observed, drifted.recorded, policy)
     planned = tuple(aspects.differences(comparison))
     wanted = {(one.change.subject, one.change.desired) for one in planned}
     declared = {column.key for column in model.columns} if isinstance(model, Table) else set()

@@ -34,6 +34,7 @@ from delta_engine.drift.drifted_resources import (
 )
 from delta_engine.drift.handling import has_possible_renames, reverted_drift
 from delta_engine.models import QualifiedName, SchemaName
+from delta_engine.models.record import Record
 
 _MOST_COMMANDS = 20
 
@@ -58,7 +59,9 @@ def drift_report(facts: DriftFacts) -> DriftReport:
         state_id=state.state_id if state else "",
         serial=state.serial if state else 0,
         lineage=state.lineage if state else "unknown",
-        tables_checked=sum(key in facts.observed.tables for key in facts.applied),
+        tables_checked=sum(
+            key in facts.observed.tables for key, one in facts.records.items() if one.declared
+        ),
         drifted=(*unreadable, *map(_drift_of, existing)),
         deleted=tuple(map(_drift_of, gone)),
         unmanaged=unmanaged,
@@ -68,7 +71,7 @@ def drift_report(facts: DriftFacts) -> DriftReport:
         pending=tuple(_pending_resources(facts)),
         left_alone=tuple(
             part
-            for part in listed_parts(facts.readable_models, facts.observed, facts.applied)
+            for part in listed_parts(facts.readable_models, facts.observed, facts.records)
             if (part.resource, part.key) not in drifted
         ),
         unfinished=tuple(key for key, one in sorted(resources.items()) if is_half_done(one)),
@@ -194,11 +197,11 @@ def _can_be_reverted(table: DriftedTable, policy: Policy) -> bool:
 def _pending_resources(facts: DriftFacts) -> Iterator[PendingResource]:
     """Yield the declared schemas, then the tables, that the next sync would change."""
     drifted = {one.name.key: one for one in facts.drifted}
-    applied: Mapping[str, Securable] = {**facts.applied, **facts.applied_schemas}
+    records: Mapping[str, Record[Securable]] = {**facts.records, **facts.schema_records}
     for model, observed in _declared(facts):
         found = drifted.get(model.key)
         if observed.exists:
-            changes = tuple(_pending(facts, model, observed, applied.get(model.key), found))
+            changes = tuple(_pending(facts, model, observed, records.get(model.key), found))
             is_pending = bool(changes)
         else:
             changes, is_pending = (), found is None
@@ -219,7 +222,7 @@ def _pending(
     facts: DriftFacts,
     model: Securable,
     observed: SecurableState,
-    applied: Securable | None,
+    record: Record[Securable] | None,
     drifted: DriftedResource | None,
 ) -> Iterator[PendingChange]:
     policy = facts.plan_policy
@@ -227,7 +230,7 @@ def _pending(
     reverted = [detail.deviation for detail in found]
     renamed = drifted.recorded.renames.items() if drifted else ()
     names = {name.lower() for pair in renamed for name in pair}
-    for difference in aspects.differences(Comparison.of(model, observed, applied, policy)):
+    for difference in aspects.differences(Comparison.of(model, observed, record, policy)):
         change = difference.change
         is_rename = change.subject.lower().removeprefix("column ") in names  # half of one: a drop or an add
         if not is_rename and not _reverts(difference, reverted):

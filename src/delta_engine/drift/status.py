@@ -5,7 +5,7 @@ Attempts are the definitions that runs record before they apply them, so that pa
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -17,17 +17,23 @@ from delta_engine.actions.policy import NO_POLICY, Ownership, Policy, as_applied
 from delta_engine.aspects.aspect import Change, Sign
 from delta_engine.aspects.column_renames import renamed_columns
 from delta_engine.aspects.comparison import Comparison, with_renames
-from delta_engine.compile.planner import Attempts
 from delta_engine.deployment.definitions import (
     TableDefinition,
-    as_schema,
     as_table,
     define,
     define_columns,
     define_schema,
     schema_checksum,
 )
-from delta_engine.deployment.document import DeploymentState, Difference, Resource, ResourceType, Status
+from delta_engine.deployment.document import (
+    DeploymentState,
+    Difference,
+    Resource,
+    SchemaResource,
+    Status,
+    TableMetadata,
+    TableResource,
+)
 from delta_engine.deployment.resources import (
     HALF_DONE,
     Definition,
@@ -37,9 +43,11 @@ from delta_engine.deployment.resources import (
     resource_name,
     unmanaged_table,
 )
-from delta_engine.drift.comparison import changes, recorded, unexplained, unmanaged_parts
+from delta_engine.drift.comparison import state_under, unmanaged_parts
+from delta_engine.drift.drifted_resources import ComparedResource
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
-from delta_engine.state.states import CatalogState, SchemaState, TableState, state_of
+from delta_engine.models.record import Record
+from delta_engine.state.states import CatalogState, TableState, state_of
 
 NOT_SHOWN_YET = "right after the apply the catalog did not show all of it yet"
 """Why an applied table that can be read is not verified."""
@@ -51,19 +59,19 @@ _SETTLED = (Status.HEALTHY, Status.MISSING, Status.DRIFTED)
 def synchronize(
     state: DeploymentState,
     observed: CatalogState,
+    found: Mapping[str, ComparedResource],
     *,
     managed: Collection[str] | None,
     now: datetime,
-    policy: Policy = NO_POLICY,
 ) -> DeploymentState:
     """Return the document with current statuses; the same document if nothing differs.
 
     Args:
         observed: a snapshot. Resources that it does not cover keep their status.
+        found: the comparisons with it, by resource key.
         managed: the keys of all models' tables; None if only some models were loaded: unmanaged tables are unknown.
     """
-    held = as_applied(policy)
-    resources = {key: _synchronized(one, observed, held) for key, one in state.resources.items()}
+    resources = {key: _synchronized(one, observed, found.get(key)) for key, one in state.resources.items()}
     if managed is not None:
         resources = _with_unmanaged(resources, observed, managed)
     if resources == state.resources:
@@ -72,22 +80,25 @@ def synchronize(
 
 
 def confirmed(
-    resource: Resource,
+    resource: TableResource,
     wanted: Table,
     observed: TableState,
     *,
-    ours: Sequence[Table] = (),
+    record: Record[Table] | None = None,
     policy: Policy = NO_POLICY,
-) -> Resource:
+) -> TableResource:
     """Return the record of a table that was just applied, after a second read of the table.
 
-    A difference is lag, not drift: the catalog may show a change late, and removed parts of `ours` for a while.
+    A difference is lag, not drift: the catalog may show a change late, and removed parts for a while. `record` is
+    the one before the apply.
     """
-    kept = () if policy.definitions is Ownership.FULL else unmanaged_parts(wanted, observed, ours)
-    found = aspects.differences(Comparison.of(wanted, observed, policy=as_applied(policy)))
-    lag = _documented(one for one in found if one not in kept)
-    if not lag:
+    found = tuple(aspects.differences(Comparison.of(wanted, observed, policy=as_applied(policy))))
+    if found and policy.definitions is not Ownership.FULL:
+        kept = unmanaged_parts(wanted, observed, record)
+        found = tuple(one for one in found if one not in kept)
+    if not found:
         return noted(resource, observed)
+    lag = _documented(found)
     metadata = msgspec.structs.replace(resource.metadata, drift=lag, lag=lag, sync_error=NOT_SHOWN_YET)
     return msgspec.structs.replace(resource, status=Status.UNKNOWN, metadata=metadata)
 
@@ -110,23 +121,6 @@ def attempted_by(
     }
 
 
-def attempts_of(state: DeploymentState, models: Iterable[Table], observed: CatalogState) -> Attempts:
-    """Return the attempts of unfinished runs for the planner. A renamed table has them under its new name."""
-    tables: dict[str, tuple[Table, ...]] = {}
-    schemas: dict[str, tuple[Schema, ...]] = {}
-    for key, resource in state.resources.items():
-        name = key.partition(".")[2]
-        if resource.metadata.attempted:
-            tables[name] = tuple(map(as_table, resource.metadata.attempted))
-        if resource.metadata.attempted_schemas:
-            schemas[name] = tuple(map(as_schema, resource.metadata.attempted_schemas))
-    for model in models if tables else ():
-        former = observed.table(model.qualified_name).former_name
-        if former is not None and former.key in tables:
-            tables[model.key] = (*tables.get(model.key, ()), *tables[former.key])
-    return Attempts(tables=tables, schemas=schemas)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceChange:
     """One resource that differs. It has no changes if only one side has it."""
@@ -141,38 +135,28 @@ def compare_states(earlier: DeploymentState, later: DeploymentState) -> tuple[Re
     return tuple(_state_changes(earlier, later))
 
 
-def _synchronized(resource: Resource, observed: CatalogState, policy: Policy) -> Resource:
+def _synchronized(resource: Resource, observed: CatalogState, compared: ComparedResource | None) -> Resource:
     name = resource_name(resource)
-    found = _state_of(name, observed)
-    if found is not None and not found.exists and (isinstance(name, SchemaName) or _was_applied(resource)):
+    found = state_under(name, observed)
+    if (
+        found is not None
+        and not found.exists
+        and (isinstance(name, SchemaName) or resource.metadata.declared)
+    ):
         error = f"the {resource.type.value} is not in the catalog"
         return _with_status(resource, Status.MISSING, sync_error=error)
-    known = recorded(resource.metadata, policy)
-    if known is None or found is None:
+    if compared is None or found is None:
         is_back = resource.status is Status.MISSING and _has_tables(name, observed)
         return _with_status(resource, Status.HEALTHY) if is_back else resource
-    drift = changes(known, found)
-    if not drift:
+    if not compared.changes:
         return _with_status(resource, Status.HEALTHY)
     checksum = schema_checksum(define_columns(found.columns)) if isinstance(found, TableState) else None
-    by_others = unexplained(drift, known, found) if known.attempted else ()
-    if by_others:
-        reason, found_drift = resource.metadata.sync_error, _documented(by_others)
+    if compared.recorded.attempted and compared.drift:
+        reason, found_drift = resource.metadata.sync_error, _documented(compared.drift)
         return _with_status(
             resource, Status.DRIFTED, sync_error=reason, drift=found_drift, actual_checksum=checksum
         )
-    return _changed(resource, _documented(drift), checksum)
-
-
-def _state_of(name: QualifiedName | SchemaName, observed: CatalogState) -> TableState | SchemaState | None:
-    """Return the state under a name; None if the snapshot does not cover it."""
-    if isinstance(name, SchemaName):
-        return observed.schema(name)
-    return observed.tables.get(name.key)
-
-
-def _was_applied(resource: Resource) -> bool:
-    return resource.metadata.definition is not None
+    return _changed(resource, _documented(compared.changes), checksum)
 
 
 def _has_tables(name: QualifiedName | SchemaName, observed: CatalogState) -> bool:
@@ -184,7 +168,8 @@ def _changed(resource: Resource, drift: tuple[Difference, ...], actual_checksum:
     if is_half_done(resource):
         status = Status.UNKNOWN if resource.status in _SETTLED else resource.status
     else:
-        is_lag = resource.status in HALF_DONE and set(drift) <= set(resource.metadata.lag)
+        lag = resource.metadata.lag if isinstance(resource, TableResource) else ()
+        is_lag = resource.status in HALF_DONE and set(drift) <= set(lag)
         status = resource.status if is_lag else Status.DRIFTED
     keeps_reason = is_half_done(resource) or status is resource.status
     return _with_status(
@@ -204,10 +189,10 @@ def _with_status(
     drift: tuple[Difference, ...] = (),
     actual_checksum: str | None = None,
 ) -> Resource:
-    lag = () if status is Status.HEALTHY else resource.metadata.lag
-    metadata = msgspec.structs.replace(
-        resource.metadata, sync_error=sync_error, drift=drift, lag=lag, actual_checksum=actual_checksum
-    )
+    metadata = msgspec.structs.replace(resource.metadata, sync_error=sync_error, drift=drift)
+    if isinstance(metadata, TableMetadata):
+        lag = () if status is Status.HEALTHY else metadata.lag
+        metadata = msgspec.structs.replace(metadata, lag=lag, actual_checksum=actual_checksum)
     return msgspec.structs.replace(resource, status=status, metadata=metadata)
 
 
@@ -244,7 +229,7 @@ def _with_unmanaged(
 
 
 def _is_given_up(resource: Resource, listed: Collection[tuple[str, str]]) -> bool:
-    if resource.type is not ResourceType.TABLE or _was_applied(resource):
+    if isinstance(resource, SchemaResource) or resource.metadata.declared:
         return False
     catalog, schema = resource.id.lower().split(".")[:2]
     return resource.status is not Status.UNMANAGED and (catalog, schema) in listed
@@ -255,9 +240,9 @@ def _renamed(align: AlignTable | None, earlier: Resource | None) -> Iterable[Tab
     renames = renamed_columns(align) if align else {}
     if not renames or earlier is None:
         return
-    definition = earlier.metadata.definition
-    for known in (*((definition,) if definition else ()), *earlier.metadata.attempted):
-        yield define(with_renames(as_table(known), renames))
+    for known in (earlier.metadata.declared, *earlier.metadata.attempted):
+        if isinstance(known, TableDefinition):
+            yield define(with_renames(as_table(known), renames))
 
 
 def _state_changes(earlier: DeploymentState, later: DeploymentState) -> Iterator[ResourceChange]:
@@ -274,18 +259,19 @@ def _state_changes(earlier: DeploymentState, later: DeploymentState) -> Iterator
 def _within(before: Resource, after: Resource) -> Iterator[Change]:
     if before.status is not after.status:
         yield _change("status", before.status.value, after.status.value)
-    earlier, later = before.metadata.definition, after.metadata.definition
-    if earlier is not None and later is not None:
-        yield from _redefined(earlier, later)
-    if before.metadata.delta_version != after.metadata.delta_version:
-        yield _change("delta version", str(before.metadata.delta_version), str(after.metadata.delta_version))
+    if isinstance(before, TableResource) and isinstance(after, TableResource):
+        earlier, later = before.metadata, after.metadata
+        if earlier.declared is not None and later.declared is not None:
+            yield from _redefined(earlier.declared, later.declared)
+        if earlier.delta_version != later.delta_version:
+            yield _change("delta version", str(earlier.delta_version), str(later.delta_version))
     if before.deployed_at != after.deployed_at:
         yield _change("deployed at", str(before.deployed_at), str(after.deployed_at))
 
 
 def _redefined(earlier: TableDefinition, later: TableDefinition) -> Iterator[Change]:
     before = as_table(earlier)
-    comparison = Comparison.of(as_table(later), state_of(before), last_applied=before)
+    comparison = Comparison.of(as_table(later), state_of(before), Record(declared=before))
     yield from (difference.change for difference in aspects.differences(comparison))
 
 

@@ -51,7 +51,7 @@ def encode_open(value: OpenStruct, *, sort_keys: bool = False) -> bytes:
 
 def _set_apart(raw: object, annotation: object) -> object:
     """Move the unknown fields of every struct below into its `UNKNOWN_KEY`."""
-    shape = _struct_of(annotation)
+    shape = _struct_of(annotation, raw)
     match raw:
         case dict() if shape:
             types = _field_types(shape)
@@ -67,7 +67,7 @@ def _set_apart(raw: object, annotation: object) -> object:
 
 def _put_back(raw: object, annotation: object) -> object:
     """Undo `_set_apart`; known fields win."""
-    shape = _struct_of(annotation)
+    shape = _struct_of(annotation, raw)
     match raw:
         case dict() if shape:
             types = _field_types(shape)
@@ -82,15 +82,18 @@ def _put_back(raw: object, annotation: object) -> object:
 
 @cache
 def _field_types(shape: type[OpenStruct]) -> dict[str, object]:
-    return {field.encode_name: field.type for field in msgspec.structs.fields(shape)}
+    types: dict[str, object] = {field.encode_name: field.type for field in msgspec.structs.fields(shape)}
+    return types | {shape.__struct_config__.tag_field or UNKNOWN_KEY: None}
 
 
-def _struct_of(annotation: object) -> type[OpenStruct] | None:
-    """Return the struct in an annotation such as `Definition | None`."""
+def _struct_of(annotation: object, raw: object) -> type[OpenStruct] | None:
+    """Return the struct in an annotation such as `Definition | None`; among tagged ones, the one of the tag."""
     choices = annotation.__args__ if isinstance(annotation, UnionType) else (annotation,)
     for choice in choices:
         if isinstance(choice, type) and issubclass(choice, OpenStruct):
-            return choice
+            config = choice.__struct_config__
+            if config.tag is None or (isinstance(raw, dict) and raw.get(config.tag_field) == config.tag):
+                return choice
     return None
 
 

@@ -10,8 +10,14 @@ from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.config.edit_instructions import edit_instructions
 from delta_engine.config.model_edits import ModelEdit, edit_models, is_editable
 from delta_engine.deployment.document import DeploymentState
-from delta_engine.deployment.recorded_models import last_applied, last_applied_schemas, with_recorded_grants
+from delta_engine.deployment.recorded_models import (
+    declared_by,
+    schema_records,
+    table_records,
+    with_recorded_grants,
+)
 from delta_engine.drift.attribution import with_audited_authors
+from delta_engine.drift.comparison import compared
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.drifted_resources import (
     DriftedResource,
@@ -120,11 +126,12 @@ def _facts(
     environment: Environment, tables: Sequence[Table], state: DeploymentState | None, *, is_partial: bool
 ) -> DriftFacts:
     declared = {model.key for model in tables}
-    applied = last_applied(state) if state else {}
+    records, recorded_schemas = table_records(state), schema_records(state)
+    applied = declared_by(records)
     undeclared = [] if is_partial else [one for key, one in applied.items() if key not in declared]
     schemas = environment.planner.schemas
-    applied_schemas = last_applied_schemas(state) if state else {}
-    around = with_recorded_grants(_schemas_of(tables, applied_schemas) if is_partial else schemas, state)
+    declared_schemas = declared_by(recorded_schemas)
+    around = with_recorded_grants(_schemas_of(tables, declared_schemas) if is_partial else schemas, state)
     declared_tables = with_recorded_grants(tables, state)
     recorded_tables = with_recorded_grants(undeclared, state)
     try:
@@ -136,6 +143,7 @@ def _facts(
             raise
         observed, unreadable = readable_snapshot(environment.reader, declared_tables, around)
     now, detector = utc_now(), drift_detector(environment)
+    found = compared(state, records, observed, environment.planner.policy)
     known = {*declared, *applied, *(name.key for name in environment.own_tables)}
     return DriftFacts(
         environment=environment.name,
@@ -144,12 +152,12 @@ def _facts(
         is_partial=is_partial,
         state=state,
         observed=observed,
-        applied=applied,
-        drifted=detector.detect(state, observed, now=now) if state else (),
+        records=records,
+        drifted=detector.detect(found.values(), now=now),
         unreadable=detector.unreadable(unreadable, now=now),
         unmanaged=() if is_partial else detector.unmanaged(observed, known, now=now),
         schemas=schemas,
-        applied_schemas=applied_schemas,
+        schema_records=recorded_schemas,
         policy=environment.drift_policy,
         plan_policy=environment.planner.policy,
     )

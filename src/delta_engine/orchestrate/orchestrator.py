@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from delta_engine.actions import TablePlan
 from delta_engine.deployment.document import DeploymentState
+from delta_engine.deployment.recorded_models import declared_by
 from delta_engine.deployment.resources import resource_key
 from delta_engine.drift.drifted_resources import DriftedResource
 from delta_engine.errors import raise_all
@@ -192,7 +193,7 @@ def _detected(
 ) -> tuple[Observation, tuple[DriftedResource, ...]]:
     basis = _observed(run, tables, is_partial=is_partial)
     detector = drift_detector(run.environment)
-    return basis, detector.detect(run.recorder.state, basis.observed, now=utc_now())
+    return basis, detector.detect(basis.compared.values(), now=utc_now())
 
 
 def _judged(run: OpenRun, draft: PlannedRun) -> PlannedRun:
@@ -205,7 +206,7 @@ def _judged(run: OpenRun, draft: PlannedRun) -> PlannedRun:
 def _forget_dropped(run: OpenRun, basis: Observation) -> None:
     """Remove the records of tables to be dropped that do not exist any more."""
     declared = {model.key for model in basis.models}
-    for key, table in basis.applied.items():
+    for key, table in declared_by(basis.records).items():
         is_gone = key in basis.observed.tables and not basis.observed.tables[key].exists
         if key not in declared and is_gone:
             run.recorder.resources.pop(resource_key(table.qualified_name), None)

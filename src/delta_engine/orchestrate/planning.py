@@ -7,15 +7,17 @@ from dataclasses import replace
 
 from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.actions.drift_policy import DriftHandling
-from delta_engine.compile.planner import NO_ATTEMPTS
-from delta_engine.deployment.document import DeploymentState, Resource
+from delta_engine.compile.planner import while_renaming
+from delta_engine.deployment.document import DeploymentState, TableResource
 from delta_engine.deployment.recorded_models import (
-    last_applied,
-    last_applied_schemas,
-    last_applied_to,
+    declared_by,
+    schema_records,
+    table_records,
+    under_new_names,
     with_recorded_grants,
 )
-from delta_engine.deployment.resources import resource_key, with_settled_renames
+from delta_engine.deployment.resources import recorded_table, resource_key, with_settled_renames
+from delta_engine.drift.comparison import compared
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import (
     DriftedResource,
@@ -32,7 +34,7 @@ from delta_engine.drift.handling import (
     with_ignored_drift,
     without_ignored_deletions,
 )
-from delta_engine.drift.status import attempts_of, synchronize
+from delta_engine.drift.status import synchronize
 from delta_engine.errors import RefusedError, raise_all
 from delta_engine.models import QualifiedName, Table
 from delta_engine.models.constraints import referenced_tables, resolved
@@ -78,26 +80,21 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
     Raises:
         InvalidModelError, RefusalGroup: models do not fit what exists.
     """
-    models, observed, state = basis.models, basis.observed, basis.state
+    models, observed = basis.models, basis.observed
     raise_all(partial_model_violations(models, observed))
     policy = environment.planner.policy
-    applied = last_applied_to(models, basis.applied, observed)
+    records = under_new_names(basis.records, models, observed)
     drifted = _drifted(environment, basis)
     wanted = with_ignored_drift(models, drifted, policy)
     schemas = environment.planner.schemas
     planner = environment.planner.with_schemas(with_ignored_drift(schemas, drifted, policy))
-    removed = _removed(environment, basis, applied)
-    attempts = attempts_of(state, models, observed) if state else NO_ATTEMPTS
-    applied_schemas = last_applied_schemas(state) if state and not basis.is_partial else {}
+    removed = _removed(environment, basis, declared_by(records))
+    schemas_known = {} if basis.is_partial else schema_records(basis.state)
 
     def replan(seen: CatalogState, under_way: AlignTable | None) -> TablePlan:
         remaining = {name: rows for name, rows in removed.items() if not _is_gone(name, seen)}
-        known = attempts.during(under_way, applied) if under_way else attempts
-        return checked_plan(
-            wanted,
-            seen,
-            lambda: planner.plan(wanted, seen, applied, remaining, applied_schemas, attempts=known),
-        )
+        known = while_renaming(records, under_way) if under_way else records
+        return checked_plan(wanted, seen, lambda: planner.plan(wanted, seen, known, remaining, schemas_known))
 
     seen = _with_further_tables(environment, wanted, observed, removed)
     plan = replan(seen, None)
@@ -158,7 +155,6 @@ def drift_detector(environment: Environment, *, is_thorough: bool = True) -> Dri
     """Return the detector of drift; a thorough one also reads the history of changed tables."""
     return DriftDetector(
         environment.drift_policy,
-        plan_policy=environment.planner.policy,
         versions=environment.versions,
         history=environment.history if is_thorough else None,
         is_thorough=is_thorough,
@@ -167,14 +163,12 @@ def drift_detector(environment: Environment, *, is_thorough: bool = True) -> Dri
 
 def _drifted(environment: Environment, basis: Observation) -> tuple[DriftedResource, ...]:
     """Return the schemas and tables that differ from what was applied."""
-    if basis.state is None:
-        return ()
-    now = utc_now()
-    drifted = drift_detector(environment, is_thorough=False).detect(basis.state, basis.observed, now=now)
+    now, records = utc_now(), basis.compared.values()
+    drifted = drift_detector(environment, is_thorough=False).detect(records, now=now)
     tables = drifted_tables(drifted)
     if any(map(may_be_renamed, tables)) or any(refusals(basis.models, tables, environment.planner.policy)):
         # Worth a statement per table: the history tells renames from drops, and names the author.
-        drifted = drift_detector(environment).detect(basis.state, basis.observed, now=now)
+        drifted = drift_detector(environment).detect(records, now=now)
     return drifted
 
 
@@ -246,22 +240,23 @@ def interpret(
 ) -> Observation:
     """Return what a snapshot says about the records; it reads recorded tables that are no longer declared."""
     if loaded is None:
-        return Observation(models=models, observed=observed, applied={}, is_partial=is_partial)
+        return Observation(models=models, observed=observed, is_partial=is_partial)
     state = with_settled_renames(loaded, models, observed)
-    applied, now, policy = last_applied(state), utc_now(), environment.planner.policy
-    managed = None if is_partial else {resource_key(model.qualified_name) for model in models}
-    state = synchronize(state, observed, managed=managed, now=now, policy=policy)
-    undeclared = [] if is_partial else undeclared_tables(models, applied)
+    records = table_records(state)
+    undeclared = [] if is_partial else undeclared_tables(models, declared_by(records))
     found, warnings = _read_undeclared(environment, with_recorded_grants(undeclared, state))
     if found is not None:
-        state = synchronize(state, found, managed=None, now=now, policy=policy)
         observed = observed.with_tables(found)
+    known = compared(state, records, observed, environment.planner.policy)
+    managed = None if is_partial else {resource_key(model.qualified_name) for model in models}
+    state = synchronize(state, observed, known, managed=managed, now=utc_now())
     return Observation(
         models=models,
         observed=observed,
         loaded=loaded,
         state=state,
-        applied=applied,
+        records=records,
+        compared={key: replace(one, resource=state.resources[key]) for key, one in known.items()},
         is_partial=is_partial,
         warnings=warnings,
     )
@@ -289,7 +284,7 @@ def removed_tables(
         read = observed.tables.get(name.key)
         exists = read.exists if read is not None else name.key in listed
         audit = read.audit if read is not None else observed.audits.get(name.key, NO_AUDIT)
-        recorded = state.resources[resource_key(name)]
+        recorded = recorded_table(state.resources, name)
         # A part of a table, or another table under the name, was never the engine's to drop.
         if exists and table.manages is None and _is_same(recorded, audit.created_at):
             yield name
@@ -310,6 +305,6 @@ def _read_undeclared(
         )
 
 
-def _is_same(recorded: Resource, created_at: object) -> bool:
-    known = recorded.metadata.created_at
+def _is_same(recorded: TableResource | None, created_at: object) -> bool:
+    known = recorded.metadata.created_at if recorded else None
     return known is None or created_at is None or known == created_at

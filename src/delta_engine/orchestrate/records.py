@@ -12,15 +12,23 @@ from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import Policy
 from delta_engine.aspects.comparison import with_renames
 from delta_engine.aspects.table_names import RenameTable
-from delta_engine.deployment.definitions import TableDefinition, as_table, define, definition_checksum
-from delta_engine.deployment.document import ApplyActions, Checkpoint, Resource, Status
-from delta_engine.deployment.recorded_models import models_of
+from delta_engine.deployment.definitions import as_table, define, definition_checksum
+from delta_engine.deployment.document import (
+    ApplyActions,
+    Checkpoint,
+    Resource,
+    Status,
+    TableResource,
+)
+from delta_engine.deployment.recorded_models import table_record
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.resources import (
     applied_schema,
     applied_table,
     noted,
     pointing_at,
+    recorded_schema,
+    recorded_table,
     recorded_version,
     redefined,
     resource_key,
@@ -40,6 +48,7 @@ from delta_engine.drift.handling import accepting, renames_of
 from delta_engine.drift.status import attempted_by, confirmed
 from delta_engine.execute.outcomes import AnyOutcome, OnTable, OutcomeKind, is_of_table, of_tables
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
+from delta_engine.models.record import Record
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
 from delta_engine.telemetry.logs import log
@@ -62,11 +71,11 @@ class RunRecords:
         self._observed = observed
         self._settles_attempts = settles_attempts
         self._renamed: list[tuple[QualifiedName, QualifiedName]] = []
-        self.earlier: dict[str, Resource] = {}
+        self.earlier: dict[str, TableResource] = {}
 
     def applied(
-        self, model: Table, earlier: Resource | None, *, version: TableVersion | None = None
-    ) -> Resource:
+        self, model: Table, earlier: TableResource | None, *, version: TableVersion | None = None
+    ) -> TableResource:
         """Return the record of a table that is as its model says."""
         if earlier is not None:
             self.earlier.setdefault(resource_key(model.qualified_name), earlier)
@@ -76,7 +85,7 @@ class RunRecords:
             by=self._recorder.who,
             version=version,
             earlier=earlier,
-            with_others=self._with_unmanaged_parts(model, earlier),
+            baseline=self._baseline(model, earlier),
             settles=self._settles_attempts,
         )
 
@@ -85,12 +94,13 @@ class RunRecords:
         resources = self._recorder.resources
         for model in models:
             key = resource_key(model.qualified_name)
-            earlier = resources.get(key)
             if isinstance(model, Schema):
+                known = recorded_schema(resources, model.qualified_name)
                 resources[key] = applied_schema(
-                    model, at=self._recorder.now(), by=self._recorder.who, earlier=earlier
+                    model, at=self._recorder.now(), by=self._recorder.who, earlier=known
                 )
                 continue
+            earlier = recorded_table(resources, model.qualified_name)
             self.note_schema(model)
             is_known = earlier and earlier.config_checksum == definition_checksum(define(model))
             if not (earlier and is_known) or earlier.metadata.attempted:
@@ -103,11 +113,11 @@ class RunRecords:
         name = SchemaName(model.catalog_name, model.schema_name)
         key, resources = resource_key(name), self._recorder.resources
         known = resources.get(key)
-        is_declared = known is not None and known.metadata.schema_definition is not None
+        is_declared = known is not None and known.metadata.declared is not None
         if (
             known is None
             or known.status is Status.MISSING
-            or not (is_declared or known.metadata.attempted_schemas or known.status is Status.HEALTHY)
+            or not (is_declared or known.metadata.attempted or known.status is Status.HEALTHY)
         ):
             resources[key] = applied_schema(name, at=self._recorder.now(), by=self._recorder.who)
 
@@ -116,16 +126,17 @@ class RunRecords:
         self._renamed.append((former, table))
         self._recorder.resources = with_renamed(self._recorder.resources, former, table)
 
-    def _with_unmanaged_parts(self, model: Table, earlier: Resource | None) -> TableDefinition | None:
-        """Return a model's definition with the unmanaged parts, if there are any, and the new names of tables."""
+    def _baseline(self, model: Table, earlier: TableResource | None) -> Table | None:
+        """Return a model with the unmanaged parts, if there are any, and the new names of tables."""
         observed = self._observed.tables.get(model.key, ABSENT)
-        found = with_unmanaged_parts(model, observed, earlier.metadata if earlier else None)
-        if found == model:
+        record = table_record(earlier.metadata) if earlier else Record()
+        found = with_unmanaged_parts(model, observed, record)
+        if found is None:
             return None
         definition = define(found)
         for former, name in self._renamed:
             definition = pointing_at(name, former, definition)
-        return definition
+        return as_table(definition)
 
 
 def adopt_drift(
@@ -153,20 +164,24 @@ def refresh_replaced(
     found = _current_versions(versions, tables)
     for table in tables:
         if table.name.key in found:
-            resource = with_version(recorder.resources[table.resource], found[table.name.key])
+            resource = _table(recorder, table.recorded.declared.qualified_name)
+            resource = with_version(resource, found[table.name.key])
             metadata = msgspec.structs.replace(resource.metadata, created_at=table.observed.audit.created_at)
             recorder.resources[table.resource] = msgspec.structs.replace(resource, metadata=metadata)
+
+
+def _table(recorder: RunRecorder, name: QualifiedName) -> TableResource:
+    found = recorded_table(recorder.resources, name)
+    assert found is not None
+    return found
 
 
 def _adopt_table(
     recorder: RunRecorder, records: RunRecords, table: DriftedTable, version: TableVersion | None
 ) -> None:
-    known, renames = recorder.resources[table.resource], renames_of(table)
-    earlier = (
-        redefined(known, lambda definition: define(with_renames(as_table(definition), renames)))
-        if renames
-        else known
-    )
+    earlier, renames = _table(recorder, table.recorded.declared.qualified_name), renames_of(table)
+    if renames:
+        earlier = redefined(earlier, lambda definition: define(with_renames(as_table(definition), renames)))
     model = accepting(table.recorded.declared, table)
     resource = records.applied(model, earlier, version=version or recorded_version(earlier.metadata))
     resource = noted(resource, table.observed)
@@ -262,7 +277,7 @@ class OutcomeRecording:
             if version is not None:
                 key, table_id = resource_key(outcome.name), version.table_id or ids[outcome.name.key]
                 known = TableVersion(table_id=table_id, version=version.version)
-                self._recorder.resources[key] = with_version(self._recorder.resources[key], known)
+                self._recorder.resources[key] = with_version(_table(self._recorder, outcome.name), known)
 
     def confirm(self, wanted: Sequence[Table], observed: CatalogState, policy: Policy) -> frozenset[str]:
         """Compare what was just applied with a second read; a difference is lag, and the next run tells.
@@ -278,14 +293,15 @@ class OutcomeRecording:
         verified = set()
         for model in wanted:
             key = resource_key(model.qualified_name)
-            if model.key not in done or resources[key].status is not Status.HEALTHY:
+            resource = recorded_table(resources, model.qualified_name)
+            if model.key not in done or resource is None or resource.status is not Status.HEALTHY:
                 continue
             earlier = self._records.earlier.get(key)
             resources[key] = confirmed(
-                resources[key],
+                resource,
                 model,
                 observed.table(model.qualified_name),
-                ours=models_of(earlier.metadata) if earlier else (),
+                record=table_record(earlier.metadata) if earlier else None,
                 policy=policy,
             )
             if resources[key].status is Status.HEALTHY:
@@ -309,13 +325,13 @@ class OutcomeRecording:
 
     def _applied(self, name: QualifiedName | SchemaName) -> Resource:
         recorder = self._recorder
-        earlier = recorder.resources.get(resource_key(name))
         if isinstance(name, SchemaName):
             schema = self._declared_schemas.get(name.key, name)
-            return applied_schema(schema, at=recorder.now(), by=recorder.who, earlier=earlier)
+            known = recorded_schema(recorder.resources, name)
+            return applied_schema(schema, at=recorder.now(), by=recorder.who, earlier=known)
         model = self._tables[name.key]
         self._records.note_schema(model)
-        return self._records.applied(model, earlier)
+        return self._records.applied(model, recorded_table(recorder.resources, name))
 
     def _unfinished(self, name: QualifiedName | SchemaName, outcome: AnyOutcome) -> Resource:
         key, failure = resource_key(name), outcome.failure

@@ -16,15 +16,16 @@ from delta_engine.compile.compiled_plan import CompiledPlan
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment, LockedRun
 from delta_engine.deployment.document import AppliedPlan, DeploymentState
-from delta_engine.deployment.recorded_models import last_applied_to
+from delta_engine.deployment.recorded_models import under_new_names
 from delta_engine.deployment.recorder import Notify, RunRecorder
 from delta_engine.drift.comparison import listed_parts
-from delta_engine.drift.drifted_resources import DriftedTable, UnmanagedPart
+from delta_engine.drift.drifted_resources import ComparedResource, DriftedTable, UnmanagedPart
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import AnyOutcome, OnTable
 from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.models.record import Record
 from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, run_report
 from delta_engine.state.catalog_reader import CatalogReader
 from delta_engine.state.principals import PrincipalReader
@@ -93,7 +94,8 @@ class Observation:
         observed: a snapshot of them, and of the tables that are recorded and no longer declared.
         loaded: the deployment state as it was loaded; None if there is none yet.
         state: the deployment state with the statuses that the snapshot shows.
-        applied: the models that were applied last, by `QualifiedName.key`.
+        records: of tables, by `QualifiedName.key`.
+        compared: the records next to what exists, by resource key.
         is_partial: whether other models were left out.
         warnings: what could not be read.
     """
@@ -102,7 +104,8 @@ class Observation:
     observed: CatalogState
     loaded: DeploymentState | None = None
     state: DeploymentState | None = None
-    applied: Mapping[str, Table]
+    records: Mapping[str, Record[Table]] = field(default_factory=dict)
+    compared: Mapping[str, ComparedResource] = field(default_factory=dict)
     is_partial: bool = False
     warnings: tuple[str, ...] = ()
 
@@ -149,8 +152,8 @@ class PlannedRun:
     def unmanaged_parts(self) -> tuple[UnmanagedPart, ...]:
         """The parts of the declared tables that a sync keeps because they were never declared."""
         models, observed = self.basis.models, self.basis.observed
-        applied = last_applied_to(models, self.basis.applied, observed)
-        return tuple(listed_parts(models, observed, applied))
+        records = under_new_names(self.basis.records, models, observed)
+        return tuple(listed_parts(models, observed, records))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

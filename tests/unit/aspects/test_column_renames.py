@@ -12,12 +12,13 @@ from delta_engine.actions.policy import Allowance, DestructiveKind, Policy
 from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.comparison import with_renames
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.drift.comparison import deviations
-from delta_engine.drift.drifted_resources import Recorded
+from delta_engine.drift.drifted_resources import AppliedRecord
 from delta_engine.drift.handling import accepted
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, ColumnMask, Part, PrimaryKey, RowFilter, Table
+from delta_engine.models.record import records_of
 from delta_engine.state.states import CatalogState, TableState
+from tests.builders.detection import deviations_from
 from tests.cases.golden_texts import assert_golden_lines
 from tests.fakes.planning import planned
 
@@ -95,22 +96,24 @@ def test_no_rename_is_a_no_op() -> None:
 def test_a_declared_rename_that_was_done_by_hand_is_done_and_no_drift_to_undo() -> None:
     before = orders(ID, Column("remark", "string"))
     by_hand = state(ID, Column("note", "string"))
-    (renamed,) = deviations(Recorded(declared=before, column_order=None, renames={"remark": "note"}), by_hand)
+    (renamed,) = deviations_from(
+        AppliedRecord(declared=before, column_order=None, renames={"remark": "note"}), by_hand
+    )
     assert renamed.kind is DriftKind.COLUMN_RENAMED
-    assert not TablePlanner().plan([RENAMED], catalog_of(by_hand), {before.qualified_name.key: before})
+    assert not TablePlanner().plan([RENAMED], catalog_of(by_hand), records_of([before]))
 
 
 def test_a_column_renamed_back_by_hand_is_drift_that_the_models_can_take_in() -> None:
     observed = state(ID, Column("remark", "string"))
-    applied = Recorded(declared=RENAMED, column_order=None, renames={"note": "remark"})
-    found = deviations(applied, observed)
+    applied = AppliedRecord(declared=RENAMED, column_order=None, renames={"note": "remark"})
+    found = deviations_from(applied, observed)
     assert [one.kind for one in found] == [DriftKind.COLUMN_RENAMED]
     assert accepted(RENAMED, observed, found).columns == (ID, Column("remark", "string"))
 
 
 def test_without_a_history_a_former_name_is_not_guessed_to_be_the_column() -> None:
-    found = deviations(
-        Recorded(declared=RENAMED, column_order=None, renames={}), state(ID, Column("remark", "string"))
+    found = deviations_from(
+        AppliedRecord(declared=RENAMED, column_order=None, renames={}), state(ID, Column("remark", "string"))
     )
     assert {one.kind for one in found} == {DriftKind.COLUMN_DROPPED, DriftKind.COLUMN_ADDED}
 

@@ -15,6 +15,7 @@ from delta_engine.config.model_files import load_declared
 from delta_engine.deployment.definitions import as_schema, define_schema
 from delta_engine.errors import ConfigError, InvalidModelError, SourceLocation
 from delta_engine.models import Schema
+from delta_engine.models.record import records_of
 from delta_engine.report.plan_tree import plan_branches, plan_summary
 from delta_engine.state.states import CatalogState, SchemaState
 from delta_engine.validation.governance_rules import schema_violations
@@ -47,7 +48,7 @@ def planned(
         schema_states={"dev.silver": state} if state else {},
     )
     planner = TablePlanner(policy or Policy(), [schema])
-    return planner.plan([orders()], catalog, applied_schemas={"dev.silver": applied} if applied else {})
+    return planner.plan([orders()], catalog, schema_records=records_of([applied] if applied else []))
 
 
 def test_a_schema_is_changed_where_it_differs_and_nothing_of_others_is_touched() -> None:

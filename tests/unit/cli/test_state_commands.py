@@ -54,7 +54,7 @@ def test_show(state: partial[Result], folder: Path) -> None:
     shown = state("show", "--json").stdout
     assert shown.encode() == (folder / "local.state.json").read_bytes() + b"\n"
     record = json.loads(state("show", "ORDERS").stdout)
-    assert record["metadata"]["definition"]["comment"] == "Orders table"
+    assert record["metadata"]["declared"]["comment"] == "Orders table"
 
 
 def test_list(state: partial[Result]) -> None:
@@ -165,15 +165,15 @@ def test_rm_and_mv(state: partial[Result], folder: Path) -> None:
 
 
 def test_migrate(state: partial[Result], folder: Path) -> None:
-    assert state("migrate", "--yes").stdout == "nothing to do: the document is in format 1\n"
+    assert state("migrate", "--yes").stdout == "nothing to do: the document is in format 2\n"
     old = Path(__file__).parents[1] / "deployment" / "documents" / "v0-first-release.in.json"
     (folder / "local.state.json").write_bytes(old.read_bytes())
     dry = state("migrate", "--dry-run").stdout
-    assert dry == f"{folder / 'local.state.json'}: format 0, would be saved in format 1\n"
+    assert dry == f"{folder / 'local.state.json'}: format 0, would be saved in format 2\n"
     assert (folder / "local.state.json").read_bytes() == old.read_bytes()
     assert "2 resources" in state("show").stdout  # read as it is
     assert state("migrate", "--yes").stdout == (
-        "migrated from format 0 to 1; the old document is kept as local.state.v0.backup.json\n"
+        "migrated from format 0 to 2; the old document is kept as local.state.v0.backup.json\n"
     )
     assert (folder / "local.state.v0.backup.json").read_bytes() == old.read_bytes()
     assert serial_in(folder) == 4

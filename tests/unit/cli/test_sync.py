@@ -50,12 +50,12 @@ def test_a_locked_environment_is_refused_after_a_while_and_can_be_planned(projec
 def test_nothing_is_applied_over_a_document_of_a_newer_format(project: PlanProject, command: str) -> None:
     document = project.folder / "state" / "local.state.json"
     document.parent.mkdir()
-    document.write_text('{"version": 2}')
+    document.write_text('{"version": 3}')
     refused = project.run(command)
     assert refused.code == 3
-    known = "it is of format 2, and this engine knows formats up to 1. Upgrade delta-engine."
+    known = "it is of format 3, and this engine knows formats up to 2. Upgrade delta-engine."
     assert known in refused.stderr
-    assert (document.read_text(), project.platform.statements) == ('{"version": 2}', [])
+    assert (document.read_text(), project.platform.statements) == ('{"version": 3}', [])
 
 
 def test_a_failed_table_is_recorded_with_its_statement_and_stops_no_other(project: PlanProject) -> None:
@@ -69,7 +69,7 @@ def test_a_failed_table_is_recorded_with_its_statement_and_stops_no_other(projec
     assert (failed["status"], failed["statements_done"], failed["error"]) == ("failed", 0, "no")
     assert failed["statement"] == "COMMENT ON TABLE `dev`.`silver`.`b` IS 'second'"
     table = found["resources"]["table.dev.silver.b"]
-    assert (table["status"], table["metadata"]["definition"]["comment"]) == ("failed", "first")
+    assert (table["status"], table["metadata"]["declared"]["comment"]) == ("failed", "first")
     assert table["metadata"]["sync_error"]
     assert found["resources"]["table.dev.silver.a"]["status"] == "healthy"
 

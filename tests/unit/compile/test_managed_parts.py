@@ -21,6 +21,7 @@ from delta_engine.models import (
     RowFilter,
     Table,
 )
+from delta_engine.models.record import Record
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.state.states import ABSENT, RelationKind, TableState
 from delta_engine.validation.relations import partial_model_violations
@@ -239,7 +240,10 @@ def test_tags_that_a_model_does_not_manage_are_nobody_s_difference() -> None:
     model = Table("dev", "silver", "orders", [Column("id", "bigint")], manages=["columns"])
     full = Policy(tags=Ownership.FULL)
     comparison = Comparison.of(
-        model, state, replace(model, columns=(Column("id", "bigint", tags={"a": "b"}),)), full
+        model,
+        state,
+        Record(declared=replace(model, columns=(Column("id", "bigint", tags={"a": "b"}),))),
+        full,
     )
     assert not list(diff(comparison))
     assert not list(differences(comparison))

@@ -36,7 +36,7 @@ def with_checksums(document: Any) -> bytes:
     """Return a document whose definitions have their checksums, as far as they have one."""
     with suppress(AttributeError, KeyError, TypeError, msgspec.DecodeError):
         for resource in document["resources"].values():
-            definition = json.dumps(resource["metadata"]["definition"]).encode()
+            definition = json.dumps(resource["metadata"]["declared"]).encode()
             resource["config_checksum"] = definition_checksum(decode_open(definition, TableDefinition))
     return json.dumps(document).encode()
 

@@ -25,7 +25,7 @@ from tests.builders.strategies import models
 from tests.projects.commandline import CommandLine
 
 DOCUMENTS = Path(__file__).parent / "documents"
-PUBLISHED = Path(__file__).parents[3] / "docs" / "schemas" / "deployment-state-v1.json"
+PUBLISHED = Path(__file__).parents[3] / "docs" / "schemas" / "deployment-state-v2.json"
 KEY = "table.dev.silver.orders"
 
 
@@ -65,7 +65,7 @@ def test_every_truncation_is_refused() -> None:
 def test_unknown_fields_survive_everywhere() -> None:
     raw = json.loads(encode_state(deployment_state(WORKED_MODEL)))
     resource = raw["resources"][KEY]
-    definition = resource["metadata"]["definition"]
+    definition = resource["metadata"]["declared"]
     places = [
         raw,
         raw["environment"],
@@ -88,10 +88,10 @@ def test_unknown_fields_survive_everywhere() -> None:
 def test_the_checksum_covers_what_a_newer_minor_added() -> None:
     raw = json.loads(encode_state(deployment_state(WORKED_MODEL)))
     resource = raw["resources"][KEY]
-    resource["metadata"]["definition"]["sort_order"] = "f"
+    resource["metadata"]["declared"]["sort_order"] = "f"
     with pytest.raises(CorruptStateError, match="was edited by hand"):
         decoded(json.dumps(raw).encode())
-    definition = json.dumps(resource["metadata"]["definition"]).encode()
+    definition = json.dumps(resource["metadata"]["declared"]).encode()
     newer = decode_open(definition, type(define(WORKED_MODEL)))
     resource["config_checksum"] = definition_checksum(newer)
     assert decoded(json.dumps(raw).encode()).resources
@@ -178,12 +178,12 @@ def test_real_documents_are_valid(validator: Draft202012Validator, document: Any
     "damage",
     [
         lambda document: document.pop("state_id"),
-        lambda document: document.update(version=2),
+        lambda document: document.update(version=3),
         lambda document: document.update(serial=-1),
         lambda document: document.update(serial="7"),
         lambda document: document["resources"][KEY].update(status="fine"),
         lambda document: document["resources"][KEY].update(config_checksum="md5:abc"),
-        lambda document: document["resources"][KEY]["metadata"]["definition"].pop("columns"),
+        lambda document: document["resources"][KEY]["metadata"]["declared"].pop("columns"),
         lambda document: document["metadata"]["last_apply_actions"].update(added=None),
     ],
 )

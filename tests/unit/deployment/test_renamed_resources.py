@@ -19,6 +19,6 @@ def test_foreign_keys_name_a_table_as_it_is_called_by_now() -> None:
     parent = replace(MODEL, primary_key=PrimaryKey(["id"]), foreign_keys=(replace(keys[0], name="itself"),))
     name = QualifiedName("dev", "silver", "sales")
     state = with_renamed_table(deployment_state(parent, child), ORDERS, name)
-    found = [one.metadata.definition for one in state.resources.values()]
+    found = [one.metadata.declared for one in state.resources.values()]
     assert [key.references for one in found if one for key in one.foreign_keys] == [str(name), str(name)]
     decode_state(encode_state(state), environment="test", where="the document")  # its checksums hold

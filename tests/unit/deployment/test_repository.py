@@ -201,7 +201,7 @@ def test_an_old_format_is_backed_up_before_it_is_replaced(tmp_path: Path) -> Non
     assert (tmp_path / "test.state.v0.backup.json").read_bytes() == old
     found = repository.load()
     assert found is not None
-    assert found.format_version == 1
+    assert found.format_version == 2
 
 
 def test_the_stores_keep_their_contract(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_a_table_not_created_has_no_definition(platform: FakePlatform, deploymen
     with pytest.raises(ApplyFailedError):
         sync(platform, deployment, *TABLES)
     resource = recorded(deployment).resources["table.dev.silver.b"]
-    assert (resource.status, resource.metadata.definition, resource.deployed_at) == (
+    assert (resource.status, resource.metadata.declared, resource.deployed_at) == (
         Status.FAILED,
         None,
         None,

@@ -280,7 +280,7 @@ def test_a_failed_schema_blocks_its_own_tables(catalog: FakeUnityCatalog, deploy
     state = recorded(deployment)
     schema = state.resources["schema.dev.silver"]
     assert (schema.status, schema.metadata.sync_error) == (Status.DEGRADED, "no")
-    assert schema.metadata.schema_definition is None
+    assert schema.metadata.declared is None
     assert state.resources["table.dev.gold.orders"].status is Status.HEALTHY
     assert record(deployment).metadata.attempted == ()
     (checkpoint, *_) = (one for one in state.metadata.checkpoints if one.resource == "schema.dev.silver")
@@ -299,7 +299,7 @@ def test_what_was_applied_to_a_schema_is_removed_with_its_model(
     assert not catalog.schemas["dev.silver"].tags
     schema = recorded(deployment).resources["schema.dev.silver"]
     assert schema.status is Status.HEALTHY
-    assert schema.metadata.attempted_schemas == ()
+    assert schema.metadata.attempted == ()
     assert schema.metadata.sync_error is None
 
 

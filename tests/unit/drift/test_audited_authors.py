@@ -15,12 +15,13 @@ from delta_engine.drift.drifted_resources import Attribution, DriftFacts
 from delta_engine.drift.reporting import drift_report
 from delta_engine.errors import StatementError
 from delta_engine.models import Table
+from delta_engine.models.record import records_of
 from delta_engine.report.drift_text import drift_text
 from delta_engine.report.pages import drift_html
 from delta_engine.state.states import ABSENT, CatalogState, TableState, state_of
 from delta_engine.state.table_queries import AuditEvent, SqlAuditLogReader
 from tests.builders.deployment import NOON, deployment_state
-from tests.builders.detection import LATER, MODEL
+from tests.builders.detection import LATER, MODEL, compare
 from tests.builders.models import ORDERS
 from tests.fakes.recorded_catalog import RecordedRunner
 
@@ -57,8 +58,8 @@ def facts(observed: TableState, model: Table = GOVERNED, *, checked_at: datetime
         models=[model],
         state=state,
         observed=snapshot,
-        applied={ORDERS.key: model},
-        drifted=DriftDetector(DriftPolicy()).detect(state, snapshot, now=checked_at),
+        records=records_of([model]),
+        drifted=DriftDetector(DriftPolicy()).detect(compare(state, snapshot), now=checked_at),
     )
 
 

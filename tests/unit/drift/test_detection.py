@@ -11,15 +11,15 @@ import pytest
 
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy, IgnoreEntry
 from delta_engine.actions.policy import ColumnOrder, Policy
-from delta_engine.deployment.definitions import define
+from delta_engine.deployment.definitions import define, define_baseline
 from delta_engine.deployment.document import DeploymentState, Difference, Status
 from delta_engine.deployment.resources import resource_key
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import NOT_DELTA, DriftFacts
 from delta_engine.drift.handling import irreversible
 from delta_engine.drift.reporting import drift_report
-from delta_engine.drift.status import synchronize
 from delta_engine.models import Column, PrimaryKey, QualifiedName
+from delta_engine.models.record import records_of
 from delta_engine.report.drift_text import drift_text
 from delta_engine.state.states import ABSENT, Audit, CatalogState, state_of
 from delta_engine.state.table_queries import Commit
@@ -34,6 +34,7 @@ from tests.builders.detection import (
     detect,
     kinds,
     recorded,
+    synchronized,
 )
 from tests.builders.models import ORDERS, observed, orders
 
@@ -78,9 +79,9 @@ def test_what_the_catalog_showed_late_after_our_apply_is_no_drift_and_hides_none
     dropped = observed(Column("id", "bigint"), comment="before")
     assert kinds(detect(dropped, state=state)) == ["column_dropped"]
     snapshot = CatalogState(tables={ORDERS.key: dropped})
-    synchronized = synchronize(state, snapshot, managed=None, now=LATER)
-    assert synchronized.resources[resource_key(ORDERS)].status is Status.DRIFTED
-    assert kinds(detect(dropped, state=synchronized)) == ["column_dropped"]
+    current = synchronized(state, snapshot)
+    assert current.resources[resource_key(ORDERS)].status is Status.DRIFTED
+    assert kinds(detect(dropped, state=current)) == ["column_dropped"]
 
 
 @pytest.mark.parametrize("status", [Status.UNKNOWN, Status.DEGRADED])
@@ -95,7 +96,7 @@ def test_replacing_an_unmanaged_key_on_a_half_done_table_is_drift() -> None:
     theirs = replace(model, primary_key=PrimaryKey(["id"], "theirs"))
     metadata = msgspec.structs.replace(
         applied(model).metadata,
-        with_others=define(theirs),
+        baseline=define_baseline(define(model), theirs),
         attempted=(define(replace(model, comment="new")),),
     )
     resource = msgspec.structs.replace(applied(model, Status.DEGRADED), metadata=metadata)
@@ -104,8 +105,8 @@ def test_replacing_an_unmanaged_key_on_a_half_done_table_is_drift() -> None:
     replaced = state_of(replace(theirs, comment="new", primary_key=PrimaryKey(["id"], "later")))
     assert kinds(detect(replaced, state=state)) == ["primary_key"]
     snapshot = CatalogState(tables={ORDERS.key: replaced})
-    synchronized = synchronize(state, snapshot, managed=None, now=LATER).resources[resource_key(ORDERS)]
-    assert [one.field for one in synchronized.metadata.drift] == ["primary key"]
+    current = synchronized(state, snapshot).resources[resource_key(ORDERS)]
+    assert [one.field for one in current.metadata.drift] == ["primary key"]
 
 
 def test_a_known_table_is_not_unmanaged() -> None:
@@ -161,7 +162,7 @@ def test_moves_that_a_policy_enforces_are_drift_undone_or_pending(state: Deploym
         models=[MODEL],
         state=state,
         observed=CatalogState(tables={ORDERS.key: found}),
-        applied={ORDERS.key: MODEL},
+        records=records_of([MODEL]),
         drifted=detected,
         plan_policy=Policy(column_order=ColumnOrder.ENFORCE),
     )
@@ -187,7 +188,7 @@ def test_of_entries_that_overlap_the_first_that_has_not_expired_counts_and_none_
             models=[MODEL],
             state=deployment_state(MODEL),
             observed=CatalogState(tables={ORDERS.key: changed}),
-            applied={ORDERS.key: MODEL},
+            records=records_of([MODEL]),
             drifted=detected,
             policy=policy,
         )

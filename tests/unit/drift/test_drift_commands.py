@@ -244,7 +244,7 @@ def test_ignored_drift_is_reported_apart_and_kept_by_sync_and_revert(
         assert run(repair).code == 0
         assert catalog.tables["dev.silver.orders"].column("amount").comment == "theirs"
     states = json.loads(run("state show --json").stdout)["resources"]
-    recorded = states["table.dev.silver.orders"]["metadata"]["definition"]
+    recorded = states["table.dev.silver.orders"]["metadata"]["declared"]
     assert recorded["columns"][1]["comment"] == "Order total"
     assert run("drift --fail-on low").code == 0
     policy.unlink()

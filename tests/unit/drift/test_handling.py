@@ -9,7 +9,7 @@ import pytest
 from delta_engine.actions.drift_policy import DriftHandling, DriftPolicy, IgnoreEntry, Severity, SeverityRule
 from delta_engine.actions.policy import ColumnOrder, Policy
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.deployment.definitions import define
+from delta_engine.deployment.definitions import define, define_baseline
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import drifted_tables
 from delta_engine.drift.handling import (
@@ -26,7 +26,17 @@ from delta_engine.orchestrate.planning import draft_sync, interpret
 from delta_engine.orchestrate.runs import Environment
 from delta_engine.state.states import ABSENT, CatalogState
 from tests.builders.deployment import deployment_state
-from tests.builders.detection import LATER, MODEL, RENAMED, FakeHistory, commit, detect, kinds, recorded
+from tests.builders.detection import (
+    LATER,
+    MODEL,
+    RENAMED,
+    FakeHistory,
+    commit,
+    compare,
+    detect,
+    kinds,
+    recorded,
+)
 from tests.builders.engines import runner_on
 from tests.builders.models import ORDERS, catalog_of, observed, orders
 from tests.fakes.fixed_reader import FixedReader
@@ -116,7 +126,7 @@ def test_unmanaged_parts_of_a_renamed_column_are_no_drift_and_come_back_with_it(
         table_properties={"delta.columnMapping.mode": "name"},
     )
     history = FakeHistory(commit(3, "OPTIMIZE"), rename)
-    (found,) = detect(moved, state=recorded(with_others=define(theirs)), history=history)
+    (found,) = detect(moved, state=recorded(baseline=define_baseline(define(MODEL), theirs)), history=history)
     assert kinds([found]) == ["column_renamed"]
     plan = TablePlanner().restoring().plan([restored(found)], catalog_of([MODEL], moved))
     assert [type(action).__name__ for align in plan.align_tables for action in align.actions] == [
@@ -165,7 +175,7 @@ def test_accepted_foreign_keys_are_written_as_shortly_as_they_can_be() -> None:
     snapshot = CatalogState(tables={ORDERS.key: replace(observed(*MODEL.columns), foreign_keys=tuple(keys))})
     recorded_keys = replace(model, foreign_keys=(keys[0],))
     (found,) = drifted_tables(
-        DriftDetector(DriftPolicy()).detect(deployment_state(recorded_keys), snapshot, now=LATER)
+        DriftDetector(DriftPolicy()).detect(compare(deployment_state(recorded_keys), snapshot), now=LATER)
     )
     assert edited(model, found).foreign_keys == (
         kept,
@@ -184,7 +194,9 @@ def test_each_field_of_a_struct_is_accepted_by_itself() -> None:
     )
     changed = observed(Column("s", "struct<a: bigint, b: bigint>"))
     snapshot = CatalogState(tables={ORDERS.key: changed})
-    (found,) = drifted_tables(detector.detect(deployment_state(model("int", "int")), snapshot, now=LATER))
+    (found,) = drifted_tables(
+        detector.detect(compare(deployment_state(model("int", "int")), snapshot), now=LATER)
+    )
     assert accepting(model("int", "double"), found) == model("bigint", "double")
     assert restored(found) == model("int", "bigint")
 
@@ -212,7 +224,7 @@ def test_what_a_sync_reverts_keeps_and_refuses() -> None:
 
 def test_a_deleted_table_is_made_as_it_was_left() -> None:
     theirs = replace(MODEL, comment="theirs", checks=(CheckConstraint("positive", "id > 0"),))
-    (found,) = detect(ABSENT, state=recorded(with_others=define(theirs)))
+    (found,) = detect(ABSENT, state=recorded(baseline=define_baseline(define(MODEL), theirs)))
     assert (restored(found).comment, restored(found).checks) == ("theirs", theirs.checks)
 
 

@@ -266,19 +266,15 @@ def test_drift_under_full_ownership(catalog: FakeUnityCatalog, dev: partial[Resu
 def test_a_plan_names_what_it_leaves_alone(catalog: FakeUnityCatalog, dev: partial[Result]) -> None:
     changed(
         catalog,
-        "COMMENT ON TABLE `dev`.`silver`.`orders` IS 'Theirs'",
         "ALTER TABLE `dev`.`silver`.`orders` ADD CONSTRAINT positive CHECK (id > 0)",
         "ALTER TABLE `dev`.`silver`.`orders` SET TBLPROPERTIES ('team' = 'x')",
     )
     done = dev("plan", "--detailed-exitcode")
     assert done.code == 0
-    assert done.stdout == (
-        "unmanaged: dev.silver.orders: table comment, check positive, team\ndev: no changes (1 model)\n"
-    )
+    assert done.stdout == ("unmanaged: dev.silver.orders: check positive, team\ndev: no changes (1 model)\n")
     document = json.loads(dev("plan", "--json").stdout)
     assert document["has_changes"] is False
     assert document["left_alone"] == [
-        {"table": "dev.silver.orders", "key": "table comment", "value": "'Theirs'"},
         {"table": "dev.silver.orders", "key": "check positive", "value": "( id > 0 )"},
         {"table": "dev.silver.orders", "key": "team", "value": "x"},
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 
 import msgspec
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from delta_engine.aspects.aspect import Sign
 from delta_engine.deployment.document import DeploymentState, Difference, Resource, Status
 from delta_engine.deployment.errors import StateMismatchError
-from delta_engine.deployment.recorded_models import last_applied
+from delta_engine.deployment.recorded_models import declared_by, table_records
 from delta_engine.deployment.resources import (
     applied_schema,
     resource_key,
@@ -19,15 +18,15 @@ from delta_engine.deployment.resources import (
     with_renamed_table,
     without_resources,
 )
-from delta_engine.drift.status import compare_states, synchronize
+from delta_engine.drift.status import compare_states
 from delta_engine.models import Column, QualifiedName, SchemaName
 from delta_engine.state.states import ABSENT, CatalogState, TableState
-from tests.builders.deployment import NOON, applied, deployment_state
+from tests.builders.deployment import NOON, applied, deployment_state, table_metadata
+from tests.builders.detection import LATER, synchronized
 from tests.builders.models import ORDERS, WORKED_MODEL, observed, orders
 from tests.fakes.applying import created
 
 KEY = "table.dev.silver.orders"
-LATER = NOON + timedelta(hours=1)
 
 
 def as_applied() -> TableState:
@@ -35,14 +34,14 @@ def as_applied() -> TableState:
     return created(WORKED_MODEL)
 
 
-def synchronized(state: DeploymentState, found: TableState, *other_tables: QualifiedName) -> DeploymentState:
+def with_orders(state: DeploymentState, found: TableState, *other_tables: QualifiedName) -> DeploymentState:
     catalog = CatalogState(tables={ORDERS.key: found}, other_tables=other_tables)
-    return synchronize(state, catalog, managed={KEY}, now=LATER)
+    return synchronized(state, catalog, managed={KEY})
 
 
 def test_nothing_new_is_the_same_document() -> None:
     state = deployment_state(WORKED_MODEL)
-    assert synchronized(state, as_applied()) is state
+    assert with_orders(state, as_applied()) is state
 
 
 @pytest.mark.parametrize(
@@ -55,20 +54,20 @@ def test_nothing_new_is_the_same_document() -> None:
 )
 def test_the_half_done_work_of_a_run_is_no_drift(before: Status, after: Status) -> None:
     state = msgspec.structs.replace(deployment_state(), resources={KEY: applied(WORKED_MODEL, before)})
-    resource = synchronized(state, replace(as_applied(), table_comment="half-way")).resources[KEY]
+    resource = with_orders(state, replace(as_applied(), table_comment="half-way")).resources[KEY]
     assert (resource.status, len(resource.metadata.drift)) == (after, 1)
-    assert synchronized(state, as_applied()).resources[KEY].status is Status.HEALTHY
+    assert with_orders(state, as_applied()).resources[KEY].status is Status.HEALTHY
 
 
 def test_a_table_that_is_gone_is_missing_and_keeps_its_definition() -> None:
     state = deployment_state(WORKED_MODEL)
-    found = synchronized(state, ABSENT)
+    found = with_orders(state, ABSENT)
     resource = found.resources[KEY]
     assert resource.status is Status.MISSING
     assert resource.metadata.sync_error == "the table is not in the catalog"
-    assert resource.metadata.definition == state.resources[KEY].metadata.definition
+    assert resource.metadata.declared == state.resources[KEY].metadata.declared
     assert found.synced_at == LATER
-    assert synchronized(found, as_applied()).resources == state.resources
+    assert with_orders(found, as_applied()).resources == state.resources
 
 
 def test_a_changed_table_is_drifted_and_says_how() -> None:
@@ -79,7 +78,8 @@ def test_a_changed_table_is_drifted_and_says_how() -> None:
         columns=(*as_applied().columns[:2], Column("extra", "int")),
         table_properties={"delta.autoOptimize.optimizeWrite": "false", "foreign": "1"},
     )
-    resource = synchronized(state, changed).resources[KEY]
+    found = with_orders(state, changed)
+    resource = found.resources[KEY]
     assert resource.status is Status.DRIFTED
     assert {difference.field for difference in resource.metadata.drift} == {
         "column amount",
@@ -91,33 +91,34 @@ def test_a_changed_table_is_drifted_and_says_how() -> None:
         Difference(field="table comment", expected="'Orders table'", actual="'by hand'")
         in resource.metadata.drift
     )
-    assert resource.metadata.actual_checksum not in (None, resource.metadata.schema_checksum)
-    assert resource.metadata.definition == state.resources[KEY].metadata.definition
-    assert synchronized(synchronized(state, changed), as_applied()).resources == state.resources
+    metadata = table_metadata(found, KEY)
+    assert metadata.actual_checksum not in (None, metadata.schema_checksum)
+    assert resource.metadata.declared == state.resources[KEY].metadata.declared
+    assert with_orders(with_orders(state, changed), as_applied()).resources == state.resources
 
 
 def test_what_was_not_read_is_left_as_it_is() -> None:
     state = deployment_state(WORKED_MODEL, orders(name="other"))
-    found = synchronize(state, CatalogState(tables={ORDERS.key: ABSENT}), managed=None, now=LATER)
+    found = synchronized(state, CatalogState(tables={ORDERS.key: ABSENT}), managed=None)
     assert found.resources["table.dev.silver.other"] is state.resources["table.dev.silver.other"]
 
 
 def test_unmanaged_tables_come_and_go() -> None:
     state = deployment_state(WORKED_MODEL)
     temp = QualifiedName("dev", "silver", "temp")
-    found = synchronized(state, as_applied(), temp)
+    found = with_orders(state, as_applied(), temp)
     assert found.resources["table.dev.silver.temp"].status is Status.UNMANAGED
-    assert synchronized(found, as_applied(), temp) is found
-    assert synchronized(found, as_applied()).resources == state.resources
-    partial = synchronize(found, CatalogState(tables={ORDERS.key: as_applied()}), managed=None, now=LATER)
+    assert with_orders(found, as_applied(), temp) is found
+    assert with_orders(found, as_applied()).resources == state.resources
+    partial = synchronized(found, CatalogState(tables={ORDERS.key: as_applied()}), managed=None)
     assert partial is found
 
 
 def test_an_unmanaged_table_that_gets_a_model_is_no_longer_unmanaged() -> None:
     temp = orders(name="temp")
-    found = synchronized(deployment_state(WORKED_MODEL), as_applied(), temp.qualified_name)
+    found = with_orders(deployment_state(WORKED_MODEL), as_applied(), temp.qualified_name)
     catalog = CatalogState(tables={ORDERS.key: as_applied(), temp.qualified_name.key: observed()})
-    again = synchronize(found, catalog, managed={KEY, resource_key(temp.qualified_name)}, now=LATER)
+    again = synchronized(found, catalog, managed={KEY, resource_key(temp.qualified_name)})
     assert "table.dev.silver.temp" not in again.resources
 
 
@@ -125,18 +126,18 @@ def test_schemas_go_missing_and_come_back() -> None:
     schema = applied_schema(SchemaName("dev", "silver"), at=NOON, by="ana")
     state = msgspec.structs.replace(deployment_state(), resources={"schema.dev.silver": schema})
     gone = CatalogState(tables={ORDERS.key: ABSENT}, missing_schemas=frozenset({("dev", "silver")}))
-    missing = synchronize(state, gone, managed=set(), now=LATER)
+    missing = synchronized(state, gone, managed=set())
     assert missing.resources["schema.dev.silver"].status is Status.MISSING
-    assert synchronize(missing, CatalogState(tables={}), managed=set(), now=LATER) is missing
-    back = synchronize(missing, CatalogState(tables={ORDERS.key: ABSENT}), managed=set(), now=LATER)
+    assert synchronized(missing, CatalogState(tables={}), managed=set()) is missing
+    back = synchronized(missing, CatalogState(tables={ORDERS.key: ABSENT}), managed=set())
     assert back.resources == state.resources
 
 
 def test_what_was_never_applied_says_nothing_about_drift() -> None:
     failed = unfinished(ORDERS, Status.FAILED, "refused", attempted=(), earlier=None)
     state = msgspec.structs.replace(deployment_state(), resources={KEY: failed})
-    assert synchronized(state, ABSENT) is state
-    assert last_applied(state) == {}
+    assert with_orders(state, ABSENT) is state
+    assert declared_by(table_records(state)) == {}
 
 
 def resource_with(state: DeploymentState, **changes: object) -> Resource:
@@ -180,7 +181,7 @@ def test_resources_are_forgotten_and_renamed() -> None:
     resource = renamed.resources["table.dev.gold.orders2"]
     assert list(renamed.resources) == ["table.dev.gold.orders2"]
     assert (resource.id, resource.dependencies) == ("dev.gold.Orders2", ("schema.dev.gold",))
-    (model,) = last_applied(renamed).values()
+    (model,) = declared_by(table_records(renamed)).values()
     assert model.qualified_name == new
     assert resource.config_checksum != state.resources[KEY].config_checksum
     with pytest.raises(StateMismatchError, match=r"no table dev\.silver\.orders"):

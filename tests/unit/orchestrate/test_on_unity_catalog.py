@@ -15,7 +15,7 @@ from delta_engine.orchestrate.backend import databricks_backend
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.importing import import_tables
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from tests.builders.deployment import FACTS, deployment_over
+from tests.builders.deployment import FACTS, deployment_over, table_metadata
 from tests.builders.models import WORKED_MODEL, orders
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
@@ -106,7 +106,8 @@ def test_recording_an_unchanged_run_asks_nothing(catalog: FakeUnityCatalog, tmp_
     assert first is not None
     resource = first.state.resources[KEY]
     assert (resource.status, resource.deployed_by) == (Status.HEALTHY, FACTS.who)
-    version = (resource.metadata.delta_table_id, resource.metadata.delta_version)
+    metadata = table_metadata(first.state, KEY)
+    version = (metadata.delta_table_id, metadata.delta_version)
     assert version == ("id of dev.silver.orders", 0)
 
     catalog.questions.clear()
@@ -119,7 +120,7 @@ def test_recording_an_unchanged_run_asks_nothing(catalog: FakeUnityCatalog, tmp_
     again = deployment.peek()
     assert again is not None
     assert again.state.resources["table.dev.silver.temp"].status is Status.UNMANAGED
-    assert again.state.resources[KEY].metadata.delta_version == 2
+    assert table_metadata(again.state, KEY).delta_version == 2
     assert not any(sql.startswith("DESCRIBE DETAIL") for sql in catalog.questions)
 
 

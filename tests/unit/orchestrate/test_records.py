@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from delta_engine.deployment.definitions import define
+from delta_engine.deployment.definitions import define, define_baseline
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.stores.files import MemoryStateStore, memory_journals
 from delta_engine.models import Column, Table
@@ -24,9 +24,9 @@ def test_unmanaged_parts_follow_a_column_whose_new_name_is_accepted(tmp_path: Pa
     rename = commit(4, "RENAME COLUMN", oldColumnPath="name", newColumnPath="full_name")
     history = FakeHistory(commit(3, "OPTIMIZE"), rename)
     recorder = RunRecorder(repository_over(MemoryStateStore(), tmp_path), memory_journals(), FACTS, fence=1)
-    recorder.state = recorded(with_others=define(with_parts("name")))
+    recorder.state = recorded(baseline=define_baseline(define(MODEL), with_parts("name")))
     adopt_drift(recorder, None, detect(observed, state=recorder.state, history=history))
     (resource,) = (one for key, one in recorder.state.resources.items() if key.startswith("table."))
-    assert resource.metadata.definition is not None
-    assert [column.name for column in resource.metadata.definition.columns] == ["id", "full_name"]
+    assert resource.metadata.declared is not None
+    assert [column.name for column in resource.metadata.declared.columns] == ["id", "full_name"]
     assert detect(observed, state=recorder.state, history=FakeHistory()) == ()

@@ -17,6 +17,7 @@ from delta_engine.deployment.stores.delta_row import DeltaRow
 from delta_engine.drift.attribution import is_understood
 from delta_engine.errors import CatalogReadError, DeltaEngineError, StatementError
 from delta_engine.models import Column, QualifiedName, Table
+from delta_engine.models.record import records_of
 from delta_engine.orchestrate.conformance.scene import UNITY_CATALOG, Answer, Probe, Scene
 from delta_engine.orchestrate.conformance.scratch_tables import ID, scratch_table
 from delta_engine.report.conformance_report import ErrorForm, Holds
@@ -79,7 +80,7 @@ def _tagged_column(scene: Scene) -> Answer:
     scene.create([before])
     after = replace(before, columns=(ID,))
     observed = CatalogState(tables={before.key: state_of(before)})
-    (align,) = scene.planner.plan([after], observed, {before.key: before}).align_tables
+    (align,) = scene.planner.plan([after], observed, records_of([before])).align_tables
     actions = tuple(one for one in align.actions if not isinstance(one, UnsetColumnTags))
     statements = _statements(scene, TablePlan(align_tables=(replace(align, actions=actions),)))
     refusals = list(map(scene.attempt, statements))

@@ -16,6 +16,7 @@ from delta_engine.backends.error_conditions import is_forbidden
 from delta_engine.errors import CatalogReadError, RefusalGroup, RefusedError, StatementError
 from delta_engine.execute.action_runner import ApplyFailedError, ApplyStoppedError
 from delta_engine.models import Schema, Table
+from delta_engine.models.record import records_of
 from delta_engine.orchestrate.conformance.scene import Scene, state_of_tables
 from delta_engine.orchestrate.conformance.scratch_tables import Group, Step
 from delta_engine.report.conformance_report import CheckStatus, GroupReport, StepReport
@@ -166,9 +167,9 @@ def _planned(scene: Scene, walked: Walked, step: Step, position: int) -> TablePl
         lambda: planner.plan(
             step.tables,
             observed,
-            {table.key: table for table in before.tables},
+            records_of(before.tables),
             {name: rows[name.key] for name in step.removed},
-            {schema.key: schema for schema in before.schemas},
+            records_of(before.schemas),
         ),
     )
     preflight = Preflight(scene.backend.runner, scene.backend.addressing, counts_checks=True)
@@ -241,13 +242,12 @@ def _differences(scene: Scene, step: Step, found: Reading) -> Iterator[str]:
         if found.state.table(name).exists:
             yield f"{name.table} is still there"
     planner = scene.planner.with_schemas(step.schemas).restoring()
-    applied = {table.key: table for table in step.tables}
-    applied_schemas = {schema.key: schema for schema in step.schemas}
+    records, of_schemas = records_of(step.tables), records_of(step.schemas)
     try:
         again = checked_plan(
             step.tables,
             found.state,
-            lambda: planner.plan(step.tables, found.state, applied, applied_schemas=applied_schemas),
+            lambda: planner.plan(step.tables, found.state, records, {}, of_schemas),
         )
     except (RefusedError, RefusalGroup) as error:
         yield f"not planned again: {error}"
