@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from fnmatch import fnmatchcase
 
-from delta_engine.models import QualifiedName, SchemaName
+from delta_engine.models.parts import QualifiedName, SchemaName
 
 
 class DestructiveKind(Enum):

@@ -7,22 +7,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from delta_engine.models import QualifiedName
-from delta_engine.sql.tables import sql_create_schema
 from delta_engine.sql.text import quote_ident
 
 
 class Addressing(Protocol):
-    """Turns names into SQL."""
+    """Turns names into SQL; `has_schemas` says whether a table needs an existing schema."""
+
+    has_schemas: ClassVar[bool]
 
     def table(self, name: QualifiedName) -> str:
         """Return the SQL that addresses a table."""
-        ...
-
-    def create_schema(self, catalog: str, schema: str, comment: str = "") -> str | None:
-        """Return the statement that creates a schema; None if schemas need none."""
         ...
 
 
@@ -30,27 +27,26 @@ class Addressing(Protocol):
 class CatalogAddressing:
     """Three-part names, as the catalog resolves them."""
 
+    has_schemas: ClassVar[bool] = True
+
     def table(self, name: QualifiedName) -> str:
         """Return the three parts, each quoted."""
         return ".".join(map(quote_ident, name.key.split(".")))
 
-    def create_schema(self, catalog: str, schema: str, comment: str = "") -> str:
-        """Return CREATE SCHEMA."""
-        return sql_create_schema(catalog.lower(), schema.lower(), comment)
-
 
 @dataclass(frozen=True, slots=True)
 class PathAddressing:
-    """Tables by path: `dev.silver.orders` is the folder `<warehouse>/dev/silver/orders`; `warehouse` is absolute."""
+    """Tables by path: `dev.silver.orders` is the folder `<warehouse>/dev/silver/orders`; `warehouse` is absolute.
 
+    A schema is a folder, created with its first table.
+    """
+
+    has_schemas: ClassVar[bool] = False
     warehouse: Path
 
     def table(self, name: QualifiedName) -> str:
         """Return the folder in the form that Delta accepts as a table name."""
         return f"delta.{quote_ident(str(self.folder(name)))}"
-
-    def create_schema(self, catalog: str, schema: str, comment: str = "") -> None:
-        """Return None: a schema is a folder, created with its first table."""
 
     def folder(self, name: QualifiedName) -> Path:
         """Return the folder of a table."""

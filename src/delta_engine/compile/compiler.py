@@ -53,6 +53,7 @@ from delta_engine.compile.ordering import Stage, Staging, divided, in_order
 from delta_engine.models import QualifiedName, SchemaName
 from delta_engine.sql.tables import (
     sql_alter_clustering,
+    sql_create_schema,
     sql_create_table,
     sql_drop_table,
     sql_on_streaming_table,
@@ -271,8 +272,10 @@ class _Renderer:
 
     def schema_creation(self, create: CreateSchema) -> tuple[Statement, ...]:
         """Return CREATE SCHEMA; empty on platforms where a schema is a folder."""
-        sql = self.addressing.create_schema(create.catalog_name, create.schema_name, create.comment)
-        return () if sql is None else (Statement(sql=sql, actions=(create,)),)
+        if not self.addressing.has_schemas:
+            return ()
+        sql = sql_create_schema(create.catalog_name.lower(), create.schema_name.lower(), create.comment)
+        return (Statement(sql=sql, actions=(create,)),)
 
     def schema_alignment(self, align: AlignSchema) -> Iterator[Statement]:
         """Yield the statements that change a schema, in the order of their phases."""
