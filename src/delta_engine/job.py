@@ -92,7 +92,7 @@ def run_sync(
         opened = _opened(project, spark, origin)
         if dry_run:
             planned = plan_unlocked(opened, project.models, is_partial=project.is_partial)
-            show(plan_html(planned.plan, environment=environment))
+            show(plan_html(planned.plan, environment=environment, undone=planned.undone))
             for warning in planned.warnings:
                 print(warning)
             raise_all(planned.refusals)
@@ -125,7 +125,7 @@ class _TaskView:
         return nullcontext()
 
     def show_plan(self, planned: PlannedRun) -> None:
-        self.show(plan_html(planned.plan, environment=self.environment))
+        self.show(plan_html(planned.plan, environment=self.environment, undone=planned.undone))
 
     def confirm(self) -> None:
         """Deploying the job agreed to it."""

@@ -128,11 +128,20 @@ class IgnoreEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriftPolicy:
-    """How an environment treats drift. The first matching rule of `severities` wins."""
+    """How an environment treats drift. The first matching rule of `severities` wins.
+
+    Args:
+        refused_from: the severity from which a sync refuses to undo drift, unless `handling` reverts all.
+    """
 
     handling: DriftHandling = DriftHandling.REFUSE
+    refused_from: Severity = Severity.HIGH
     severities: tuple[SeverityRule, ...] = ()
     ignores: tuple[IgnoreEntry, ...] = ()
+
+    def refuses(self, severity: Severity) -> bool:
+        """Whether a sync refuses to undo drift of a severity."""
+        return self.handling is DriftHandling.REFUSE and severity.rank >= self.refused_from.rank
 
     def severity(self, name: QualifiedName | SchemaName, kind: DriftKind, field: str) -> Severity:
         """Return the severity of a finding."""

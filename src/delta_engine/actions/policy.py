@@ -75,6 +75,12 @@ class Policy:
     removed_tables: RemovedTables = RemovedTables.KEEP
     rules: tuple[str, ...] = ()
 
+    @property
+    def full_ownership(self) -> tuple[str, ...]:
+        """The parts among which a run removes what no model declares, of those that a baseline does not have."""
+        owned = {"grants": self.grants, "tags": self.tags}
+        return tuple(name for name, ownership in owned.items() if ownership is Ownership.FULL)
+
     def allows(self, kind: DestructiveKind, table: QualifiedName) -> bool:
         """Whether a kind of change is allowed on a table."""
         return any(

@@ -270,7 +270,11 @@ def drift(
         bool, flag("--revert", help="Undo the drift in the catalog: plan, check, ask, apply.")
     ] = False,
     accept: Annotated[
-        bool, flag("--accept", help="Take the drift into the models and the deployment state.")
+        bool,
+        flag(
+            "--accept",
+            help="Take the drift into the models; it stays drift until they are synced.",
+        ),
     ] = False,
     allow: Allow = None,
     yes: Yes = False,

@@ -184,7 +184,7 @@ def revert_drift(context: Context, options: Options, *, yes: bool) -> None:
 
 
 def accept_drift(context: Context, options: Options, *, yes: bool) -> None:
-    """Take drift into the models and the deployment state: lock, show, ask, edit, record."""
+    """Take drift into the models: lock, show, ask, edit, record that it is accepted."""
     project, environment = _open_project(context, options)
     with open_run(environment, "drift --accept", print_note) as run:
         with status("reading the catalog …"):
@@ -197,11 +197,18 @@ def accept_drift(context: Context, options: Options, *, yes: bool) -> None:
         if not drifted:
             return
         confirm("Take this into the models?", yes=yes)
-        files, instructions = edit_project(project, drifted, print_note)
-        for line in (*(f"updated: {path}" for path in files), *instructions):
+        edited = edit_project(project, drifted, print_note)
+        for path in edited.files:
+            say(f"updated: {path}")
+        if edited.instructions:
+            say("to edit by hand, because the engine does not edit Python models:")
+        for line in edited.instructions:
             say(line)
         record_accepted(run, drifted)
-    say("accepted. Look at the models' changes, and commit them.")
+    say(
+        "accepted. It stays drift until a sync sees that the models declare it: look at the models' changes, and "
+        "commit them."
+    )
 
 
 def init_project(directory: Path) -> None:
@@ -288,22 +295,27 @@ def _print_planned(planned: PlannedRun, project: Project, rendering: Rendering) 
     environment, plan = project.settings.environment, planned.plan
     if rendering is Rendering.JSON:
         statements, unmanaged = planned.compiled.sql_by_table(), planned.unmanaged_parts
-        typer.echo(plan_document(plan, environment=environment, statements=statements, left_alone=unmanaged))
+        typer.echo(
+            plan_document(
+                plan,
+                environment=environment,
+                statements=statements,
+                left_alone=unmanaged,
+                undone=planned.undone,
+            )
+        )
         return
     if rendering is Rendering.MARKDOWN:
         sql = planned.compiled.sql_by_table()
-        text = plan_markdown(plan, sql, environment=environment, refusals=planned.refusals)
+        text = plan_markdown(
+            plan, sql, environment=environment, refusals=planned.refusals, undone=planned.undone
+        )
         typer.echo(text, nl=False)
         return
-    print_plan(plan)
+    print_plan(plan, planned.undone)
     if rendering is Rendering.SQL:
         print_statements(planned.compiled.sql())
-    print_plan_summary(
-        plan,
-        environment=environment,
-        models=len(project.models),
-        unmanaged=planned.unmanaged_parts,
-    )
+    print_plan_summary(planned, environment=environment, models=len(project.models))
 
 
 def _rendered(report: DriftReport, environment: Environment, rendering: Format) -> str:

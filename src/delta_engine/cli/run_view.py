@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +19,7 @@ from delta_engine.actions import TablePlan
 from delta_engine.aspects.aspect import Sign
 from delta_engine.cli.terminal import asks, confirm, print_note, say, status, stderr_console
 from delta_engine.deployment.document import AppliedPlan
-from delta_engine.drift.drifted_resources import UnmanagedPart
+from delta_engine.drift.drifted_resources import UndoneDrift
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import OutcomeKind, TableOutcome
 from delta_engine.orchestrate.runs import ApplyView, PlannedRun
@@ -76,15 +76,17 @@ class TerminalView:
         """Print the tree of changes and a summary."""
         plan = planned.plan
         if self.is_revert:
-            print_plan(plan)
+            print_plan(plan, planned.undone)
             what = f"to revert: {plan_summary(plan)}" if plan else "no changes to revert"
             say(f"{self.environment}: {what}")
             return
         if self.as_json or (asks(yes=self.yes) and not sys.stdout.isatty()):
-            print_plan(plan, to_stderr=True)  # of JSON, stdout gets the one document at the end
+            print_plan(
+                plan, planned.undone, to_stderr=True
+            )  # of JSON, stdout gets the one document at the end
         if not self.as_json:
-            print_plan(plan)
-            print_plan_summary(plan, environment=self.environment, models=self.models)
+            print_plan(plan, planned.undone)
+            print_plan_summary(planned, environment=self.environment, models=self.models)
 
     def confirm(self) -> None:
         """Ask on the terminal, unless the user agreed beforehand."""
@@ -151,13 +153,13 @@ class ApplyBoard:
             yield Text("  stopping, when what was done is recorded", "bold yellow")
 
 
-def print_plan(plan: TablePlan, *, to_stderr: bool = False) -> None:
+def print_plan(plan: TablePlan, undone: UndoneDrift, *, to_stderr: bool = False) -> None:
     """Print the tree of changes; nothing for an empty plan."""
     make = stderr_console if to_stderr else partial(Console, highlight=False)
     console = make()
     if not console.is_terminal:
         console = make(width=_ANY_WIDTH)  # a tree is cut at its console's width
-    for branch in plan_branches(plan):
+    for branch in plan_branches(plan, undone):
         console.print(_tree(branch))
 
 
@@ -168,15 +170,14 @@ def print_statements(statements: Iterable[str]) -> None:
         sys.stdout.write(visible(text) if sys.stdout.isatty() else text)  # rich and click would change it
 
 
-def print_plan_summary(
-    plan: TablePlan, *, environment: str, models: int, unmanaged: Sequence[UnmanagedPart] = ()
-) -> None:
+def print_plan_summary(planned: PlannedRun, *, environment: str, models: int) -> None:
     """Print what a plan keeps, and a line that counts its changes."""
+    plan = planned.plan
     for schema in plan.kept_schemas:
         say(f"kept: schema {schema} is not declared any more, and stays as it is")
     for table in plan.kept_tables:
         say(f"kept: {table} is not declared any more (policy.removed_tables: keep)")
-    for line in unmanaged_lines(unmanaged):
+    for line in unmanaged_lines(planned.unmanaged_parts):
         say(line)
     say(f"{environment}: {plan_summary(plan)} ({counted(models, 'model')})")
 

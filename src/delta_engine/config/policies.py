@@ -13,6 +13,7 @@ from delta_engine.actions.drift_policy import (
     DriftHandling,
     DriftPolicy,
     IgnoreEntry,
+    Severity,
     SeverityRule,
 )
 from delta_engine.actions.policy import Allowance, ColumnOrder, Ownership, Policy, RemovedTables
@@ -35,6 +36,7 @@ class PolicyDocument(msgspec.Struct):
     removed_tables: RemovedTables = RemovedTables.KEEP
     rules: list[str] = msgspec.field(default_factory=list)
     drift: DriftHandling = DriftHandling.REFUSE
+    drift_from: Severity = Severity.HIGH
     drift_severities: list[SeverityRule] = msgspec.field(default_factory=list)
 
 
@@ -71,7 +73,12 @@ def plan_policy(document: Document, policy: PolicyDocument) -> Policy:
 
 def drift_policy(policy: PolicyDocument, ignores: tuple[IgnoreEntry, ...]) -> DriftPolicy:
     """Return the drift policy: handling, severities and ignored drift."""
-    return DriftPolicy(handling=policy.drift, severities=tuple(policy.drift_severities), ignores=ignores)
+    return DriftPolicy(
+        handling=policy.drift,
+        refused_from=policy.drift_from,
+        severities=tuple(policy.drift_severities),
+        ignores=ignores,
+    )
 
 
 def load_ignored_drift(

@@ -74,12 +74,14 @@ def applied_table(
     version: TableVersion | None,
     earlier: TableResource | None,
     baseline: Table | None = None,
+    full_ownership: tuple[str, ...] | None = None,
     settles: bool = True,
 ) -> TableResource:
     """Return the record of a table that matches its model.
 
     Args:
         baseline: the table with its unmanaged parts; None if there are none.
+        full_ownership: as the policy has it; None if unknown.
         settles: whether the apply settled the attempts of unfinished runs.
     """
     definition = define(model)
@@ -93,6 +95,7 @@ def applied_table(
         status=Status.UNKNOWN if attempted else Status.HEALTHY,
         metadata=TableMetadata(
             declared=definition,
+            full_ownership=full_ownership,
             baseline=define_baseline(definition, baseline) if baseline else None,
             delta_table_id=version.table_id if version else None,
             delta_version=version.version if version else None,
@@ -108,7 +111,12 @@ def applied_table(
 
 
 def applied_schema(
-    schema: Schema | SchemaName, *, at: datetime, by: str, earlier: SchemaResource | None = None
+    schema: Schema | SchemaName,
+    *,
+    at: datetime,
+    by: str,
+    earlier: SchemaResource | None = None,
+    full_ownership: tuple[str, ...] | None = None,
 ) -> SchemaResource:
     """Return the record of an existing schema; an unchanged definition keeps the time and author of `earlier`."""
     if isinstance(schema, SchemaName):
@@ -118,7 +126,11 @@ def applied_schema(
         resource = _unapplied_schema(schema.qualified_name, Status.HEALTHY, at=at, by=by)
     return msgspec.structs.replace(
         resource,
-        metadata=SchemaMetadata(declared=definition, unknown=earlier.metadata.unknown if earlier else None),
+        metadata=SchemaMetadata(
+            declared=definition,
+            full_ownership=full_ownership,
+            unknown=earlier.metadata.unknown if earlier else None,
+        ),
         unknown=earlier.unknown if earlier else None,
     )
 
@@ -156,17 +168,36 @@ def unmanaged_table(name: QualifiedName, earlier: Resource | None = None) -> Tab
     )
 
 
-def noted(resource: TableResource, observed: TableState) -> TableResource:
-    """Return a table's record with its creation time and the catalog's column order, where added columns are last."""
-    definition = resource.metadata.declared
-    if definition is None or not observed.exists:
+def noted(
+    resource: TableResource, model: Table, observed: TableState, earlier: TableResource | None
+) -> TableResource:
+    """Return a table's record with its creation time and the order of its columns, without moves that are drift.
+
+    Args:
+        earlier: the record before the apply.
+    """
+    if resource.metadata.declared is None or not observed.exists:
         return resource
-    order = tuple(column.name for column in observed.columns)
-    is_as_defined = [name.lower() for name in order] == [one.name.lower() for one in definition.columns]
+    order = _settled_order(model, observed, earlier)
+    is_as_declared = [name.lower() for name in order] == [column.key for column in model.columns]
     metadata = msgspec.structs.replace(
-        resource.metadata, created_at=observed.audit.created_at, column_order=() if is_as_defined else order
+        resource.metadata, created_at=observed.audit.created_at, column_order=() if is_as_declared else order
     )
     return msgspec.structs.replace(resource, metadata=metadata)
+
+
+def _settled_order(model: Table, observed: TableState, earlier: TableResource | None) -> tuple[str, ...]:
+    """Return the recorded order with added columns last, unless the table has the order of its model."""
+    present = {column.key: column.name for column in observed.columns}
+    known = earlier.metadata if earlier else TableMetadata()
+    is_as_declared = [*present] == [column.key for column in model.columns]
+    if known.declared is None or known.column_order is None or is_as_declared:
+        return tuple(present.values())
+    recorded = known.column_order or tuple(column.name for column in known.declared.columns)
+    new_names = {one.renamed_from.lower(): one.key for one in model.columns if one.renamed_from}
+    keys = [new_names.get(name.lower(), name.lower()) for name in recorded]
+    kept = [key for key in keys if key in present]
+    return tuple(present[key] for key in (*kept, *(key for key in present if key not in kept)))
 
 
 def with_version(resource: TableResource, version: TableVersion) -> TableResource:

@@ -22,6 +22,7 @@ from delta_engine.drift.attribution import (
 from delta_engine.drift.comparison import deviations, explained, with_new_column_names
 from delta_engine.drift.drifted_resources import (
     NOT_DELTA,
+    Acceptance,
     Attribution,
     ClassifiedDrift,
     ComparedResource,
@@ -151,7 +152,12 @@ class DriftDetector:
         return self._is_thorough if known is None or found is None else known != found
 
     def _drifted(self, suspect: _Suspect, now: datetime) -> DriftedResource:
-        written = last_written(suspect.observed.audit, suspect.compared.resource.deployed_at)
+        resource = suspect.compared.resource
+        written = last_written(suspect.observed.audit, resource.deployed_at)
+        accepted = {
+            (one.kind, one.field, one.actual): Acceptance(by=one.by, at=one.at)
+            for one in resource.metadata.accepted
+        }
         return Drifted(
             recorded=suspect.compared.recorded,
             observed=suspect.observed,
@@ -161,7 +167,13 @@ class DriftDetector:
             field_renames={_plain(old): _plain(new) for old, new in renames(suspect.commits).items()},
             details=tuple(
                 classified(
-                    self._policy, suspect.name, deviation, _author(suspect, deviation), now, written=written
+                    self._policy,
+                    suspect.name,
+                    deviation,
+                    _author(suspect, deviation),
+                    now,
+                    written=written,
+                    accepted=accepted.get((deviation.kind.value, deviation.field, deviation.actual)),
                 )
                 for deviation in suspect.found
             ),

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 from typing import Final, Generic, TypeAlias, TypeGuard
 
 from delta_engine import aspects
+from delta_engine.actions import Action
 from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftKind, DriftPolicy, IgnoreEntry, Severity
 from delta_engine.actions.policy import AS_APPLIED, NO_POLICY, Policy
+from delta_engine.aspects.aspect import Change
+from delta_engine.aspects.column_order import MoveColumn
 from delta_engine.aspects.comparison import Model_co, Securable, SecurableState, State_co
 from delta_engine.deployment.document import DeploymentState, Resource
 from delta_engine.deployment.resources import resource_key
@@ -45,6 +49,21 @@ class Attribution:
     notebook: str | None = None
 
 
+def _by_and_at(who: str | None, at: datetime | None) -> str:
+    return " ".join((*([f"by {who}"] if who else ()), *([f"at {at:%Y-%m-%d %H:%M:%S} UTC"] if at else ())))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acceptance:
+    """Who accepted drift that waits for its model, and when, UTC."""
+
+    by: str
+    at: Moment
+
+    def __str__(self) -> str:
+        return _by_and_at(self.by, self.at)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One difference from what was applied.
@@ -58,6 +77,7 @@ class Finding:
         changed: the author and the time; None if unknown.
         last_written: where the author is unknown, the last principal to alter the table or schema: any write to a
             table counts, so it need not be the author.
+        accepted: who accepted it; it waits for its model.
     """
 
     kind: DriftKind
@@ -67,6 +87,24 @@ class Finding:
     severity: Severity
     changed: Attribution | None = None
     last_written: Attribution | None = None
+    accepted: Acceptance | None = None
+
+    @property
+    def author(self) -> str:
+        """`by` and `at` of the change; empty if neither is known."""
+        return _by_and_at(self.changed.who, self.changed.at) if self.changed else ""
+
+
+UndoneDrift: TypeAlias = Mapping[tuple[str, str], Finding]
+"""The drift that a plan undoes, by resource key and field."""
+
+NO_UNDONE_DRIFT: Final[UndoneDrift] = MappingProxyType({})
+
+
+def undone_by(resource: str, action: Action, change: Change, undone: UndoneDrift) -> Finding | None:
+    """Return the drift that a change of a plan undoes. All moves of columns undo the drift of their order."""
+    field = "column order" if isinstance(action, MoveColumn) else change.subject
+    return undone.get((resource, field))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,6 +264,7 @@ def classified(
     now: datetime,
     *,
     written: Attribution | None = None,
+    accepted: Acceptance | None = None,
 ) -> ClassifiedDrift:
     """Return a deviation as the policy at `now` classifies it; `written` is the last writer, for an unknown author."""
     kind, subject = deviation.kind, deviation.field
@@ -238,6 +277,7 @@ def classified(
         severity=policy.severity(name, kind, subject),
         changed=changed,
         last_written=written if changed is None else None,
+        accepted=accepted,
     )
     return ClassifiedDrift(deviation=deviation, finding=finding, ignored_by=next(entries, None))
 

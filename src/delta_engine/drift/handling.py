@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from delta_engine import aspects
-from delta_engine.actions.drift_policy import DriftKind, Severity
+from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, Policy
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.comparison import Comparison, Securable, SecurableState, with_renames
@@ -32,6 +32,9 @@ from delta_engine.state.states import SchemaState
 from delta_engine.telemetry.context import command
 
 Model = TypeVar("Model", Table, Schema)
+
+Undone: TypeAlias = tuple[Securable, DriftedResource, ClassifiedDrift]
+"""Drift that a plan undoes, with its model."""
 
 
 def accepted(model: Model, observed: SecurableState, taken: Sequence[Deviation]) -> Model:
@@ -84,17 +87,24 @@ def without_ignored_deletions(
     return tuple(model for model in models if model.key not in ignored)
 
 
-def refusals(
+def undone_drift(
     models: Sequence[Securable], drifted: Iterable[DriftedResource], policy: Policy = NO_POLICY
-) -> Iterator[DriftRefusal]:
-    """Yield one refusal for each severe drift that a sync would revert."""
+) -> Iterator[Undone]:
+    """Yield the drift that a sync undoes, with its model. A replaced table that was accepted stays as it is."""
     by_key = {model.key: model for model in models}
     for one in drifted:
         model = by_key.get(one.name.key)
-        if model is not None:
-            for detail in reverted_drift(model, one, policy):
-                if detail.ignored_by is None and detail.finding.severity is Severity.HIGH:
-                    yield _refusal(detail, model)
+        for detail in reverted_drift(model, one, policy) if model is not None else ():
+            is_taken = detail.deviation.kind is DriftKind.TABLE_REPLACED and detail.finding.accepted
+            if model is not None and detail.ignored_by is None and not is_taken:
+                yield model, one, detail
+
+
+def refusals(undone: Iterable[Undone], policy: DriftPolicy) -> Iterator[DriftRefusal]:
+    """Yield one refusal for each drift that a sync would undo, and that the policy refuses to undo."""
+    for model, _, detail in undone:
+        if policy.refuses(detail.finding.severity):
+            yield _refusal(detail, model)
 
 
 def is_replaced(drifted: DriftedResource) -> bool:
@@ -135,6 +145,22 @@ def renames_of(table: DriftedTable) -> Mapping[str, str]:
         str(detail.deviation.expected): str(detail.deviation.actual)
         for detail in table.drift
         if detail.deviation.kind is DriftKind.COLUMN_RENAMED
+    }
+
+
+def taken_renames(
+    models: Iterable[Table], drifted: Iterable[DriftedResource]
+) -> dict[str, Mapping[str, str]]:
+    """Return the renamed columns that the models have under their new names, by table key."""
+    columns = {model.key: {column.key for column in model.columns} for model in models}
+    return {
+        one.name.key: {
+            old: new
+            for old, new in renames_of(one).items()
+            if new.lower() in columns[one.name.key] and old.lower() not in columns[one.name.key]
+        }
+        for one in drifted_tables(drifted)
+        if one.name.key in columns
     }
 
 
@@ -190,10 +216,9 @@ def _with_ignored(model: Model, drifted: DriftedResource, policy: Policy) -> Mod
 
 def _refusal(detail: ClassifiedDrift, model: Securable) -> DriftRefusal:
     finding, name = detail.finding, model.qualified_name
-    by = f", by {finding.changed.who}" if finding.changed and finding.changed.who else ""
-    at = f" at {finding.changed.at:%Y-%m-%d %H:%M:%S} UTC" if finding.changed and finding.changed.at else ""
+    author = f", {finding.author}" if finding.author else ""
     reason = (
-        f"it was changed outside the engine{by}{at}, and a sync would revert that: {finding.field} "
+        f"it was changed outside the engine{author}, and a sync would revert that: {finding.field} "
         f"was applied as {finding.expected or 'absent'} and is {finding.actual or 'gone'}"
     )
     way_out = (
@@ -201,6 +226,9 @@ def _refusal(detail: ClassifiedDrift, model: Securable) -> DriftRefusal:
         f"{command('drift --revert')} reverts it where a plan can, "
         "and `policy.drift: revert` lets every sync revert such changes."
     )
+    if finding.accepted is not None:
+        reason += f". It was accepted {finding.accepted}, and waits for its model"
+        way_out = f"Merge the change of the model, or undo the drift with {command('drift --revert')}."
     if isinstance(model, Schema):
         return DriftRefusal(f"schema {name}: {reason}", location=model.declared_at, way_out=way_out)
     return DriftRefusal(reason, table=str(name), location=model.declared_at, way_out=way_out)

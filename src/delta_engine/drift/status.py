@@ -13,6 +13,7 @@ import msgspec
 
 from delta_engine import aspects
 from delta_engine.actions import AlignTable, TablePlan
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import NO_POLICY, Ownership, Policy, as_applied
 from delta_engine.aspects.aspect import Change, Sign
 from delta_engine.aspects.column_renames import renamed_columns
@@ -34,6 +35,7 @@ from delta_engine.deployment.document import (
     TableMetadata,
     TableResource,
 )
+from delta_engine.deployment.recorded_models import table_record
 from delta_engine.deployment.resources import (
     HALF_DONE,
     Definition,
@@ -51,6 +53,9 @@ from delta_engine.state.states import CatalogState, TableState, state_of
 
 NOT_SHOWN_YET = "right after the apply the catalog did not show all of it yet"
 """Why an applied table that can be read is not verified."""
+
+_BEYOND_DEFINITIONS = (DriftKind.COLUMN_ORDER.value, DriftKind.TABLE_REPLACED.value)
+"""Drift that leaves the definition of a table as it was."""
 
 _SETTLED = (Status.HEALTHY, Status.MISSING, Status.DRIFTED)
 """Statuses that do not hold for a half-done resource."""
@@ -84,20 +89,20 @@ def confirmed(
     wanted: Table,
     observed: TableState,
     *,
-    record: Record[Table] | None = None,
+    earlier: TableResource | None = None,
     policy: Policy = NO_POLICY,
 ) -> TableResource:
     """Return the record of a table that was just applied, after a second read of the table.
 
-    A difference is lag, not drift: the catalog may show a change late, and removed parts for a while. `record` is
-    the one before the apply.
+    A difference is lag, not drift: the catalog may show a change late, and removed parts for a while. `earlier`
+    is the record before the apply.
     """
     found = tuple(aspects.differences(Comparison.of(wanted, observed, policy=as_applied(policy))))
     if found and policy.definitions is not Ownership.FULL:
-        kept = unmanaged_parts(wanted, observed, record)
+        kept = unmanaged_parts(wanted, observed, table_record(earlier.metadata) if earlier else None)
         found = tuple(one for one in found if one not in kept)
     if not found:
-        return noted(resource, observed)
+        return noted(resource, wanted, observed, earlier)
     lag = _documented(found)
     metadata = msgspec.structs.replace(resource.metadata, drift=lag, lag=lag, sync_error=NOT_SHOWN_YET)
     return msgspec.structs.replace(resource, status=Status.UNKNOWN, metadata=metadata)
@@ -133,6 +138,12 @@ class ResourceChange:
 def compare_states(earlier: DeploymentState, later: DeploymentState) -> tuple[ResourceChange, ...]:
     """Return the changes from one document to another, sorted by key."""
     return tuple(_state_changes(earlier, later))
+
+
+def is_accepted_deletion(resource: Resource) -> bool:
+    """Whether the deletion of a table or schema was accepted."""
+    kinds = {DriftKind.TABLE_DELETED.value, DriftKind.SCHEMA_DELETED.value}
+    return any(one.kind in kinds for one in resource.metadata.accepted)
 
 
 def _synchronized(resource: Resource, observed: CatalogState, compared: ComparedResource | None) -> Resource:
@@ -190,6 +201,9 @@ def _with_status(
     actual_checksum: str | None = None,
 ) -> Resource:
     metadata = msgspec.structs.replace(resource.metadata, sync_error=sync_error, drift=drift)
+    if status is Status.HEALTHY and metadata.accepted:  # undone by hand
+        left = tuple(one for one in metadata.accepted if one.kind in _BEYOND_DEFINITIONS)
+        metadata = msgspec.structs.replace(metadata, accepted=left)
     if isinstance(metadata, TableMetadata):
         lag = () if status is Status.HEALTHY else metadata.lag
         metadata = msgspec.structs.replace(metadata, lag=lag, actual_checksum=actual_checksum)

@@ -123,7 +123,13 @@ def apply_planned(
     plan = planned.plan
     log(logging.INFO, "apply started", tables=len(tuple(plan.table_actions())))
     with stopped_by_signals(control.stop):
-        records = RunRecords(run.recorder, planned.basis.observed, settles_attempts=planned.settles_attempts)
+        records = RunRecords(
+            run.recorder,
+            planned.basis.observed,
+            planned.policy,
+            planned.column_renames,
+            settles_attempts=planned.settles_attempts,
+        )
         recording = OutcomeRecording(run.recorder, records, plan, planned.models, planned.schemas, on_outcome)
         _begin(run, planned, recording, reviewed)
         try:
@@ -210,9 +216,12 @@ def _record_unchanged(run: OpenRun, planned: PlannedRun, records: RunRecords, st
     touched |= {action.table.key for action in plan.table_actions()}
     wanted = {model.key for model in planned.wanted}
     records.adopt([schema for schema in planned.schemas if schema.key not in touched], observed)
-    records.adopt([one for one in planned.models if one.key in wanted - touched], observed)
-    if not stop.is_requested():
-        refresh_replaced(run.recorder, run.environment.versions, planned.replaced)
+    unchanged = [one for one in planned.models if one.key in wanted - touched]
+    versions = None if stop.is_requested() else run.environment.versions
+    new = records.unrecorded(unchanged) if versions is not None else []
+    found = versions.read_versions(new, with_id={name.key for name in new}) if versions and new else {}
+    records.adopt(unchanged, observed, found)
+    refresh_replaced(run.recorder, versions, planned.replaced)
 
 
 def _save(run: OpenRun, applied: ApplyActions | None) -> Unsaved | None:

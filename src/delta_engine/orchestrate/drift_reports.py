@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from delta_engine.deployment.recorded_models import (
     table_records,
     with_recorded_grants,
 )
+from delta_engine.deployment.resources import resource_key
 from delta_engine.drift.attribution import with_audited_authors
 from delta_engine.drift.comparison import compared
 from delta_engine.drift.drift_report import DriftReport
@@ -28,14 +30,14 @@ from delta_engine.drift.drifted_resources import (
 )
 from delta_engine.drift.handling import accepting, edited, renames_of, reverted_drift
 from delta_engine.drift.reporting import drift_report
-from delta_engine.errors import CatalogReadError, StatementError, raise_all
+from delta_engine.errors import CatalogReadError, ConfigError, StatementError, raise_all
 from delta_engine.models import Schema, Table
 from delta_engine.models.constraints import resolved
 from delta_engine.orchestrate.planning import drift_detector
 from delta_engine.orchestrate.runs import Environment
 from delta_engine.report.pages import drift_html
 from delta_engine.state.catalog_reader import readable_snapshot
-from delta_engine.telemetry.context import new_id, utc_now
+from delta_engine.telemetry.context import command, new_id, utc_now
 
 if TYPE_CHECKING:
     from delta_engine.orchestrate.project import Project
@@ -83,18 +85,35 @@ def drift_page(environment: Environment, report: DriftReport) -> str:
 
 
 def acceptable(project: Project, found: Sequence[DriftedResource]) -> list[DriftedResource]:
-    """Return the drift of tables and of declared schemas."""
-    known = {schema.key for schema in project.schemas}
-    return [one for one in found if one.drift and (is_table(one) or one.name.key in known)]
+    """Return the drift of declared tables and schemas: accepted drift waits for its model.
+
+    Raises:
+        ConfigError: the project is deployed, and its models are copies that no edit reaches.
+    """
+    folder = project.settings.project_dir.resolve()
+    if ".bundle" in folder.parts:
+        raise ConfigError(
+            f"drift is accepted where the models are edited, and {folder} is deployed: its models are copies, "
+            "which the next deployment replaces",
+            way_out=f"Run {command('drift --accept', project.settings.environment)} in the repository.",
+        )
+    declared = {resource_key(model.qualified_name) for model in project.models}
+    declared |= {resource_key(schema.qualified_name) for schema in project.schemas}
+    return [one for one in found if one.drift and one.resource in declared]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditedProject:
+    """The edited files, and how to edit the models that the engine cannot edit."""
+
+    files: tuple[Path, ...]
+    instructions: tuple[str, ...]
 
 
 def edit_project(
     project: Project, drifted: Sequence[DriftedResource], notify: Callable[[str], None]
-) -> tuple[list[Path], list[str]]:
+) -> EditedProject:
     """Edit YAML models so that they declare drift.
-
-    Returns:
-        The edited files, and how to edit the models that the engine cannot edit.
 
     Raises:
         InvalidModelError, RefusalGroup: the edited models would be refused; nothing was edited.
@@ -119,7 +138,10 @@ def edit_project(
     )
     files = edit_models([edit for edit in edits if is_editable(edit.before)], project.settings)
     others = (edit for edit in edits if not is_editable(edit.before))
-    return list(files), [edit_instructions(edit.before, edit.after, edit.renames) for edit in others]
+    return EditedProject(
+        files=files,
+        instructions=tuple(edit_instructions(edit.before, edit.after, edit.renames) for edit in others),
+    )
 
 
 def _facts(

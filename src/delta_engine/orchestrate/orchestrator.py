@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from delta_engine.actions import TablePlan
-from delta_engine.deployment.document import DeploymentState
-from delta_engine.deployment.recorded_models import declared_by
-from delta_engine.deployment.resources import resource_key
+from delta_engine.deployment.document import DeploymentState, TableResource
+from delta_engine.deployment.resources import resource_key, resource_name
+from delta_engine.drift.comparison import state_under
 from delta_engine.drift.drifted_resources import DriftedResource
+from delta_engine.drift.status import is_accepted_deletion
 from delta_engine.errors import raise_all
 from delta_engine.execute.outcomes import TableOutcome
 from delta_engine.models import Table
@@ -26,7 +27,7 @@ from delta_engine.orchestrate.planning import (
     observe,
     plan_unlocked,
 )
-from delta_engine.orchestrate.records import adopt_drift
+from delta_engine.orchestrate.records import accept_drift
 from delta_engine.orchestrate.reviewed_plans import earlier_apply, reviewed_plan
 from delta_engine.orchestrate.runs import Environment, Observation, OpenRun, PlannedRun, RunView, open_run
 from delta_engine.plan_files.document import PlanFile
@@ -129,8 +130,8 @@ def record_statuses(run: OpenRun, tables: Sequence[Table], *, is_partial: bool =
 
 
 def record_accepted(run: OpenRun, drifted: Sequence[DriftedResource]) -> None:
-    """Record drift as applied, without what the policy ignores."""
-    adopt_drift(run.recorder, run.environment.versions, drifted)
+    """Record drift as accepted: it waits for its model, and stays drift until then."""
+    accept_drift(run.recorder, drifted)
     run.recorder.save()
 
 
@@ -143,8 +144,8 @@ def plan_sync(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = False
     raise_all(run.environment.validator.model_violations(tables))
     basis = _observed(run, tables, is_partial=is_partial)
     draft = draft_sync(run.environment, basis)
-    if run.environment.planner.drops_tables:
-        _forget_dropped(run, basis)
+    if not is_partial:
+        _forget_deleted(run, basis)
     return _judged(run, draft)
 
 
@@ -203,10 +204,15 @@ def _judged(run: OpenRun, draft: PlannedRun) -> PlannedRun:
     return planned
 
 
-def _forget_dropped(run: OpenRun, basis: Observation) -> None:
-    """Remove the records of tables to be dropped that do not exist any more."""
-    declared = {model.key for model in basis.models}
-    for key, table in declared_by(basis.records).items():
-        is_gone = key in basis.observed.tables and not basis.observed.tables[key].exists
-        if key not in declared and is_gone:
-            run.recorder.resources.pop(resource_key(table.qualified_name), None)
+def _forget_deleted(run: OpenRun, basis: Observation) -> None:
+    """Remove the records of undeclared resources that are gone: this engine dropped them, or it was accepted."""
+    planner, resources = run.environment.planner, run.recorder.resources
+    declared = {resource_key(model.qualified_name) for model in basis.models}
+    declared |= {resource_key(schema.qualified_name) for schema in planner.schemas}
+    for key, resource in list(resources.items()):
+        state = state_under(resource_name(resource), basis.observed)
+        if key in declared or (state is not None and state.exists):
+            continue
+        is_applied = isinstance(resource, TableResource) and resource.metadata.declared is not None
+        if is_accepted_deletion(resource) or (planner.drops_tables and is_applied and state is not None):
+            resources.pop(key)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from delta_engine.actions import AlignTable, TablePlan
-from delta_engine.actions.drift_policy import DriftHandling
+from delta_engine.aspects.comparison import Securable
 from delta_engine.compile.planner import while_renaming
 from delta_engine.deployment.document import DeploymentState, TableResource
 from delta_engine.deployment.recorded_models import (
@@ -26,11 +26,14 @@ from delta_engine.drift.drifted_resources import (
     drifted_tables,
 )
 from delta_engine.drift.handling import (
+    Undone,
     irreversible,
     is_replaced,
     may_be_renamed,
     refusals,
     restored,
+    taken_renames,
+    undone_drift,
     with_ignored_drift,
     without_ignored_deletions,
 )
@@ -96,6 +99,7 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
         known = while_renaming(records, under_way) if under_way else records
         return checked_plan(wanted, seen, lambda: planner.plan(wanted, seen, known, remaining, schemas_known))
 
+    undone = tuple(undone_drift([*schemas, *models], drifted, policy))
     seen = _with_further_tables(environment, wanted, observed, removed)
     plan = replan(seen, None)
     return PlannedRun(
@@ -108,7 +112,9 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
         policy=policy,
         seen=seen,
         replan=replan,
-        refusals=_drift_refusals(environment, models, wanted, drifted),
+        refusals=_drift_refusals(environment, wanted, drifted, undone),
+        undone={(one.resource, detail.finding.field): detail.finding for _, one, detail in undone},
+        column_renames=taken_renames(models, drifted),
         replaced=tuple(filter(is_replaced, drifted_tables(drifted))),
     )
 
@@ -136,6 +142,9 @@ def draft_revert(
         seen=basis.observed,
         replan=replan,
         refusals=tuple(irreversible(wanted, changed)),
+        undone={
+            (one.resource, detail.finding.field): detail.finding for one in drifted for detail in one.drift
+        },
         replaced=tuple(filter(is_replaced, changed)),
         settles_attempts=False,
     )
@@ -166,7 +175,8 @@ def _drifted(environment: Environment, basis: Observation) -> tuple[DriftedResou
     now, records = utc_now(), basis.compared.values()
     drifted = drift_detector(environment, is_thorough=False).detect(records, now=now)
     tables = drifted_tables(drifted)
-    if any(map(may_be_renamed, tables)) or any(refusals(basis.models, tables, environment.planner.policy)):
+    models: list[Securable] = [*environment.planner.schemas, *basis.models]
+    if any(map(may_be_renamed, tables)) or any(undone_drift(models, drifted, environment.planner.policy)):
         # Worth a statement per table: the history tells renames from drops, and names the author.
         drifted = drift_detector(environment).detect(records, now=now)
     return drifted
@@ -174,15 +184,12 @@ def _drifted(environment: Environment, basis: Observation) -> tuple[DriftedResou
 
 def _drift_refusals(
     environment: Environment,
-    models: Sequence[Table],
     wanted: Sequence[Table],
     drifted: Sequence[DriftedResource],
+    undone: Sequence[Undone],
 ) -> tuple[DriftRefusal, ...]:
     """Return why drift refuses a plan: each reason once, irreversible changes first."""
-    found = list(irreversible(wanted, drifted))
-    if environment.drift_policy.handling is DriftHandling.REFUSE:
-        planner = environment.planner
-        found += refusals([*planner.schemas, *models], drifted, planner.policy)
+    found = [*irreversible(wanted, drifted), *refusals(undone, environment.drift_policy)]
     return tuple({str(refusal): refusal for refusal in found}.values())
 
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 import msgspec
 
 from delta_engine.actions import TablePlan
-from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import Policy
 from delta_engine.aspects.comparison import with_renames
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.deployment.definitions import as_table, define, definition_checksum
 from delta_engine.deployment.document import (
+    AcceptedDrift,
     ApplyActions,
     Checkpoint,
     Resource,
+    SchemaResource,
     Status,
     TableResource,
 )
@@ -40,11 +42,7 @@ from delta_engine.drift.comparison import with_unmanaged_parts
 from delta_engine.drift.drifted_resources import (
     DriftedResource,
     DriftedTable,
-    drifted_tables,
-    is_schema,
-    is_table,
 )
-from delta_engine.drift.handling import accepting, renames_of
 from delta_engine.drift.status import attempted_by, confirmed
 from delta_engine.execute.outcomes import AnyOutcome, OnTable, OutcomeKind, is_of_table, of_tables
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
@@ -59,16 +57,26 @@ class RunRecords:
 
     Args:
         observed: the snapshot that the run started from.
+        policy: of the run.
+        column_renames: the columns whose new names outside the engine the models have taken, by table key.
         settles_attempts: whether the run settles what unfinished runs attempted.
 
     `earlier` has the records of tables before this run applied them.
     """
 
     def __init__(
-        self, recorder: RunRecorder, observed: CatalogState, *, settles_attempts: bool = True
+        self,
+        recorder: RunRecorder,
+        observed: CatalogState,
+        policy: Policy,
+        column_renames: Mapping[str, Mapping[str, str]],
+        *,
+        settles_attempts: bool,
     ) -> None:
         self._recorder = recorder
         self._observed = observed
+        self._full_ownership = policy.full_ownership
+        self._column_renames = column_renames
         self._settles_attempts = settles_attempts
         self._renamed: list[tuple[QualifiedName, QualifiedName]] = []
         self.earlier: dict[str, TableResource] = {}
@@ -77,6 +85,9 @@ class RunRecords:
         self, model: Table, earlier: TableResource | None, *, version: TableVersion | None = None
     ) -> TableResource:
         """Return the record of a table that is as its model says."""
+        renames = self._column_renames.get(model.key)
+        if earlier is not None and renames:
+            earlier = redefined(earlier, lambda one: define(with_renames(as_table(one), renames)))
         if earlier is not None:
             self.earlier.setdefault(resource_key(model.qualified_name), earlier)
         return applied_table(
@@ -86,27 +97,56 @@ class RunRecords:
             version=version,
             earlier=earlier,
             baseline=self._baseline(model, earlier),
+            full_ownership=self._full_ownership,
             settles=self._settles_attempts,
         )
 
-    def adopt(self, models: Sequence[Table | Schema], observed: CatalogState) -> None:
-        """Record tables and schemas that are as their models say without a statement of this run."""
+    def adopt(
+        self,
+        models: Sequence[Table | Schema],
+        observed: CatalogState,
+        versions: Mapping[str, TableVersion] = MappingProxyType({}),
+    ) -> None:
+        """Record tables and schemas that are as their models say without a statement of this run.
+
+        Args:
+            versions: of the tables that are recorded for the first time, by `QualifiedName.key`.
+        """
         resources = self._recorder.resources
         for model in models:
             key = resource_key(model.qualified_name)
             if isinstance(model, Schema):
-                known = recorded_schema(resources, model.qualified_name)
-                resources[key] = applied_schema(
-                    model, at=self._recorder.now(), by=self._recorder.who, earlier=known
-                )
+                resources[key] = self.applied_schema(model)
                 continue
             earlier = recorded_table(resources, model.qualified_name)
             self.note_schema(model)
-            is_known = earlier and earlier.config_checksum == definition_checksum(define(model))
-            if not (earlier and is_known) or earlier.metadata.attempted:
+            if earlier is None or not self._is_current(earlier, model):
                 version = recorded_version(earlier.metadata) if earlier else None
-                resource = self.applied(model, earlier, version=version)
-                resources[key] = noted(resource, observed.table(model.qualified_name))
+                resource = self.applied(model, earlier, version=version or versions.get(model.key))
+                resources[key] = noted(resource, model, observed.table(model.qualified_name), earlier)
+
+    def _is_current(self, resource: TableResource, model: Table) -> bool:
+        return (
+            resource.config_checksum == definition_checksum(define(model))
+            and not resource.metadata.attempted
+            and resource.metadata.full_ownership == self._full_ownership
+        )
+
+    def applied_schema(self, schema: Schema | SchemaName) -> SchemaResource:
+        """Return the record of a schema that is as its model says."""
+        name = schema if isinstance(schema, SchemaName) else schema.qualified_name
+        return applied_schema(
+            schema,
+            at=self._recorder.now(),
+            by=self._recorder.who,
+            earlier=recorded_schema(self._recorder.resources, name),
+            full_ownership=self._full_ownership,
+        )
+
+    def unrecorded(self, models: Iterable[Table]) -> list[QualifiedName]:
+        """Return the tables without a version on record."""
+        known = ((one, recorded_table(self._recorder.resources, one.qualified_name)) for one in models)
+        return [one.qualified_name for one, found in known if not (found and found.metadata.declared)]
 
     def note_schema(self, model: Table) -> None:
         """Record that a table's schema exists."""
@@ -119,7 +159,7 @@ class RunRecords:
             or known.status is Status.MISSING
             or not (is_declared or known.metadata.attempted or known.status is Status.HEALTHY)
         ):
-            resources[key] = applied_schema(name, at=self._recorder.now(), by=self._recorder.who)
+            resources[key] = self.applied_schema(name)
 
     def rename(self, former: QualifiedName, table: QualifiedName) -> None:
         """Move a table's record to the table's new name."""
@@ -139,21 +179,23 @@ class RunRecords:
         return as_table(definition)
 
 
-def adopt_drift(
-    recorder: RunRecorder, versions: TableVersionReader | None, drifted: Sequence[DriftedResource]
-) -> None:
-    """Record drift as applied, without what the policy ignores."""
-    tables = drifted_tables(drifted)
-    observed = CatalogState(tables={one.name.key: one.observed for one in tables})
-    records = RunRecords(recorder, observed, settles_attempts=False)
-    found = _current_versions(versions, (one for one in tables if one.observed.exists))
+def accept_drift(recorder: RunRecorder, drifted: Iterable[DriftedResource]) -> None:
+    """Record drift as accepted. It stays drift until a run sees that model and catalog agree."""
     for one in drifted:
-        if not one.observed.exists:
-            recorder.resources.pop(one.resource, None)
-        elif is_table(one):
-            _adopt_table(recorder, records, one, found.get(one.name.key) or one.version)
-        elif is_schema(one):
-            records.adopt([accepting(one.recorded.declared, one)], observed)
+        resource = recorder.resources[one.resource]
+        accepted = tuple(
+            AcceptedDrift(
+                kind=detail.finding.kind.value,
+                field=detail.finding.field,
+                expected=detail.finding.expected,
+                actual=detail.finding.actual,
+                by=recorder.who,
+                at=recorder.now(),
+            )
+            for detail in one.drift
+        )
+        metadata = msgspec.structs.replace(resource.metadata, accepted=accepted)
+        recorder.resources[one.resource] = msgspec.structs.replace(resource, metadata=metadata)
 
 
 def refresh_replaced(
@@ -174,22 +216,6 @@ def _table(recorder: RunRecorder, name: QualifiedName) -> TableResource:
     found = recorded_table(recorder.resources, name)
     assert found is not None
     return found
-
-
-def _adopt_table(
-    recorder: RunRecorder, records: RunRecords, table: DriftedTable, version: TableVersion | None
-) -> None:
-    earlier, renames = _table(recorder, table.recorded.declared.qualified_name), renames_of(table)
-    if renames:
-        earlier = redefined(earlier, lambda definition: define(with_renames(as_table(definition), renames)))
-    model = accepting(table.recorded.declared, table)
-    resource = records.applied(model, earlier, version=version or recorded_version(earlier.metadata))
-    resource = noted(resource, table.observed)
-    ignored = (detail.deviation.kind for detail in table.details if detail.ignored_by is not None)
-    if DriftKind.COLUMN_ORDER in ignored:
-        metadata = msgspec.structs.replace(resource.metadata, column_order=earlier.metadata.column_order)
-        resource = msgspec.structs.replace(resource, metadata=metadata)
-    recorder.resources[table.resource] = resource
 
 
 def _current_versions(
@@ -301,7 +327,7 @@ class OutcomeRecording:
                 resource,
                 model,
                 observed.table(model.qualified_name),
-                record=table_record(earlier.metadata) if earlier else None,
+                earlier=earlier,
                 policy=policy,
             )
             if resources[key].status is Status.HEALTHY:
@@ -326,9 +352,7 @@ class OutcomeRecording:
     def _applied(self, name: QualifiedName | SchemaName) -> Resource:
         recorder = self._recorder
         if isinstance(name, SchemaName):
-            schema = self._declared_schemas.get(name.key, name)
-            known = recorded_schema(recorder.resources, name)
-            return applied_schema(schema, at=recorder.now(), by=recorder.who, earlier=known)
+            return self._records.applied_schema(self._declared_schemas.get(name.key, name))
         model = self._tables[name.key]
         self._records.note_schema(model)
         return self._records.applied(model, recorded_table(recorder.resources, name))

@@ -27,7 +27,13 @@ from delta_engine.deployment.definitions import define
 from delta_engine.deployment.document import DeploymentState, Resource
 from delta_engine.deployment.ports import StateVersion
 from delta_engine.drift.drift_report import DriftReport
-from delta_engine.drift.drifted_resources import UnmanagedPart
+from delta_engine.drift.drifted_resources import (
+    NO_UNDONE_DRIFT,
+    Finding,
+    UndoneDrift,
+    UnmanagedPart,
+    undone_by,
+)
 from delta_engine.drift.status import ResourceChange
 
 VERSION: Final = 1
@@ -42,9 +48,10 @@ def plan_document(
     environment: str,
     statements: Mapping[str, Sequence[str]],
     left_alone: Iterable[UnmanagedPart] = (),
+    undone: UndoneDrift = NO_UNDONE_DRIFT,
 ) -> str:
     """Return a plan as one JSON document; same plan, same bytes. `statements` is the exact SQL by table key."""
-    document = plan_content(plan, environment=environment)
+    document = plan_content(plan, environment=environment, undone=undone)
     for table, action in zip(document["tables"], plan.table_actions(), strict=True):
         table["statements"] = list(statements.get(action.table.key, ()))
     parts = [{"table": part.table, "key": part.key, "value": part.value} for part in left_alone]
@@ -52,21 +59,40 @@ def plan_document(
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
-def plan_content(plan: TablePlan, *, environment: str) -> dict[str, Any]:
+def plan_content(
+    plan: TablePlan, *, environment: str, undone: UndoneDrift = NO_UNDONE_DRIFT
+) -> dict[str, Any]:
     """Return a plan as JSON data, without its statements and the unmanaged parts."""
+
+    def noted(resource: str, field: str) -> dict[str, Any]:
+        finding = undone.get((resource, field))
+        return {"undoes_drift": _undoes(finding)} if finding else {}
+
     return {
         "format": "delta-engine/plan",
         "version": VERSION,
         "environment": environment,
         "has_changes": bool(plan),
         "create_schemas": [
-            {"schema": str(one), "hazards": _hazards(one), "comment": one.comment}
+            {
+                "schema": str(one),
+                "hazards": _hazards(one),
+                "comment": one.comment,
+                **noted(f"schema.{one}".lower(), "schema"),
+            }
             for one in plan.create_schemas
         ],
-        **({"align_schemas": list(map(_schema, plan.align_schemas))} if plan.align_schemas else {}),
+        **(
+            {"align_schemas": [_schema(one, undone) for one in plan.align_schemas]}
+            if plan.align_schemas
+            else {}
+        ),
         **({"kept_tables": [str(table) for table in plan.kept_tables]} if plan.kept_tables else {}),
         **({"kept_schemas": [str(schema) for schema in plan.kept_schemas]} if plan.kept_schemas else {}),
-        "tables": list(map(_table, plan.table_actions())),
+        "tables": [
+            {**_table(one, undone), **noted(f"table.{one.table.key}", "table")}
+            for one in plan.table_actions()
+        ],
     }
 
 
@@ -184,38 +210,59 @@ def _document(name: str, **content: object) -> str:
     return json.dumps({"format": name, "version": VERSION, **content}, indent=2, ensure_ascii=False)
 
 
-def _change(change: Change) -> dict[str, str | None]:
+def _change(change: Change) -> dict[str, Any]:
     both = {"observed": change.observed, "desired": change.desired}
     return {"sign": change.sign.value, "subject": change.subject, **both}
 
 
-def _schema(align: AlignSchema) -> dict[str, Any]:
+def _planned_change(resource: str, action: Action, change: Change, undone: UndoneDrift) -> dict[str, Any]:
+    finding = undone_by(resource, action, change, undone)
+    return _change(change) | ({"undoes_drift": _undoes(finding)} if finding else {})
+
+
+def _undoes(finding: Finding) -> dict[str, Any]:
+    by, at = (finding.changed.who, finding.changed.at) if finding.changed else (None, None)
+    found = {"severity": finding.severity.value, "by": by, "at": at and at.isoformat()}
+    return {**found, "accepted": msgspec.to_builtins(finding.accepted)} if finding.accepted else found
+
+
+def _schema(align: AlignSchema, undone: UndoneDrift) -> dict[str, Any]:
+    key = f"schema.{align}".lower()
     actions = [
-        {"action": type(action).__name__, "hazards": _hazards(action), "change": _change(change)}
+        {
+            "action": type(action).__name__,
+            "hazards": _hazards(action),
+            "change": _planned_change(key, action, change, undone),
+        }
         for action in align.actions
         for change in aspects.explain([action])
     ]
     return {"schema": str(align), "actions": actions}
 
 
-def _table(action: TableAction) -> dict[str, Any]:
+def _table(action: TableAction, undone: UndoneDrift) -> dict[str, Any]:
     table = str(action.table)
     match action:
         case CreateTable(desired):
             definition = msgspec.to_builtins(define(desired))
             return {"table": table, "change": "create", "hazards": _hazards(action), "desired": definition}
         case AlignTable(_, actions):
-            return {"table": table, "change": "align", "actions": list(map(_action, actions))}
+            return {
+                "table": table,
+                "change": "align",
+                "actions": [_action(one, action, undone) for one in actions],
+            }
         case DropTable(_, rows):
             return {"table": table, "change": "drop", "hazards": _hazards(action), "rows": rows}
 
 
-def _action(action: Action) -> dict[str, Any]:
+def _action(action: Action, align: AlignTable, undone: UndoneDrift) -> dict[str, Any]:
+    key = f"table.{align.table.key}"
     return {
         "phase": action.phase.value,
         "action": type(action).__name__,
         "hazards": _hazards(action),
-        "changes": [_change(change) for change in aspects.explain([action])],
+        "changes": [_planned_change(key, action, change, undone) for change in aspects.explain([action])],
     }
 
 

@@ -28,6 +28,7 @@ from delta_engine.actions import (
 )
 from delta_engine.aspects.aspect import Change, Sign
 from delta_engine.aspects.columns import described, values_clause
+from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, Finding, UndoneDrift, undone_by
 from delta_engine.errors import RefusedError
 from delta_engine.models import Table
 from delta_engine.sql.tables import sql_undrop_table
@@ -51,24 +52,28 @@ class Branch:
     leaves: tuple[Branch, ...] = ()
 
 
-def plan_branches(plan: TablePlan) -> Iterator[Branch]:
-    """Yield a branch per schema and table, sorted by name."""
+def plan_branches(plan: TablePlan, undone: UndoneDrift = NO_UNDONE_DRIFT) -> Iterator[Branch]:
+    """Yield a branch per schema and table, sorted by name; each line says which drift it undoes."""
     for schema in plan.create_schemas:
         comment = f"  {schema.comment!r}" if schema.comment else ""
-        yield Branch(Sign.ADDED, f"schema {schema}{comment}{_hazards(schema.hazards)}")
+        note = _undoes(undone.get((f"schema.{schema}".lower(), "schema")))
+        yield Branch(Sign.ADDED, f"schema {schema}{comment}{_hazards(schema.hazards)}{note}")
     for align in plan.align_schemas:
-        yield Branch(Sign.CHANGED, f"schema {align}", tuple(_changed(align.actions)))
-    yield from map(table_branch, plan.table_actions())
+        leaves = tuple(_changed(align.actions, f"schema.{align}".lower(), undone))
+        yield Branch(Sign.CHANGED, f"schema {align}", leaves)
+    for action in plan.table_actions():
+        yield table_branch(action, undone)
 
 
-def table_branch(action: TableAction) -> Branch:
-    """Return the branch of one table."""
+def table_branch(action: TableAction, undone: UndoneDrift = NO_UNDONE_DRIFT) -> Branch:
+    """Return the branch of one table; each line says which drift it undoes."""
+    key = f"table.{action.table.key}"
     match action:
         case CreateTable(desired):
-            text = f"{action.table}{_hazards(action.hazards)}"
+            text = f"{action.table}{_hazards(action.hazards)}{_undoes(undone.get((key, 'table')))}"
             return Branch(Sign.ADDED, text, tuple(_created(desired)))
         case AlignTable(table, actions):
-            return Branch(Sign.CHANGED, str(table), tuple(_changed(actions)))
+            return Branch(Sign.CHANGED, str(table), tuple(_changed(actions, key, undone)))
         case DropTable(table, rows):
             undrop = sql_undrop_table(str(table))
             note = f"with {counted(rows, 'row')}; {undrop} brings it back, by default for seven days"
@@ -102,12 +107,12 @@ def plan_summary(plan: TablePlan) -> str:
     return ", ".join(parts)
 
 
-def plan_html(plan: TablePlan, *, environment: str) -> str:
+def plan_html(plan: TablePlan, *, environment: str, undone: UndoneDrift = NO_UNDONE_DRIFT) -> str:
     """Return a plan as self-contained HTML for notebooks, with the tree of the terminal."""
     title = f"<p><b>{escape(visible(environment))}</b>: {escape(plan_summary(plan))}</p>"
     tables = "".join(
         f"<details open><summary>{_html_line(branch)}</summary>{''.join(_html_leaves(branch))}</details>"
-        for branch in plan_branches(plan)
+        for branch in plan_branches(plan, undone)
     )
     return f'<div style="font:13px/1.6 monospace;white-space:pre-wrap">{title}{tables}</div>'
 
@@ -136,10 +141,19 @@ def _created(model: Table) -> Iterator[Branch]:
         yield Branch(Sign.ADDED, f"{change.subject}: {change.desired}")
 
 
-def _changed(actions: tuple[Action, ...]) -> Iterator[Branch]:
+def _changed(actions: tuple[Action, ...], resource: str, undone: UndoneDrift) -> Iterator[Branch]:
     for action in actions:
         for change in aspects.explain([action]):
-            yield Branch(change.sign, f"{describe_change(change)}{_hazards(action.hazards)}")
+            note = _undoes(undone_by(resource, action, change, undone))
+            yield Branch(change.sign, f"{describe_change(change)}{_hazards(action.hazards)}{note}")
+
+
+def _undoes(finding: Finding | None) -> str:
+    if finding is None:
+        return ""
+    author = f", {finding.author}" if finding.author else ""
+    accepted = f", accepted {finding.accepted}" if finding.accepted else ""
+    return f"  undoes drift ({finding.severity.value}){author}{accepted}"
 
 
 def _html_leaves(branch: Branch) -> Iterator[str]:
@@ -176,6 +190,7 @@ def plan_markdown(
     *,
     environment: str,
     refusals: Sequence[RefusedError] = (),
+    undone: UndoneDrift = NO_UNDONE_DRIFT,
 ) -> str:
     """Return a plan with its statements by table as Markdown; same plan, same text."""
     parts = [f"{_MARKER}\n### Plan for {code_span(environment)}", f"**{plan_summary(plan)}**"]
@@ -189,7 +204,8 @@ def plan_markdown(
     if len(fitting) < len(lines):
         parts.append(f"Also kept: {counted(len(lines) - len(fitting), 'more object')}.")
     parts += _within(
-        list(_sections(plan, statements)), LONGEST - _LONGEST_END - sum(len(part) + 2 for part in parts)
+        list(_sections(plan, statements, undone)),
+        LONGEST - _LONGEST_END - sum(len(part) + 2 for part in parts),
     )
     return "\n\n".join(parts) + "\n"
 
@@ -214,8 +230,10 @@ def _fitting(texts: Sequence[str], room: int) -> list[str]:
     return [text for text, length in zip(texts, lengths, strict=True) if length <= room]
 
 
-def _sections(plan: TablePlan, statements: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
-    branches = list(plan_branches(plan))
+def _sections(
+    plan: TablePlan, statements: Mapping[str, Sequence[str]], undone: UndoneDrift
+) -> Iterator[tuple[str, str]]:
+    branches = list(plan_branches(plan, undone))
     schemas = len(plan.create_schemas) + len(plan.align_schemas)
     for branch in branches[:schemas]:
         yield _changes(branch), ""

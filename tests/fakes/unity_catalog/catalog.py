@@ -168,7 +168,7 @@ class FakeUnityCatalog:
             case statements.Question("DESCRIBE HISTORY", path, limit):
                 return self.histories.rows(_dotted(path, 3), limit)
             case statements.Question("DESCRIBE DETAIL", path):
-                return [{"id": f"id of {self.stored(_dotted(path, 3)).name}"}]
+                return [{"id": self.histories.id_of(self.stored(_dotted(path, 3)).name.key)}]
             case statements.Question(_, path):
                 require(self.knows_json, "PARSE_SYNTAX_ERROR", "no viable alternative at 'AS'")
                 return as_json(self.stored(_dotted(path, 3)))

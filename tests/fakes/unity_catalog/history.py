@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
@@ -34,16 +35,22 @@ class Histories:
     def __init__(self) -> None:
         self._tables: dict[str, tuple[Commit, ...]] = {}
         self._minutes = 0
+        self._ids: dict[str, str] = {}
+        self._created: Counter[str] = Counter()
 
     def note(self, statement: statements.Statement, user: str) -> None:
         """Write down what a statement committed."""
         match statement:
             case statements.CreateTable(path):
                 self._tables[_key(path)] = ()
+                self._created[_key(path)] += 1
+                again = self._created[_key(path)]
+                self._ids[_key(path)] = f"id {again} of {_key(path)}" if again > 1 else f"id of {_key(path)}"
             case statements.DropTable(path):
                 self._tables.pop(_key(path), None)
             case statements.AlterTable(path, statements.RenameTable(name)):
                 self._tables[_key(name)] = self._tables.pop(_key(path), ())
+                self._ids[_key(name)] = self._ids.pop(_key(path), "")
         for operation, parameters in _commits(statement):
             self._minutes += 1
             commit = Commit(_START + timedelta(minutes=self._minutes), user, operation, parameters)
@@ -65,6 +72,10 @@ class Histories:
             for version, commit in enumerate(self._tables[key])
         ]
         return rows[::-1][:limit]
+
+    def id_of(self, key: str) -> str:
+        """Return Delta's id of a table: another one of that name has another id."""
+        return self._ids.get(key, f"id of {key}")
 
     def audit(self, key: str) -> Audit:
         """Return who created a table and who altered it last, as the views show it."""

@@ -127,6 +127,7 @@ def test_drift_found_refused_reverted_and_accepted(
     run("drift")
     run("drift", "--json", "--fail-on", "high")
     run("drift", "--accept", "-t", "dev.silver.customers", "--yes")
+    run("sync", "-t", "dev.silver.customers", "--yes")
     run("drift", "--revert", "--yes")
     run("drift")
     run("import", "dev.silver.stranger")

@@ -258,8 +258,9 @@ def test_accepted_drift_keeps_the_attempts(catalog: FakeUnityCatalog, deployment
     with open_run(engine_over(catalog, deployment), "accept") as run:
         record_accepted(run, find_drift(run, [CHANGES]))
     by_hand = replace(BEFORE, comment="by hand")
-    assert drift_of(catalog, deployment, by_hand) == []
+    assert record(deployment).metadata.attempted
     sync(catalog, deployment, by_hand)
+    assert drift_of(catalog, deployment, by_hand) == []
     assert has_nothing_of(RICH, catalog)
 
 

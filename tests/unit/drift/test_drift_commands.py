@@ -199,8 +199,9 @@ def test_an_accepted_deletion_takes_the_model_away(catalog: FakeUnityCatalog, ru
     assert run("drift --accept --yes").code == 0
     text = Path("conf/models/tables.yml").read_text()
     assert ("name: others" in text, "name: orders " in text) == (True, False)
-    assert "table.dev.silver.orders" not in json.loads(run("state show --json").stdout)["resources"]
     assert run("plan --detailed-exitcode").code == 0
+    assert run("sync --yes").code == 0
+    assert "table.dev.silver.orders" not in json.loads(run("state show --json").stdout)["resources"]
 
 
 def test_for_python_models_the_edit_is_printed(catalog: FakeUnityCatalog, delta_engine: CommandLine) -> None:
@@ -217,7 +218,8 @@ def test_for_python_models_the_edit_is_printed(catalog: FakeUnityCatalog, delta_
     assert done.code == 0
     assert "shop.py:2" in done.stdout
     assert "Column('extra', 'int'" in done.stdout.replace('"', "'")
-    assert delta_engine("-e", "dev", "drift", "--fail-on", "low").code == 0
+    assert "to edit by hand, because the engine does not edit Python models:\n" in done.stdout
+    assert delta_engine("-e", "dev", "drift", "--fail-on", "low").code == 2
     assert delta_engine("-e", "dev", "plan").code == 3  # until the edit is made
 
 

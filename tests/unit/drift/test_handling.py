@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from delta_engine.actions.drift_policy import DriftHandling, DriftPolicy, IgnoreEntry, Severity, SeverityRule
-from delta_engine.actions.policy import ColumnOrder, Policy
+from delta_engine.actions.policy import NO_POLICY, ColumnOrder, Policy
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.definitions import define, define_baseline
 from delta_engine.drift.detector import DriftDetector
-from delta_engine.drift.drifted_resources import drifted_tables
+from delta_engine.drift.drifted_resources import DriftedTable, DriftRefusal, drifted_tables
 from delta_engine.drift.handling import (
     accepting,
     edited,
@@ -19,6 +20,7 @@ from delta_engine.drift.handling import (
     refusals,
     restored,
     reverted_drift,
+    undone_drift,
     with_ignored_drift,
 )
 from delta_engine.models import CheckConstraint, Column, ForeignKey, Table
@@ -41,6 +43,10 @@ from tests.builders.engines import runner_on
 from tests.builders.models import ORDERS, catalog_of, observed, orders
 from tests.fakes.fixed_reader import FixedReader
 from tests.fakes.recording_sql_runner import RecordingSqlRunner
+
+
+def refused(models: Sequence[Table], found: DriftedTable, policy: Policy = NO_POLICY) -> list[DriftRefusal]:
+    return list(refusals(undone_drift(models, [found], policy), DriftPolicy()))
 
 
 def test_an_ignored_rename_is_kept_and_is_no_drop() -> None:
@@ -154,7 +160,7 @@ def test_a_deletion_that_is_ignored_is_not_reverted_by_a_sync() -> None:
 def test_a_pending_change_of_a_dropped_column_does_not_switch_the_guard_off(name: str) -> None:
     (found,) = detect(observed(Column("id", "bigint"), comment="a table"))
     moved = orders(Column("id", "bigint"), Column(name, "string", comment="new"), comment="a table")
-    assert [refusal.table for refusal in refusals([moved], [found])] == ["dev.silver.orders"]
+    assert [refusal.table for refusal in refused([moved], found)] == ["dev.silver.orders"]
 
 
 def test_what_the_model_includes_is_not_accepted_twice() -> None:
@@ -207,7 +213,7 @@ def test_what_a_sync_reverts_keeps_and_refuses() -> None:
     (found,) = detect(hotfixed, policy=DriftPolicy(ignores=(ignore,)))
     assert kinds([found]) == ["column_dropped", "column_added", "table_comment"]
     assert len(reverted_drift(MODEL, found)) == 3
-    assert [refusal.table for refusal in refusals([MODEL], [found])] == ["dev.silver.orders"]
+    assert [refusal.table for refusal in refused([MODEL], found)] == ["dev.silver.orders"]
     (wanted,) = with_ignored_drift([MODEL], [found])
     assert (wanted.comment, wanted.columns) == ("theirs", MODEL.columns)
     assert restored(found).comment == "theirs"
@@ -219,7 +225,7 @@ def test_what_a_sync_reverts_keeps_and_refuses() -> None:
     followed = orders(Column("id", "bigint"), Column("hotfix", "int"), comment="mine")
     assert reverted_drift(followed, found) == ()
     assert with_ignored_drift([followed], [found]) == (followed,)
-    assert list(refusals([followed], [found])) == []
+    assert refused([followed], found) == []
 
 
 def test_a_deleted_table_is_made_as_it_was_left() -> None:
@@ -231,7 +237,7 @@ def test_a_deleted_table_is_made_as_it_was_left() -> None:
 def test_a_deleted_table_is_severe_and_is_not_ignored() -> None:
     (found,) = detect(ABSENT)
     assert found.details[0].finding.expected == "applied 2026-03-01 12:00:00 by ana@example.com"
-    assert [refusal.table for refusal in refusals([MODEL], [found])] == ["dev.silver.orders"]
+    assert [refusal.table for refusal in refused([MODEL], found)] == ["dev.silver.orders"]
     assert with_ignored_drift([MODEL], [found]) == (MODEL,)
 
 
@@ -249,5 +255,5 @@ def test_an_order_that_is_enforced_is_reverted_and_one_that_is_ignored_is_kept()
     assert TablePlanner(enforced).plan([MODEL], catalog_of([MODEL], reversed_columns))
     severe = DriftPolicy(severities=(SeverityRule(severity=Severity.HIGH),))
     (found,) = detect(reversed_columns, state=state, policy=severe)
-    assert list(refusals([MODEL], [found])) == []
-    assert "column order was applied as (id, name)" in str(next(refusals([MODEL], [found], enforced)))
+    assert refused([MODEL], found) == []
+    assert "column order was applied as (id, name)" in str(refused([MODEL], found, enforced)[0])

@@ -170,8 +170,10 @@ def test_accepting_edits_the_models(catalog: FakeUnityCatalog, dev: partial[Resu
         .replace("data team", "jo")
         .replace("[USE SCHEMA, SELECT]", "[USE SCHEMA]")
     )
-    assert dev("drift", "--fail-on", "low").code == 0
     assert dev("plan", "--detailed-exitcode").code == 0
+    assert dev("drift", "--fail-on", "low").code == 2
+    assert dev("sync", "--yes").code == 0
+    assert dev("drift", "--fail-on", "low").code == 0
     assert catalog.statements == []
 
 
@@ -222,19 +224,25 @@ def test_a_selection_includes_its_schemas(catalog: FakeUnityCatalog, dev: partia
 
 
 def test_full_ownership_of_tags_and_grants(catalog: FakeUnityCatalog, dev: partial[Result]) -> None:
-    changed(
-        catalog,
+    by_others = (
         "ALTER SCHEMA `dev`.`silver` SET TAGS ('theirs' = 'x')",
         "GRANT MODIFY ON SCHEMA `dev`.`silver` TO `jo`",
         "ALTER TABLE `dev`.`silver`.`orders` SET TAGS ('theirs' = 'x')",
         "ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `id` SET TAGS ('theirs' = 'x')",
         "GRANT SELECT ON TABLE `dev`.`silver`.`orders` TO `jo`",
     )
+    changed(catalog, *by_others)
     additive = json.loads(dev("drift", "--json").stdout)
     assert (additive["drifted"], additive["schemas"], additive["pending"]) == ([], [], [])
     assert dev("plan", "--detailed-exitcode").code == 0
     full = CONFIG.replace("create_schemas: true", "create_schemas: true, tags: full, grants: full")
     Path("conf/dev.yml").write_text(full)
+    report = json.loads(dev("drift", "--json").stdout)
+    assert (report["drifted"], report["schemas"]) == ([], [])  # the policy is new, and not what it finds
+    assert sum(len(one["changes"]) for one in report["pending"]) == 5
+    assert dev("sync", "--yes").code == 0
+    assert len(catalog.statements) == 5
+    changed(catalog, *by_others)
     report = json.loads(dev("drift", "--json").stdout)
     found = [
         finding["kind"] for one in (*report["schemas"], *report["drifted"]) for finding in one["findings"]
@@ -249,6 +257,7 @@ def test_full_ownership_of_tags_and_grants(catalog: FakeUnityCatalog, dev: parti
 def test_drift_under_full_ownership(catalog: FakeUnityCatalog, dev: partial[Result]) -> None:
     full = CONFIG.replace("create_schemas: true", "create_schemas: true, tags: full, grants: full")
     Path("conf/dev.yml").write_text(full)
+    assert dev("sync", "--yes").code == 0
     tag = "ALTER TABLE `dev`.`silver`.`orders` SET TAGS ('theirs' = 'x')"
     grant = "GRANT SELECT ON TABLE `dev`.`silver`.`orders` TO `jo`"
     changed(catalog, tag, grant)
@@ -260,6 +269,7 @@ def test_drift_under_full_ownership(catalog: FakeUnityCatalog, dev: partial[Resu
     assert dev("drift", "--accept", "--yes").code == 0
     assert "theirs: x" in Path("conf/models/tables.yml").read_text()
     assert dev("plan", "--detailed-exitcode").code == 0
+    assert dev("sync", "--yes").code == 0
     assert dev("drift", "--fail-on", "low").code == 0
 
 

@@ -1,0 +1,75 @@
+"""A project in the current folder, whose tables are in a Unity Catalog in memory."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from delta_engine.orchestrate.backend import databricks_backend
+from tests.fakes.unity_catalog import FakeUnityCatalog
+from tests.projects.commandline import CommandLine, Result
+
+CONFIG = """\
+environment: dev
+backend: {type: databricks}
+variables: {catalog: dev}
+models: {yaml: ["conf/models/*.yml"]}
+state_backend: {type: local}
+policy: {create_schemas: true}
+"""
+
+
+class CatalogProject:
+    """Runs commands in a project, and statements of others in its catalog."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> None:
+        self.catalog = FakeUnityCatalog(schemas=("dev.silver", "dev.others"))
+        self._delta_engine = delta_engine
+        for module in ("commands", "state_commands"):
+            where = f"delta_engine.cli.{module}.open_backend"
+            monkeypatch.setattr(where, lambda *_, **__: databricks_backend(self.catalog))
+        self.models = folder / "conf" / "models" / "tables.yml"
+        self.config = folder / "conf" / "dev.yml"
+        self.models.parent.mkdir(parents=True)
+        self.config.write_text(CONFIG)
+        monkeypatch.chdir(folder)
+
+    def configure(self, policy: str) -> None:
+        """Set keys of the policy."""
+        self.config.write_text(CONFIG.replace("create_schemas: true", f"create_schemas: true, {policy}"))
+
+    def declare(self, *tables: str, schemas: str = "") -> None:
+        """Declare tables of dev.silver, each given as the rest of a YAML mapping, and schemas."""
+        found = "".join(f"  - {{catalog: dev, schema: silver, {table}}}\n" for table in tables)
+        self.models.write_text(f"tables:\n{found or '  []'}{schemas}")
+
+    def by_hand(self, *statements: str, user: str = "jo") -> None:
+        """Run statements of another principal."""
+        before, self.catalog.user = self.catalog.user, user
+        for sql in statements:
+            self.catalog.run(sql)
+        self.catalog.user = before
+
+    def run(self, command: str) -> Result:
+        """Run a command for dev."""
+        return self._delta_engine("-e", "dev", *command.split())
+
+    def sync(self, options: str = "") -> None:
+        """Sync, which has to succeed."""
+        done = self.run(f"sync --yes {options}")
+        assert done.code == 0, done.stderr
+
+    def drift(self) -> dict[str, list[tuple[str, str]]]:
+        """Return kind and field of every drift, by resource."""
+        report = json.loads(self.run("drift --json").stdout)
+        parts = (*report["drifted"], *report["deleted"], *report["schemas"])
+        return {
+            one["resource"]: [(found["kind"], found["field"]) for found in one["findings"]] for one in parts
+        }
+
+    def plan(self) -> Any:
+        """Return the plan as JSON."""
+        return json.loads(self.run("plan --json").stdout)

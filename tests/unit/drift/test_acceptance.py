@@ -1,0 +1,151 @@
+"""Accepted drift waits for its model, and until then nothing protects less."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.projects.catalog_project import CatalogProject
+from tests.projects.commandline import CommandLine
+
+TABLE = "`dev`.`silver`.`orders`"
+MAPPED = "properties: {delta.columnMapping.mode: name}"
+ORDERS = f"name: orders, columns: [{{name: id, type: bigint}}, {{name: amount, type: int}}], {MAPPED}"
+OTHERS = "name: others, columns: [{name: id, type: bigint}]"
+BY_HAND = (f"ALTER TABLE {TABLE} RENAME COLUMN amount TO total", "DROP TABLE `dev`.`silver`.`others`")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
+    """Return a project with a renamed column and a deleted table."""
+    made = CatalogProject(tmp_path, monkeypatch, delta_engine)
+    made.declare(ORDERS, OTHERS)
+    made.sync()
+    made.by_hand(*BY_HAND)
+    return made
+
+
+def accept(project: CatalogProject) -> str:
+    done = project.run("drift --accept --yes")
+    assert done.code == 0, done.stderr
+    return done.stdout
+
+
+def findings(project: CatalogProject) -> list[dict[str, Any]]:
+    report = json.loads(project.run("drift --json").stdout)
+    return [found for one in (*report["drifted"], *report["deleted"]) for found in one["findings"]]
+
+
+def test_accepted_drift_that_no_model_takes_stays_as_protected_as_before(project: CatalogProject) -> None:
+    before = project.models.read_text()
+    accept(project)
+    project.models.write_text(before)  # the pull request was rejected
+    assert [(one["kind"], one["accepted"] is not None) for one in findings(project)] == [
+        ("column_renamed", True),
+        ("table_deleted", True),
+    ]
+    text = project.run("drift").stdout
+    assert text.count("it waits for its model") == 2
+    refused = project.run("sync --yes --allow drop_column")
+    assert refused.code == 3
+    assert "It was accepted by" in refused.stderr
+    assert "renamed to 'total' outside the engine" in refused.stderr
+    reverted = project.run("drift --revert --yes")
+    assert reverted.code == 0, reverted.stderr
+    assert project.drift() == {}
+    assert {"id", "amount"} == {one.name for one in project.catalog.tables["dev.silver.orders"].state.columns}
+
+
+def test_a_sync_of_the_merged_models_finishes_the_acceptance(project: CatalogProject) -> None:
+    assert "It stays drift until a sync" in accept(project)
+    assert not project.plan()["has_changes"]
+    assert len(findings(project)) == 2 - 1  # the deleted table is not declared any more
+    project.catalog.statements.clear()
+    project.sync()
+    assert project.catalog.statements == []
+    assert findings(project) == []
+    listed = project.run("state list").stdout
+    assert "others" not in listed
+    project.declare(ORDERS.replace("amount", "total"), OTHERS)
+    project.sync()  # a table that comes back later is a new one
+    assert project.drift() == {}
+
+
+def test_drift_that_was_undone_by_hand_is_accepted_no_more(project: CatalogProject) -> None:
+    before = project.models.read_text()
+    accept(project)
+    project.models.write_text(before)
+    project.by_hand(f"ALTER TABLE {TABLE} RENAME COLUMN total TO amount")
+    project.run("state sync")
+    project.by_hand(BY_HAND[0])
+    (renamed,) = (one for one in findings(project) if one["kind"] == "column_renamed")
+    assert renamed["accepted"] is None
+
+
+def test_a_replaced_table_is_taken_by_the_next_sync(project: CatalogProject) -> None:
+    project.declare(ORDERS.replace("amount", "total"))
+    create = f"CREATE TABLE {TABLE} (`id` BIGINT, `total` INT) USING DELTA"
+    project.by_hand(f"DROP TABLE {TABLE}", f"{create} TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
+    assert project.run("sync --yes").code == 3
+    accept(project)
+    project.sync()
+    assert project.drift() == {}
+
+
+def test_a_deployed_project_accepts_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine
+) -> None:
+    folder = tmp_path / ".bundle" / "shop" / "prod" / "files"
+    folder.mkdir(parents=True)
+    deployed = CatalogProject(folder, monkeypatch, delta_engine)
+    deployed.declare(OTHERS)
+    deployed.sync()
+    deployed.by_hand("COMMENT ON TABLE `dev`.`silver`.`others` IS 'x'")
+    refused = deployed.run("drift --accept --yes")
+    assert refused.code == 3
+    assert "is deployed: its models are copies" in refused.stderr
+
+
+def test_a_plan_says_which_drift_it_undoes_and_whose_it_is(project: CatalogProject) -> None:
+    project.by_hand(f"COMMENT ON TABLE {TABLE} IS 'x'", user="kim")
+    by = "undoes drift (low), by kim at 2026-01-01 00:"
+    assert by in project.run("plan").stdout
+    assert by in project.run("plan --markdown").stdout
+    (table,) = (one for one in project.plan()["tables"] if one["table"] == "dev.silver.orders")
+    (undone,) = (
+        change["undoes_drift"]
+        for action in table["actions"]
+        for change in action["changes"]
+        if change["subject"] == "table comment"
+    )
+    assert (undone["severity"], undone["by"]) == ("low", "kim")
+
+
+@pytest.mark.parametrize(("refused_from", "code"), [("high", 0), ("medium", 0), ("low", 3)])
+def test_the_policy_says_from_which_severity_drift_is_not_undone(
+    project: CatalogProject, refused_from: str, code: int
+) -> None:
+    project.by_hand(f"ALTER TABLE {TABLE} RENAME COLUMN total TO amount", f"COMMENT ON TABLE {TABLE} IS 'x'")
+    project.declare(ORDERS)
+    project.configure(f"drift_from: {refused_from}")
+    assert project.run("sync --yes").code == code
+
+
+def test_unmanaged_parts_follow_a_column_whose_new_name_is_accepted(project: CatalogProject) -> None:
+    project.by_hand(
+        "CREATE TABLE `dev`.`silver`.`things` (`id` BIGINT, `name` STRING COMMENT 'theirs') USING DELTA "
+        "CLUSTER BY (`name`) TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    )
+    table = "name: things, columns: [{name: id, type: bigint}, {name: NAME, type: string}]"
+    project.declare(table.replace("NAME", "name"))
+    project.sync()
+    project.by_hand("ALTER TABLE `dev`.`silver`.`things` RENAME COLUMN name TO full_name")
+    accept(project)
+    assert "full_name" in project.models.read_text()
+    project.sync()
+    assert "table.dev.silver.things" not in project.drift()
+    parts = [part["key"] for part in project.plan()["left_alone"]]
+    assert {"column full_name comment", "clustering"} <= {*parts}

@@ -1,0 +1,115 @@
+"""What a table looked like after an apply, or when it was adopted, is what drift is measured against."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.projects.catalog_project import CatalogProject
+from tests.projects.commandline import CommandLine
+
+TABLE = "`dev`.`silver`.`orders`"
+PLAIN = "name: orders, columns: [{name: id, type: bigint}]"
+ORDERS = "table.dev.silver.orders"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
+    return CatalogProject(tmp_path, monkeypatch, delta_engine)
+
+
+def test_an_adopted_table_that_was_replaced_is_drift(project: CatalogProject) -> None:
+    create = f"CREATE TABLE {TABLE} (`id` BIGINT) USING DELTA"
+    project.by_hand(create)
+    project.declare(PLAIN)
+    project.sync()
+    assert project.drift() == {}
+    project.by_hand(f"DROP TABLE {TABLE}", create)
+    assert project.drift() == {ORDERS: [("table_replaced", "table")]}
+
+
+def test_a_drop_and_an_add_on_an_adopted_table_are_told_from_a_rename(project: CatalogProject) -> None:
+    mapped = "TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    project.by_hand(f"CREATE TABLE {TABLE} (`id` INT, `a` INT) USING DELTA {mapped}")
+    project.declare("name: orders, columns: [{name: id, type: int}, {name: a, type: int}]")
+    project.sync()
+    project.by_hand(f"ALTER TABLE {TABLE} DROP COLUMN `a`", f"ALTER TABLE {TABLE} ADD COLUMNS (`b` INT)")
+    report = project.run("drift").stdout
+    assert "--revert --allow drop_column" in report
+    done = project.run("drift --revert --allow drop_column --yes")
+    assert done.code == 0, done.stderr
+    assert project.drift() == {}
+    assert [column.name for column in project.catalog.tables["dev.silver.orders"].state.columns] == [
+        "id",
+        "a",
+    ]
+
+
+LATER = {
+    "table comment": f"COMMENT ON TABLE {TABLE} IS 'Later'",
+    "column id comment": f"ALTER TABLE {TABLE} ALTER COLUMN id COMMENT 'Later'",
+    "clustering": f"ALTER TABLE {TABLE} CLUSTER BY (id)",
+    "column id default": f"ALTER TABLE {TABLE} ALTER COLUMN id SET DEFAULT 7",
+}
+"""Statements that set a value of which a table has one, by the field of a report."""
+
+WITH_DEFAULTS = f"{PLAIN}, properties: {{delta.feature.allowColumnDefaults: supported}}"
+
+
+@pytest.mark.parametrize("field", LATER)
+def test_a_value_that_was_set_later_is_drift_and_a_sync_clears_it(
+    project: CatalogProject, field: str
+) -> None:
+    project.declare(WITH_DEFAULTS)
+    project.sync()
+    project.by_hand(LATER[field])
+    assert [found for _, found in project.drift()[ORDERS]] == [field]
+    assert "left_alone" not in project.plan()
+    project.sync()
+    assert project.drift() == {}
+    assert not project.plan()["has_changes"]
+
+
+@pytest.mark.parametrize("field", LATER)
+def test_a_value_that_was_there_before_is_kept_and_no_drift(project: CatalogProject, field: str) -> None:
+    feature = "TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')"
+    project.by_hand(f"CREATE TABLE {TABLE} (`id` BIGINT) USING DELTA {feature}", LATER[field])
+    project.declare(PLAIN)
+    project.sync()
+    project.sync()
+    assert project.drift() == {}
+    plan = project.plan()
+    assert not plan["has_changes"]
+    assert field in [part["key"] for part in plan["left_alone"]]
+
+
+def test_what_was_there_before_a_policy_became_full_is_no_drift(project: CatalogProject) -> None:
+    project.declare(PLAIN)
+    project.sync()
+    tagged = f"ALTER TABLE {TABLE} SET TAGS ('theirs' = 'x')"
+    project.by_hand(tagged)
+    project.configure("tags: full")
+    assert project.drift() == {}
+    report = json.loads(project.run("drift --json").stdout)
+    assert [(one["resource"], [part["field"] for part in one["changes"]]) for one in report["pending"]] == [
+        (ORDERS, ["tag theirs"])
+    ]
+    project.sync()
+    project.by_hand(tagged)
+    assert project.drift() == {ORDERS: [("table_tag", "tag theirs")]}
+
+
+def test_moved_columns_stay_drift_whatever_else_is_applied(project: CatalogProject) -> None:
+    def declared(comment: str) -> str:
+        return f"name: orders, comment: {comment}, columns: [{{name: id, type: int}}, {{name: a, type: int}}]"
+
+    project.declare(declared("one"))
+    project.sync()
+    project.by_hand(f"ALTER TABLE {TABLE} ALTER COLUMN a FIRST")
+    order = {ORDERS: [("column_order", "column order")]}
+    assert project.drift() == order
+    project.declare(declared("two"))
+    project.sync()
+    assert project.drift() == order
