@@ -36,7 +36,7 @@ from delta_engine.state.unity_catalog.information_schema import (
     View,
     by_table,
 )
-from delta_engine.state.unity_catalog.table_details import TableDetails
+from delta_engine.state.unity_catalog.details import TableDetails
 from delta_engine.state.unity_catalog.table_states import require_agreement
 
 if TYPE_CHECKING:
