@@ -37,16 +37,16 @@ from tests.fakes.unity_catalog.statements import (
     SetDefault,
     SetMask,
     SetNullable,
-    SetOwner,
-    SetPredictiveOptimization,
     SetProperties,
     SetRowFilter,
     SetTags,
     SetType,
+    SetValue,
     TableChange,
     UnsetProperties,
     UnsetTags,
 )
+from tests.fakes.unity_catalog.values import VALUE_FACETS
 
 PAGE = Path(__file__).parents[2] / "docs" / "statements.md"
 
@@ -81,8 +81,6 @@ _WORDS: Mapping[type, str] = {
     RenameTable: "RENAME TO",
     SetTags: "SET TAGS",
     UnsetTags: "UNSET TAGS",
-    SetOwner: "OWNER TO",
-    SetPredictiveOptimization: "ENABLE, DISABLE, INHERIT PREDICTIVE OPTIMIZATION",
     SetComment: "COMMENT",
     SetType: "TYPE",
 }
@@ -126,6 +124,8 @@ def _of_table(change: TableChange) -> str:
             return f"ADD CONSTRAINT … {_CONSTRAINTS[type(constraint)]}"
         case SetRowFilter(row_filter):
             return "SET ROW FILTER" if row_filter else "DROP ROW FILTER"
+        case SetValue(field):
+            return VALUE_FACETS[field].clause
         case _:
             return _WORDS[type(change)]
 
@@ -199,7 +199,7 @@ def kinds_of(sql: str) -> list[str]:
             verb = " ".join(sql.split(" TABLE ")[0].split())
             return [f"{verb} TABLE … {_of_table(change)}"]
         case AlterSchema(_, change):
-            return [f"ALTER SCHEMA … {_WORDS[type(change)]}"]
+            return [f"ALTER SCHEMA … {_of_table(change)}"]
         case CreateSchema() | DropTable() as whole:
             return [_WORDS[type(whole)]]
         case CommentOn(kind):
