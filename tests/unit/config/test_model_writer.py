@@ -39,7 +39,7 @@ AWKWARD = Table(
     cluster_by=["a b", "true"],
 )
 
-WHOLE = Table(
+UNUSUAL = Table(
     "dev",
     "gold",
     "orders",
@@ -67,11 +67,10 @@ WHOLE = Table(
     owner="owners",
     grants={"analysts": ["select", "MODIFY"], "${x}": ["ALL_PRIVILEGES"]},
     location="s3://bucket/orders",
-    predictive_optimization="disable",
     renamed_from="old_orders",
     manages=["tags", "comments"],
 )
-"""A table with everything that can be declared, though not all of it at once."""
+"""Keys in other forms than in docs/models.md, with texts to escape."""
 
 
 SCHEMA = Schema(
@@ -81,7 +80,6 @@ SCHEMA = Schema(
     tags={"domain": "sales"},
     owner="team",
     grants={"jo": ["SELECT"]},
-    predictive_optimization="enable",
 )
 
 
@@ -89,9 +87,9 @@ TABLE = Table("dev", "silver", "t", [Column("a", "int")])
 WRITTEN = {
     "tables.yml": yaml_models([WORKED_MODEL, AWKWARD], VARIABLES),
     "schemas.yml": yaml_models([TABLE], VARIABLES, [SCHEMA, Schema("dev", "gold")]),
-    "every_key.yml": yaml_models([WHOLE], VARIABLES),
+    "unusual_keys.yml": yaml_models([UNUSUAL], VARIABLES),
     "tables.py.txt": python_models([WORKED_MODEL, AWKWARD], VARIABLES),
-    "every_argument.py.txt": python_models([WHOLE], VARIABLES),
+    "unusual_arguments.py.txt": python_models([UNUSUAL], VARIABLES),
 }
 
 
@@ -107,7 +105,7 @@ def test_schemas_stand_before_tables_in_python() -> None:
     assert 'schema_name=variables["schema"],\n            comment="It\'s clean",\n' in text
 
 
-@pytest.mark.parametrize("models", [[WORKED_MODEL, AWKWARD, WHOLE], [WORKED_MODEL], [AWKWARD] * 3, []])
+@pytest.mark.parametrize("models", [[WORKED_MODEL, AWKWARD, UNUSUAL], [WORKED_MODEL], [AWKWARD] * 3, []])
 def test_a_formatter_finds_nothing_to_change_in_written_python(models: list[Table], tmp_path: Path) -> None:
     module = tmp_path / "written.py"
     module.write_text(python_models(models, VARIABLES), "utf-8")
