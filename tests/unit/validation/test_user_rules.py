@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from delta_engine.aspects import COLUMN_FACETS, TABLE_FACETS
+from delta_engine.aspects.facet import Facet
 from delta_engine.backends.capabilities import DATABRICKS, OPEN_SOURCE, Feature
 from delta_engine.errors import InvalidModelError
 from delta_engine.validation.capability_rules import SupportedFeatures, declared_features, without_features
@@ -119,12 +121,13 @@ def test_the_engine_s_own_rules_need_no_project(
     } in (document["rules"])
 
 
-EVERYTHING = replace(WHOLE_TABLE, columns=[WHOLE_COLUMN])
+EVERYTHING = replace(WHOLE_TABLE, columns=(WHOLE_COLUMN,))
 
 
 def test_what_a_platform_refuses_is_refused_with_its_reason() -> None:
     refusals = list(SupportedFeatures(OPEN_SOURCE).check([EVERYTHING]))
-    needing = [facet for facet in (*TABLE_FACETS, *COLUMN_FACETS) if facet.feature]
+    facets: list[Facet[Any, Any, Any]] = [*TABLE_FACETS, *COLUMN_FACETS]
+    needing = [facet for facet in facets if facet.feature]
     assert len(refusals) == len(list(declared_features(EVERYTHING))) == len(needing)
     assert all(isinstance(refusal, InvalidModelError) for refusal in refusals)
     assert str(refusals[-1]).endswith(
