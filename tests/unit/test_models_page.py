@@ -11,7 +11,6 @@ from delta_engine.actions.policy import Policy
 from delta_engine.config.model_text import COLUMN_FIELDS, SCHEMA_FIELDS, TABLE_FIELDS
 from delta_engine.config.model_writer import python_models, yaml_models
 from delta_engine.validation.validator import PlanValidator
-from scripts.generated_pages import column_keys, table_keys
 from tests.cases.documented_models import PAGE, SCHEMAS, TABLES, VARIABLES, example
 from tests.cases.golden_texts import assert_golden
 from tests.projects.models import declared_in_python, settings_of
@@ -42,8 +41,3 @@ def test_every_key_is_in_the_example(field: object) -> None:
     assert re.search(rf"\b{key}: ", example("yaml")) or f"{key}:\n" in example("yaml")
     if key not in ("name", "type"):
         assert f"{argument or key}=" in example("python")
-
-
-@pytest.mark.parametrize("table", [table_keys(), column_keys()], ids=["table", "column"])
-def test_every_key_is_explained(table: str) -> None:
-    assert table in PAGE.read_text("utf-8"), "run scripts/generated_pages.py"

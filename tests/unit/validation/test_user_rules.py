@@ -14,7 +14,6 @@ from delta_engine.aspects.facet import Facet
 from delta_engine.backends.capabilities import DATABRICKS, OPEN_SOURCE, Feature
 from delta_engine.errors import InvalidModelError
 from delta_engine.validation.capability_rules import SupportedFeatures, declared_features, without_features
-from scripts.generated_pages import capability_page, hazards_table, rules_table
 from tests.cases.documented_models import WHOLE_COLUMN, WHOLE_TABLE
 from tests.conftest import CONFIG
 from tests.projects.commandline import CommandLine
@@ -180,21 +179,6 @@ def test_every_refusal_of_a_model_s_feature_is_found() -> None:
     assert {feature for feature, _ in declared_features(EVERYTHING)} == {
         *OPEN_SOURCE.refused
     } - by_configuration
-
-
-def test_the_page_of_capabilities_is_the_generated_one() -> None:
-    assert (DOCS / "capabilities.md").read_text("utf-8") == capability_page(), "run `make pages`"
-
-
-def test_the_page_of_rules_has_them_all() -> None:
-    page = (DOCS / "rules.md").read_text("utf-8")
-    for name, table in (
-        ("hazards", hazards_table()),
-        ("models", rules_table("models")),
-        ("plans", rules_table("plans")),
-    ):
-        written = page.split(f"<!-- {name}: make pages -->\n")[1].split("<!-- end -->")[0]
-        assert written == table, "run `make pages`"
 
 
 def test_the_rule_of_the_page_works(project: Path, delta_engine: CommandLine) -> None:
