@@ -42,7 +42,7 @@ def _own(setting: str | None) -> str | None:
 
 _FORM: Form[str | None] = Form(
     recorded_type=str | None,
-    written_type=Literal["enable", "disable", "inherit"] | None,
+    written_type=Literal[OPTIMIZATION_SETTINGS] | None,
     words="`enable`, `disable` or `inherit`",
     choices=OPTIMIZATION_SETTINGS,
 )
