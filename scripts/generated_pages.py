@@ -1,4 +1,4 @@
-"""Writes what of the documentation follows from the code: docs/capabilities.md, and tables of others."""
+"""Writes the tables of the documentation that follow from the code, between the marks of their pages."""
 
 from __future__ import annotations
 
@@ -25,26 +25,49 @@ from delta_engine.validation.needed_rights import REFERENCED_TABLE, REQUIREMENTS
 from delta_engine.validation.validator import PlanValidator
 
 DOCS = Path(__file__).parents[1] / "docs"
-END = "<!-- end -->"
+_END = "<!-- end -->"
 
 
 def main() -> None:
-    """Write the pages."""
-    (DOCS / "capabilities.md").write_text(capability_page(), "utf-8")
-    rules = {"hazards": hazards_table(), "models": rules_table("models"), "plans": rules_table("plans")}
-    write_tables(DOCS / "rules.md", rules)
-    write_tables(DOCS / "rights.md", {"statements": rights_table()})
-    write_tables(DOCS / "models.md", {"table": table_keys(), "column": column_keys()})
+    """Write the tables of all pages."""
+    for page, tables in generated_tables().items():
+        path = DOCS / page
+        path.write_text(with_tables(path.read_text("utf-8"), tables), "utf-8")
 
 
-def write_tables(path: Path, tables: Mapping[str, str]) -> None:
-    """Replace the tables between the marks of a page."""
-    page = path.read_text("utf-8")
-    for name, table in tables.items():
-        before, _, rest = page.partition(f"<!-- {name}: make pages -->\n")
-        _, _, after = rest.partition(END)
-        page = f"{before}<!-- {name}: make pages -->\n{table}{END}{after}"
-    path.write_text(page, "utf-8")
+def generated_tables() -> Mapping[str, Mapping[str, str]]:
+    """Return the tables as Markdown, by page and mark."""
+    return {
+        "capabilities.md": {
+            "features": _features_table(),
+            "runtimes": _runtimes_table(),
+            "catalogs": _catalogs_table(),
+            "rights": _rights_table(),
+        },
+        "models.md": {
+            "table": _keys(TABLE_FIELDS, TABLE_FACETS, _TABLE_ROWS),
+            "column": _keys(COLUMN_FIELDS, COLUMN_FACETS, _COLUMN_ROWS),
+        },
+        "rules.md": {
+            "hazards": table(("hazard", "means"), ((f"`{one.value}`", _HAZARDS[one]) for one in Hazard)),
+            "models": _rules_table("models"),
+            "plans": _rules_table("plans"),
+        },
+    }
+
+
+def with_tables(page: str, tables: Mapping[str, str]) -> str:
+    """Return a page with the tables between its marks replaced; ValueError if it lacks a mark."""
+    for name, rows in tables.items():
+        start = page.index(mark := f"<!-- {name}: make pages -->\n") + len(mark)
+        page = page[:start] + rows + page[page.index(_END, start) :]
+    return page
+
+
+def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """Return a table as Markdown."""
+    lines = [head, ("---",) * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 _HAZARDS: Final = {
@@ -58,31 +81,17 @@ _HAZARDS: Final = {
 }
 
 
-def rights_table() -> str:
-    """Return the right that each kind of statement needs, as Markdown, in code order."""
+def _rights_table() -> str:
     requirements = (*REQUIREMENTS.values(), REFERENCED_TABLE)
     rows = ((f"`{one.statement}`", one.demands, one.source) for one in requirements if one is not None)
-    return _table(("statement", "needs", "says"), rows)
+    return table(("statement", "needs", "says"), rows)
 
 
-def hazards_table() -> str:
-    """Return the meaning of each hazard, as Markdown."""
-    return _table(("hazard", "means"), ((f"`{hazard.value}`", _HAZARDS[hazard]) for hazard in Hazard))
-
-
-def rules_table(judges: str) -> str:
-    """Return the rules that judge `models` or `plans`, as Markdown."""
+def _rules_table(judges: str) -> str:
     rules = PlanValidator.default_rules().descriptions()
     rows = ((f"`{rule.name}`", rule.text) for rule in rules if rule.judges == judges)
-    return _table(("rule", "demands"), rows)
+    return table(("rule", "demands"), rows)
 
-
-def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    lines = [head, ("---",) * len(head), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-_HEAD = "| key | type | default | meaning |\n| --- | --- | --- | --- |\n"
 
 _TABLE_ROWS = {
     "catalog": ("text", "required", "the catalog, usually a variable: see [Variables](#variables)"),
@@ -101,16 +110,6 @@ _COLUMN_ROWS = {
 }
 
 
-def table_keys() -> str:
-    """Return the keys of a table as a Markdown table."""
-    return _keys(TABLE_FIELDS, TABLE_FACETS, _TABLE_ROWS)
-
-
-def column_keys() -> str:
-    """Return the keys of a column as a Markdown table."""
-    return _keys(COLUMN_FIELDS, COLUMN_FACETS, _COLUMN_ROWS)
-
-
 def _keys(
     fields: Sequence[Facet[Any, Any, Any]],
     facets: Iterable[Facet[Any, Any, Any]],
@@ -118,7 +117,8 @@ def _keys(
 ) -> str:
     rows = {facet.key: (facet.form.words, _default(facet), facet.meaning or "") for facet in facets}
     rows |= others
-    return _HEAD + "".join(f"| `{field.key}` | {' | '.join(rows[field.key])} |\n" for field in fields)
+    head = ("key", "type", "default", "meaning")
+    return table(head, ((f"`{field.key}`", *rows[field.key]) for field in fields))
 
 
 def _default(facet: Facet[Any, Any, Any]) -> str:
@@ -136,71 +136,29 @@ def _default(facet: Facet[Any, Any, Any]) -> str:
     return "`[]`"
 
 
-_INTRODUCTION = """# Capabilities
-
-This page lists what can be declared, how it changes, and what each backend supports. It is generated from the
-capability objects in `delta_engine.backends.capabilities` (`make pages`). A test compares the two, and others
-exercise each *yes*. *Refused* means that the model is refused before anything is read, with this reason. An
-environment that does without a feature, such as a laptop's, leaves it out: `backend: {type: oss, leave_out: [tags,
-grants]}`. The refusal gives the name to write there.
-
-Renames and parts of streaming tables are refused in the plan instead, and only if they need a statement. Both
-backends of Databricks read streaming tables and set their comments: `COMMENT ON TABLE` runs everywhere.
-
-"""
-
 _BACKENDS = (DATABRICKS_SPARK, DATABRICKS, OPEN_SOURCE, OPEN_SOURCE_CATALOG)
 
-_RUNTIMES = """
-## Runtimes
 
-`databricks` finds out which runtime it is on. Jobs and notebooks have the version in their environment. From
-outside, databricks-connect takes one statement to ask. An older runtime gets the same plan in more statements, one
-column per `ALTER COLUMN`. So does a runtime that does not say its version. Before 16.2, a table is also described with
-two statements instead of one. No runtime is too old for the engine. Serverless compute and SQL warehouses have
-everything on this page.
-
-| what | least runtime |
-| --- | --- |
-"""
-
-_CATALOGS = """
-## Catalogs of Spark
-
-With `backend: {type: oss, names: catalog}` a table's catalog decides what it takes. Some implementations are known to
-refuse a statement; the engine finds them by their class in the session's `spark.sql.catalog.<name>`, and refuses a
-plan that needs it. What it does not know is tried, and the catalog's own error is shown.
-
-| class | refuses |
-| --- | --- |
-"""
+def _features_table() -> str:
+    head = ("what", "how it changes", *(one.name for one in _BACKENDS))
+    rows = (
+        (one.value, HOW_FEATURES_CHANGE[one], *(_answer(backend, one) for backend in _BACKENDS))
+        for one in Feature
+    )
+    return table(head, rows)
 
 
-def capability_page() -> str:
-    """Return the page as Markdown."""
-    lines = [
-        _row("what", "how it changes", *(one.name for one in _BACKENDS)),
-        _row(*["---"] * (2 + len(_BACKENDS))),
-        *(
-            _row(feature.value, HOW_FEATURES_CHANGE[feature], *(_answer(one, feature) for one in _BACKENDS))
-            for feature in Feature
-        ),
-        _RUNTIMES.rstrip("\n"),
-        *(_row(feature.value, ".".join(map(str, least))) for feature, least in LEAST_RUNTIMES.items()),
-        _CATALOGS.rstrip("\n"),
-        *(
-            _row(
-                f"`{implementation}`",
-                "; ".join(f"{feature.value}: {reason}" for feature, reason in refused.items()),
-            )
-            for implementation, refused in REFUSED_BY_CLASS.items()
-        ),
-    ]
-    return _INTRODUCTION + "\n".join(lines) + "\n"
+def _runtimes_table() -> str:
+    rows = ((one.value, ".".join(map(str, least))) for one, least in LEAST_RUNTIMES.items())
+    return table(("what", "least runtime"), rows)
 
 
-def _row(*cells: str) -> str:
-    return f"| {' | '.join(cells)} |"
+def _catalogs_table() -> str:
+    rows = (
+        (f"`{name}`", "; ".join(f"{feature.value}: {reason}" for feature, reason in refused.items()))
+        for name, refused in REFUSED_BY_CLASS.items()
+    )
+    return table(("class", "refuses"), rows)
 
 
 def _answer(capabilities: Capabilities, feature: Feature) -> str:

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
+from delta_engine.aspects import TABLE_FACETS
 from delta_engine.aspects.clustering import can_cluster
 from delta_engine.models import (
     AUTO,
@@ -203,7 +204,11 @@ def _table(choices: Choices, name: str, types: Mapping[str, str]) -> Table:
         checks=_checks(choices, columns) if not is_protected else (),
         row_filter=_row_filter(choices, columns) if is_protected else None,
         owner=choices.one_of((None, *PRINCIPALS)),
-        predictive_optimization=choices.one_of((None, "enable", "disable", "inherit")),
+        **{
+            facet.attribute: choices.one_of((facet.absent, *facet.form.choices))
+            for facet in TABLE_FACETS
+            if facet.form.choices
+        },
         grants=_grants(choices),
     )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from delta_engine.actions.policy import Allowance, ColumnOrder, DestructiveKind, Policy, RemovedTables
+from delta_engine.aspects import TABLE_FACETS
 from delta_engine.backends.capabilities import Feature
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
@@ -152,11 +153,6 @@ WALKS: Mapping[Feature, Walk] = {
         orders(Column("id", "bigint", comment="it's"), comment="Orders"), orders(Column("id", "bigint"))
     ),
     Feature.OWNERS: of_orders(orders(owner="sales"), orders(owner="it's `hr`")),
-    Feature.PREDICTIVE_OPTIMIZATION: of_orders(
-        orders(predictive_optimization="enable"),
-        orders(predictive_optimization="disable"),
-        orders(predictive_optimization="inherit"),
-    ),
     Feature.GRANTS: of_orders(
         orders(grants={"readers": ["SELECT"]}),
         orders(grants={"readers": ["SELECT", "MODIFY"], "writers": ["MODIFY"]}),
@@ -169,6 +165,11 @@ WALKS: Mapping[Feature, Walk] = {
     Feature.MANAGED_PARTS: of_orders(
         orders(ID, Column("a", "int")), orders(Column("a", "void", comment="theirs"), manages=["comments"])
     ),
+    **{
+        facet.feature: of_orders(*(orders(**{facet.attribute: choice}) for choice in facet.form.choices))
+        for facet in TABLE_FACETS
+        if facet.feature and facet.form.choices
+    },
 }
 """By feature; those that need more than models have tests of their own."""
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -53,11 +54,11 @@ class GoldenCase:
 
     @property
     def state(self) -> CatalogState:
-        """The states of `observed.json`: of the one table, or of several by their keys; null is an absent table."""
+        """The states of `observed.json`: of the one table, or of several tables and schemas by key; null is absent."""
         document = json.loads((self.folder / "observed.json").read_text("utf-8"))
         if document is None or "columns" in document:
             document = {model.qualified_name.key: document for model in self.models}
-        schemas = self._beside("schemas")
+        schemas = {key: document.pop(key) for key in [*document] if key.count(".") == 1}
         return CatalogState(
             tables={key: state_from_json(table) for key, table in document.items()},
             missing_schemas=frozenset(_pair(key) for key, schema in schemas.items() if schema is None),
@@ -70,13 +71,13 @@ class GoldenCase:
 
     @property
     def schemas(self) -> tuple[Schema, ...]:
-        """The schemas of `schemas.yml`; none by default."""
-        return self._schemas("schemas.yml")
+        """The schemas of `desired.yml`."""
+        return load_declared(settings_for(self.folder, yaml="desired.yml"))[1]
 
     @property
     def schema_records(self) -> dict[str, Record[Schema]]:
-        """The records of the schemas of `applied_schemas.yml`."""
-        return records_of(self._schemas("applied_schemas.yml"))
+        """The records of the schemas of `last_applied.yml`."""
+        return records_of(self._last_applied()[1])
 
     @property
     def removed(self) -> dict[QualifiedName, int | None]:
@@ -101,11 +102,11 @@ class GoldenCase:
         is_lacking = any(is_needed and one in capabilities.refused for one, is_needed in needed.items())
         return not is_lacking and not any(SupportedFeatures(capabilities).check([*self.models, *observed]))
 
-    def _schemas(self, yaml: str) -> tuple[Schema, ...]:
-        if not (self.folder / yaml).exists():
-            return ()
-        settings = settings_for(self.folder, yaml=yaml)
-        return load_declared(replace(settings, yaml_models=("desired.yml", yaml)))[1]
+    def _last_applied(self) -> tuple[tuple[Table, ...], tuple[Schema, ...]]:
+        """Return the tables and schemas of `last_applied.yml`; nothing by default."""
+        if not (self.folder / "last_applied.yml").exists():
+            return (), ()
+        return load_declared(settings_for(self.folder, yaml="last_applied.yml"))
 
     def _beside(self, what: str) -> dict[str, Any]:
         """Return what `<what>.json` says; nothing by default."""
@@ -120,11 +121,8 @@ class GoldenCase:
 
     @property
     def records(self) -> dict[str, Record]:
-        """The records of the models of `last_applied.yml`; empty for tables that were never applied."""
-        if not (self.folder / "last_applied.yml").exists():
-            return {}
-        models = resolved(load_models(settings_for(self.folder, yaml="last_applied.yml")))
-        return records_of(models)
+        """The records of the tables of `last_applied.yml`; empty for tables that were never applied."""
+        return records_of(resolved(self._last_applied()[0]))
 
     def plan(self) -> TablePlan:
         """Return the plan for the case."""
@@ -166,36 +164,28 @@ def state_from_json(document: Any) -> TableState:
     """Return the state that a JSON document describes."""
     if document is None:
         return ABSENT
-    key, row_filter = document.get("primary_key"), document.get("row_filter")
-    return TableState(
-        columns=tuple(map(_column_from_json, document["columns"])),
-        table_comment=document.get("comment", ""),
-        table_properties=document.get("properties", {}),
-        primary_key=PrimaryKey(key["columns"], key["name"]) if key else None,
-        foreign_keys=tuple(
-            ForeignKey(one["columns"], one["references"], one["referenced_columns"], one["name"])
-            for one in document.get("foreign_keys", ())
-        ),
-        checks=tuple(CheckConstraint(*pair) for pair in document.get("checks", {}).items()),
-        not_null_checks=tuple(document.get("not_null_checks", ())),
-        cluster_by=tuple(document.get("cluster_by", ())),
-        clusters_automatically=document.get("clusters_automatically", False),
-        partitioned_by=tuple(document.get("partitioned_by", ())),
-        tags=document.get("tags", {}),
-        row_filter=RowFilter(row_filter["function"], row_filter["columns"]) if row_filter else None,
-        owner=document.get("owner"),
-        grants={name: tuple(privileges) for name, privileges in document.get("grants", {}).items()},
-        location=document.get("location"),
-        predictive_optimization=document.get("predictive_optimization"),
-        referenced_by=tuple(
-            Reference(table=QualifiedName(*one["table"].split(".")), name=one["name"])
-            for one in document.get("referenced_by", ())
-        ),
-        relation=RelationKind[document.get("relation", "TABLE")],
-        former_name=(
-            QualifiedName(*document["former_name"].split(".")) if "former_name" in document else None
-        ),
-    )
+    found = {key: _READ[key](value) if key in _READ else value for key, value in document.items()}
+    return TableState(**{_FIELDS.get(key, key): value for key, value in found.items()})
+
+
+_FIELDS = {"comment": "table_comment", "properties": "table_properties"}
+"""Keys that are not the names of their fields."""
+
+_READ: Mapping[str, Callable[[Any], Any]] = {
+    "columns": lambda columns: tuple(map(_column_from_json, columns)),
+    "primary_key": lambda key: PrimaryKey(key["columns"], key["name"]),
+    "foreign_keys": lambda keys: tuple(
+        ForeignKey(one["columns"], one["references"], one["referenced_columns"], one["name"]) for one in keys
+    ),
+    "checks": lambda checks: tuple(CheckConstraint(*pair) for pair in checks.items()),
+    "row_filter": lambda one: RowFilter(one["function"], one["columns"]),
+    "referenced_by": lambda references: tuple(
+        Reference(table=QualifiedName(*one["table"].split(".")), name=one["name"]) for one in references
+    ),
+    "relation": lambda name: RelationKind[name],
+    "former_name": lambda name: QualifiedName(*name.split(".")),
+}
+"""Makes values of those that a state does not take as they are."""
 
 
 def _column_from_json(document: Any) -> Column:

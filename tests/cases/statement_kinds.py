@@ -12,6 +12,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from delta_engine.models import CheckConstraint, ForeignKey, PrimaryKey
+from scripts.generated_pages import table, with_tables
 from tests.cases.golden_cases import FOLDER
 from tests.fakes.unity_catalog.grammar import parse
 from tests.fakes.unity_catalog.statements import (
@@ -37,38 +38,20 @@ from tests.fakes.unity_catalog.statements import (
     SetDefault,
     SetMask,
     SetNullable,
-    SetOwner,
-    SetPredictiveOptimization,
     SetProperties,
     SetRowFilter,
     SetTags,
     SetType,
+    SetValue,
     TableChange,
     UnsetProperties,
     UnsetTags,
 )
+from tests.fakes.unity_catalog.values import VALUE_FACETS
 
-PAGE = Path(__file__).parents[2] / "docs" / "statements.md"
+PAGE = Path(__file__).parents[2] / "docs" / "capabilities.md"
 
 _END_OF_STATEMENT = re.compile(r";\n")
-
-_INTRODUCTION = """# Statements
-
-This page lists every kind of statement that the backends of Databricks emit, and the grammars that check it without a
-workspace. *Several columns* need Databricks Runtime 16.3, a SQL warehouse or serverless compute; an older runtime gets
-a statement per column. `ALTER STREAMING TABLE` goes to SQL warehouses alone ([capabilities](capabilities.md)). The
-kinds are those of the golden cases (`tests/golden`). The tests find every answer again
-(`python -m pytest tests/unit/test_statement_kinds.py tests/integration/test_statements.py --rewrite-golden` writes the
-page).
-
-- **sqlglot**: its `databricks` dialect parses the statement into a tree, not into an opaque command.
-- **Spark**: the parser of open-source Spark accepts it. It also accepts the statements of a walk over all features.
-- **fake catalog**: `tests/fakes/unity_catalog` runs it, with a grammar of its own after Databricks' documentation, and
-  refuses what Unity Catalog would refuse. It checks every kind; the list below has those that only it checks.
-
-| statement | sqlglot | Spark | fake catalog |
-| --- | --- | --- | --- |
-"""
 
 _CONSTRAINTS = {PrimaryKey: "PRIMARY KEY", ForeignKey: "FOREIGN KEY", CheckConstraint: "CHECK"}
 
@@ -81,8 +64,6 @@ _WORDS: Mapping[type, str] = {
     RenameTable: "RENAME TO",
     SetTags: "SET TAGS",
     UnsetTags: "UNSET TAGS",
-    SetOwner: "OWNER TO",
-    SetPredictiveOptimization: "ENABLE, DISABLE, INHERIT PREDICTIVE OPTIMIZATION",
     SetComment: "COMMENT",
     SetType: "TYPE",
 }
@@ -126,6 +107,8 @@ def _of_table(change: TableChange) -> str:
             return f"ADD CONSTRAINT … {_CONSTRAINTS[type(constraint)]}"
         case SetRowFilter(row_filter):
             return "SET ROW FILTER" if row_filter else "DROP ROW FILTER"
+        case SetValue(field):
+            return VALUE_FACETS[field].clause
         case _:
             return _WORDS[type(change)]
 
@@ -172,21 +155,19 @@ def is_parsed_by_sqlglot(sql: str) -> bool:
         return False
 
 
-def statements_page(answers: Mapping[str, str]) -> str:
-    """Return docs/statements.md."""
-    by_kind = statements_by_kind(emitted_statements())
-    rows = [
-        f"| `{kind}` | {_answer(any(map(is_parsed_by_sqlglot, statements)))} | {answers[kind]} | yes |\n"
-        for kind, statements in by_kind.items()
-    ]
-    alone = [row.split(" | ")[0].removeprefix("| ") for row in rows if "| no | no |" in row]
-    listed = "\n".join(f"- {kind}" for kind in alone) or "None."
-    return f"{_INTRODUCTION}{''.join(rows)}\n## Checked by the fake catalog alone\n\n{listed}\n"
+def with_kinds(page: str, answers: Mapping[str, str]) -> str:
+    """Return docs/capabilities.md with the kinds of statements: their answers are those of Spark's parser."""
+    rows = (
+        (f"`{kind}`", _answer(any(map(is_parsed_by_sqlglot, statements))), answers[kind])
+        for kind, statements in statements_by_kind(emitted_statements()).items()
+    )
+    return with_tables(page, {"kinds": table(("statement", "sqlglot", "Spark"), rows)})
 
 
 def spark_answers(page: str) -> Mapping[str, str]:
     """Return what a page says of Spark, by kind."""
-    cells = [line.strip("| \n").split(" | ") for line in page.splitlines() if line.startswith("| `")]
+    _, _, section = page.partition("<!-- kinds: make pages -->")
+    cells = [line.strip("| \n").split(" | ") for line in section.splitlines() if line.startswith("| `")]
     return {cell[0].strip("`"): cell[2] for cell in cells}
 
 
@@ -199,7 +180,7 @@ def kinds_of(sql: str) -> list[str]:
             verb = " ".join(sql.split(" TABLE ")[0].split())
             return [f"{verb} TABLE … {_of_table(change)}"]
         case AlterSchema(_, change):
-            return [f"ALTER SCHEMA … {_WORDS[type(change)]}"]
+            return [f"ALTER SCHEMA … {_of_table(change)}"]
         case CreateSchema() | DropTable() as whole:
             return [_WORDS[type(whole)]]
         case CommentOn(kind):

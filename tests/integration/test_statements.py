@@ -21,7 +21,7 @@ from tests.cases.statement_kinds import (
     kinds_of,
     spark_answers,
     statements_by_kind,
-    statements_page,
+    with_kinds,
 )
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.fakes.unity_catalog.example import catalog_of_everything
@@ -71,8 +71,8 @@ def test_sparks_parser_judges_the_statements_for_databricks_as_the_docs_say(
     of_accepted = {kind for sql in accepted for kind in kinds_of(sql)}
     answers = {kind: "yes" if kind in of_accepted else "no" for kind in statements_by_kind(statements)}
     if request.config.getoption("--rewrite-golden"):
-        PAGE.write_text(statements_page(answers), "utf-8")
-    assert spark_answers(PAGE.read_text("utf-8")) == answers, "rewrite docs/statements.md"
+        PAGE.write_text(with_kinds(PAGE.read_text("utf-8"), answers), "utf-8")
+    assert spark_answers(PAGE.read_text("utf-8")) == answers, "rewrite docs/capabilities.md"
     for sql in {*statements, *walks} - accepted:
         is_of_unity_catalog = not of_accepted.issuperset(kinds_of(sql)) or " MASK " in sql
         assert is_of_unity_catalog, sql

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from delta_engine.cli.terminal import USAGE_ERROR
+from scripts.generated_pages import generated_tables, with_tables
 from tests.projects.commandline import parsed
 
 ROOT = Path(__file__).parents[2]
@@ -46,6 +47,12 @@ def test_every_page_is_in_the_index() -> None:
     assert DOCS / "README.md" in {target for target, _ in linked(ROOT / "README.md")}
     indexed = {target for target, _ in linked(DOCS / "README.md")}
     assert {*DOCS.glob("*.md"), *DOCS.glob("*/README.md")} - indexed == {DOCS / "README.md"}
+
+
+@pytest.mark.parametrize(("page", "tables"), generated_tables().items())
+def test_tables_follow_from_the_code(page: str, tables: Mapping[str, str]) -> None:
+    text = (DOCS / page).read_text("utf-8")
+    assert with_tables(text, tables) == text, "run `make pages`"
 
 
 def commands(page: Path) -> list[str]:

@@ -60,6 +60,7 @@ class Form(Generic[Value]):
         write: makes the written value; None omits the key.
         with_texts: applies one change to the names of catalogs, schemas, tables and functions, and one to plain values.
         words: the term of the documentation for a written value.
+        choices: all values besides the absent one, if they are few; the conformance run declares each.
     """
 
     recorded_type: object
@@ -70,6 +71,7 @@ class Form(Generic[Value]):
     write: Callable[[Value], Written | None] = _same
     with_texts: Callable[[Value, TextChange, TextChange], Value] = _without_variables
     words: str
+    choices: tuple[Value, ...] = ()
 
     @property
     def has_texts(self) -> bool:

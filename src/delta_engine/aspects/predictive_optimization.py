@@ -14,7 +14,7 @@ from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import ALTER_TABLE, SharedAspect, takes_manage, value_aspect
 from delta_engine.aspects.facet import Facet, Form
 from delta_engine.backends.capabilities import Feature
-from delta_engine.models import Part, Schema, Table
+from delta_engine.models import OPTIMIZATION_SETTINGS, Part, Schema, Table
 from delta_engine.sql.governance import sql_set_predictive_optimization
 from delta_engine.state.states import SchemaState, TableState
 
@@ -42,8 +42,9 @@ def _own(setting: str | None) -> str | None:
 
 _FORM: Form[str | None] = Form(
     recorded_type=str | None,
-    written_type=Literal["enable", "disable", "inherit"] | None,
+    written_type=Literal[OPTIMIZATION_SETTINGS] | None,
     words="`enable`, `disable` or `inherit`",
+    choices=OPTIMIZATION_SETTINGS,
 )
 
 FACET: Facet[Table | Schema, TableState | SchemaState, str | None] = Facet(
@@ -51,7 +52,7 @@ FACET: Facet[Table | Schema, TableState | SchemaState, str | None] = Facet(
     declared=lambda model: model.predictive_optimization,
     absent=None,
     form=_FORM,
-    meaning="whether Databricks [maintains](governance.md#predictive-optimization) the table by itself",
+    meaning="whether Databricks [maintains](#predictive-optimization) the table by itself",
     default="unmanaged",
     observed=lambda state: state.predictive_optimization,
     imported=lambda _name, state: _own(state.predictive_optimization),

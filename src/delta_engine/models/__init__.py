@@ -41,6 +41,7 @@ from delta_engine.models.types import DataType, TypeLike, first_unsupported, to_
 __all__ = [
     "AUTO",
     "DEFAULT_TABLE_PROPERTIES",
+    "OPTIMIZATION_SETTINGS",
     "CheckConstraint",
     "Column",
     "ColumnMask",
@@ -64,7 +65,8 @@ DEFAULT_TABLE_PROPERTIES: Mapping[str, str] = MappingProxyType({})
 AUTO = "AUTO"
 """`Table(cluster_by=AUTO)`: the platform chooses the columns by which a table is clustered."""
 
-_OPTIMIZATION_SETTINGS = ("enable", "disable", "inherit")
+OPTIMIZATION_SETTINGS = ("enable", "disable", "inherit")
+"""The values of `predictive_optimization`."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -339,10 +341,10 @@ def _to_primary_key(value: PrimaryKey | Sequence[str] | None) -> PrimaryKey | No
 
 
 def _to_setting(value: str | None, of: str) -> str | None:
-    if value is None or value in _OPTIMIZATION_SETTINGS:
+    if value is None or value in OPTIMIZATION_SETTINGS:
         return value
     raise ValueError(
-        f"predictive_optimization of {of} is {value!r}: write {', '.join(_OPTIMIZATION_SETTINGS)}"
+        f"predictive_optimization of {of} is {value!r}: write {', '.join(OPTIMIZATION_SETTINGS)}"
     )
 
 

@@ -1,7 +1,7 @@
 """Reads Unity Catalog in bulk: for the `databricks` backend.
 
 Per catalog, one query for each view of `information_schema`, whatever the number of tables. The tables' own
-descriptions (`unity_catalog.table_details`) supply what the views lack. Names are in lower case. Invisible objects look
+descriptions (`unity_catalog.details`) supply what the views lack. Names are in lower case. Invisible objects look
 absent: tables, foreign keys of other tables, row filters, and grants, of which a principal that does not own the object
 sees only its own (docs: "TABLE_PRIVILEGES"). SHOW GRANTS reads expected grants that the views lack
 (`unity_catalog.show_grants`).
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from delta_engine.backends.sql_runner import Row, SqlRunner, query_threads
 from delta_engine.errors import CatalogReadError, RefusedError, raise_all
@@ -19,6 +20,13 @@ from delta_engine.sql.governance import sql_describe_schema
 from delta_engine.sql.tables import sql_schema
 from delta_engine.state.states import ABSENT, Audit, CatalogState, SchemaState, TableState
 from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
+from delta_engine.state.unity_catalog.details import (
+    Answer,
+    TableDetails,
+    TableDetailsReader,
+    needs_description,
+    schema_details,
+)
 from delta_engine.state.unity_catalog.information_schema import (
     KEY_COLUMN_USAGE,
     OF_PARTS,
@@ -43,12 +51,6 @@ from delta_engine.state.unity_catalog.information_schema import (
 from delta_engine.state.unity_catalog.keys import key_rows
 from delta_engine.state.unity_catalog.listed_details import ListedDetailsReader, TableListing
 from delta_engine.state.unity_catalog.show_grants import SecurableName, expected_grants, granted_rows
-from delta_engine.state.unity_catalog.table_details import (
-    Answer,
-    TableDetails,
-    TableDetailsReader,
-    optimization_setting,
-)
 from delta_engine.state.unity_catalog.table_states import (
     TableRows,
     audit,
@@ -85,12 +87,12 @@ class UnityCatalogReader:
         names = [model.qualified_name for model in models]
         details = self._described if directly else self._details
         expected = expected_grants((*models, *schemas))
-        optimized = {schema.key for schema in schemas if schema.predictive_optimization is not None}
+        described = {schema.key for schema in schemas if needs_description(schema)}
         found = []
         for catalog, wanted in _schemas_by_catalog(names, schemas).items():
             within = [name for name in names if name.catalog.lower() == catalog]
             reading = _CatalogReading(catalog, self._runner, parallelism=self._parallelism)
-            found.append(reading.read(within, wanted, details, expected, optimized, directly=directly))
+            found.append(reading.read(within, wanted, details, expected, described, directly=directly))
         raise_all(refusal for _, refusals in found for refusal in refusals)
         return _combined(names, [one for one, _ in found])
 
@@ -125,15 +127,14 @@ class _CatalogReading:
         schemas: set[str],
         details: TableDetailsReader,
         expected: Mapping[str, Grants],
-        optimized: Collection[str],
+        described: Collection[str],
         *,
         directly: bool,
     ) -> tuple[CatalogState, Sequence[RefusedError]]:
         """Return the state of tables and schemas (lower case, at least those of the tables), and refusals.
 
-        `expected` are the grants to request beyond the views, `optimized` the schemas, by key, whose own description
-        tells what the views lack. Read `directly`, descriptions win over the views, also
-        for tables that the views do not show.
+        `expected` are the grants to request beyond the views, `described` the keys of the schemas to describe. Read
+        `directly`, descriptions win over the views, also for tables that the views do not show.
         """
         schemata, tables = self._views.existing(schemas, accepts_hidden=directly)
         missing = frozenset((self._catalog, schema) for schema in schemas - schemata.keys())
@@ -143,18 +144,18 @@ class _CatalogReading:
         with query_threads(self._parallelism) as pool:
             asked = (*OF_SCHEMAS, *OF_TABLES) if wanted else OF_SCHEMAS
             queries = {view: pool.submit(self._views.query, view, schemata.keys()) for view in asked}
-            described = [pool.submit(query) for query in details.queries(wanted)]
+            of_tables = [pool.submit(query) for query in details.queries(wanted)]
             of_schemas = {
-                schema: pool.submit(self._optimization, schema)
+                schema: pool.submit(self._describe, schema)
                 for schema in schemata
-                if f"{self._catalog}.{schema}" in optimized
+                if f"{self._catalog}.{schema}" in described
             }
             views = {view: query.result() for view, query in queries.items()}
             shown = self._shown_grants(wanted, schemata.keys(), views)
             granted, of_grants = granted_rows(shown, expected, self._runner, pool)
             rows = {one.name.key: one for one in self._rows(wanted, tables, views, granted)}
-            answers = {key: answer for query in described for key, answer in query.result().items()}
-            settings = {schema: query.result() for schema, query in of_schemas.items()}
+            answers = {key: answer for query in of_tables for key, answer in query.result().items()}
+            schema_answers = {schema: query.result() for schema, query in of_schemas.items()}
         states = {key: _state(rows[key], answer, directly=directly) for key, answer in answers.items()}
         unreadable = [one for key in rows if isinstance(one := states.get(key), CatalogReadError)]
         others = _audits(self._catalog, tables)
@@ -163,17 +164,12 @@ class _CatalogReading:
             missing_schemas=missing,
             other_tables=tuple(others),
             audits={name.key: one for name, one in others.items()},
-            schema_states=self._schema_states(schemata, views, granted, settings),
+            schema_states=self._schema_states(schemata, views, granted, schema_answers),
         )
         return found, [*refusals, *of_grants, *unreadable]
 
-    def _optimization(self, schema: str) -> str | None:
-        """Return the predictive optimization of a schema, which no view has."""
-        for row in self._runner.run(sql_describe_schema(sql_schema(self._catalog, schema))):
-            item, value = map(str, row.values())
-            if item == "Predictive Optimization":
-                return optimization_setting(value)
-        return None
+    def _describe(self, schema: str) -> SchemaState:
+        return schema_details(self._runner.run(sql_describe_schema(sql_schema(self._catalog, schema))))
 
     def _shown_grants(
         self, wanted: Sequence[QualifiedName], schemas: Collection[str], views: _ViewRows
@@ -214,18 +210,18 @@ class _CatalogReading:
         schemata: Mapping[str, Row],
         views: _ViewRows,
         granted: _GrantRows,
-        settings: Mapping[str, str | None],
+        described: Mapping[str, SchemaState],
     ) -> Mapping[str, SchemaState]:
         for view in OF_SCHEMAS:
             require_whole(view, views[view])
         tagged = by_schema(views[SCHEMA_TAGS])
         return {
-            f"{self._catalog}.{schema}": SchemaState(
+            f"{self._catalog}.{schema}": replace(
+                described.get(schema, SchemaState()),
                 comment=str(row["comment"] or ""),
                 tags=tags(tagged.get(schema, ())),
                 owner=optional_text(row["schema_owner"]),
                 grants=grants(granted[f"{self._catalog}.{schema}"]),
-                predictive_optimization=settings.get(schema),
                 audit=audit(row),
             )
             for schema, row in schemata.items()

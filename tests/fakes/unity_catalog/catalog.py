@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from threading import Lock
+from typing import Any
 
 from typing_extensions import assert_never
 
@@ -248,10 +249,8 @@ class FakeUnityCatalog:
                 return constraints.without_constraint(stored, change)
             case statements.SetRowFilter(row_filter):
                 return governance.with_row_filter(stored, row_filter)
-            case statements.SetOwner(owner):
-                return stored.with_state(owner=owner)
-            case statements.SetPredictiveOptimization(setting):
-                return stored.with_state(predictive_optimization=setting)
+            case statements.SetValue(field, value):
+                return stored.with_state(**{field: value})
             case statements.RenameTable():
                 raise AssertionError("a rename is the catalog's business")
         assert_never(change)
@@ -259,10 +258,9 @@ class FakeUnityCatalog:
     def _alter_schema(self, name: str, change: statements.SchemaChange) -> None:
         found = self.schemas[self._schema(tuple(name.split(".")))]
         match change:
-            case statements.SetOwner(owner):
-                self.schemas[name] = replace(found, owner=owner)
-            case statements.SetPredictiveOptimization(setting):
-                self.schemas[name] = replace(found, predictive_optimization=setting)
+            case statements.SetValue(field, value):
+                changes: dict[str, Any] = {field: value}
+                self.schemas[name] = replace(found, **changes)
             case statements.SetTags() | statements.UnsetTags():
                 self.schemas[name] = replace(found, tags=governance.altered_tags(found.tags, change))
 

@@ -11,6 +11,7 @@ from delta_engine.state.states import SchemaState, TableState
 from tests.builders.described_columns import column_definition, json_column
 from tests.fakes.unity_catalog.spelling import as_read, shown_properties
 from tests.fakes.unity_catalog.stored import Stored
+from tests.fakes.unity_catalog.values import VALUE_FACETS
 from tests.fakes.unity_catalog.views import storage_path
 
 
@@ -27,29 +28,26 @@ def as_json(stored: Stored) -> list[Row]:
         "clustering_information": [{"name": _path(path)} for path in state.cluster_by],
         "partition_columns": list(state.partitioned_by),
         "type": "EXTERNAL" if state.location else "MANAGED",
-        "owner": state.owner,
         "location": storage_path(stored),
+        **{
+            field: facet.describe(value)
+            for field, facet in VALUE_FACETS.items()
+            if (value := getattr(state, field)) is not None
+        },
         **_policies(state),
     }
-    if state.predictive_optimization:
-        document["predictive_optimization"] = _optimization(state.predictive_optimization)
     return [{"json_metadata": json.dumps(document)}]
 
 
 def as_schema_description(schema: SchemaState) -> list[Row]:
     """Return the rows of DESCRIBE SCHEMA EXTENDED."""
-    items = {
-        "Comment": schema.comment,
-        "Predictive Optimization": _optimization(schema.predictive_optimization),
-    }
+    items = {"Comment": schema.comment}
+    for field, facet in VALUE_FACETS.items():
+        items[field.replace("_", " ").title()] = facet.describe(getattr(schema, field)) or ""
     return [
         {"database_description_item": item, "database_description_value": value}
         for item, value in items.items()
     ]
-
-
-def _optimization(setting: str | None) -> str:
-    return setting.upper() if setting in ("enable", "disable") else "ENABLE (inherited from METASTORE main)"
 
 
 def as_grants(object_type: str, key: str, grants: Grants) -> list[Row]:

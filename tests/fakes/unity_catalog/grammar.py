@@ -19,6 +19,7 @@ from delta_engine.state.states import TableState
 from tests.fakes.unity_catalog import statements
 from tests.fakes.unity_catalog.cursor import Cursor
 from tests.fakes.unity_catalog.statements import Path, Tags
+from tests.fakes.unity_catalog.values import VALUE_FACETS
 
 Part = TypeVar("Part")
 
@@ -194,12 +195,11 @@ def _schema_change(cursor: Cursor) -> statements.SchemaChange:
         return statements.SetTags(_pairs(cursor))
     if cursor.take("UNSET", "TAGS"):
         return statements.UnsetTags(cursor.listed(cursor.text))
-    for setting in ("ENABLE", "DISABLE", "INHERIT"):
-        if cursor.take(setting, "PREDICTIVE", "OPTIMIZATION"):
-            return statements.SetPredictiveOptimization(setting.lower())
-    cursor.take("SET")
-    cursor.expect("OWNER", "TO")
-    return statements.SetOwner(cursor.name())
+    for field, facet in VALUE_FACETS.items():
+        value = facet.parse(cursor)
+        if value is not None:
+            return statements.SetValue(field, value)
+    raise cursor.error("expected a change")
 
 
 def _column_change(cursor: Cursor) -> statements.ColumnChange:

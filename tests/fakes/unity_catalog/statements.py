@@ -122,12 +122,9 @@ class SetRowFilter(NamedTuple):
     row_filter: RowFilter | None
 
 
-class SetOwner(NamedTuple):
-    owner: str
-
-
-class SetPredictiveOptimization(NamedTuple):
-    setting: str
+class SetValue(NamedTuple):
+    field: str
+    value: str
 
 
 class RenameTable(NamedTuple):
@@ -147,12 +144,11 @@ TableChange: TypeAlias = (
     | AddConstraint
     | DropConstraint
     | SetRowFilter
-    | SetOwner
-    | SetPredictiveOptimization
+    | SetValue
     | RenameTable
 )
 
-SchemaChange: TypeAlias = SetTags | UnsetTags | SetOwner | SetPredictiveOptimization
+SchemaChange: TypeAlias = SetTags | UnsetTags | SetValue
 
 
 class SetComment(NamedTuple):

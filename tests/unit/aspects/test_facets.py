@@ -18,56 +18,35 @@ from delta_engine.deployment.definitions import (
     as_table,
     define,
 )
-from delta_engine.models import Column, Part, PrimaryKey, Schema, Table
+from delta_engine.models import Column, Part, Schema, Table
 from delta_engine.state.states import SchemaState, TableState, state_of
 from delta_engine.validation.capability_rules import declared_features, without_features
 from delta_engine.validation.model_rules import DeclaresOnlyWhatItManages
-from tests.unit.config.test_model_writer import SCHEMA, WHOLE
+from tests.cases.documented_models import WHOLE_COLUMN, WHOLE_SCHEMA, WHOLE_TABLE
 
-FULL = replace(
-    WHOLE,
-    comment="Orders",
-    table_properties={"a": "b"},
-    primary_key=PrimaryKey(["id"], "pk"),
-    cluster_by=("id",),
-    manages=None,
-)
-"""A table that declares every facet."""
-
-COLUMN = Column(
-    "mail",
-    "string",
-    False,
-    "x",
-    default="'a'",
-    generated_as="b",
-    **{
-        name: getattr(column, name)
-        for column, names in (
-            (WHOLE.columns[0], ("identity",)),
-            (WHOLE.columns[4], ("tags", "mask", "renamed_from", "renamed_fields")),
-        )
-        for name in names
-    },
-)
-
-_SCHEMA_FIELDS = ("comment", "tags", "owner", "grants", "predictive_optimization")
 EMPTY_TABLE = Table("c", "s", "t", [Column("id", "int")])
 KINDS: dict[str, tuple[Sequence[Facet[Any, Any, Any]], Any, Any, Any, Any, set[str]]] = {
     "table": (
         TABLE_FACETS,
-        FULL,
+        WHOLE_TABLE,
         EMPTY_TABLE,
-        state_of(as_table(define(FULL))),
+        state_of(as_table(define(WHOLE_TABLE))),
         TableDefinition,
         {"catalog_name", "schema_name", "table_name", "columns", "manages", "default_table_properties"},
     ),
-    "column": (COLUMN_FACETS, COLUMN, Column("id", "int"), COLUMN, ColumnDefinition, {"name", "data_type"}),
+    "column": (
+        COLUMN_FACETS,
+        WHOLE_COLUMN,
+        Column("id", "int"),
+        WHOLE_COLUMN,
+        ColumnDefinition,
+        {"name", "data_type"},
+    ),
     "schema": (
         SCHEMA_FACETS,
-        SCHEMA,
+        WHOLE_SCHEMA,
         Schema("c", "s"),
-        SchemaState(**{name: getattr(SCHEMA, name) for name in _SCHEMA_FIELDS}),
+        SchemaState(**{facet.attribute: facet.declared(WHOLE_SCHEMA) for facet in SCHEMA_FACETS}),
         SchemaDefinition,
         {"catalog_name", "schema_name"},
     ),
@@ -128,7 +107,7 @@ def test_a_facet_belongs_to_a_part_and_is_explained(kind: str, facet: Facet[Any,
 
 @pytest.mark.parametrize("facet", TABLE_FACETS, ids=lambda facet: facet.key)
 def test_a_facet_is_refused_where_its_part_is_not_managed(facet: Facet[Any, Any, Any]) -> None:
-    declared = replace(EMPTY_TABLE, **{facet.attribute: getattr(FULL, facet.attribute)})
+    declared = replace(EMPTY_TABLE, **{facet.attribute: getattr(WHOLE_TABLE, facet.attribute)})
     other = Part.TAGS if facet.part is not Part.TAGS else Part.GRANTS
     (refusal,) = DeclaresOnlyWhatItManages().check([replace(declared, manages=frozenset({other}))])
     assert (
@@ -140,7 +119,7 @@ def test_a_facet_is_refused_where_its_part_is_not_managed(facet: Facet[Any, Any,
 
 
 def test_a_feature_can_be_left_out() -> None:
-    model = replace(FULL, columns=(COLUMN,), primary_key=None)
+    model = replace(WHOLE_TABLE, columns=(WHOLE_COLUMN,), primary_key=None)
     features = {feature for feature, _ in declared_features(model)}
     facets: list[Facet[Any, Any, Any]] = [*TABLE_FACETS, *COLUMN_FACETS]
     assert features == {facet.feature for facet in facets} - {None}

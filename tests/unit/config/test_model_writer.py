@@ -10,18 +10,17 @@ import pytest
 
 from delta_engine.config.model_writer import python_models, yaml_models
 from delta_engine.models import (
-    AUTO,
     CheckConstraint,
     Column,
     ColumnMask,
     ForeignKey,
     Identity,
     PrimaryKey,
-    RowFilter,
     Schema,
     Table,
 )
 from tests.builders.models import WORKED_MODEL
+from tests.cases.documented_models import TABLES
 from tests.cases.golden_texts import assert_golden
 from tests.projects.models import VARIABLES
 
@@ -39,39 +38,20 @@ AWKWARD = Table(
     cluster_by=["a b", "true"],
 )
 
-WHOLE = Table(
+UNUSUAL = Table(
     "dev",
     "gold",
     "orders",
     [
-        Column("id", "bigint", identity=Identity(start=100)),
         Column("n", "bigint", identity=Identity()),
-        Column("at", "timestamp", default="current_timestamp()"),
-        Column("day", "date", generated_as="cast(at as date)"),
-        Column(
-            "mail",
-            "struct<a: string>",
-            tags={"pii": "${x}"},
-            mask=ColumnMask("dev.gov.mask", ["n"]),
-            renamed_from="email",
-            renamed_fields={"a": "b"},
-        ),
+        Column("mail", "string", tags={"pii": "${x}"}),
         Column("tel", "string", mask=ColumnMask("gov.mask")),
     ],
     foreign_keys=[ForeignKey(["n"], "dev.silver.lines", ["id"], rely=True), ForeignKey(["id"], "parents")],
     checks=[CheckConstraint("positive", "n > 0 and n <> '${x}'")],
-    cluster_by=AUTO,
-    partitioned_by=["day"],
-    tags={"team": "sales"},
-    row_filter=RowFilter("dev.gov.only_mine", ["mail"]),
-    owner="owners",
     grants={"analysts": ["select", "MODIFY"], "${x}": ["ALL_PRIVILEGES"]},
-    location="s3://bucket/orders",
-    predictive_optimization="disable",
-    renamed_from="old_orders",
-    manages=["tags", "comments"],
 )
-"""A table with everything that can be declared, though not all of it at once."""
+"""Keys in other forms than in docs/models.md, with texts to escape."""
 
 
 SCHEMA = Schema(
@@ -81,7 +61,6 @@ SCHEMA = Schema(
     tags={"domain": "sales"},
     owner="team",
     grants={"jo": ["SELECT"]},
-    predictive_optimization="enable",
 )
 
 
@@ -89,9 +68,9 @@ TABLE = Table("dev", "silver", "t", [Column("a", "int")])
 WRITTEN = {
     "tables.yml": yaml_models([WORKED_MODEL, AWKWARD], VARIABLES),
     "schemas.yml": yaml_models([TABLE], VARIABLES, [SCHEMA, Schema("dev", "gold")]),
-    "every_key.yml": yaml_models([WHOLE], VARIABLES),
+    "unusual_keys.yml": yaml_models([UNUSUAL], VARIABLES),
     "tables.py.txt": python_models([WORKED_MODEL, AWKWARD], VARIABLES),
-    "every_argument.py.txt": python_models([WHOLE], VARIABLES),
+    "unusual_arguments.py.txt": python_models([UNUSUAL], VARIABLES),
 }
 
 
@@ -107,7 +86,9 @@ def test_schemas_stand_before_tables_in_python() -> None:
     assert 'schema_name=variables["schema"],\n            comment="It\'s clean",\n' in text
 
 
-@pytest.mark.parametrize("models", [[WORKED_MODEL, AWKWARD, WHOLE], [WORKED_MODEL], [AWKWARD] * 3, []])
+@pytest.mark.parametrize(
+    "models", [[WORKED_MODEL, AWKWARD, UNUSUAL, *TABLES], [WORKED_MODEL], [AWKWARD] * 3, []]
+)
 def test_a_formatter_finds_nothing_to_change_in_written_python(models: list[Table], tmp_path: Path) -> None:
     module = tmp_path / "written.py"
     module.write_text(python_models(models, VARIABLES), "utf-8")

@@ -22,6 +22,7 @@ from delta_engine.models.open_struct import UNKNOWN_KEY, decode_open, encode_ope
 from tests.builders.deployment import deployment_state
 from tests.builders.models import WORKED_MODEL, orders
 from tests.builders.strategies import models
+from tests.cases.golden_texts import assert_golden
 from tests.projects.commandline import CommandLine
 
 DOCUMENTS = Path(__file__).parent / "documents"
@@ -162,8 +163,10 @@ def document() -> Any:
     return json.loads(encode_state(deployment_state(WORKED_MODEL)))
 
 
-def test_the_published_schema_is_the_generated_one(delta_engine: CommandLine) -> None:
-    assert PUBLISHED.read_text("utf-8") == published_schema() + "\n"
+def test_the_published_schema_is_the_generated_one(
+    delta_engine: CommandLine, request: pytest.FixtureRequest
+) -> None:
+    assert_golden(published_schema() + "\n", PUBLISHED, request)
     assert delta_engine("state", "schema").stdout == published_schema() + "\n"
 
 

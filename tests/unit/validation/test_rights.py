@@ -1,4 +1,4 @@
-"""Each type of action has its right, plans warn of those that a principal may lack, and the page says the same."""
+"""Each type of action has its right, plans warn of those that a principal may lack."""
 
 from __future__ import annotations
 
@@ -32,13 +32,11 @@ from delta_engine.validation.needed_rights import (
     rights_at_hand,
     rights_warnings,
 )
-from scripts.generated_pages import rights_table
 from tests.builders.deployment import deployment_over
 from tests.builders.engines import engine_on
 from tests.fakes.planning import statements_of
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
-PAGE = Path(__file__).parents[3] / "docs" / "rights.md"
 ANN, BOB = "ann@example.com", "bob@example.com"
 
 
@@ -46,10 +44,6 @@ def test_every_type_of_action_has_its_right() -> None:
     types = {CreateSchema, CreateTable, DropTable}
     types |= {action for aspect in (*aspects.ASPECTS, *aspects.SCHEMA_ASPECTS) for action in aspect.actions}
     assert types == REQUIREMENTS.keys()
-
-
-def test_the_page_shows_what_the_code_says() -> None:
-    assert rights_table() in PAGE.read_text("utf-8"), "run scripts/generated_pages.py"
 
 
 def orders(**parts: Any) -> Table:

@@ -22,6 +22,7 @@ from delta_engine.orchestrate.conformance.scratch_tables import (
 from delta_engine.report.conformance_report import Holds
 from delta_engine.state.states import state_of
 from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
+from delta_engine.state.unity_catalog.details import TableDetails
 from delta_engine.state.unity_catalog.information_schema import (
     COLUMN_MASKS,
     COLUMN_TAGS,
@@ -36,7 +37,6 @@ from delta_engine.state.unity_catalog.information_schema import (
     View,
     by_table,
 )
-from delta_engine.state.unity_catalog.table_details import TableDetails
 from delta_engine.state.unity_catalog.table_states import require_agreement
 
 if TYPE_CHECKING:

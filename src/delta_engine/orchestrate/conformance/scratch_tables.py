@@ -6,10 +6,12 @@ statement or a feature has no group.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from delta_engine.aspects import SCHEMA_FACETS, TABLE_FACETS
 from delta_engine.backends.capabilities import Capabilities, Feature
 from delta_engine.models import (
     AUTO,
@@ -124,6 +126,7 @@ def groups(place: Place) -> tuple[Group, ...]:
         *_values(place),
         *_layout(place),
         *_governance(place),
+        *_choices(place),
         *_whole_tables(place),
         _scratch_schema(place),
     )
@@ -276,7 +279,6 @@ def _governance(place: Place) -> tuple[Group, ...]:
     filtered = partial(scratch_table, place, "row_filter", ID, Column("a", "bigint"))
     function, mask = str(place.qualified(ROW_FUNCTION)), ColumnMask(str(place.qualified(VALUE_FUNCTION)))
     masked, owned = partial(scratch_table, place, "mask"), partial(scratch_table, place, "owner")
-    optimized = partial(scratch_table, place, "optimization")
     return (
         _group(
             "tags",
@@ -309,18 +311,21 @@ def _governance(place: Place) -> tuple[Group, ...]:
             granted(grants={place.user: ["SELECT"]}),
             granted(grants={place.user: ["MODIFY"]}),
         ),
-        _group(
-            "predictive optimization",
-            (Feature.PREDICTIVE_OPTIMIZATION,),
-            optimized(predictive_optimization="disable"),
-            optimized(predictive_optimization="inherit"),
-        ),
         Group(
             name="owners",
             features=(Feature.OWNERS,),
             steps=(Step(tables=(owned(),)), Step(tables=(owned(owner=place.user),), hides_owner=True)),
         ),
     )
+
+
+def _choices(place: Place) -> Iterator[Group]:
+    """Yield a group for each facet of tables with few values: every value, one after the other."""
+    for facet in TABLE_FACETS:
+        if facet.form.choices and facet.feature:
+            table = partial(scratch_table, place, facet.key)
+            tables = (table(**{facet.attribute: choice}) for choice in facet.form.choices)
+            yield _group(facet.title, (facet.feature,), *tables)
 
 
 def _whole_tables(place: Place) -> tuple[Group, ...]:
@@ -356,15 +361,10 @@ def _whole_tables(place: Place) -> tuple[Group, ...]:
 def _scratch_schema(place: Place) -> Group:
     schema = partial(Schema, place.scratch_schema.catalog, place.scratch_schema.schema)
     user, tags = place.user, {place.tag: "1"}
+    chosen: dict[str, Any] = {one.attribute: one.form.choices[0] for one in SCHEMA_FACETS if one.form.choices}
     models = (
         schema(_AWKWARD),
-        schema(
-            "Changed",
-            tags=tags,
-            grants={user: ["SELECT", "USE SCHEMA"]},
-            owner=user,
-            predictive_optimization="disable",
-        ),
+        schema("Changed", tags=tags, grants={user: ["SELECT", "USE SCHEMA"]}, owner=user, **chosen),
         schema("", grants={user: ["USE SCHEMA"]}),
     )
     steps = tuple(Step(schemas=(model,), hides_owner=True) for model in models)

@@ -28,7 +28,7 @@ from delta_engine.sql.expressions import databricks_dialect
 from delta_engine.sql.queries import sql_describe_as_json, sql_show_create_table, sql_show_table_properties
 from delta_engine.state.interpretation import readable_column
 from delta_engine.state.states import TableState
-from delta_engine.state.unity_catalog.table_details import (
+from delta_engine.state.unity_catalog.details import (
     Answer,
     DetailsQuery,
     TableDetails,

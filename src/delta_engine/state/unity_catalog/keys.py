@@ -1,4 +1,4 @@
-"""Keys of tables, from the views.
+"""Keys of tables, from the views and from descriptions.
 
 Foreign keys can come from schemas that no model names, so the views of keys are read for the whole catalog. The columns
 that a foreign key references are matched by position (docs: "KEY_COLUMN_USAGE", `position_in_unique_constraint`),
@@ -7,6 +7,7 @@ because constraint names are unique only within a schema.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -190,3 +191,40 @@ def _unreadable(table: QualifiedName, reason: str) -> CatalogReadError:
         table=str(table),
         way_out="Ask for USE CATALOG, USE SCHEMA and SELECT on the tables that the key connects.",
     )
+
+
+_IDENT = r"`(?:[^`]|``)+`"
+_IDENTS = rf"\(\s*{_IDENT}(?:\s*,\s*{_IDENT})*\s*\)"
+_KEY = re.compile(
+    rf"\((?P<name>[^`(),]+),\s*(?P<kind>PRIMARY|FOREIGN) KEY\s*(?P<columns>{_IDENTS})"
+    rf"(?:\s*REFERENCES\s*(?P<table>{_IDENT}\.{_IDENT}\.{_IDENT})\s*(?P<referenced>{_IDENTS}))?[\w\s]*\)"
+)
+_BETWEEN = re.compile(r"\[\s*(?:,\s*)*\]")
+
+
+def described_keys(text: str) -> tuple[PrimaryKey | None, tuple[ForeignKey, ...]] | None:
+    """Return the primary key and the foreign keys in a JSON description; None if any part is unknown.
+
+    Databricks Runtime 17.3 and later has them as one text of an undocumented form (source:
+    github.com/databricks/dbt-databricks, pull request 1432):
+
+        [(pk,PRIMARY KEY (`id`)), (fk,FOREIGN KEY (`day`) REFERENCES `dev`.`gold`.`days` (`day`))]
+    """
+    if not _BETWEEN.fullmatch(_KEY.sub("", text).strip() or "[]"):
+        return None
+    primary_key, foreign_keys = None, []
+    for found in _KEY.finditer(text):
+        name, columns = found["name"].strip(), _idents(found["columns"])
+        if found["kind"] == "PRIMARY":
+            primary_key = PrimaryKey(columns, name)
+        elif found["table"] is None:
+            return None
+        else:
+            target = QualifiedName(*_idents(found["table"]))
+            foreign_keys.append(ForeignKey(columns, target, _idents(found["referenced"]), name))
+    by_name = sorted(foreign_keys, key=lambda key: (key.name or "").lower())
+    return primary_key, tuple(by_name)
+
+
+def _idents(text: str) -> list[str]:
+    return [name[1:-1].replace("``", "`") for name in re.findall(_IDENT, text)]

@@ -1,7 +1,6 @@
 """Lists tables with databricks-sdk: a round trip per page of about fifty tables instead of one per table.
 
-Columns arrive as Spark's schema JSON (`type_json`), with the metadata of Delta's protocol ("Generated columns",
-"Identity columns", "Default columns"). Only `open_table_listing` imports the SDK, late.
+Only `open_table_listing` imports the SDK, late.
 """
 
 from __future__ import annotations
@@ -12,20 +11,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-import msgspec
-
 from delta_engine.backends.databricks_sdk import open_workspace
 from delta_engine.errors import CatalogReadError
-from delta_engine.models import Column, Identity, QualifiedName
-from delta_engine.models.types import data_type_from_spark_json
-from delta_engine.state.interpretation import readable_column
-from delta_engine.state.states import TableState
-from delta_engine.state.unity_catalog.table_details import (
+from delta_engine.models import QualifiedName
+from delta_engine.state.unity_catalog.details import (
     Answer,
     DetailsQuery,
     TableDetails,
     has_undescribed_columns,
-    with_properties,
+    listed_details,
 )
 from delta_engine.telemetry.logs import log
 
@@ -33,12 +27,6 @@ if TYPE_CHECKING:
     from databricks.sdk.service.catalog import TableInfo
 
     from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
-
-_GENERATION = "delta.generationExpression"
-_IDENTITY_START = "delta.identity.start"
-_IDENTITY_STEP = "delta.identity.step"
-_IDENTITY_BY_DEFAULT = "delta.identity.allowExplicitInsert"
-_DEFAULT = "CURRENT_DEFAULT"
 
 _RETRY_SECONDS = 20
 """How long the SDK retries. SQL reads the same, so long retries gain nothing."""
@@ -100,7 +88,7 @@ class ListedDetailsReader:
 
     def _answer(self, table: QualifiedName, info: TableInfo) -> Answer:
         try:
-            details = _details(table, info)
+            details = listed_details(table, info)
         except CatalogReadError as refusal:
             return refusal
         except (AttributeError, LookupError, TypeError, ValueError) as error:  # JSON of another shape
@@ -135,70 +123,3 @@ def open_table_listing(profile: str | None = None) -> TableListing | None:
 
 def _log_fallback(error: Exception) -> None:
     log(logging.WARNING, "tables not listed, described in SQL", error=f"{type(error).__name__}: {error}")
-
-
-def _details(table: QualifiedName, info: TableInfo) -> TableDetails | None:
-    """Return the listed details of a table; None if they are incomplete, CatalogReadError for an unknown type."""
-    if info.properties is None or not info.columns or info.browse_only:
-        return None
-    columns: list[Column] = []
-    partitioned: dict[int, str] = {}
-    for listed in sorted(info.columns, key=lambda column: column.position or 0):
-        try:
-            column = _column(table, listed.type_json or "", comment=listed.comment or "")
-        except ValueError:
-            return None
-        columns.append(column)
-        if listed.partition_index is not None:
-            partitioned[listed.partition_index] = column.name
-    state = TableState(
-        columns=tuple(columns),
-        table_comment=info.comment or "",
-        partitioned_by=tuple(partitioned[index] for index in sorted(partitioned)),
-        owner=info.owner,
-        location=info.storage_location,
-        predictive_optimization=_optimization_setting(info),
-    )
-    return TableDetails(
-        state=with_properties(state, info.properties),
-        table_type=info.table_type.value if info.table_type else None,
-    )
-
-
-def _optimization_setting(info: TableInfo) -> str | None:
-    setting = info.enable_predictive_optimization
-    return setting.value.lower() if setting else None
-
-
-class _Field(msgspec.Struct):
-    name: str
-    type: object
-    nullable: bool = True
-    metadata: dict[str, object] | None = None
-
-
-def _column(table: QualifiedName, text: str, *, comment: str) -> Column:
-    """Return a column from the JSON of a field; ValueError for other JSON, CatalogReadError for an unknown type."""
-    field = msgspec.json.decode(text, type=_Field)
-    metadata = field.metadata or {}
-    default, generated = metadata.get(_DEFAULT), metadata.get(_GENERATION)
-    return readable_column(
-        table,
-        field.name,
-        data_type_from_spark_json(field.type, metadata),
-        is_nullable=field.nullable,
-        comment=comment or str(metadata.get("comment") or ""),
-        default=None if default is None else str(default),
-        generated_as=None if generated is None else str(generated),
-        identity=_identity(metadata),
-    )
-
-
-def _identity(metadata: Mapping[str, object]) -> Identity | None:
-    if _IDENTITY_START not in metadata:
-        return None
-    return Identity(
-        start=int(str(metadata[_IDENTITY_START])),
-        step=int(str(metadata.get(_IDENTITY_STEP, 1))),
-        always=not metadata.get(_IDENTITY_BY_DEFAULT),
-    )

@@ -40,8 +40,8 @@ from delta_engine.state.unity_catalog.information_schema import (
 )
 
 if TYPE_CHECKING:
+    from delta_engine.state.unity_catalog.details import TableDetails
     from delta_engine.state.unity_catalog.keys import KeyRows
-    from delta_engine.state.unity_catalog.table_details import TableDetails
 
 _RELATIONS = {
     "MANAGED": RelationKind.TABLE,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,7 +13,10 @@ from delta_engine.errors import CatalogReadError
 from delta_engine.state.states import TableState
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders.models import ORDERS, orders
-from tests.fakes.recorded_catalog import Answer, RecordedRunner, column_rows, schema_row, table_row
+from tests.fakes.recorded_catalog import RECORDED, Answer, RecordedRunner, column_rows, schema_row, table_row
+
+if TYPE_CHECKING:
+    from databricks.sdk.service.catalog import TableInfo
 
 TABLE: Row = {"table_schema": "silver", "table_name": "orders"}
 TAGGED: Row = {"schema_name": "silver", "table_name": "orders"}
@@ -60,3 +65,47 @@ def refusal(views: dict[str, Answer] | None = None, texts: dict[str, Answer] | N
     with pytest.raises(CatalogReadError) as caught:
         read(views, texts)
     return str(caught.value)
+
+
+class FakeListing:
+    """Lists what it has, and counts how often it is asked."""
+
+    def __init__(self, *tables: TableInfo | Exception) -> None:
+        self._tables = tables
+        self.asked: list[tuple[str, str]] = []
+
+    def list(
+        self, catalog_name: str, schema_name: str, *, include_browse: bool | None = None
+    ) -> Iterator[TableInfo]:
+        self.asked.append((catalog_name, schema_name))
+        for table in self._tables:
+            if isinstance(table, Exception):
+                raise table
+            if include_browse or not table.browse_only:
+                yield table
+
+
+def listed(**changes: object) -> TableInfo:
+    """Return dev.silver.orders as it was listed, but for the changes."""
+    from databricks.sdk.service.catalog import TableInfo
+
+    recorded = json.loads((RECORDED / "listed" / "orders.json").read_text("utf-8"))
+    return TableInfo.from_dict({**recorded, **changes})
+
+
+LISTED_ROWS: dict[str, Answer] = {
+    "tables": [table_row(table_type="EXTERNAL", storage_path="s3://bucket/orders/")],
+    "columns": [
+        {**row, "is_nullable": nullable, "comment": comment}
+        for row, nullable, comment in zip(
+            column_rows(("Id", "bigint"), ("state", "varchar(2)"), ("placed_on", "date")),
+            ("NO", "YES", "YES"),
+            ("Order ID", None, None),
+            strict=True,
+        )
+    ],
+}
+
+
+def reader_over(runner: RecordedRunner, listing: FakeListing) -> UnityCatalogReader:
+    return UnityCatalogReader(runner, listing=listing)

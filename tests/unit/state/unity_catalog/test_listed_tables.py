@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,57 +12,20 @@ import pytest
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import CheckConstraint, Column, ColumnMask, Identity, RowFilter
 from delta_engine.state.unity_catalog.listed_details import open_table_listing
-from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders.models import ORDERS, orders
-from tests.fakes.recorded_catalog import RECORDED, Answer, RecordedRunner, column_rows, table_row
-from tests.unit.state.unity_catalog.catalogs import PLAIN, document, unity
+from tests.fakes.recorded_catalog import table_row
+from tests.unit.state.unity_catalog.catalogs import (
+    LISTED_ROWS,
+    PLAIN,
+    FakeListing,
+    document,
+    listed,
+    reader_over,
+    unity,
+)
 
 if TYPE_CHECKING:
     from databricks.sdk.service.catalog import TableInfo
-
-
-class FakeListing:
-    """Lists what it has, and counts how often it is asked."""
-
-    def __init__(self, *tables: TableInfo | Exception) -> None:
-        self._tables = tables
-        self.asked: list[tuple[str, str]] = []
-
-    def list(
-        self, catalog_name: str, schema_name: str, *, include_browse: bool | None = None
-    ) -> Iterator[TableInfo]:
-        self.asked.append((catalog_name, schema_name))
-        for table in self._tables:
-            if isinstance(table, Exception):
-                raise table
-            if include_browse or not table.browse_only:
-                yield table
-
-
-def listed(**changes: object) -> TableInfo:
-    """Return dev.silver.orders as it was listed, but for the changes."""
-    from databricks.sdk.service.catalog import TableInfo
-
-    recorded = json.loads((RECORDED / "listed" / "orders.json").read_text("utf-8"))
-    return TableInfo.from_dict({**recorded, **changes})
-
-
-LISTED_ROWS: dict[str, Answer] = {
-    "tables": [table_row(table_type="EXTERNAL", storage_path="s3://bucket/orders/")],
-    "columns": [
-        {**row, "is_nullable": nullable, "comment": comment}
-        for row, nullable, comment in zip(
-            column_rows(("Id", "bigint"), ("state", "varchar(2)"), ("placed_on", "date")),
-            ("NO", "YES", "YES"),
-            ("Order ID", None, None),
-            strict=True,
-        )
-    ],
-}
-
-
-def reader_over(runner: RecordedRunner, listing: FakeListing) -> UnityCatalogReader:
-    return UnityCatalogReader(runner, listing=listing)
 
 
 def test_a_listing_says_what_the_views_do_not() -> None:
@@ -203,10 +165,3 @@ def test_no_listing_without_a_client(error: Exception, monkeypatch: pytest.Monke
 def test_no_listing_without_the_sdk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "databricks.sdk", None)
     assert open_table_listing() is None
-
-
-@pytest.mark.parametrize("setting", ["enable", "disable", "inherit"])
-def test_a_listing_says_the_table_s_own_optimization(setting: str) -> None:
-    listing = FakeListing(listed(enable_predictive_optimization=setting.upper()))
-    state = reader_over(unity(LISTED_ROWS, {}), listing).snapshot([orders()]).table(ORDERS)
-    assert state.predictive_optimization == setting

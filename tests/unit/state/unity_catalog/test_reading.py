@@ -336,30 +336,3 @@ def test_a_renamed_catalog_is_read_through_the_views_of_system() -> None:
     assert sorted(state.schema_states) == ["dev.gold", "dev.silver"]
     assert state.missing_schemas == {("dev", "bronze")}
     assert reader.tables_in("dev", "silver") == (ORDERS,)
-
-
-@pytest.mark.parametrize(
-    ("shown", "setting"),
-    [
-        ("ENABLE", "enable"),
-        ("DISABLE", "disable"),
-        ("ENABLE (inherited from METASTORE main)", "inherit"),
-        ("", None),
-        (None, None),
-    ],
-)
-def test_predictive_optimization_is_the_table_s_own(shown: str | None, setting: str | None) -> None:
-    text = document(*PLAIN, predictive_optimization=shown)
-    assert read(texts={"AS JSON": text}).predictive_optimization == setting
-
-
-def test_only_schemas_that_declare_their_optimization_are_described() -> None:
-    catalog = FakeUnityCatalog(("dev.silver", "dev.gold"))
-    catalog.run("ALTER SCHEMA dev.silver DISABLE PREDICTIVE OPTIMIZATION")
-    declared = [Schema("dev", "Silver", predictive_optimization="enable"), Schema("dev", "gold")]
-    found = UnityCatalogReader(catalog).snapshot([], declared).schema_states
-    assert found["dev.silver"].predictive_optimization == "disable"
-    assert found["dev.gold"].predictive_optimization is None
-    assert [sql for sql in catalog.questions if "DESCRIBE" in sql] == [
-        "DESCRIBE SCHEMA EXTENDED `dev`.`silver`"
-    ]

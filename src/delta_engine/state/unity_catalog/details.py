@@ -1,20 +1,21 @@
-"""A table's own description: the data, the port that reads it, and the form `DESCRIBE … AS JSON`.
+"""What tables and schemas say of themselves: the data, the port that reads it, and the forms in which it arrives.
 
-The views of `information_schema` lack properties (with checks), clustering, and generated and identity columns
-(`is_identity` is always NO).
+The views of `information_schema` lack properties (with checks), clustering, generated and identity columns
+(`is_identity` is always NO), and predictive optimization. The forms are `DESCRIBE … AS JSON`, a listing
+of databricks-sdk, and `DESCRIBE SCHEMA EXTENDED`.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import msgspec
 
+from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError
-from delta_engine.models import Column, ColumnMask, ForeignKey, PrimaryKey, QualifiedName, RowFilter
+from delta_engine.models import Column, ColumnMask, Identity, QualifiedName, RowFilter, Schema
 from delta_engine.models.types import (
     ArrayType,
     DataType,
@@ -22,6 +23,7 @@ from delta_engine.models.types import (
     StructField,
     StructType,
     UnsupportedType,
+    data_type_from_spark_json,
     parse_data_type,
 )
 from delta_engine.state.interpretation import (
@@ -30,10 +32,20 @@ from delta_engine.state.interpretation import (
     pop_clustering,
     readable_column,
 )
-from delta_engine.state.states import TableState
+from delta_engine.state.states import SchemaState, TableState
+from delta_engine.state.unity_catalog.keys import described_keys
+
+if TYPE_CHECKING:
+    from databricks.sdk.service.catalog import TableInfo
 
 _DEFAULT_COLLATION = "utf8_binary"
 _OTHER_NAMES = {"timestamp_ltz": "timestamp"}
+
+_GENERATION = "delta.generationExpression"
+_IDENTITY_START = "delta.identity.start"
+_IDENTITY_STEP = "delta.identity.step"
+_IDENTITY_BY_DEFAULT = "delta.identity.allowExplicitInsert"
+_DEFAULT = "CURRENT_DEFAULT"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +193,7 @@ def parse_description(table: QualifiedName, text: str) -> TableDetails:
         }
         columns = tuple(_column(table, column, masks) for column in document.columns)
         row_filter, constraints = document.row_filter, document.table_constraints
-        keys = None if constraints is None else _described_keys(str(constraints))
+        keys = None if constraints is None else described_keys(str(constraints))
         primary_key, foreign_keys = keys or (None, ())
         state = TableState(
             columns=columns,
@@ -190,7 +202,7 @@ def parse_description(table: QualifiedName, text: str) -> TableDetails:
             partitioned_by=document.partition_columns or (),
             owner=document.owner,
             location=document.location,
-            predictive_optimization=optimization_setting(document.predictive_optimization),
+            predictive_optimization=_optimization(document.predictive_optimization),
             primary_key=primary_key,
             foreign_keys=foreign_keys,
             row_filter=None
@@ -207,7 +219,18 @@ def parse_description(table: QualifiedName, text: str) -> TableDetails:
         ) from error
 
 
-def optimization_setting(text: str | None) -> str | None:
+def needs_description(schema: Schema) -> bool:
+    """Whether a schema declares a part that no view has."""
+    return schema.predictive_optimization is not None
+
+
+def schema_details(rows: Iterable[Row]) -> SchemaState:
+    """Return the parts of a schema that no view has, from the rows of `DESCRIBE SCHEMA EXTENDED`."""
+    items = {str(item): str(value) for item, value in (row.values() for row in rows)}
+    return SchemaState(predictive_optimization=_optimization(items.get("Predictive Optimization")))
+
+
+def _optimization(text: str | None) -> str | None:
     """Return the setting in a description: `ENABLE`, or `ENABLE (inherited from METASTORE …)`; None for no text."""
     if not text or not text.strip():
         return None
@@ -260,38 +283,68 @@ def _without_quotes(path: str) -> str:
     return path.replace("``", "\0").replace("`", "").replace("\0", "`")
 
 
-_IDENT = r"`(?:[^`]|``)+`"
-_IDENTS = rf"\(\s*{_IDENT}(?:\s*,\s*{_IDENT})*\s*\)"
-_KEY = re.compile(
-    rf"\((?P<name>[^`(),]+),\s*(?P<kind>PRIMARY|FOREIGN) KEY\s*(?P<columns>{_IDENTS})"
-    rf"(?:\s*REFERENCES\s*(?P<table>{_IDENT}\.{_IDENT}\.{_IDENT})\s*(?P<referenced>{_IDENTS}))?[\w\s]*\)"
-)
-_BETWEEN = re.compile(r"\[\s*(?:,\s*)*\]")
+def listed_details(table: QualifiedName, info: TableInfo) -> TableDetails | None:
+    """Return the details of a table in a listing; None if they are incomplete, CatalogReadError for an unknown type.
 
-
-def _described_keys(text: str) -> tuple[PrimaryKey | None, tuple[ForeignKey, ...]] | None:
-    """Return the primary key and the foreign keys in a JSON description; None if any part is unknown.
-
-    Databricks Runtime 17.3 and later has them as one text of an undocumented form (source:
-    github.com/databricks/dbt-databricks, pull request 1432):
-
-        [(pk,PRIMARY KEY (`id`)), (fk,FOREIGN KEY (`day`) REFERENCES `dev`.`gold`.`days` (`day`))]
+    Columns arrive as Spark's schema JSON (`type_json`), with the metadata of Delta's protocol ("Generated columns",
+    "Identity columns", "Default columns").
     """
-    if not _BETWEEN.fullmatch(_KEY.sub("", text).strip() or "[]"):
+    if info.properties is None or not info.columns or info.browse_only:
         return None
-    primary_key, foreign_keys = None, []
-    for found in _KEY.finditer(text):
-        name, columns = found["name"].strip(), _idents(found["columns"])
-        if found["kind"] == "PRIMARY":
-            primary_key = PrimaryKey(columns, name)
-        elif found["table"] is None:
+    columns: list[Column] = []
+    partitioned: dict[int, str] = {}
+    for listed in sorted(info.columns, key=lambda column: column.position or 0):
+        try:
+            column = _listed_column(table, listed.type_json or "", comment=listed.comment or "")
+        except ValueError:
             return None
-        else:
-            target = QualifiedName(*_idents(found["table"]))
-            foreign_keys.append(ForeignKey(columns, target, _idents(found["referenced"]), name))
-    by_name = sorted(foreign_keys, key=lambda key: (key.name or "").lower())
-    return primary_key, tuple(by_name)
+        columns.append(column)
+        if listed.partition_index is not None:
+            partitioned[listed.partition_index] = column.name
+    setting = info.enable_predictive_optimization
+    state = TableState(
+        columns=tuple(columns),
+        table_comment=info.comment or "",
+        partitioned_by=tuple(partitioned[index] for index in sorted(partitioned)),
+        owner=info.owner,
+        location=info.storage_location,
+        predictive_optimization=_optimization(setting.value if setting else None),
+    )
+    return TableDetails(
+        state=with_properties(state, info.properties),
+        table_type=info.table_type.value if info.table_type else None,
+    )
 
 
-def _idents(text: str) -> list[str]:
-    return [name[1:-1].replace("``", "`") for name in re.findall(_IDENT, text)]
+class _ListedField(msgspec.Struct):
+    name: str
+    type: object
+    nullable: bool = True
+    metadata: dict[str, object] | None = None
+
+
+def _listed_column(table: QualifiedName, text: str, *, comment: str) -> Column:
+    """Return a column from the JSON of a field; ValueError for other JSON, CatalogReadError for an unknown type."""
+    field = msgspec.json.decode(text, type=_ListedField)
+    metadata = field.metadata or {}
+    default, generated = metadata.get(_DEFAULT), metadata.get(_GENERATION)
+    return readable_column(
+        table,
+        field.name,
+        data_type_from_spark_json(field.type, metadata),
+        is_nullable=field.nullable,
+        comment=comment or str(metadata.get("comment") or ""),
+        default=None if default is None else str(default),
+        generated_as=None if generated is None else str(generated),
+        identity=_identity(metadata),
+    )
+
+
+def _identity(metadata: Mapping[str, object]) -> Identity | None:
+    if _IDENTITY_START not in metadata:
+        return None
+    return Identity(
+        start=int(str(metadata[_IDENTITY_START])),
+        step=int(str(metadata.get(_IDENTITY_STEP, 1))),
+        always=not metadata.get(_IDENTITY_BY_DEFAULT),
+    )

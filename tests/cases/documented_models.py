@@ -1,0 +1,56 @@
+"""The example of docs/models.md. It declares every facet once, and tests of all facets take their values from it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
+from delta_engine.aspects.facet import Facet
+from delta_engine.config.model_files import models_of_text
+from delta_engine.models import Column, Schema, Table
+from tests.cases.golden_cases import settings_for
+
+PAGE = Path(__file__).parents[2] / "docs" / "models.md"
+
+VARIABLES = {"catalog": "dev"}
+
+
+def example(language: str) -> str:
+    """Return the code of the example in a language."""
+    _, _, section = PAGE.read_text("utf-8").partition("## Everything at once")
+    found = re.search(rf"```{language}\n(.*?)```", section, re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def declared(facets: Iterable[Facet[Any, Any, Any]], models: Iterable[Any]) -> dict[str, Any]:
+    """Return the fields of facets, each with the value of the first model that declares it."""
+    found = [*models]
+    return {
+        facet.attribute: next(facet.declared(model) for model in found if facet.is_declared(model))
+        for facet in facets
+        if any(map(facet.is_declared, found))
+    }
+
+
+MODELS = models_of_text(example("yaml"), PAGE.name, settings_for(PAGE.parent, yaml=PAGE.name, **VARIABLES))
+TABLES = [model for model in MODELS if isinstance(model, Table)]
+SCHEMAS = [model for model in MODELS if isinstance(model, Schema)]
+COLUMNS = [column for table in TABLES for column in table.columns]
+
+WHOLE_TABLE = replace(
+    Table("dev", "silver", "orders", [Column("id", "int")]),
+    **declared(TABLE_FACETS, TABLES),
+    cluster_by=("id",),
+)
+"""A table that declares every facet, whether or not they go together."""
+
+WHOLE_COLUMN = replace(Column("mail", "string"), **declared(COLUMN_FACETS, COLUMNS))
+"""A column that declares every facet, whether or not they go together."""
+
+WHOLE_SCHEMA = replace(Schema("dev", "silver"), **declared(SCHEMA_FACETS, SCHEMAS))
+"""A schema that declares every facet."""
