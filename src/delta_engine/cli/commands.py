@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from enum import Enum
 from importlib.metadata import version
 from pathlib import Path
@@ -179,6 +179,7 @@ def print_drift(
 def revert_drift(context: Context, options: Options, *, yes: bool) -> None:
     """Bring drifted tables and schemas back to what was applied last."""
     project, environment = _open_project(context, options)
+    environment = replace(environment, planner=environment.planner.with_schemas(project.schemas))
     view = TerminalView(environment=project.settings.environment, yes=yes, is_revert=True)
     revert(environment, project.models, view, is_partial=project.is_partial)
 
@@ -186,6 +187,7 @@ def revert_drift(context: Context, options: Options, *, yes: bool) -> None:
 def accept_drift(context: Context, options: Options, *, yes: bool) -> None:
     """Take drift into the models: lock, show, ask, edit, record that it is accepted."""
     project, environment = _open_project(context, options)
+    environment = replace(environment, planner=environment.planner.with_schemas(project.schemas))
     with open_run(environment, "drift --accept", print_note) as run:
         with status("reading the catalog …"):
             found = find_drift(run, project.models, is_partial=project.is_partial)

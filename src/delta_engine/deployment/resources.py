@@ -105,7 +105,7 @@ def applied_table(
             attempted=attempted,
             unknown=earlier.metadata.unknown if earlier else None,
         ),
-        dependencies=_dependencies(model.qualified_name),
+        dependencies=_dependencies(definition),
         unknown=earlier.unknown if earlier else None,
     )
 
@@ -230,7 +230,7 @@ def _unapplied_table(name: QualifiedName, status: Status) -> TableResource:
         deployed_by=None,
         config_checksum=None,
         status=status,
-        dependencies=_dependencies(name),
+        dependencies=(resource_key(SchemaName(name.catalog, name.schema)),),
         metadata=TableMetadata(),
     )
 
@@ -253,8 +253,12 @@ def _type_of(name: QualifiedName | SchemaName) -> ResourceType:
     return ResourceType.SCHEMA if isinstance(name, SchemaName) else ResourceType.TABLE
 
 
-def _dependencies(table: QualifiedName) -> tuple[str, ...]:
-    return (resource_key(SchemaName(table.catalog, table.schema)),)
+def _dependencies(definition: TableDefinition) -> tuple[str, ...]:
+    """Return the keys of a table's schema, and of the other tables that its foreign keys reference."""
+    schema = SchemaName(definition.catalog, definition.schema)
+    own = f"{schema.key}.{definition.name.lower()}"
+    parents = {key.references.lower() for key in definition.foreign_keys} - {own}
+    return (resource_key(schema), *(f"{ResourceType.TABLE.value}.{name}" for name in sorted(parents)))
 
 
 def with_renamed(
@@ -330,8 +334,14 @@ def redefined(resource: TableResource, change: Callable[[TableDefinition], Table
     )
     if metadata == known:
         return resource
-    checksum = definition_checksum(definition) if definition else resource.config_checksum
-    return msgspec.structs.replace(resource, config_checksum=checksum, metadata=metadata)
+    if definition is None:
+        return msgspec.structs.replace(resource, metadata=metadata)
+    return msgspec.structs.replace(
+        resource,
+        config_checksum=definition_checksum(definition),
+        metadata=metadata,
+        dependencies=_dependencies(definition),
+    )
 
 
 def _redefined_baseline(
@@ -349,8 +359,7 @@ def _renamed(resource: TableResource, name: QualifiedName) -> TableResource:
             definition, catalog=name.catalog, schema=name.schema, name=name.table
         ),
     )
-    dependencies = (resource_key(SchemaName(name.catalog, name.schema)),)
-    return msgspec.structs.replace(renamed, id=str(name), dependencies=dependencies)
+    return msgspec.structs.replace(renamed, id=str(name))
 
 
 def without_resources(state: DeploymentState, keys: Collection[str]) -> DeploymentState:

@@ -12,7 +12,7 @@ from typing import TypeAlias, TypeVar
 
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.actions.policy import AS_APPLIED, Ownership, Policy, as_applied
+from delta_engine.actions.policy import AS_APPLIED, ColumnOrder, Ownership, Policy, as_applied
 from delta_engine.aspects.check_constraints import CheckDrop
 from delta_engine.aspects.clustering import ChangeClustering
 from delta_engine.aspects.comparison import (
@@ -206,14 +206,25 @@ def with_unmanaged_parts(model: Table, observed: TableState, earlier: Record[Tab
 
 
 def listed_parts(
-    models: Iterable[Table], observed: CatalogState, records: Mapping[str, Record[Table]]
+    models: Iterable[Table],
+    observed: CatalogState,
+    records: Mapping[str, Record[Table]],
+    column_order: ColumnOrder,
 ) -> Iterator[UnmanagedPart]:
-    """Yield the unmanaged parts of tables, and properties that no platform sets; `records` is by table key."""
+    """Yield the unmanaged parts of tables, properties that no platform sets, and orders of columns that are kept.
+
+    Args:
+        records: by table key.
+        column_order: of the policy.
+    """
     for model in models:
         record, table = records.get(model.key), observed.table(model.qualified_name)
         resource = resource_key(model.qualified_name)
         for one in unmanaged_parts(model, table, record):
             yield UnmanagedPart(resource=resource, key=one.change.subject, value=one.change.observed or "")
+        order = _order_kept(model, table) if column_order is ColumnOrder.REPORT else None
+        if order is not None:
+            yield UnmanagedPart(resource=resource, key="column order", value=order)
         if not model.is_about(Part.PROPERTIES):
             continue
         ours = record.ours if record else ()
@@ -221,6 +232,16 @@ def listed_parts(
         for name, value in table.table_properties.items():
             if name not in known and not is_set_by_platform(name):
                 yield UnmanagedPart(resource=resource, key=name, value=value)
+
+
+def _order_kept(model: Table, table: TableState) -> str | None:
+    """Return the table's order of the model's columns; None if it is the model's."""
+    wanted, present = _column_keys(model), _column_keys(table)
+    if wanted == present or not model.is_about(Part.COLUMNS):
+        return None
+    shared = {*wanted} & {*present}
+    order = [name for name in present if name in shared]
+    return None if order == [name for name in wanted if name in shared] else f"({', '.join(order)})"
 
 
 def _differences(model: Securable, observed: SecurableState, policy: Policy) -> Iterable[aspects.Difference]:

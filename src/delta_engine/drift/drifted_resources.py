@@ -166,12 +166,12 @@ ComparedResource: TypeAlias = Compared[Securable, SecurableState]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnmanagedPart:
-    """A part of a table that no model declares. The engine never applied it, and keeps it.
+    """A difference that a sync keeps: a part that no model declares, or the order of columns, unless it is enforced.
 
     Args:
         resource: the table's key.
-        key: the property, or another part, such as `check positive`.
-        value: the value, or the definition.
+        key: the property, or another part, such as `check positive` or `column order`.
+        value: the value, or the definition, in the table.
     """
 
     resource: str

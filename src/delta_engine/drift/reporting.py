@@ -71,7 +71,9 @@ def drift_report(facts: DriftFacts) -> DriftReport:
         pending=tuple(_pending_resources(facts)),
         left_alone=tuple(
             part
-            for part in listed_parts(facts.readable_models, facts.observed, facts.records)
+            for part in listed_parts(
+                facts.readable_models, facts.observed, facts.records, facts.plan_policy.column_order
+            )
             if (part.resource, part.key) not in drifted
         ),
         unfinished=tuple(key for key, one in sorted(resources.items()) if is_half_done(one)),

@@ -260,8 +260,10 @@ def _renamed(align: AlignTable | None, earlier: Resource | None) -> Iterable[Tab
 
 
 def _state_changes(earlier: DeploymentState, later: DeploymentState) -> Iterator[ResourceChange]:
-    for key in sorted({*earlier.resources, *later.resources}):
-        before, after = earlier.resources.get(key), later.resources.get(key)
+    former = _renamed_tables(earlier, later)
+    for key in sorted({*earlier.resources, *later.resources} - {*former.values()}):
+        before = earlier.resources.get(former.get(key, key))
+        after = later.resources.get(key)
         if before is None:
             yield ResourceChange(key=key, sign=Sign.ADDED)
         elif after is None:
@@ -270,7 +272,26 @@ def _state_changes(earlier: DeploymentState, later: DeploymentState) -> Iterator
             yield ResourceChange(key=key, sign=Sign.CHANGED, changes=tuple(_within(before, after)))
 
 
+def _renamed_tables(earlier: DeploymentState, later: DeploymentState) -> dict[str, str]:
+    """Return the former keys of tables that have another name, with the same Delta id, by new key."""
+    gone = {
+        found.metadata.delta_table_id: key
+        for key, found in earlier.resources.items()
+        if isinstance(found, TableResource) and key not in later.resources
+    }
+    return {
+        key: gone[found.metadata.delta_table_id]
+        for key, found in later.resources.items()
+        if isinstance(found, TableResource)
+        and key not in earlier.resources
+        and found.metadata.delta_table_id is not None
+        and found.metadata.delta_table_id in gone
+    }
+
+
 def _within(before: Resource, after: Resource) -> Iterator[Change]:
+    if before.id != after.id:
+        yield _change("name", before.id, after.id)
     if before.status is not after.status:
         yield _change("status", before.status.value, after.status.value)
     if isinstance(before, TableResource) and isinstance(after, TableResource):

@@ -134,6 +134,8 @@ class ActionRunner:
     ) -> tuple[AnyOutcome, ...]:
         """Run every statement of a plan, and no other changes; return the outcomes, sorted by name.
 
+        It records nothing, so it cannot tell later which parts of a table are the engine's: an `Orchestrator` can.
+
         Args:
             on_outcome: called in the calling thread after each table and schema.
             check: called before every statement; its errors end the apply.

@@ -40,7 +40,11 @@ if TYPE_CHECKING:
 
 
 class Orchestrator(Environment):
-    """An environment that plans and syncs: the Python API."""
+    """An environment that plans and syncs: the Python API.
+
+    Without a `deployment`, it knows only what it applied itself since it was made: parts of a table that other
+    processes applied are unmanaged, and no change is drift.
+    """
 
     __slots__ = ()
 

@@ -73,7 +73,7 @@ class Project:
     Args:
         models: the selected models.
         rules: the engine's own and the project's.
-        schemas: the declared schemas; none if only some models are selected.
+        schemas: the declared schemas; if only some models are selected, those of their tables.
         is_partial: whether models were left out.
     """
 
@@ -82,6 +82,11 @@ class Project:
     rules: RuleSet
     schemas: tuple[Schema, ...] = ()
     is_partial: bool = False
+
+    @property
+    def synced_schemas(self) -> tuple[Schema, ...]:
+        """The schemas that a sync aligns: none if only some models are selected."""
+        return () if self.is_partial else self.schemas
 
     @property
     def validator(self) -> PlanValidator:
@@ -121,7 +126,10 @@ def load_project(
     raise_all(project.violations(models, schemas))
     selected = _selected(resolved(models), tables)
     is_partial = len(selected) < len(models)
-    return replace(project, models=selected, schemas=() if is_partial else schemas, is_partial=is_partial)
+    if is_partial:
+        names = {f"{model.catalog_name}.{model.schema_name}".lower() for model in selected}
+        schemas = tuple(schema for schema in schemas if schema.key in names)
+    return replace(project, models=selected, schemas=schemas, is_partial=is_partial)
 
 
 def load_rules(settings: Settings) -> RuleSet:
@@ -231,7 +239,7 @@ def open_environment(
         action_runner=ActionRunner(
             runner, addressing, backend.capabilities, parallelism=settings.parallelism
         ),
-        planner=TablePlanner(settings.policy, project.schemas),
+        planner=TablePlanner(settings.policy, project.synced_schemas),
         validator=replace(project, rules=project.rules.on(backend.capabilities)).validator,
         preflight=Preflight(
             runner,

@@ -69,7 +69,7 @@ def make_plan_file(
             is_partial=project.is_partial,
             policy=_policy(project),
             models=model_checksums(project.models),
-            declared_schemas=schema_checksums(project.schemas),
+            declared_schemas=schema_checksums(project.synced_schemas),
             fingerprints=_fingerprints(environment, planned, like.fingerprints if like else None),
             plan=plan_content(planned.plan, environment=name),
             statements=planned_statements(planned.compiled),

@@ -158,7 +158,7 @@ class PlannedRun:
         """The parts of the declared tables that a sync keeps because they were never declared."""
         models, observed = self.basis.models, self.basis.observed
         records = under_new_names(self.basis.records, models, observed)
-        return tuple(listed_parts(models, observed, records))
+        return tuple(listed_parts(models, observed, records, self.policy.column_order))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

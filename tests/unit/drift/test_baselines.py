@@ -113,3 +113,57 @@ def test_moved_columns_stay_drift_whatever_else_is_applied(project: CatalogProje
     project.declare(declared("two"))
     project.sync()
     assert project.drift() == order
+
+
+def test_an_order_of_columns_that_is_kept_is_listed(project: CatalogProject) -> None:
+    project.by_hand(f"CREATE TABLE {TABLE} (`a` INT, `id` BIGINT) USING DELTA")
+    project.declare("name: orders, columns: [{name: id, type: bigint}, {name: a, type: int}]")
+    kept = "unmanaged: dev.silver.orders: column order\n"
+    assert kept in project.run("plan").stdout
+    assert kept in project.run("sync --yes").stdout
+    assert project.plan()["left_alone"] == [
+        {"table": "dev.silver.orders", "key": "column order", "value": "(a, id)"}
+    ]
+    assert "· table.dev.silver.orders: column order = '(a, id)'" in project.run("drift").stdout
+    assert project.drift() == {}
+    project.configure("column_order: enforce")
+    assert "left_alone" not in project.plan()
+
+
+SCHEMA = "schemas:\n  - {catalog: dev, name: silver, comment: Clean}\n"
+
+
+def test_a_revert_of_some_tables_includes_their_schemas(project: CatalogProject) -> None:
+    others = "name: others, columns: [{name: id, type: bigint}]"
+    project.declare(PLAIN, others, schemas=SCHEMA)
+    project.sync()
+    project.by_hand("COMMENT ON SCHEMA `dev`.`silver` IS 'Dirty'", f"COMMENT ON TABLE {TABLE} IS 'Dirty'")
+    done = project.run("drift --revert -t others --yes")
+    assert done.code == 0, done.stderr
+    assert project.catalog.schemas["dev.silver"].comment == "Clean"
+    assert project.drift() == {ORDERS: [("table_comment", "table comment")]}
+
+
+def test_a_record_names_the_tables_that_its_foreign_keys_reference(project: CatalogProject) -> None:
+    parent = "name: NAME, columns: [{name: id, type: bigint, nullable: false}], primary_key: [id]"
+    child = (
+        "name: lines, columns: [{name: order_id, type: bigint}], "
+        "foreign_keys: [{columns: [order_id], references: NAME}]"
+    )
+    project.declare(parent.replace("NAME", "orders"), child.replace("NAME", "orders"))
+    project.sync()
+
+    def dependencies() -> list[str]:
+        state = json.loads(project.run("state show --json").stdout)
+        found: list[str] = state["resources"]["table.dev.silver.lines"]["dependencies"]
+        return found
+
+    assert dependencies() == ["schema.dev.silver", ORDERS]
+    project.declare(
+        f"{parent.replace('NAME', 'sales')}, renamed_from: orders", child.replace("NAME", "sales")
+    )
+    project.sync()
+    assert dependencies() == ["schema.dev.silver", "table.dev.silver.sales"]
+    changes = project.run("state diff").stdout
+    assert "name: dev.silver.orders → dev.silver.sales" in changes
+    assert "- table.dev.silver.orders" not in changes

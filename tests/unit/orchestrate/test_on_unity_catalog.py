@@ -137,3 +137,15 @@ def test_keys_are_compared_without_case(catalog: FakeUnityCatalog) -> None:
 def test_a_catalog_that_does_not_exist(catalog: FakeUnityCatalog) -> None:
     with pytest.raises(CatalogReadError, match="catalog 'nowhere'"):
         engine_over(catalog).plan_tables([Table("nowhere", "silver", "t", [Column("id", "int")])])
+
+
+def test_a_key_of_a_table_that_it_made_is_reordered_without_a_deployment_state(
+    catalog: FakeUnityCatalog,
+) -> None:
+    engine = engine_over(catalog)
+    columns = [Column(name, "int", is_nullable=False) for name in ("a", "b")]
+    engine.sync_tables([Table("dev", "silver", "pairs", columns, primary_key=["a", "b"])])
+    engine.sync_tables([Table("dev", "silver", "pairs", columns, primary_key=["b", "a"])])
+    key = catalog.tables["dev.silver.pairs"].state.primary_key
+    assert key is not None
+    assert key.columns == ("b", "a")

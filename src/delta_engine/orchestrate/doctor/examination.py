@@ -278,7 +278,7 @@ def _check_catalogs(
         own += (QualifiedName(place.catalog, place.schema, name) for name in (HEADS, LOCKS))
     uses = catalog_uses(
         [model.qualified_name for model in project.models] if project else (),
-        project.schemas if project else (),
+        project.synced_schemas if project else (),
         own,
         creates_schemas=settings.policy.create_schemas,
     )
