@@ -14,26 +14,24 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from delta_engine.aspects.primary_key import PrimaryKeyDefinition
-from delta_engine.deployment.definitions import (
-    ColumnDefinition,
-    TableDefinition,
-    definition_checksum,
-    schema_checksum,
-)
+from delta_engine.deployment.definitions import schema_checksum
 from delta_engine.deployment.document import (
     SCHEMA_URI,
     VERSION,
     ApplyActions,
     ApplyRecord,
+    ColumnDefinition,
     DeploymentState,
     EnvironmentRecord,
     Resource,
     Status,
+    TableDefinition,
     TableMetadata,
     TableResource,
 )
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.stores.local import LocalStateStore
+from delta_engine.models.open_struct import canonical_checksum
 
 TABLES, COLUMNS = 10_000, 20
 
@@ -154,7 +152,7 @@ def table(number: int, now: datetime) -> tuple[str, Resource]:
         id=f"prod.{schema}.{name}",
         deployed_at=now,
         deployed_by="ana@example.com",
-        config_checksum=definition_checksum(definition),
+        config_checksum=canonical_checksum(definition),
         status=Status.HEALTHY,
         metadata=TableMetadata(
             declared=definition,

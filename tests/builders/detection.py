@@ -10,8 +10,7 @@ import msgspec
 from delta_engine.actions.drift_policy import DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, Policy
 from delta_engine.deployment.document import DeploymentState
-from delta_engine.deployment.recorded_models import table_records
-from delta_engine.deployment.resources import resource_key
+from delta_engine.deployment.recorded_models import schema_records, table_records
 from delta_engine.drift.comparison import compared, deviations, with_new_column_names
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import (
@@ -24,6 +23,7 @@ from delta_engine.drift.drifted_resources import (
 )
 from delta_engine.drift.status import synchronize
 from delta_engine.models import Column, QualifiedName, Table
+from delta_engine.models.record import resource_key
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.state.table_queries import Commit, TableVersion
 from tests.builders.deployment import NOON, applied, deployment_state
@@ -91,7 +91,7 @@ def compare(
     state: DeploymentState, snapshot: CatalogState, policy: Policy = NO_POLICY
 ) -> tuple[ComparedResource, ...]:
     """Compare a document with a snapshot."""
-    return tuple(compared(state, table_records(state), snapshot, policy).values())
+    return tuple(compared(state, table_records(state), schema_records(state), snapshot, policy).values())
 
 
 def synchronized(

@@ -19,9 +19,9 @@ from delta_engine.aspects.comparison import Comparison
 from delta_engine.deployment.document import DeploymentState, Status
 from delta_engine.deployment.recorded_models import declared_by, table_records
 from delta_engine.deployment.recorder import replay
-from delta_engine.deployment.resources import resource_key
 from delta_engine.deployment.stores.local import LocalJournalStore
 from delta_engine.models import Table
+from delta_engine.models.record import resource_key
 from delta_engine.orchestrate.backend import Backend, embedded_backend
 from delta_engine.orchestrate.deployments import open_deployment
 from delta_engine.orchestrate.planning import plan_unlocked

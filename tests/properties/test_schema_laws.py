@@ -14,12 +14,12 @@ from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftPolicy, Igno
 from delta_engine.actions.policy import Policy
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.document import DeploymentState
-from delta_engine.deployment.resources import applied_schema, resource_key
+from delta_engine.deployment.recorded_models import applied_schema
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import DriftedSchema, drifted_schemas
 from delta_engine.drift.handling import accepting, restored, reverted_drift, with_ignored_drift
 from delta_engine.models import Schema
-from delta_engine.models.record import records_of
+from delta_engine.models.record import records_of, resource_key
 from tests.builders.databases import CATALOG, OTHER_SCHEMA, Choices, declared_schemas
 from tests.builders.deployment import NOON, deployment_state
 from tests.builders.detection import compare

@@ -15,10 +15,9 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from delta_engine.config.json_schema import described_schema
-from delta_engine.deployment.definitions import TableDefinition, definition_checksum
-from delta_engine.deployment.document import SCHEMA_URI, VERSION, DeploymentState
+from delta_engine.deployment.document import SCHEMA_URI, VERSION, DeploymentState, TableDefinition
 from delta_engine.deployment.errors import CorruptStateError, NewerStateError
-from delta_engine.models.open_struct import UNKNOWN_KEY, decode_open, encode_open
+from delta_engine.models.open_struct import UNKNOWN_KEY, canonical_checksum, decode_open, encode_open
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.garbage import no_garbage_collection
 
@@ -95,7 +94,7 @@ def _verify_resources(state: DeploymentState, where: str) -> None:
             raise _edited(f"the record under {key} is of {resource.type.value} {resource.id}", where)
         definition = resource.metadata.declared
         if isinstance(definition, TableDefinition) and (
-            definition_checksum(definition) != resource.config_checksum
+            canonical_checksum(definition) != resource.config_checksum
         ):
             raise _edited(f"the definition of {key} does not match its config_checksum", where)
 

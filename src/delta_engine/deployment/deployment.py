@@ -10,11 +10,12 @@ from pathlib import Path
 from tempfile import gettempdir
 
 from delta_engine.backends.cancellation import Stop, deferred_signals, stopped_by_signals
-from delta_engine.deployment.document import VERSION, DeploymentState, RunFacts, environment_record
+from delta_engine.deployment.document import VERSION, DeploymentState
 from delta_engine.deployment.errors import CorruptStateError, StateMismatchError
 from delta_engine.deployment.ports import Identity, JournalStore, LockHolder, LockLease, StateLock
 from delta_engine.deployment.recorder import Notify, RunRecorder, replay
 from delta_engine.deployment.repository import LoadedState, StateRepository
+from delta_engine.deployment.run_facts import RunFacts, environment_record
 from delta_engine.deployment.stores.files import MemoryStateStore, NoLock, memory_journals
 from delta_engine.telemetry.context import utc_now
 

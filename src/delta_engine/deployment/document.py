@@ -6,18 +6,15 @@ functions build what a run writes besides resources: its origin, and what its ap
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterable
 from enum import Enum
-from typing import Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import msgspec
 
-from delta_engine.deployment.definitions import Baseline, SchemaDefinition, TableDefinition
+from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS, storage
+from delta_engine.aspects.facet import Facet
 from delta_engine.models.open_struct import Moment, OpenStruct
-from delta_engine.telemetry.context import new_id
 
 VERSION: Final = 2
 SCHEMA_URI: Final = "urn:delta-engine:deployment-state:v2"
@@ -29,6 +26,110 @@ KEPT_APPLIED_PLANS: Final = 20
 
 Checksum = Annotated[str, msgspec.Meta(pattern="^sha256:[0-9a-f]{64}$")]
 Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+def _recorded(facets: Iterable[Facet[Any, Any, Any]]) -> tuple[Facet[Any, Any, Any], ...]:
+    return tuple(facet for facet in facets if facet.observed is not None)
+
+
+RECORDED_COLUMN_FACETS = _recorded(COLUMN_FACETS)
+RECORDED_SCHEMA_FACETS = _recorded(SCHEMA_FACETS)
+# Format 1 has the location last, and the same model has to give the same bytes.
+RECORDED_TABLE_FACETS = tuple(
+    sorted(_recorded(TABLE_FACETS), key=lambda facet: facet is storage.LOCATION_FACET)
+)
+
+
+def _key(facet: Facet[Any, Any, Any]) -> tuple[str, Any] | tuple[str, Any, Any]:
+    """Return a facet as a field of a struct; documents leave out what has its default."""
+    if facet.is_always_recorded:
+        return facet.key, facet.form.recorded_type
+    default = facet.form.encode(facet.absent)
+    if isinstance(default, dict):
+        default = msgspec.field(default_factory=dict)
+    return facet.key, facet.form.recorded_type, default
+
+
+def _keys(
+    name: str, keys: Iterable[tuple[str, Any] | tuple[str, Any, Any]], *, has_cycles: bool = True
+) -> Any:
+    """Return a struct with keys in their order; the class that inherits it gives type checkers those it uses."""
+    return msgspec.defstruct(
+        name, keys, bases=(OpenStruct,), module=__name__, frozen=True, kw_only=True, gc=has_cycles
+    )
+
+
+_ColumnKeys: Any = _keys(
+    "_ColumnKeys", [("name", str), ("type", str), *map(_key, RECORDED_COLUMN_FACETS)], has_cycles=False
+)
+
+
+class ColumnDefinition(_ColumnKeys):  # type: ignore[misc]  # its keys follow from the facets
+    """A column; the type as SQL."""
+
+    if TYPE_CHECKING:
+        name: str
+        type: str
+        nullable: bool
+        comment: str
+
+
+_comment, *_others = map(_key, RECORDED_TABLE_FACETS)
+_TableKeys: Any = _keys(
+    "_TableKeys",
+    [
+        ("catalog", str),
+        ("schema", str),
+        ("name", str),
+        _comment,
+        ("columns", tuple[ColumnDefinition, ...]),
+        *_others,
+        ("manages", tuple[str, ...] | None, None),
+    ],
+)
+
+
+class TableDefinition(_TableKeys):  # type: ignore[misc]  # its keys follow from the facets
+    """A table, with everything that a model declares."""
+
+    if TYPE_CHECKING:
+        catalog: str
+        schema: str
+        name: str
+        columns: tuple[ColumnDefinition, ...]
+        manages: tuple[str, ...] | None = None
+
+
+_BaselineKeys: Any = _keys(
+    "_BaselineKeys",
+    [
+        ("columns", tuple[ColumnDefinition, ...], ()),
+        *(
+            (facet.key, facet.form.recorded_type | msgspec.UnsetType, msgspec.UNSET)
+            for facet in RECORDED_TABLE_FACETS
+        ),
+    ],
+)
+
+
+class Baseline(_BaselineKeys):  # type: ignore[misc]  # its keys follow from the facets
+    """What a table had besides its model: only what differs from the definition, with whole columns."""
+
+    if TYPE_CHECKING:
+        columns: tuple[ColumnDefinition, ...]
+
+
+_SchemaKeys: Any = _keys(
+    "_SchemaKeys", [("catalog", str), ("schema", str), *map(_key, RECORDED_SCHEMA_FACETS)]
+)
+
+
+class SchemaDefinition(_SchemaKeys):  # type: ignore[misc]  # its keys follow from the facets
+    """A schema, with everything that a model declares; a comment of None is unmanaged."""
+
+    if TYPE_CHECKING:
+        catalog: str
+        schema: str
 
 
 class ResourceType(Enum):
@@ -293,90 +394,3 @@ class DeploymentState(OpenStruct, frozen=True, kw_only=True):
         others = (known for known in self.applied_plans if known.checksum != plan.checksum)
         kept = (plan, *others)[:KEPT_APPLIED_PLANS]
         return msgspec.structs.replace(self, applied_plans=kept)
-
-
-_NAMES_A_SECRET = re.compile(
-    r"secret|password|passwd|token|credential|api_?key|access_?key|private_?key", re.I
-)
-
-_BLANKED = "(not recorded)"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFacts:
-    """Who deploys what, from where, to where.
-
-    Args:
-        who: the user or service principal.
-        host: the machine that the run is on.
-        run_url: where to watch it; empty if unknown.
-        lineage: the commit of the deployed configuration, `git:…`, or `unknown`.
-    """
-
-    environment: EnvironmentRecord
-    who: str
-    host: str
-    pid: int
-    run_url: str
-    lineage: str
-    engine_version: str
-    platform_version: str
-
-
-def environment_record(name: str, host: str, variables: Mapping[str, str]) -> EnvironmentRecord:
-    """Return the record of an environment, without credentials in the host or the variables."""
-    return EnvironmentRecord(
-        name=name,
-        host=re.sub(r"//[^/@]*@", "//", host),
-        variables={
-            key: _BLANKED if _NAMES_A_SECRET.search(key) else value for key, value in variables.items()
-        },
-    )
-
-
-def first_document(facts: RunFacts, *, now: datetime) -> DeploymentState:
-    """Return the document of an environment that has none."""
-    return DeploymentState(
-        schema_uri=SCHEMA_URI,
-        version=VERSION,
-        serial=0,
-        state_id=new_id(),
-        write_id=new_id(),
-        recent_write_ids=(),
-        lineage="unknown",
-        engine_version="",
-        platform_version="",
-        created_at=now,
-        updated_at=now,
-        environment=facts.environment,
-        resources={},
-        metadata=ApplyRecord(
-            last_apply_duration=None,
-            last_apply_actions=ApplyActions(added=0, changed=0, destroyed=0),
-            warnings=(),
-            checkpoints=(),
-        ),
-    )
-
-
-def described(state: DeploymentState, facts: RunFacts) -> DeploymentState:
-    """Return a document with the facts of the run that is about to save it."""
-    return msgspec.structs.replace(
-        state,
-        lineage=facts.lineage,
-        engine_version=facts.engine_version,
-        platform_version=facts.platform_version,
-        environment=facts.environment,
-    )
-
-
-def apply_record(
-    actions: ApplyActions, checkpoints: Sequence[Checkpoint], warnings: Sequence[str], *, seconds: float
-) -> ApplyRecord:
-    """Return the record of an apply: its counts, how far each resource came, its warnings and its duration."""
-    return ApplyRecord(
-        last_apply_duration=round(seconds, 3),
-        last_apply_actions=actions,
-        warnings=tuple(warnings),
-        checkpoints=tuple(sorted(checkpoints, key=lambda check: check.resource)),
-    )

@@ -4,21 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import TypeVar
 
-from delta_engine.deployment.definitions import as_schema, as_table, with_baseline
+import msgspec
+
+from delta_engine.deployment.definitions import as_schema, as_table, define, define_schema, schema_checksum
 from delta_engine.deployment.document import (
     DeploymentState,
     Resource,
+    SchemaMetadata,
     SchemaResource,
+    Status,
     TableMetadata,
     TableResource,
 )
+from delta_engine.deployment.resources import baseline_of, dependencies_of, unapplied_schema, with_baseline
 from delta_engine.models import Schema, Table
-from delta_engine.models.parts import Grants, joined_grants
+from delta_engine.models.open_struct import canonical_checksum
+from delta_engine.models.parts import Grants, SchemaName, joined_grants
 from delta_engine.models.record import Record
 from delta_engine.state.catalog_reader import former_name
 from delta_engine.state.states import CatalogState
+from delta_engine.state.table_queries import TableVersion
 
 _Declared = TypeVar("_Declared", Table, Schema)
 
@@ -112,3 +120,72 @@ def _with_grants(model: _Declared, recorded: dict[str, Grants]) -> _Declared:
         if key in recorded:
             model = replace(model, grants=joined_grants(model.grants, recorded[key]))
     return model
+
+
+def applied_table(
+    model: Table,
+    *,
+    at: datetime,
+    by: str,
+    version: TableVersion | None,
+    earlier: TableResource | None,
+    baseline: Table | None = None,
+    full_ownership: tuple[str, ...] | None = None,
+    settles: bool = True,
+) -> TableResource:
+    """Return the record of a table that matches its model.
+
+    Args:
+        baseline: the table with its unmanaged parts; None if there are none.
+        full_ownership: as the policy has it; None if unknown.
+        settles: whether the apply settled the attempts of unfinished runs.
+    """
+    definition = define(model)
+    known = earlier.metadata if earlier else TableMetadata()
+    attempted = () if settles else known.attempted
+    return TableResource(
+        id=str(model.qualified_name),
+        deployed_at=at,
+        deployed_by=by,
+        config_checksum=canonical_checksum(definition),
+        status=Status.UNKNOWN if attempted else Status.HEALTHY,
+        metadata=TableMetadata(
+            declared=definition,
+            full_ownership=full_ownership,
+            baseline=baseline_of(definition, define(baseline)) if baseline else None,
+            delta_table_id=version.table_id if version else None,
+            delta_version=version.version if version else None,
+            created_at=known.created_at,
+            schema_checksum=schema_checksum(definition.columns),
+            sync_error=known.sync_error if attempted else None,
+            attempted=attempted,
+            unknown=earlier.metadata.unknown if earlier else None,
+        ),
+        dependencies=dependencies_of(definition),
+        unknown=earlier.unknown if earlier else None,
+    )
+
+
+def applied_schema(
+    schema: Schema | SchemaName,
+    *,
+    at: datetime,
+    by: str,
+    earlier: SchemaResource | None = None,
+    full_ownership: tuple[str, ...] | None = None,
+) -> SchemaResource:
+    """Return the record of an existing schema; an unchanged definition keeps the time and author of `earlier`."""
+    if isinstance(schema, SchemaName):
+        return unapplied_schema(schema, Status.HEALTHY, at=at, by=by)
+    definition, resource = define_schema(schema), earlier
+    if resource is None or resource.metadata.declared != definition or resource.status is not Status.HEALTHY:
+        resource = unapplied_schema(schema.qualified_name, Status.HEALTHY, at=at, by=by)
+    return msgspec.structs.replace(
+        resource,
+        metadata=SchemaMetadata(
+            declared=definition,
+            full_ownership=full_ownership,
+            unknown=earlier.metadata.unknown if earlier else None,
+        ),
+        unknown=earlier.unknown if earlier else None,
+    )

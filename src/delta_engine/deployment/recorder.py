@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from delta_engine.deployment.codec import resource_v2
-from delta_engine.deployment.definitions import SchemaDefinition, TableDefinition
 from delta_engine.deployment.document import (
     VERSION,
     AppliedPlan,
@@ -25,15 +24,14 @@ from delta_engine.deployment.document import (
     Checksum,
     DeploymentState,
     Resource,
-    RunFacts,
+    SchemaDefinition,
     Status,
-    apply_record,
-    described,
-    first_document,
+    TableDefinition,
 )
 from delta_engine.deployment.errors import StoreError
 from delta_engine.deployment.ports import JournalStore
 from delta_engine.deployment.resources import Definition, unfinished
+from delta_engine.deployment.run_facts import RunFacts, apply_record, described, first_document
 from delta_engine.models import QualifiedName, SchemaName
 from delta_engine.models.open_struct import Moment, OpenStruct, decode_open, encode_open
 from delta_engine.telemetry.context import new_id, utc_now

@@ -8,30 +8,24 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from delta_engine.deployment.definitions import (
-    Baseline,
-    SchemaDefinition,
-    TableDefinition,
-    as_table,
-    define,
-    define_baseline,
-    define_schema,
-    definition_checksum,
-    schema_checksum,
-    with_baseline,
-)
 from delta_engine.deployment.document import (
+    RECORDED_TABLE_FACETS,
+    Baseline,
     DeploymentState,
     Resource,
     ResourceType,
+    SchemaDefinition,
     SchemaMetadata,
     SchemaResource,
     Status,
+    TableDefinition,
     TableMetadata,
     TableResource,
 )
 from delta_engine.deployment.errors import StateMismatchError
-from delta_engine.models import QualifiedName, Schema, SchemaName, Table
+from delta_engine.models import QualifiedName, SchemaName, Table
+from delta_engine.models.open_struct import canonical_checksum
+from delta_engine.models.record import resource_key
 from delta_engine.state.catalog_reader import former_name
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.state.table_queries import TableVersion
@@ -41,11 +35,6 @@ Definition: TypeAlias = TableDefinition | SchemaDefinition
 
 HALF_DONE: Final = (Status.DEGRADED, Status.UNKNOWN)
 """Statuses of resources that a run of the engine left unfinished: the run's changes are not drift."""
-
-
-def resource_key(name: QualifiedName | SchemaName) -> str:
-    """Return a key in lower case: `table.<catalog>.<schema>.<table>` or `schema.<catalog>.<schema>`."""
-    return f"{_type_of(name).value}.{name.key}"
 
 
 def resource_name(resource: Resource) -> QualifiedName | SchemaName:
@@ -66,75 +55,6 @@ def recorded_schema(resources: Mapping[str, Resource], name: SchemaName) -> Sche
     return found if isinstance(found, SchemaResource) else None
 
 
-def applied_table(
-    model: Table,
-    *,
-    at: datetime,
-    by: str,
-    version: TableVersion | None,
-    earlier: TableResource | None,
-    baseline: Table | None = None,
-    full_ownership: tuple[str, ...] | None = None,
-    settles: bool = True,
-) -> TableResource:
-    """Return the record of a table that matches its model.
-
-    Args:
-        baseline: the table with its unmanaged parts; None if there are none.
-        full_ownership: as the policy has it; None if unknown.
-        settles: whether the apply settled the attempts of unfinished runs.
-    """
-    definition = define(model)
-    known = earlier.metadata if earlier else TableMetadata()
-    attempted = () if settles else known.attempted
-    return TableResource(
-        id=str(model.qualified_name),
-        deployed_at=at,
-        deployed_by=by,
-        config_checksum=definition_checksum(definition),
-        status=Status.UNKNOWN if attempted else Status.HEALTHY,
-        metadata=TableMetadata(
-            declared=definition,
-            full_ownership=full_ownership,
-            baseline=define_baseline(definition, baseline) if baseline else None,
-            delta_table_id=version.table_id if version else None,
-            delta_version=version.version if version else None,
-            created_at=known.created_at,
-            schema_checksum=schema_checksum(definition.columns),
-            sync_error=known.sync_error if attempted else None,
-            attempted=attempted,
-            unknown=earlier.metadata.unknown if earlier else None,
-        ),
-        dependencies=_dependencies(definition),
-        unknown=earlier.unknown if earlier else None,
-    )
-
-
-def applied_schema(
-    schema: Schema | SchemaName,
-    *,
-    at: datetime,
-    by: str,
-    earlier: SchemaResource | None = None,
-    full_ownership: tuple[str, ...] | None = None,
-) -> SchemaResource:
-    """Return the record of an existing schema; an unchanged definition keeps the time and author of `earlier`."""
-    if isinstance(schema, SchemaName):
-        return _unapplied_schema(schema, Status.HEALTHY, at=at, by=by)
-    definition, resource = define_schema(schema), earlier
-    if resource is None or resource.metadata.declared != definition or resource.status is not Status.HEALTHY:
-        resource = _unapplied_schema(schema.qualified_name, Status.HEALTHY, at=at, by=by)
-    return msgspec.structs.replace(
-        resource,
-        metadata=SchemaMetadata(
-            declared=definition,
-            full_ownership=full_ownership,
-            unknown=earlier.metadata.unknown if earlier else None,
-        ),
-        unknown=earlier.unknown if earlier else None,
-    )
-
-
 def unfinished(
     name: QualifiedName | SchemaName,
     status: Status,
@@ -148,7 +68,7 @@ def unfinished(
     if earlier is not None:
         resource = earlier
     elif isinstance(name, SchemaName):
-        resource = _unapplied_schema(name, status)
+        resource = unapplied_schema(name, status)
     else:
         resource = _unapplied_table(name, status)
     known = resource.metadata
@@ -235,9 +155,10 @@ def _unapplied_table(name: QualifiedName, status: Status) -> TableResource:
     )
 
 
-def _unapplied_schema(
+def unapplied_schema(
     name: SchemaName, status: Status, *, at: datetime | None = None, by: str | None = None
 ) -> SchemaResource:
+    """Return the record of a schema that no model declares."""
     return SchemaResource(
         id=str(name),
         deployed_at=at,
@@ -249,16 +170,12 @@ def _unapplied_schema(
     )
 
 
-def _type_of(name: QualifiedName | SchemaName) -> ResourceType:
-    return ResourceType.SCHEMA if isinstance(name, SchemaName) else ResourceType.TABLE
-
-
-def _dependencies(definition: TableDefinition) -> tuple[str, ...]:
+def dependencies_of(definition: TableDefinition) -> tuple[str, ...]:
     """Return the keys of a table's schema, and of the other tables that its foreign keys reference."""
     schema = SchemaName(definition.catalog, definition.schema)
     own = f"{schema.key}.{definition.name.lower()}"
     parents = {key.references.lower() for key in definition.foreign_keys} - {own}
-    return (resource_key(schema), *(f"{ResourceType.TABLE.value}.{name}" for name in sorted(parents)))
+    return (resource_key(schema), *(f"table.{name}" for name in sorted(parents)))
 
 
 def with_renamed(
@@ -338,9 +255,9 @@ def redefined(resource: TableResource, change: Callable[[TableDefinition], Table
         return msgspec.structs.replace(resource, metadata=metadata)
     return msgspec.structs.replace(
         resource,
-        config_checksum=definition_checksum(definition),
+        config_checksum=canonical_checksum(definition),
         metadata=metadata,
-        dependencies=_dependencies(definition),
+        dependencies=dependencies_of(definition),
     )
 
 
@@ -349,7 +266,7 @@ def _redefined_baseline(
 ) -> Baseline | None:
     if known.declared is None or known.baseline is None:
         return None
-    return define_baseline(definition, as_table(change(with_baseline(known.declared, known.baseline))))
+    return baseline_of(definition, change(with_baseline(known.declared, known.baseline)))
 
 
 def _renamed(resource: TableResource, name: QualifiedName) -> TableResource:
@@ -382,3 +299,23 @@ def with_renamed_table(state: DeploymentState, old: QualifiedName, new: Qualifie
             way_out=f"Forget that one first: {command(f'state rm {new}', state.environment.name)}.",
         )
     return msgspec.structs.replace(state, resources=with_renamed(state.resources, old, new))
+
+
+def baseline_of(declared: TableDefinition, whole: TableDefinition) -> Baseline | None:
+    """Return what a table has besides its definition; None if it has nothing."""
+    known = {column.name.lower(): column for column in declared.columns}
+    columns = tuple(column for column in whole.columns if column != known.get(column.name.lower()))
+    values = {facet.key: getattr(whole, facet.key) for facet in RECORDED_TABLE_FACETS}
+    values = {key: value for key, value in values.items() if value != getattr(declared, key)}
+    return Baseline(columns=columns, **values) if columns or values else None
+
+
+def with_baseline(declared: TableDefinition, baseline: Baseline | None) -> TableDefinition:
+    """Return a definition with what the table had besides."""
+    if baseline is None:
+        return declared
+    others = {column.name.lower(): column for column in baseline.columns}
+    columns = [others.pop(column.name.lower(), column) for column in declared.columns]
+    values = {facet.key: getattr(baseline, facet.key) for facet in RECORDED_TABLE_FACETS}
+    values = {key: value for key, value in values.items() if value is not msgspec.UNSET}
+    return msgspec.structs.replace(declared, columns=(*columns, *others.values()), **values)

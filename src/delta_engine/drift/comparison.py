@@ -27,8 +27,7 @@ from delta_engine.aspects.delta_properties import is_set_by_platform
 from delta_engine.aspects.foreign_keys import ForeignKeyDrop
 from delta_engine.aspects.primary_key import PrimaryKeyDrop
 from delta_engine.deployment.document import DeploymentState, Resource, SchemaResource, TableResource
-from delta_engine.deployment.recorded_models import schema_records
-from delta_engine.deployment.resources import resource_key, resource_name
+from delta_engine.deployment.resources import resource_name
 from delta_engine.drift.drifted_resources import (
     AppliedRecord,
     Compared,
@@ -37,7 +36,7 @@ from delta_engine.drift.drifted_resources import (
     UnmanagedPart,
 )
 from delta_engine.models import CheckConstraint, ForeignKey, Part, QualifiedName, Schema, SchemaName, Table
-from delta_engine.models.record import Record
+from delta_engine.models.record import Record, resource_key
 from delta_engine.state.states import CatalogState, SchemaState, TableState, state_of
 
 _Subject: TypeAlias = tuple[DriftKind, str]
@@ -49,6 +48,7 @@ _Part = TypeVar("_Part", ForeignKey, CheckConstraint)
 def compared(
     state: DeploymentState | None,
     records: Mapping[str, Record[Table]],
+    schema_records: Mapping[str, Record[Schema]],
     observed: CatalogState,
     policy: Policy,
 ) -> dict[str, ComparedResource]:
@@ -56,13 +56,15 @@ def compared(
 
     Args:
         records: of tables, by `QualifiedName.key`.
+        schema_records: of schemas, by `Schema.key`.
         policy: of the environment.
     """
-    schemas: Mapping[str, Record[Securable]] = schema_records(state)
     found = {}
     for key, resource in sorted(state.resources.items()) if state else ():
         name = key.partition(".")[2]
-        record = (schemas if isinstance(resource, SchemaResource) else records).get(name)
+        known: Mapping[str, Record[Securable]]
+        known = schema_records if isinstance(resource, SchemaResource) else records
+        record = known.get(name)
         present = state_under(resource_name(resource), observed)
         if record is not None and record.declared is not None and present is not None:
             found[key] = _compared(resource, applied_record(resource, record, policy), present)

@@ -9,7 +9,7 @@ from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import ColumnOrder, DestructiveKind, Policy
 from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
-from delta_engine.deployment.resources import is_half_done, resource_key
+from delta_engine.deployment.resources import is_half_done
 from delta_engine.drift.comparison import listed_parts
 from delta_engine.drift.drift_report import (
     DriftReport,
@@ -34,7 +34,7 @@ from delta_engine.drift.drifted_resources import (
 )
 from delta_engine.drift.handling import has_possible_renames, reverted_drift
 from delta_engine.models import QualifiedName, SchemaName
-from delta_engine.models.record import Record
+from delta_engine.models.record import Record, resource_key
 
 _MOST_COMMANDS = 20
 

@@ -19,7 +19,6 @@ from delta_engine.aspects.aspect import Change, Sign
 from delta_engine.aspects.column_renames import renamed_columns
 from delta_engine.aspects.comparison import Comparison, with_renames
 from delta_engine.deployment.definitions import (
-    TableDefinition,
     as_table,
     define,
     define_columns,
@@ -32,6 +31,7 @@ from delta_engine.deployment.document import (
     Resource,
     SchemaResource,
     Status,
+    TableDefinition,
     TableMetadata,
     TableResource,
 )
@@ -41,14 +41,13 @@ from delta_engine.deployment.resources import (
     Definition,
     is_half_done,
     noted,
-    resource_key,
     resource_name,
     unmanaged_table,
 )
 from delta_engine.drift.comparison import state_under, unmanaged_parts
 from delta_engine.drift.drifted_resources import ComparedResource
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
-from delta_engine.models.record import Record
+from delta_engine.models.record import Record, resource_key
 from delta_engine.state.states import CatalogState, TableState, state_of
 
 NOT_SHOWN_YET = "right after the apply the catalog did not show all of it yet"

@@ -6,6 +6,7 @@ separates known from unknown fields.
 
 from __future__ import annotations
 
+import hashlib
 from datetime import datetime
 from functools import cache
 from types import UnionType
@@ -47,6 +48,16 @@ def encode_open(value: OpenStruct, *, sort_keys: bool = False) -> bytes:
     if _UNKNOWN_MARK not in data:
         return data
     return msgspec.json.encode(_put_back(msgspec.json.decode(data), type(value)), order=order)
+
+
+def canonical_checksum(value: OpenStruct) -> str:
+    """Return the SHA-256 of a struct: the same whatever the order of its keys."""
+    return checksum_of(encode_open(value, sort_keys=True))
+
+
+def checksum_of(data: bytes) -> str:
+    """Return a checksum as documents have it."""
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
 def _set_apart(raw: object, annotation: object) -> object:

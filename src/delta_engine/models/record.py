@@ -1,4 +1,7 @@
-"""What the deployment state has of a table or schema, as models. Every question of ownership is answered by it."""
+"""What the deployment state has of a table or schema, as models, and its key there.
+
+Every question of ownership is answered by a record.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Generic
 
 from typing_extensions import TypeVar
 
-from delta_engine.models import Schema, Table
+from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 
 Model_co = TypeVar("Model_co", bound=Table | Schema, covariant=True, default=Table)
 
@@ -45,3 +48,8 @@ _Model = TypeVar("_Model", bound=Table | Schema)
 def records_of(models: Iterable[_Model]) -> dict[str, Record[_Model]]:
     """Return the records of models that were applied and left nothing else, by key."""
     return {model.key: Record(declared=model) for model in models}
+
+
+def resource_key(name: QualifiedName | SchemaName) -> str:
+    """Return a key in lower case: `table.<catalog>.<schema>.<table>` or `schema.<catalog>.<schema>`."""
+    return f"schema.{name.key}" if isinstance(name, SchemaName) else f"table.{name.key}"

@@ -10,7 +10,6 @@ from typing import TypeAlias
 from delta_engine.backends.cancellation import Stop, stopped_by_signals
 from delta_engine.deployment.document import ApplyActions
 from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
-from delta_engine.deployment.resources import resource_key
 from delta_engine.drift.status import NOT_SHOWN_YET
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError
 from delta_engine.execute.action_runner import ApplyFailedError, ApplyStoppedError
@@ -25,6 +24,7 @@ from delta_engine.execute.outcomes import (
 from delta_engine.execute.statement_runner import StaleTableError
 from delta_engine.models import QualifiedName
 from delta_engine.models.parts import joined_grants
+from delta_engine.models.record import resource_key
 from delta_engine.orchestrate.records import OutcomeRecording, RunRecords, refresh_replaced
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, OpenRun, PlannedRun
 from delta_engine.plan_files.staleness import ReviewedPlan

@@ -17,7 +17,6 @@ from delta_engine.deployment.recorded_models import (
     table_records,
     with_recorded_grants,
 )
-from delta_engine.deployment.resources import resource_key
 from delta_engine.drift.attribution import with_audited_authors
 from delta_engine.drift.comparison import compared
 from delta_engine.drift.drift_report import DriftReport
@@ -33,6 +32,7 @@ from delta_engine.drift.reporting import drift_report
 from delta_engine.errors import CatalogReadError, ConfigError, StatementError, raise_all
 from delta_engine.models import Schema, Table
 from delta_engine.models.constraints import resolved
+from delta_engine.models.record import resource_key
 from delta_engine.orchestrate.planning import drift_detector
 from delta_engine.orchestrate.runs import Environment
 from delta_engine.report.pages import drift_html
@@ -165,7 +165,7 @@ def _facts(
             raise
         observed, unreadable = readable_snapshot(environment.reader, declared_tables, around)
     now, detector = utc_now(), drift_detector(environment)
-    found = compared(state, records, observed, environment.planner.policy)
+    found = compared(state, records, recorded_schemas, observed, environment.planner.policy)
     known = {*declared, *applied, *(name.key for name in environment.own_tables)}
     return DriftFacts(
         environment=environment.name,

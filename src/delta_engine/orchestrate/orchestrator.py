@@ -10,21 +10,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from delta_engine.actions import TablePlan
-from delta_engine.deployment.document import DeploymentState, TableResource
-from delta_engine.deployment.resources import resource_key, resource_name
+from delta_engine.deployment.document import TableResource
+from delta_engine.deployment.resources import resource_name
 from delta_engine.drift.comparison import state_under
 from delta_engine.drift.drifted_resources import DriftedResource
 from delta_engine.drift.status import is_accepted_deletion
 from delta_engine.errors import raise_all
 from delta_engine.execute.outcomes import TableOutcome
 from delta_engine.models import Table
+from delta_engine.models.record import resource_key
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.planning import (
     draft_revert,
     draft_sync,
     drift_detector,
     judged,
-    observe,
+    observe_locked,
     plan_unlocked,
 )
 from delta_engine.orchestrate.records import accept_drift
@@ -126,13 +127,6 @@ def apply_file(
         return _carry_out(run, planned, view, reviewed)
 
 
-def record_statuses(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = False) -> DeploymentState:
-    """Record what the catalog shows of everything that was applied; changes nothing in the catalog."""
-    _observed(run, tables, is_partial=is_partial)
-    run.recorder.save()
-    return run.recorder.state
-
-
 def record_accepted(run: OpenRun, drifted: Sequence[DriftedResource]) -> None:
     """Record drift as accepted: it waits for its model, and stays drift until then."""
     accept_drift(run.recorder, drifted)
@@ -146,7 +140,7 @@ def plan_sync(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = False
         InvalidModelError, CatalogReadError, RefusalGroup: models are refused, or tables cannot be read.
     """
     raise_all(run.environment.validator.model_violations(tables))
-    basis = _observed(run, tables, is_partial=is_partial)
+    basis = observe_locked(run, tables, is_partial=is_partial)
     draft = draft_sync(run.environment, basis)
     if not is_partial:
         _forget_deleted(run, basis)
@@ -183,20 +177,10 @@ def _carry_out(
     return applied.report
 
 
-def _observed(run: OpenRun, tables: Sequence[Table], *, is_partial: bool) -> Observation:
-    """Read the tables and record the statuses that are found."""
-    basis = observe(run.environment, tables, run.loaded, is_partial=is_partial)
-    if basis.state is not None:
-        run.recorder.state = basis.state
-    for warning in basis.warnings:
-        run.recorder.warn(warning)
-    return basis
-
-
 def _detected(
     run: OpenRun, tables: Sequence[Table], *, is_partial: bool
 ) -> tuple[Observation, tuple[DriftedResource, ...]]:
-    basis = _observed(run, tables, is_partial=is_partial)
+    basis = observe_locked(run, tables, is_partial=is_partial)
     detector = drift_detector(run.environment)
     return basis, detector.detect(basis.compared.values(), now=utc_now())
 

@@ -16,7 +16,7 @@ from delta_engine.deployment.recorded_models import (
     under_new_names,
     with_recorded_grants,
 )
-from delta_engine.deployment.resources import recorded_table, resource_key, with_settled_renames
+from delta_engine.deployment.resources import recorded_table, with_settled_renames
 from delta_engine.drift.comparison import compared
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import (
@@ -41,7 +41,8 @@ from delta_engine.drift.status import synchronize
 from delta_engine.errors import RefusedError, raise_all
 from delta_engine.models import QualifiedName, Table
 from delta_engine.models.constraints import referenced_tables, resolved
-from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation, PlannedRun
+from delta_engine.models.record import resource_key
+from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation, OpenRun, PlannedRun
 from delta_engine.state.catalog_reader import former_name, snapshot_with_former_names, with_tables_read
 from delta_engine.state.states import NO_AUDIT, CatalogState
 from delta_engine.telemetry.context import command, utc_now
@@ -254,7 +255,7 @@ def interpret(
     found, warnings = _read_undeclared(environment, with_recorded_grants(undeclared, state))
     if found is not None:
         observed = observed.with_tables(found)
-    known = compared(state, records, observed, environment.planner.policy)
+    known = compared(state, records, schema_records(state), observed, environment.planner.policy)
     managed = None if is_partial else {resource_key(model.qualified_name) for model in models}
     state = synchronize(state, observed, known, managed=managed, now=utc_now())
     return Observation(
@@ -315,3 +316,20 @@ def _read_undeclared(
 def _is_same(recorded: TableResource | None, created_at: object) -> bool:
     known = recorded.metadata.created_at if recorded else None
     return known is None or created_at is None or known == created_at
+
+
+def record_statuses(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = False) -> DeploymentState:
+    """Record what the catalog shows of everything that was applied; changes nothing in the catalog."""
+    observe_locked(run, tables, is_partial=is_partial)
+    run.recorder.save()
+    return run.recorder.state
+
+
+def observe_locked(run: OpenRun, tables: Sequence[Table], *, is_partial: bool) -> Observation:
+    """Read the tables and record the statuses that are found."""
+    basis = observe(run.environment, tables, run.loaded, is_partial=is_partial)
+    if basis.state is not None:
+        run.recorder.state = basis.state
+    for warning in basis.warnings:
+        run.recorder.warn(warning)
+    return basis

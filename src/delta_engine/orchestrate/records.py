@@ -12,7 +12,7 @@ from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Policy
 from delta_engine.aspects.comparison import with_renames
 from delta_engine.aspects.table_names import RenameTable
-from delta_engine.deployment.definitions import as_table, define, definition_checksum
+from delta_engine.deployment.definitions import as_table, define
 from delta_engine.deployment.document import (
     AcceptedDrift,
     ApplyActions,
@@ -22,18 +22,15 @@ from delta_engine.deployment.document import (
     Status,
     TableResource,
 )
-from delta_engine.deployment.recorded_models import table_record
+from delta_engine.deployment.recorded_models import applied_schema, applied_table, table_record
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.resources import (
-    applied_schema,
-    applied_table,
     noted,
     pointing_at,
     recorded_schema,
     recorded_table,
     recorded_version,
     redefined,
-    resource_key,
     unfinished,
     with_renamed,
     with_version,
@@ -46,7 +43,8 @@ from delta_engine.drift.drifted_resources import (
 from delta_engine.drift.status import attempted_by, confirmed
 from delta_engine.execute.outcomes import AnyOutcome, OnTable, OutcomeKind, is_of_table, of_tables
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
-from delta_engine.models.record import Record
+from delta_engine.models.open_struct import canonical_checksum
+from delta_engine.models.record import Record, resource_key
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
 from delta_engine.telemetry.logs import log
@@ -127,7 +125,7 @@ class RunRecords:
 
     def _is_current(self, resource: TableResource, model: Table) -> bool:
         return (
-            resource.config_checksum == definition_checksum(define(model))
+            resource.config_checksum == canonical_checksum(define(model))
             and not resource.metadata.attempted
             and resource.metadata.full_ownership == self._full_ownership
         )

@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 import msgspec
 
 from delta_engine.config.json_schema import described_schema
-from delta_engine.deployment.definitions import checksum_of
 from delta_engine.models import QualifiedName
+from delta_engine.models.open_struct import checksum_of
 from delta_engine.plan_files.document import NO_OPTIONS, SCHEMA_URI, VERSION, Options, PlanFile, PlanFileError
 from delta_engine.telemetry.context import command
 from delta_engine.validation.rules import FORBIDDEN_IN_NAMES

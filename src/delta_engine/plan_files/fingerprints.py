@@ -9,16 +9,10 @@ import msgspec
 
 from delta_engine.aspects import SCHEMA_FACETS, TABLE_FACETS
 from delta_engine.aspects.facet import Facet
-from delta_engine.deployment.definitions import (
-    checksum_of,
-    define,
-    define_columns,
-    define_schema,
-    definition_checksum,
-)
+from delta_engine.deployment.definitions import define, define_columns, define_schema
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.models import Schema, Table
-from delta_engine.models.open_struct import OpenStruct, encode_open
+from delta_engine.models.open_struct import OpenStruct, canonical_checksum, checksum_of
 from delta_engine.plan_files.document import DeploymentFingerprint, Fingerprints, TableFingerprint
 from delta_engine.state.states import CatalogState, SchemaState, TableState
 
@@ -44,15 +38,13 @@ def fingerprints(
 
 def model_checksums(models: Iterable[Table]) -> dict[str, str]:
     """Return the checksums of models as in the deployment state, by `QualifiedName.key`."""
-    found = {model.qualified_name.key: definition_checksum(define(model)) for model in models}
+    found = {model.qualified_name.key: canonical_checksum(define(model)) for model in models}
     return dict(sorted(found.items()))
 
 
 def schema_checksums(schemas: Iterable[Schema]) -> dict[str, str]:
     """Return the checksums of declared schemas, by `Schema.key`."""
-    found = {
-        schema.key: checksum_of(encode_open(define_schema(schema), sort_keys=True)) for schema in schemas
-    }
+    found = {schema.key: canonical_checksum(define_schema(schema)) for schema in schemas}
     return dict(sorted(found.items()))
 
 
@@ -112,7 +104,7 @@ def _deployment_state(state: DeploymentState | None) -> DeploymentFingerprint | 
     return DeploymentFingerprint(
         state_id=state.state_id,
         serial=state.serial,
-        checksum=checksum_of(encode_open(state, sort_keys=True)),
+        checksum=canonical_checksum(state),
     )
 
 

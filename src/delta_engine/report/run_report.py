@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Final
 
 from delta_engine.actions import CreateTable, TableAction, TablePlan
-from delta_engine.deployment.document import RunFacts
+from delta_engine.deployment.run_facts import RunFacts
 from delta_engine.execute.outcomes import (
     AnyOutcome,
     OutcomeKind,

@@ -11,13 +11,8 @@ import pytest
 
 from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
 from delta_engine.aspects.facet import Facet
-from delta_engine.deployment.definitions import (
-    ColumnDefinition,
-    SchemaDefinition,
-    TableDefinition,
-    as_table,
-    define,
-)
+from delta_engine.deployment.definitions import as_table, define
+from delta_engine.deployment.document import ColumnDefinition, SchemaDefinition, TableDefinition
 from delta_engine.models import Column, Part, Schema, Table
 from delta_engine.state.states import SchemaState, TableState, state_of
 from delta_engine.validation.capability_rules import declared_features, without_features

@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from delta_engine.deployment.codec import decode_state, encode_state
-from delta_engine.deployment.definitions import TableDefinition, definition_checksum
+from delta_engine.deployment.document import TableDefinition
 from delta_engine.errors import RefusedError
-from delta_engine.models.open_struct import decode_open
+from delta_engine.models.open_struct import canonical_checksum, decode_open
 from tests.builders.broken_documents import broken_copies, nested
 from tests.builders.deployment import deployment_state
 from tests.builders.models import WORKED_MODEL
@@ -37,7 +37,7 @@ def with_checksums(document: Any) -> bytes:
     with suppress(AttributeError, KeyError, TypeError, msgspec.DecodeError):
         for resource in document["resources"].values():
             definition = json.dumps(resource["metadata"]["declared"]).encode()
-            resource["config_checksum"] = definition_checksum(decode_open(definition, TableDefinition))
+            resource["config_checksum"] = canonical_checksum(decode_open(definition, TableDefinition))
     return json.dumps(document).encode()
 
 

@@ -13,12 +13,13 @@ from hypothesis import given
 from jsonschema import Draft202012Validator
 
 from delta_engine.deployment.codec import decode_state, encode_state, published_schema
-from delta_engine.deployment.definitions import as_table, define, definition_checksum
-from delta_engine.deployment.document import VERSION, environment_record
+from delta_engine.deployment.definitions import as_table, define
+from delta_engine.deployment.document import VERSION
 from delta_engine.deployment.errors import CorruptStateError, NewerStateError
+from delta_engine.deployment.run_facts import environment_record
 from delta_engine.errors import RefusedError
 from delta_engine.models import Column, Table
-from delta_engine.models.open_struct import UNKNOWN_KEY, decode_open, encode_open
+from delta_engine.models.open_struct import UNKNOWN_KEY, canonical_checksum, decode_open, encode_open
 from tests.builders.deployment import deployment_state
 from tests.builders.models import WORKED_MODEL, orders
 from tests.builders.strategies import models
@@ -94,7 +95,7 @@ def test_the_checksum_covers_what_a_newer_minor_added() -> None:
         decoded(json.dumps(raw).encode())
     definition = json.dumps(resource["metadata"]["declared"]).encode()
     newer = decode_open(definition, type(define(WORKED_MODEL)))
-    resource["config_checksum"] = definition_checksum(newer)
+    resource["config_checksum"] = canonical_checksum(newer)
     assert decoded(json.dumps(raw).encode()).resources
 
 
@@ -128,8 +129,8 @@ def test_definitions_lose_nothing(model: Table) -> None:
 def test_checksums_do_not_depend_on_the_order_of_keys() -> None:
     one = define(orders(properties={"a": "1", "b": "2"}))
     other = msgspec.structs.replace(one, properties={"b": "2", "a": "1"})
-    assert definition_checksum(one) == definition_checksum(other)
-    assert definition_checksum(one) != definition_checksum(define(orders(Column("id", "int"))))
+    assert canonical_checksum(one) == canonical_checksum(other)
+    assert canonical_checksum(one) != canonical_checksum(define(orders(Column("id", "int"))))
 
 
 def test_the_published_version_is_the_current_one() -> None:

@@ -11,15 +11,15 @@ import pytest
 
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy, IgnoreEntry
 from delta_engine.actions.policy import ColumnOrder, Policy
-from delta_engine.deployment.definitions import define, define_baseline
+from delta_engine.deployment.definitions import define
 from delta_engine.deployment.document import DeploymentState, Difference, Status
-from delta_engine.deployment.resources import resource_key
+from delta_engine.deployment.resources import baseline_of
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import NOT_DELTA, DriftFacts
 from delta_engine.drift.handling import irreversible
 from delta_engine.drift.reporting import drift_report
 from delta_engine.models import Column, PrimaryKey, QualifiedName
-from delta_engine.models.record import records_of
+from delta_engine.models.record import records_of, resource_key
 from delta_engine.report.drift_text import drift_text
 from delta_engine.state.states import ABSENT, Audit, CatalogState, state_of
 from delta_engine.state.table_queries import Commit
@@ -96,7 +96,7 @@ def test_replacing_an_unmanaged_key_on_a_half_done_table_is_drift() -> None:
     theirs = replace(model, primary_key=PrimaryKey(["id"], "theirs"))
     metadata = msgspec.structs.replace(
         applied(model).metadata,
-        baseline=define_baseline(define(model), theirs),
+        baseline=baseline_of(define(model), define(theirs)),
         attempted=(define(replace(model, comment="new")),),
     )
     resource = msgspec.structs.replace(applied(model, Status.DEGRADED), metadata=metadata)

@@ -10,7 +10,8 @@ import pytest
 from delta_engine.actions.drift_policy import DriftHandling, DriftPolicy, IgnoreEntry, Severity, SeverityRule
 from delta_engine.actions.policy import NO_POLICY, ColumnOrder, Policy
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.deployment.definitions import define, define_baseline
+from delta_engine.deployment.definitions import define
+from delta_engine.deployment.resources import baseline_of
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import DriftedTable, DriftRefusal, drifted_tables
 from delta_engine.drift.handling import (
@@ -132,7 +133,9 @@ def test_unmanaged_parts_of_a_renamed_column_are_no_drift_and_come_back_with_it(
         table_properties={"delta.columnMapping.mode": "name"},
     )
     history = FakeHistory(commit(3, "OPTIMIZE"), rename)
-    (found,) = detect(moved, state=recorded(baseline=define_baseline(define(MODEL), theirs)), history=history)
+    (found,) = detect(
+        moved, state=recorded(baseline=baseline_of(define(MODEL), define(theirs))), history=history
+    )
     assert kinds([found]) == ["column_renamed"]
     plan = TablePlanner().restoring().plan([restored(found)], catalog_of([MODEL], moved))
     assert [type(action).__name__ for align in plan.align_tables for action in align.actions] == [
@@ -230,7 +233,7 @@ def test_what_a_sync_reverts_keeps_and_refuses() -> None:
 
 def test_a_deleted_table_is_made_as_it_was_left() -> None:
     theirs = replace(MODEL, comment="theirs", checks=(CheckConstraint("positive", "id > 0"),))
-    (found,) = detect(ABSENT, state=recorded(baseline=define_baseline(define(MODEL), theirs)))
+    (found,) = detect(ABSENT, state=recorded(baseline=baseline_of(define(MODEL), define(theirs))))
     assert (restored(found).comment, restored(found).checks) == ("theirs", theirs.checks)
 
 

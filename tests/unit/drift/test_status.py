@@ -10,16 +10,11 @@ import pytest
 from delta_engine.aspects.aspect import Sign
 from delta_engine.deployment.document import DeploymentState, Difference, Resource, Status
 from delta_engine.deployment.errors import StateMismatchError
-from delta_engine.deployment.recorded_models import declared_by, table_records
-from delta_engine.deployment.resources import (
-    applied_schema,
-    resource_key,
-    unfinished,
-    with_renamed_table,
-    without_resources,
-)
+from delta_engine.deployment.recorded_models import applied_schema, declared_by, table_records
+from delta_engine.deployment.resources import unfinished, with_renamed_table, without_resources
 from delta_engine.drift.status import compare_states
 from delta_engine.models import Column, QualifiedName, SchemaName
+from delta_engine.models.record import resource_key
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from tests.builders.deployment import NOON, applied, deployment_state, table_metadata
 from tests.builders.detection import LATER, synchronized

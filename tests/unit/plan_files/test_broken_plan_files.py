@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from delta_engine.deployment.definitions import checksum_of
+from delta_engine.models.open_struct import checksum_of
 from delta_engine.plan_files.codec import encode_plan_file, read_plan_file
 from delta_engine.plan_files.document import PlanFileError
 from tests.builders.broken_documents import broken_copies, nested
