@@ -50,7 +50,7 @@ def open_workspace(profile: str | None, *, retry_seconds: int) -> WorkspaceClien
     from databricks.sdk.config import Config
 
     config = Config(
-        profile=profile,
+        profile=profile or None,
         retry_timeout_seconds=1,
         http_timeout_seconds=_ANSWER_SECONDS,
         max_connection_pools=_CONNECTIONS,

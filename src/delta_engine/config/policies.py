@@ -9,12 +9,7 @@ from typing import Final
 
 import msgspec
 
-from delta_engine.actions.drift_policy import (
-    DriftHandling,
-    DriftPolicy,
-    IgnoreEntry,
-    SeverityRule,
-)
+from delta_engine.actions.drift_policy import DriftHandling, IgnoreEntry, SeverityRule
 from delta_engine.actions.policy import Allowance, ColumnOrder, Ownership, Policy, RemovedTables
 from delta_engine.config.variables import substitute
 from delta_engine.config.yaml_documents import Document, DocumentPath, read_document
@@ -67,11 +62,6 @@ def plan_policy(document: Document, policy: PolicyDocument) -> Policy:
         removed_tables=policy.removed_tables,
         rules=tuple(policy.rules),
     )
-
-
-def drift_policy(policy: PolicyDocument, ignores: tuple[IgnoreEntry, ...]) -> DriftPolicy:
-    """Return the drift policy: handling, severities and ignored drift."""
-    return DriftPolicy(handling=policy.drift, severities=tuple(policy.drift_severities), ignores=ignores)
 
 
 def load_ignored_drift(
