@@ -12,13 +12,14 @@ from delta_engine.backends.sql_runner import Row, utc_moment
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import Column, ColumnMask, QualifiedName, RowFilter
 from delta_engine.models.types import (
-    ArrayType,
     AtomicType,
     CharacterType,
     DataType,
-    MapType,
+    StructField,
     StructType,
+    inside,
     parse_data_type,
+    rebuilt,
 )
 from delta_engine.sql.text import sql_data_type
 from delta_engine.state.interpretation import not_a_delta_table, require_known_type
@@ -241,27 +242,12 @@ def _shown(table: QualifiedName, row: Row) -> _Shown:
 
 def _plain(data_type: DataType) -> DataType:
     """Return a type without what the views may omit: lengths, and comments and NOT NULL of nested fields."""
-    match data_type:
-        case CharacterType():
-            return AtomicType("string")
-        case ArrayType(element):
-            return ArrayType(_plain(element))
-        case MapType(key, value):
-            return MapType(_plain(key), _plain(value))
-        case StructType(fields):
-            return StructType(
-                tuple(
-                    replace(
-                        field,
-                        name=field.name.lower(),
-                        data_type=_plain(field.data_type),
-                        is_nullable=True,
-                        comment="",
-                    )
-                    for field in fields
-                )
-            )
-    return data_type
+    if isinstance(data_type, CharacterType):
+        return AtomicType("string")
+    plain = rebuilt(data_type, [_plain(inner) for _, inner in inside(data_type)])
+    if isinstance(plain, StructType):
+        return StructType(tuple(StructField(field.name.lower(), field.data_type) for field in plain.fields))
+    return plain
 
 
 def _contradiction(table: QualifiedName, shown: str, own: str, column: str | None = None) -> CatalogReadError:
