@@ -90,7 +90,7 @@ def readable_snapshot(
     try:
         return snapshot_with_former_names(reader, models, schemas), ()
     except (CatalogReadError, RefusalGroup) as error:
-        refusals = error.refusals if isinstance(error, RefusalGroup) else (error,)
+        refusals = error.refusals
         if any(refusal.table is None for refusal in refusals):
             raise
     unreadable = {refusal.table for refusal in refusals}
