@@ -6,7 +6,7 @@ platform checks them only during the apply.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from delta_engine.actions import AlignTable, TablePlan
@@ -104,9 +104,9 @@ class Preflight:
                 "Ask for SELECT on it: the engine has to count the rows that violate a new condition.",
             )
             return
-        for condition, count in zip(conditions, _counts(row), strict=True):
-            if count:
-                violated = counted(count, "row")
+        for condition, count in zip(conditions, row.values(), strict=True):
+            if int(str(count)):
+                violated = counted(int(str(count)), "row")
                 if condition.column:
                     name = sql_path(_former_path(condition.column, comparison))
                     yield plan_refusal(
@@ -149,7 +149,3 @@ def _former_path(path: Sequence[str], comparison: Comparison) -> list[str]:
         former.get(first.lower(), first),
         *(fields.get(place, name) for place, name in zip(places, inside, strict=True)),
     ]
-
-
-def _counts(row: Mapping[str, object]) -> list[int]:
-    return [int(str(value)) for value in row.values()]
