@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -93,17 +94,12 @@ class CallError(DeltaEngineError):
         super().__init__(message)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Calls:
     """Makes calls, and repeats them for a limited time."""
 
-    def __init__(
-        self,
-        *,
-        pause: Callable[[float], None] = pause,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.pause = pause
-        self.clock = clock
+    pause: Callable[[float], None] = pause
+    clock: Callable[[], float] = time.monotonic
 
     def make(
         self,

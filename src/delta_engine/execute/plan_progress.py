@@ -107,7 +107,9 @@ class PlanProgress:
             return StoppedError(sql="")
         for before in step.after:
             if before in self._failed_steps:
-                return _failed_dependency(self._steps[before].name)
+                name = self._steps[before].name
+                reason = f"it depends on {securable_kind(name)} {name}, which failed"
+                return StatementError(reason, sql="", error_class=None)
         if step.round is Round.SCHEMA_RIGHTS:
             return self._unfinished_table()
         return None
@@ -128,8 +130,3 @@ class PlanProgress:
         if failure is not None:
             kind = OutcomeKind.STOPPED if isinstance(failure, StoppedError) else OutcomeKind.FAILED
         return Outcome(name=step.name, kind=kind, runs=self._runs.get(key, ()), failure=failure)
-
-
-def _failed_dependency(name: SecurableName) -> StatementError:
-    reason = f"it depends on {securable_kind(name)} {name}, which failed"
-    return StatementError(reason, sql="", error_class=None)

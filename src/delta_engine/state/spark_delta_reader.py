@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
 _DEFAULT_KEY = "CURRENT_DEFAULT"
 """The key of a column's default in the metadata of its field."""
+_HIDDEN = (PROPERTY_PREFIX, CHECK_PREFIX)
+"""The prefixes of properties that store keys and checks."""
 _ANY_DELTA_TABLE_HAS = "delta.minReaderVersion"
 
 _Keys = TypeVar("_Keys")
@@ -120,7 +122,8 @@ class FolderFinder:
     def _exists(self, table: QualifiedName, folder: Path) -> bool:
         if _has_delta_log(folder):
             return True
-        if folder.exists() and (not folder.is_dir() or any(_data_files(folder))):
+        has_files = folder.is_dir() and any(path.name != "_delta_log" for path in folder.iterdir())
+        if has_files or (folder.exists() and not folder.is_dir()):
             raise not_a_delta_table(table, f"a folder of other files ({folder})")
         return False
 
@@ -233,7 +236,7 @@ class SparkDeltaReader:
         return TableState(
             columns=columns,
             table_comment=details.get("Comment", ""),
-            table_properties=_visible(properties),
+            table_properties={key: properties[key] for key in properties if not key.startswith(_HIDDEN)},
             primary_key=_recorded(table, find_primary_key, properties),
             foreign_keys=_recorded(table, find_foreign_keys, properties),
             checks=checks_of(properties),
@@ -278,9 +281,8 @@ def _catalog_way_out(error: StatementError, setting: str) -> str:
         return f"Start the catalog's server, or correct its address in backend.spark ({setting}.uri)."
     if is_forbidden(error):
         return "Ask for USE CATALOG on it."
-    if is_missing_catalog(error) or is_missing_schema(
-        error
-    ):  # Spark interprets an unknown catalog as a schema
+    # Spark interprets an unknown catalog as a schema.
+    if is_missing_catalog(error) or is_missing_schema(error):
         return "Correct the catalog's name, or configure it in backend.spark."
     return f"Check the settings of the catalog in backend.spark ({setting})."
 
@@ -310,10 +312,6 @@ def _audit(folder: Path) -> Audit:
     return Audit(created_at=datetime.fromtimestamp(seconds, timezone.utc))
 
 
-def _data_files(folder: Path) -> list[Path]:
-    return [path for path in folder.iterdir() if path.name != "_delta_log"]
-
-
 def _partitions(description: Rows) -> tuple[str, ...]:
     """Return the partition columns from DESCRIBE TABLE EXTENDED: after the columns, below two headings."""
     names = [str(row["col_name"]) for row in description]
@@ -329,12 +327,6 @@ def _details(description: Rows) -> dict[str, str]:
     for row in details:
         found.setdefault(str(row["col_name"]), str(row["data_type"]))
     return found
-
-
-def _visible(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties without those that store keys and checks."""
-    hidden = (PROPERTY_PREFIX, CHECK_PREFIX)
-    return {key: value for key, value in properties.items() if not key.startswith(hidden)}
 
 
 def _recorded(

@@ -149,7 +149,7 @@ def declaration(table: QualifiedName, statement: str, *, knows_policies: bool = 
     partitioning, comment = create.find(exp.PartitionedByProperty), create.find(exp.SchemaCommentProperty)
     return TableState(
         columns=tuple(_column(table, node, expressions) for node in columns),
-        partitioned_by=tuple(_names(partitioning.this.expressions)) if partitioning else (),
+        partitioned_by=tuple(node.name for node in partitioning.this.expressions) if partitioning else (),
         table_comment=comment.this.name if comment else "",
     )
 
@@ -307,10 +307,6 @@ def _identity(kind: exp.GeneratedAsIdentityColumnConstraint) -> Identity:
 
 def _text(node: exp.Expr) -> str:
     return node.sql(databricks_dialect())
-
-
-def _names(nodes: Sequence[exp.Expression]) -> list[str]:
-    return [node.name for node in nodes]
 
 
 def _unsupported(table: QualifiedName, what: str, column: str | None = None) -> CatalogReadError:
