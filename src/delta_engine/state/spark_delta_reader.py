@@ -13,15 +13,8 @@ from itertools import dropwhile, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from delta_engine.backends import error_conditions
 from delta_engine.backends.addressing import CatalogAddressing, PathAddressing
-from delta_engine.backends.error_conditions import (
-    is_class_conflict,
-    is_forbidden,
-    is_missing_catalog,
-    is_missing_class,
-    is_missing_schema,
-    is_unreachable,
-)
 from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX, find_foreign_keys, find_primary_key
 from delta_engine.errors import CatalogReadError, StatementError
@@ -33,17 +26,8 @@ from delta_engine.sql.queries import (
     sql_show_table_properties,
     sql_show_tables,
 )
+from delta_engine.state import interpretation
 from delta_engine.state.catalog_reader import read_tables
-from delta_engine.state.interpretation import (
-    CHECK_PREFIX,
-    checks_of,
-    listed_schemas,
-    not_a_delta_table,
-    not_null_checks_of,
-    pop_clustering,
-    readable_column,
-    unquoted,
-)
 from delta_engine.state.states import ABSENT, NO_AUDIT, Audit, CatalogState, TableState
 
 if TYPE_CHECKING:
@@ -51,7 +35,7 @@ if TYPE_CHECKING:
 
 _DEFAULT_KEY = "CURRENT_DEFAULT"
 """The key of a column's default in the metadata of its field."""
-_HIDDEN = (PROPERTY_PREFIX, CHECK_PREFIX)
+_HIDDEN = (PROPERTY_PREFIX, interpretation.CHECK_PREFIX)
 """The prefixes of properties that store keys and checks."""
 _ANY_DELTA_TABLE_HAS = "delta.minReaderVersion"
 
@@ -124,7 +108,7 @@ class FolderFinder:
             return True
         has_files = folder.is_dir() and any(path.name != "_delta_log" for path in folder.iterdir())
         if has_files or (folder.exists() and not folder.is_dir()):
-            raise not_a_delta_table(table, f"a folder of other files ({folder})")
+            raise interpretation.not_a_delta_table(table, f"a folder of other files ({folder})")
         return False
 
 
@@ -143,7 +127,7 @@ class CatalogFinder:
         present = {
             (catalog, schema)
             for catalog in {catalog for catalog, _ in schemas}
-            for schema in listed_schemas(self._list(sql_show_schemas(catalog), catalog))
+            for schema in interpretation.listed_schemas(self._list(sql_show_schemas(catalog), catalog))
         }
         return frozenset(schemas - present)
 
@@ -160,7 +144,7 @@ class CatalogFinder:
     def listed(self, schemas: set[tuple[str, str]]) -> list[QualifiedName]:
         """Return the listed tables of any format, spelled as in the catalog."""
         return [
-            QualifiedName(catalog, schema, unquoted(str(row["tableName"])))
+            QualifiedName(catalog, schema, interpretation.unquoted(str(row["tableName"])))
             for catalog, schema in sorted(schemas)
             for row in self._list(sql_show_tables(catalog, schema), catalog)
             if row["namespace"]  # temporary views have none
@@ -228,8 +212,8 @@ class SparkDeltaReader:
             str(row["key"]): str(row["value"]) for row in self._runner.run(sql_show_table_properties(address))
         }
         if _ANY_DELTA_TABLE_HAS not in properties:
-            raise not_a_delta_table(table, "a view or a table of another format")
-        cluster_by = pop_clustering(properties)
+            raise interpretation.not_a_delta_table(table, "a view or a table of another format")
+        cluster_by = interpretation.pop_clustering(properties)
         columns = self._columns(table, address, properties)
         description = self._runner.run(sql_describe_table(address))[len(columns) :]
         details = _details(description)
@@ -239,8 +223,10 @@ class SparkDeltaReader:
             table_properties={key: properties[key] for key in properties if not key.startswith(_HIDDEN)},
             primary_key=_recorded(table, find_primary_key, properties),
             foreign_keys=_recorded(table, find_foreign_keys, properties),
-            checks=checks_of(properties),
-            not_null_checks=not_null_checks_of(properties, [column.name for column in columns]),
+            checks=interpretation.checks_of(properties),
+            not_null_checks=interpretation.not_null_checks_of(
+                properties, [column.name for column in columns]
+            ),
             cluster_by=cluster_by,
             partitioned_by=_partitions(description),
             location=self._location(details),
@@ -255,9 +241,9 @@ class SparkDeltaReader:
         self, table: QualifiedName, address: str, properties: Mapping[str, str]
     ) -> tuple[Column, ...]:
         fields = self._schema_at(address)
-        checked = set(not_null_checks_of(properties, fields.names))
+        checked = set(interpretation.not_null_checks_of(properties, fields.names))
         return tuple(
-            readable_column(
+            interpretation.readable_column(
                 table,
                 field.name,
                 data_type_from_spark_json(field.dataType.jsonValue(), field.metadata),
@@ -271,18 +257,18 @@ class SparkDeltaReader:
 
 def _catalog_way_out(error: StatementError, setting: str) -> str:
     """Return how to make a catalog visible; `setting` is the Spark setting with its class."""
-    if is_missing_class(error):
+    if error_conditions.is_missing_class(error):
         return f"Add the connector's jar to backend.spark (spark.jars or spark.jars.packages), or correct {setting}."
-    if is_class_conflict(error):
+    if error_conditions.is_class_conflict(error):
         return (
             "Two jars of backend.spark are incompatible. Use the versions that the connector was built for."
         )
-    if is_unreachable(error):
+    if error_conditions.is_unreachable(error):
         return f"Start the catalog's server, or correct its address in backend.spark ({setting}.uri)."
-    if is_forbidden(error):
+    if error_conditions.is_forbidden(error):
         return "Ask for USE CATALOG on it."
     # Spark interprets an unknown catalog as a schema.
-    if is_missing_catalog(error) or is_missing_schema(error):
+    if error_conditions.is_missing_catalog(error) or error_conditions.is_missing_schema(error):
         return "Correct the catalog's name, or configure it in backend.spark."
     return f"Check the settings of the catalog in backend.spark ({setting})."
 
@@ -317,7 +303,7 @@ def _partitions(description: Rows) -> tuple[str, ...]:
     names = [str(row["col_name"]) for row in description]
     if names[:1] != ["# Partition Information"]:
         return ()
-    return tuple(map(unquoted, takewhile(bool, names[2:])))
+    return tuple(map(interpretation.unquoted, takewhile(bool, names[2:])))
 
 
 def _details(description: Rows) -> dict[str, str]:

@@ -13,13 +13,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from delta_engine.backends import error_conditions
 from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.error_conditions import (
-    is_forbidden,
-    is_missing_table,
-    is_unsupported,
-    is_unsupported_for_its_kind,
-)
 from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import Column, Identity, QualifiedName
@@ -60,9 +55,9 @@ class DescribedDetailsReader:
         except CatalogReadError as refusal:
             return refusal
         except StatementError as error:
-            if is_missing_table(error):
+            if error_conditions.is_missing_table(error):
                 return None
-            if not is_forbidden(error):
+            if not error_conditions.is_forbidden(error):
                 raise
             return CatalogReadError(
                 f"its description may not be read: {error.first_line}",
@@ -79,9 +74,9 @@ class DescribedDetailsReader:
         try:
             document = self._first(sql_describe_as_json, table)
         except StatementError as error:
-            if not is_unsupported(error):
+            if not error_conditions.is_unsupported(error):
                 raise
-            self._knows_json = is_unsupported_for_its_kind(error)
+            self._knows_json = error_conditions.is_unsupported_for_its_kind(error)
             return self._shown(table)
         details = parse_description(table, document)
         if has_undescribed_columns(details.state) or has_old_protocol(details.state):

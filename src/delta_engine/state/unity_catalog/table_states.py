@@ -24,21 +24,7 @@ from delta_engine.models.types import (
 from delta_engine.sql.text import sql_data_type
 from delta_engine.state.interpretation import not_a_delta_table, require_known_type
 from delta_engine.state.states import Audit, RelationKind, TableState
-from delta_engine.state.unity_catalog.information_schema import (
-    COLUMN_MASKS,
-    COLUMN_TAGS,
-    COLUMNS,
-    LAGGING,
-    ROW_FILTERS,
-    TABLE_PRIVILEGES,
-    TABLE_TAGS,
-    View,
-    grants,
-    optional_text,
-    require_whole,
-    spelled,
-    tags,
-)
+from delta_engine.state.unity_catalog import information_schema as views
 
 if TYPE_CHECKING:
     from delta_engine.state.unity_catalog.keys import KeyRows
@@ -58,16 +44,16 @@ class TableRows:
     name: QualifiedName
     table: Row | None
     keys: KeyRows
-    parts: Mapping[View, Sequence[Row]]
+    parts: Mapping[views.View, Sequence[Row]]
 
 
 def audit(row: Row) -> Audit:
     """Return creation and last change of a table or schema, from its row in `tables` or `schemata`."""
     return Audit(
         created_at=utc_moment(row["created"]),
-        created_by=optional_text(row["created_by"]),
+        created_by=views.optional_text(row["created_by"]),
         altered_at=utc_moment(row["last_altered"]),
-        altered_by=optional_text(row["last_altered_by"]),
+        altered_by=views.optional_text(row["last_altered_by"]),
     )
 
 
@@ -88,13 +74,13 @@ def table_state(rows: TableRows, details: TableDetails, *, directly: bool = Fals
     """Return a table's state; `directly` prefers the description to the views, which may lag."""
     row, described = rows.table, details.state
     for view, found in rows.parts.items():
-        require_whole(view, found, rows.name)
+        views.require_whole(view, found, rows.name)
     if not directly:
-        require_agreement(rows.name, row, rows.parts[COLUMNS], described)
+        require_agreement(rows.name, row, rows.parts[views.COLUMNS], described)
     if row is None and details.table_type not in (None, *_RELATIONS):
         raise not_a_delta_table(rows.name, str(details.table_type))
     kind = str(details.table_type if row is None else row["table_type"])
-    location = described.location if row is None else optional_text(row["storage_path"])
+    location = described.location if row is None else views.optional_text(row["storage_path"])
     if not directly or not details.has_keys:
         spelling = {column.key: column.name for column in described.columns}
         described = replace(
@@ -104,14 +90,14 @@ def table_state(rows: TableRows, details: TableDetails, *, directly: bool = Fals
         )
     if row is not None:
         comment = described.table_comment if directly else str(row["comment"] or "")
-        owner = optional_text(row["table_owner"])
+        owner = views.optional_text(row["table_owner"])
         described = replace(described, table_comment=comment, owner=owner, audit=audit(row))
     return replace(
         described,
         columns=_columns(rows, described.columns),
-        tags=tags(rows.parts[TABLE_TAGS]),
+        tags=views.tags(rows.parts[views.TABLE_TAGS]),
         row_filter=_row_filter(rows) or described.row_filter,
-        grants=grants(rows.parts[TABLE_PRIVILEGES]),
+        grants=views.grants(rows.parts[views.TABLE_PRIVILEGES]),
         location=location if kind == "EXTERNAL" else None,
         relation=_RELATIONS.get(kind, RelationKind.TABLE),
         referenced_by=rows.keys.referenced_by(rows.name),
@@ -124,7 +110,7 @@ def _columns(rows: TableRows, columns: tuple[Column, ...]) -> tuple[Column, ...]
     `column_masks` omits tables that are accessible through BROWSE alone (docs: "COLUMN_MASKS"), so a mask in the
     description counts too.
     """
-    of_tags, of_masks = rows.parts[COLUMN_TAGS], rows.parts[COLUMN_MASKS]
+    of_tags, of_masks = rows.parts[views.COLUMN_TAGS], rows.parts[views.COLUMN_MASKS]
     if not of_tags and not of_masks:
         return columns
     tagged: dict[str, list[Row]] = defaultdict(list)
@@ -132,7 +118,7 @@ def _columns(rows: TableRows, columns: tuple[Column, ...]) -> tuple[Column, ...]
         tagged[str(row["column_name"]).lower()].append(row)
     masks = {str(row["column_name"]).lower(): _mask(row) for row in of_masks}
     return tuple(
-        replace(column, tags=tags(tagged[column.key]), mask=masks.get(column.key, column.mask))
+        replace(column, tags=views.tags(tagged[column.key]), mask=masks.get(column.key, column.mask))
         if column.key in tagged or column.key in masks
         else column
         for column in columns
@@ -140,7 +126,7 @@ def _columns(rows: TableRows, columns: tuple[Column, ...]) -> tuple[Column, ...]
 
 
 def _row_filter(rows: TableRows) -> RowFilter | None:
-    filters = rows.parts[ROW_FILTERS]
+    filters = rows.parts[views.ROW_FILTERS]
     if len(filters) > 1:
         raise CatalogReadError(
             "it has more than one row filter",
@@ -148,13 +134,13 @@ def _row_filter(rows: TableRows) -> RowFilter | None:
             way_out="Filters of attribute-based policies cannot be managed: leave this table out of the models.",
         )
     for row in filters:
-        columns = _list(spelled(row, "target_columns", "filter_col_usage"))
+        columns = _list(views.spelled(row, "target_columns", "filter_col_usage"))
         return RowFilter(_function(row, "filter"), columns)
     return None
 
 
 def _mask(row: Row) -> ColumnMask:
-    return ColumnMask(_function(row, "mask"), _list(spelled(row, "using_columns", "mask_col_usage")))
+    return ColumnMask(_function(row, "mask"), _list(views.spelled(row, "using_columns", "mask_col_usage")))
 
 
 def _list(value: object) -> tuple[str, ...]:
@@ -166,7 +152,7 @@ def _list(value: object) -> tuple[str, ...]:
 
 def _function(row: Row, kind: str) -> str:
     """Return a function's whole name: from one column, as in some workspaces, or from three, as documented."""
-    name = str(spelled(row, f"{kind}_name")).replace("`", "")
+    name = str(views.spelled(row, f"{kind}_name")).replace("`", "")
     if name.count(".") == 2 or f"{kind}_catalog" not in row:
         return name
     return f"{row[f'{kind}_catalog']}.{row[f'{kind}_schema']}.{name}"
@@ -233,8 +219,8 @@ def _shown(table: QualifiedName, row: Row) -> _Shown:
         raise CatalogReadError(
             f"information_schema.columns has a row that is not whole: {', '.join(missing)} is None",
             table=str(table),
-            column=optional_text(name),
-            way_out=LAGGING,
+            column=views.optional_text(name),
+            way_out=views.LAGGING,
         )
     is_nullable = str(nullable).upper() == "YES"
     return _Shown(str(name), parse_data_type(str(kind)), is_nullable, str(row["comment"] or ""))
@@ -255,5 +241,5 @@ def _contradiction(table: QualifiedName, shown: str, own: str, column: str | Non
         f"information_schema shows {shown}, the table itself {own}",
         table=str(table),
         column=column,
-        way_out=LAGGING,
+        way_out=views.LAGGING,
     )
