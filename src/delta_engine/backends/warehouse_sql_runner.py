@@ -254,26 +254,16 @@ class _SubmittedStatement:
         if _is_query(self.sql):
             self._cancel()
             raise StoppedError(self.sql)
-        response = self._cancelled()
-        if not _is_over(response):
-            message = "the run was stopped before it began, and it could not be cancelled"
-            raise _outcome_unknown(message, self.sql)
-        if _state(response) == "CANCELED":
-            raise StoppedError(self.sql)
-        return response
+        return self._cancelled("the run was stopped before it began", StoppedError(self.sql))
 
     def _timed_out(self) -> StatementResponse:
         """Cancel the statement because of its timeout; return its result if it finished first."""
-        response = self._cancelled()
         limit = f"it ran for longer than backend.statement_timeout_seconds ({self.timeout_seconds:g})"
-        if not _is_over(response):
-            raise _outcome_unknown(f"{limit}, and could not be cancelled", self.sql)
-        if _state(response) == "CANCELED":
-            raise StatementError(f"{limit} and was cancelled", sql=self.sql, error_class=_TIMED_OUT)
-        return response
+        refusal = StatementError(f"{limit} and was cancelled", sql=self.sql, error_class=_TIMED_OUT)
+        return self._cancelled(limit, refusal)
 
-    def _cancelled(self) -> StatementResponse:
-        """Cancel the statement, and poll until it is over or the patience ends."""
+    def _cancelled(self, reason: str, cancelled: StatementError) -> StatementResponse:
+        """Cancel the statement, poll until it is over or the patience ends, and raise `cancelled` if it was."""
         self._cancel()
         deadline = self.calls.clock() + _CANCEL_SECONDS
         response = self._polled()
@@ -282,6 +272,10 @@ class _SubmittedStatement:
                 break
             self.calls.pause(wait)
             response = self._polled()
+        if not _is_over(response):
+            raise _outcome_unknown(f"{reason}, and it could not be cancelled", self.sql)
+        if _state(response) == "CANCELED":
+            raise cancelled
         return response
 
     def _cancel(self) -> None:
