@@ -31,18 +31,21 @@ _OF_CATALOGS = "spark.sql.catalog."
 """Spark settings with this prefix may hold secrets: set after the start, they appear on no command line."""
 
 
-class _Oss(msgspec.Struct, tag_field="type", tag="oss"):
+class _Backend(msgspec.Struct, kw_only=True, tag_field="type"):
+    leave_out: list[str] = msgspec.field(default_factory=list)
+
+
+class _Oss(_Backend, tag="oss"):
     names: Literal["path", "catalog"] = "path"
     warehouse: str = ".delta-engine/warehouse"
     spark: dict[str, Any] = msgspec.field(default_factory=dict)
-    leave_out: list[str] = msgspec.field(default_factory=list)
 
 
-class _Databricks(msgspec.Struct, tag_field="type", tag="databricks"):
-    leave_out: list[str] = msgspec.field(default_factory=list)
+class _Databricks(_Backend, tag="databricks"):
+    pass
 
 
-class SqlWarehouse(msgspec.Struct, kw_only=True, tag_field="type", tag="databricks-warehouse"):
+class SqlWarehouse(_Backend, kw_only=True, tag="databricks-warehouse"):
     """A Databricks SQL warehouse.
 
     Args:
@@ -53,7 +56,6 @@ class SqlWarehouse(msgspec.Struct, kw_only=True, tag_field="type", tag="databric
     warehouse_id: Annotated[str, msgspec.Meta(min_length=1)]
     profile: str | None = None
     statement_timeout_seconds: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    leave_out: list[str] = msgspec.field(default_factory=list)
 
 
 class _Models(msgspec.Struct):
