@@ -124,10 +124,6 @@ def converter(type_text: str) -> Convert:
     return _text
 
 
-def _boolean(text: str) -> bool:
-    return {"true": True, "false": False}[text.lower()]
-
-
 def _timestamp(text: str) -> datetime:
     moment = _moment(text)
     return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
@@ -138,7 +134,7 @@ def _moment(text: str) -> datetime:
 
 
 _SCALARS: Final[Mapping[str, Callable[[str], object]]] = {
-    "boolean": _boolean,
+    "boolean": lambda text: {"true": True, "false": False}[text.lower()],
     "tinyint": int,
     "smallint": int,
     "int": int,

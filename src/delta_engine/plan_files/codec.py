@@ -7,7 +7,6 @@ import re
 import reprlib
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -70,7 +69,8 @@ def is_replaceable(path: Path) -> bool:
 
 def plan_again(environment: str, where: str, options: Options = NO_OPTIONS) -> str:
     """Return the command that writes a plan file again, the user's remedy for an unusable one."""
-    given = [*_repeated("-t", options.tables), *_repeated("--allow", options.allow)]
+    repeatable = (("-t", options.tables), ("--allow", options.allow))
+    given = [part for option, values in repeatable for value in values for part in (option, value)]
     given += ["--preflight"] if options.counts_checks else []
     again = command(shlex.join(["plan", *given, "--out", where]), environment)
     return f"Write it again and review it: {again}."
@@ -78,11 +78,6 @@ def plan_again(environment: str, where: str, options: Options = NO_OPTIONS) -> s
 
 def _another() -> str:
     return f"Name a file that {command('plan --out FILE')} wrote."
-
-
-def _repeated(option: str, values: Iterable[str]) -> Iterator[str]:
-    for value in values:
-        yield from (option, value)
 
 
 def _decoded(data: bytes, engine_version: str, refusal: _Refusal) -> PlanFile:
@@ -94,17 +89,12 @@ def _decoded(data: bytes, engine_version: str, refusal: _Refusal) -> PlanFile:
     try:
         file = msgspec.convert(raw, PlanFile)
         for key in file.fingerprints.tables:
-            _require_name(key)
+            name = QualifiedName.of_key(key)  # tables are read by these names
+            if any(map(FORBIDDEN_IN_NAMES.search, (name.catalog, name.schema, name.table))):
+                raise ValueError(f"{key!r} is no name of a table")
     except (msgspec.ValidationError, ValueError, RecursionError) as error:
         raise refusal(f"it is no valid plan file: {error}") from None
     return file
-
-
-def _require_name(key: str) -> None:
-    """Refuse keys that cannot be the name of a table: tables are read by these names."""
-    name = QualifiedName.of_key(key)
-    if any(map(FORBIDDEN_IN_NAMES.search, (name.catalog, name.schema, name.table))):
-        raise ValueError(f"{key!r} is no name of a table")
 
 
 def _object(data: bytes, refusal: _Refusal) -> dict[str, Any]:

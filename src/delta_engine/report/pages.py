@@ -132,15 +132,6 @@ def _aware(moment: datetime) -> datetime:
     return moment.replace(tzinfo=timezone.utc) if moment.tzinfo is None else moment
 
 
-def _words(member: Enum) -> str:
-    return _CONFORMANCE_WORDS.get(member, str(member.value).replace("_", " "))
-
-
-def _in_words(member: Enum) -> str:
-    """Return `column_type` as `Column type`."""
-    return str(member.value).replace("_", " ").capitalize()
-
-
 def _kinds(report: DriftReport) -> list[DriftKind]:
     found = {finding.kind for _, finding in report.findings()} | {one.finding.kind for one in report.ignored}
     return [kind for kind in DriftKind if kind in found]
@@ -322,9 +313,9 @@ def _joined(pieces: Iterable[tuple[str, bool]]) -> Iterator[tuple[str, bool]]:
 _FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "by_severity": lambda found: sorted(found, key=lambda one: -one.severity.rank),
     "diff": diff_values,
-    "in_words": _in_words,
+    "in_words": lambda member: member.value.replace("_", " ").capitalize(),
     "split_name": _split_name,
     "tone": lambda member: _CONFORMANCE_TONES.get(member, "plain"),
     "utc": _utc,
-    "words": _words,
+    "words": lambda member: _CONFORMANCE_WORDS.get(member, member.value.replace("_", " ")),
 }

@@ -61,17 +61,10 @@ class FoundTables:
     refusals: tuple[CatalogReadError, ...] = ()
     audits: Mapping[str, Audit] = field(default_factory=dict, compare=False)
 
-    @classmethod
-    def of(
-        cls,
-        wanted: Sequence[QualifiedName],
-        existing: Sequence[QualifiedName],
-        listed: Iterable[QualifiedName],
-    ) -> FoundTables:
-        """Separate the requested tables from the others."""
-        known = {table.key for table in wanted}
-        others = (name for name in listed if name.key not in known)
-        return cls(existing=tuple(existing), others=tuple(sorted(others, key=lambda name: name.key)))
+
+def _others(wanted: Sequence[QualifiedName], listed: Iterable[QualifiedName]) -> tuple[QualifiedName, ...]:
+    known = {table.key for table in wanted}
+    return tuple(sorted((name for name in listed if name.key not in known), key=lambda name: name.key))
 
 
 class FolderFinder:
@@ -87,12 +80,10 @@ class FolderFinder:
 
     def find(self, tables: Sequence[QualifiedName]) -> FoundTables:
         """Return the folders that have a Delta log; CatalogReadError if a table's folder has other content."""
-        existing = [table for table in tables if self._exists(table, self._addressing.folder(table))]
-        found = FoundTables.of(tables, existing, self.listed({_schema_of(table) for table in tables}))
-        audits = {
-            table.key: _audit(self._addressing.folder(table)) for table in (*found.existing, *found.others)
-        }
-        return replace(found, audits=audits)
+        existing = tuple(table for table in tables if self._exists(table, self._addressing.folder(table)))
+        others = _others(tables, self.listed({_schema_of(table) for table in tables}))
+        audits = {table.key: _audit(self._addressing.folder(table)) for table in (*existing, *others)}
+        return FoundTables(existing=existing, others=others, audits=audits)
 
     def listed(self, schemas: set[tuple[str, str]]) -> list[QualifiedName]:
         """Return the folders with a Delta log; a name with a dot, such as `orders.bak`, is a copy and no table."""
@@ -137,9 +128,12 @@ class CatalogFinder:
         plain = [name for name in listed if str(name) == name.key]
         odd = {name.key: name for name in listed if str(name) != name.key}
         present = {name.key for name in plain}
-        found = FoundTables.of(tables, [table for table in tables if table.key in present], plain)
         hidden = (table for table in tables if table.key in odd and table.key not in present)
-        return replace(found, refusals=tuple(_spelled_otherwise(table, odd[table.key]) for table in hidden))
+        return FoundTables(
+            existing=tuple(table for table in tables if table.key in present),
+            others=_others(tables, plain),
+            refusals=tuple(_spelled_otherwise(table, odd[table.key]) for table in hidden),
+        )
 
     def listed(self, schemas: set[tuple[str, str]]) -> list[QualifiedName]:
         """Return the listed tables of any format, spelled as in the catalog."""

@@ -251,7 +251,9 @@ def _tokens(statement: str) -> tuple[Sequence[Token], Sequence[str]]:
     from sqlglot import tokenize
 
     tokens = tokenize(statement, dialect=databricks_dialect())
-    return tokens, [token.text.upper() if _is_bare(token, statement) else "" for token in tokens]
+    return tokens, [
+        token.text.upper() if statement[token.start : token.end + 1] == token.text else "" for token in tokens
+    ]
 
 
 def _expressions(statement: str) -> Iterator[str]:
@@ -284,11 +286,6 @@ def _end(words: Sequence[str], first: int, ends: Sequence[str] = ()) -> int:
             return place
         depth += _DEPTHS.get(words[place], 0)
     return len(words)
-
-
-def _is_bare(token: Token, statement: str) -> bool:
-    """Whether a token is unquoted: a word or a sign."""
-    return statement[token.start : token.end + 1] == token.text
 
 
 def _identity(kind: exp.GeneratedAsIdentityColumnConstraint) -> Identity:

@@ -170,7 +170,10 @@ def require_agreement(
         raise CatalogReadError(
             "its columns are not visible to you", table=str(name), way_out="Ask for SELECT on it."
         )
-    shown = [_shown(name, row) for row in sorted(columns, key=_position)]
+    # `_shown` refuses a row without a position.
+    shown = [
+        _shown(name, row) for row in sorted(columns, key=lambda row: int(str(row["ordinal_position"] or 0)))
+    ]
     if [one.name.lower() for one in shown] != [column.key for column in described.columns]:
         theirs = ", ".join(one.name for one in shown)
         raise _contradiction(name, f"the columns {theirs}", ", ".join(c.name for c in described.columns))
@@ -205,11 +208,6 @@ class _Shown(NamedTuple):
     def __str__(self) -> str:
         nullability = "" if self.is_nullable else " NOT NULL"
         return f"{sql_data_type(self.data_type)}{nullability}, comment {self.comment!r}"
-
-
-def _position(row: Row) -> int:
-    """Return the position of a column; 0 for a row without one, which `_shown` refuses."""
-    return int(str(row["ordinal_position"] or 0))
 
 
 def _shown(table: QualifiedName, row: Row) -> _Shown:
