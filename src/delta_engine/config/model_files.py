@@ -152,12 +152,7 @@ _ENGINE = str(Path(__file__).parents[1])
 
 
 def load_reference(
-    reference: str,
-    use: Callable[[object], Result],
-    *,
-    what: str,
-    project_dir: Path,
-    named_at: SourceLocation,
+    reference: str, use: Callable[[object], Result], *, what: str, project_dir: Path, named_at: SourceLocation
 ) -> Result:
     """Import an object with the project folder importable, and return the result of `use`, which may run user code.
 

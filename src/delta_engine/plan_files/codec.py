@@ -13,10 +13,9 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from delta_engine.config.json_schema import described_schema
 from delta_engine.deployment.definitions import checksum_of
 from delta_engine.models import QualifiedName
-from delta_engine.plan_files.document import NO_OPTIONS, SCHEMA_URI, VERSION, Options, PlanFile, PlanFileError
+from delta_engine.plan_files.document import NO_OPTIONS, VERSION, Options, PlanFile, PlanFileError
 from delta_engine.telemetry.context import command
 from delta_engine.validation.rules import FORBIDDEN_IN_NAMES
 
@@ -172,10 +171,3 @@ def _checksum(raw: dict[str, Any]) -> str:
     """Return the checksum of a document's content, independent of its layout."""
     content = {key: value for key, value in raw.items() if key != _CHECKSUM}
     return checksum_of(msgspec.json.encode(content, order="sorted"))
-
-
-def plan_file_schema() -> str:
-    """Return the published JSON schema, indented, as in `docs/schemas/plan-file-v1.json`."""
-    return described_schema(
-        PlanFile, uri=SCHEMA_URI, title="Delta Engine plan file", renamed={"schema_uri": "$schema"}
-    )
