@@ -86,6 +86,7 @@ COLUMNS = View(
     catalog_column="table_catalog",
     columns=(*_TABLE, "column_name", "ordinal_position", "full_data_type", "is_nullable", "comment"),
     schema_column="table_schema",
+    needed=("column_name", "full_data_type", "is_nullable", "ordinal_position"),
 )
 TABLE_CONSTRAINTS = View(
     name="table_constraints",
@@ -186,6 +187,7 @@ def require_whole(view: View, rows: Iterable[Row], table: QualifiedName | None =
                 f"information_schema.{view.name} has a row that is not whole: {', '.join(missing)} "
                 f"{'is' if len(missing) == 1 else 'are'} None",
                 table=None if table is None else str(table),
+                column=optional_text(row.get("column_name")),
                 way_out=LAGGING,
             )
 

@@ -74,7 +74,8 @@ def table_state(rows: TableRows, details: TableDetails, *, directly: bool = Fals
     """Return a table's state; `directly` prefers the description to the views, which may lag."""
     row, described = rows.table, details.state
     for view, found in rows.parts.items():
-        views.require_whole(view, found, rows.name)
+        if view is not views.COLUMNS or not directly:
+            views.require_whole(view, found, rows.name)
     if not directly:
         require_agreement(rows.name, row, rows.parts[views.COLUMNS], described)
     if row is None and details.table_type not in (None, *_RELATIONS):
@@ -158,10 +159,6 @@ def _function(row: Row, kind: str) -> str:
     return f"{row[f'{kind}_catalog']}.{row[f'{kind}_schema']}.{name}"
 
 
-_NEEDED = ("column_name", "full_data_type", "is_nullable", "ordinal_position")
-"""The values that a row of `columns` always has."""
-
-
 def require_agreement(
     name: QualifiedName, table: Row | None, columns: Sequence[Row], described: TableState
 ) -> None:
@@ -170,10 +167,7 @@ def require_agreement(
         raise CatalogReadError(
             "its columns are not visible to you", table=str(name), way_out="Ask for SELECT on it."
         )
-    # `_shown` refuses a row without a position.
-    shown = [
-        _shown(name, row) for row in sorted(columns, key=lambda row: int(str(row["ordinal_position"] or 0)))
-    ]
+    shown = [_shown(row) for row in sorted(columns, key=lambda row: int(str(row["ordinal_position"])))]
     if [one.name.lower() for one in shown] != [column.key for column in described.columns]:
         theirs = ", ".join(one.name for one in shown)
         raise _contradiction(name, f"the columns {theirs}", ", ".join(c.name for c in described.columns))
@@ -210,18 +204,10 @@ class _Shown(NamedTuple):
         return f"{sql_data_type(self.data_type)}{nullability}, comment {self.comment!r}"
 
 
-def _shown(table: QualifiedName, row: Row) -> _Shown:
-    name, kind, nullable = row["column_name"], row["full_data_type"], row["is_nullable"]
-    if None in (name, kind, nullable, row["ordinal_position"]):
-        missing = [key for key in _NEEDED if row[key] is None]
-        raise CatalogReadError(
-            f"information_schema.columns has a row that is not whole: {', '.join(missing)} is None",
-            table=str(table),
-            column=views.optional_text(name),
-            way_out=views.LAGGING,
-        )
-    is_nullable = str(nullable).upper() == "YES"
-    return _Shown(str(name), parse_data_type(str(kind)), is_nullable, str(row["comment"] or ""))
+def _shown(row: Row) -> _Shown:
+    is_nullable = str(row["is_nullable"]).upper() == "YES"
+    data_type = parse_data_type(str(row["full_data_type"]))
+    return _Shown(str(row["column_name"]), data_type, is_nullable, str(row["comment"] or ""))
 
 
 def _plain(data_type: DataType) -> DataType:
