@@ -19,7 +19,7 @@ from delta_engine.backends.cancellation import StoppedError, current_stop
 from delta_engine.backends.databricks_sdk import CallError, Calls, Failure, growing_waits
 from delta_engine.backends.error_conditions import statement_error
 from delta_engine.backends.sql_runner import Row, past_throttling
-from delta_engine.backends.warehouse_results import Results, incomplete
+from delta_engine.backends.warehouse_results import incomplete, rows_of
 from delta_engine.errors import ConfigError, StatementError
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class WarehouseSqlRunner:
             case StatementState.SUCCEEDED:
                 if _is_query(sql) and (response.manifest is None or response.manifest.schema is None):
                     raise incomplete("it has no columns", sql)
-                return Results(self.api, self.calls).rows(response, sql)
+                return rows_of(response, sql, self.api, self.calls)
             case StatementState.CLOSED if _is_query(sql):
                 raise incomplete("the statement was closed before its rows were fetched", sql)
             case StatementState.CLOSED:
