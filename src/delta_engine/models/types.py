@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from delta_engine.models.parts import has_half_a_character
-
 if TYPE_CHECKING:
     from sqlglot import exp
 
@@ -201,12 +199,20 @@ def first_unsupported(data_type: DataType) -> UnsupportedType | None:
                 return part
             case StructType(fields):
                 for field in fields:
-                    if has_half_a_character(field.name + field.comment):
+                    if not _is_utf8(field.name + field.comment):
                         return UnsupportedType(
                             f"struct<{field.name}: …>",
                             "its field has half a character, which no text may have",
                         )
     return None
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # an unpaired surrogate
+        return False
+    return True
 
 
 def uses_type(data_type: DataType, name: str) -> bool:
