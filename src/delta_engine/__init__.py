@@ -82,46 +82,39 @@ __all__ = [
     "sql_data_type",
 ]
 
-_HOMES = {
-    "AUTO": "delta_engine.models",
-    "ActionRunner": "delta_engine.execute.action_runner",
-    "AlignTable": "delta_engine.actions",
-    "ApplyFailedError": "delta_engine.execute.action_runner",
-    "ApplyStoppedError": "delta_engine.execute.action_runner",
-    "CatalogReadError": "delta_engine.errors",
-    "CatalogReader": "delta_engine.state.catalog_reader",
-    "CatalogState": "delta_engine.state.states",
-    "CheckConstraint": "delta_engine.models",
-    "Column": "delta_engine.models",
-    "ColumnMask": "delta_engine.models",
-    "ConfigError": "delta_engine.errors",
-    "CreateTable": "delta_engine.actions",
-    "DeltaEngineError": "delta_engine.errors",
-    "Deployment": "delta_engine.deployment.deployment",
-    "ForeignKey": "delta_engine.models",
-    "Identity": "delta_engine.models",
-    "InvalidModelError": "delta_engine.errors",
-    "LockHeld": "delta_engine.deployment.errors",
-    "Orchestrator": "delta_engine.orchestrate.orchestrator",
-    "PlanValidator": "delta_engine.validation.validator",
-    "Policy": "delta_engine.actions.policy",
-    "PrimaryKey": "delta_engine.models",
-    "RowFilter": "delta_engine.models",
-    "Schema": "delta_engine.models",
-    "StalePlanError": "delta_engine.plan_files.staleness",
-    "StaleStateError": "delta_engine.deployment.errors",
-    "Table": "delta_engine.models",
-    "TablePlan": "delta_engine.actions",
-    "TablePlanner": "delta_engine.compile.planner",
-    "TableState": "delta_engine.state.states",
-    "UnrecordedApplyError": "delta_engine.orchestrate.applying",
-    "UnsafePlanError": "delta_engine.errors",
-    "sql_data_type": "delta_engine.sql.text",
+_NAMES = {
+    "actions": ("AlignTable", "CreateTable", "TablePlan"),
+    "actions.policy": ("Policy",),
+    "compile.planner": ("TablePlanner",),
+    "deployment.deployment": ("Deployment",),
+    "deployment.errors": ("LockHeld", "StaleStateError"),
+    "errors": ("CatalogReadError", "ConfigError", "DeltaEngineError", "InvalidModelError", "UnsafePlanError"),
+    "execute.action_runner": ("ActionRunner", "ApplyFailedError", "ApplyStoppedError"),
+    "models": (
+        "AUTO",
+        "CheckConstraint",
+        "Column",
+        "ColumnMask",
+        "ForeignKey",
+        "Identity",
+        "PrimaryKey",
+        "RowFilter",
+        "Schema",
+        "Table",
+    ),
+    "orchestrate.applying": ("UnrecordedApplyError",),
+    "orchestrate.orchestrator": ("Orchestrator",),
+    "plan_files.staleness": ("StalePlanError",),
+    "sql.text": ("sql_data_type",),
+    "state.catalog_reader": ("CatalogReader",),
+    "state.states": ("CatalogState", "TableState"),
+    "validation.validator": ("PlanValidator",),
 }
 
 
 def __getattr__(name: str) -> object:
     """Import a public name when it is first used, so that the command line starts at once."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    for module, names in _NAMES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NoReturn, TypedDict
+from typing import TypedDict
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,13 @@ class DeltaEngineError(Exception):
     """The root of every error that the engine raises on purpose."""
 
 
-class RefusedError(DeltaEngineError):
+class Refusal(DeltaEngineError):
+    """One or several refusals, in the order found."""
+
+    refusals: tuple[RefusedError, ...]
+
+
+class RefusedError(Refusal):
     """The engine refuses to go on; nothing was changed.
 
     Args:
@@ -50,6 +56,7 @@ class RefusedError(DeltaEngineError):
         self.column = column
         self.location = location
         self.way_out = way_out
+        self.refusals = (self,)
         super().__init__(str(self))
 
     def __str__(self) -> str:
@@ -83,8 +90,8 @@ class CatalogReadError(RefusedError):
     """A table exists but cannot be read as a Delta table that the engine may manage."""
 
 
-class RefusalGroup(DeltaEngineError):
-    """Several refusals at once, in the order found."""
+class RefusalGroup(Refusal):
+    """Several refusals at once."""
 
     def __init__(self, refusals: Sequence[RefusedError]) -> None:
         self.refusals = tuple(refusals)
@@ -157,13 +164,7 @@ def raise_all(refusals: Iterable[RefusedError]) -> None:
     """Raise one refusal as itself, several as a `RefusalGroup`; do nothing for none."""
     collected = tuple(refusals)
     if collected:
-        _raise(collected)
-
-
-def _raise(refusals: Sequence[RefusedError]) -> NoReturn:
-    if len(refusals) == 1:
-        raise refusals[0]
-    raise RefusalGroup(refusals)
+        raise collected[0] if len(collected) == 1 else RefusalGroup(collected)
 
 
 _MOST_CHOICES = 20

@@ -341,7 +341,7 @@ def open_runner(
         warehouse_id,
         timeout_seconds=timeout_seconds,
         notify=notify,
-        calls=calls,
+        calls=calls or Calls(),
     )
 
 

@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from types import FrameType
 from typing import Final
@@ -17,8 +17,6 @@ from delta_engine.errors import StatementError
 _POLL_SECONDS: Final = 0.1
 """How often a wait checks for a request. A request cannot wake it: its signal handler may run in a thread that holds
 the lock that waking needs."""
-
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)  # Ctrl-C, and what CI and job schedulers send to cancel
 
 
 class Stop:
@@ -116,30 +114,18 @@ def pause(seconds: float) -> None:
         stop.wait(seconds)
 
 
-@contextmanager
-def stopped_by_signals(stop: Stop) -> Iterator[None]:
-    """Convert Ctrl-C and SIGTERM to requests to stop; only the main thread receives signals."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
+def stopped_by_signals(stop: Stop) -> AbstractContextManager[None]:
+    """Convert Ctrl-C and SIGTERM, which CI and job schedulers send to cancel, to requests to stop."""
 
     def request(_number: int, _frame: FrameType | None) -> None:
         stop.request()
 
-    with ExitStack() as handlers:
-        for number in _SIGNALS:
-            handlers.enter_context(_handled(number, request))
-        yield
+    return _handled(request, signal.SIGINT, signal.SIGTERM)
 
 
-@contextmanager
-def terminated_as_interrupted() -> Iterator[None]:
+def terminated_as_interrupted() -> AbstractContextManager[None]:
     """Make SIGTERM raise KeyboardInterrupt, as Ctrl-C does, so that locks are released."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    with _handled(signal.SIGTERM, signal.default_int_handler):
-        yield
+    return _handled(signal.default_int_handler, signal.SIGTERM)
 
 
 @contextmanager
@@ -153,13 +139,18 @@ def deferred_signals() -> Iterator[None]:
 
 
 @contextmanager
-def _handled(number: signal.Signals, handler: Callable[[int, FrameType | None], object]) -> Iterator[None]:
-    earlier = signal.signal(number, handler)
+def _handled(handler: Callable[[int, FrameType | None], object], *numbers: signal.Signals) -> Iterator[None]:
+    """Handle signals in the main thread, the only one that receives them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    earlier = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield
     finally:
-        # None: a handler that Python did not set and cannot restore
-        signal.signal(number, signal.SIG_DFL if earlier is None else earlier)
+        for number, one in earlier.items():
+            # None: a handler that Python did not set and cannot restore
+            signal.signal(number, signal.SIG_DFL if one is None else one)
 
 
 _CURRENT: ContextVar[Stop] = ContextVar("stop")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -50,7 +51,7 @@ def open_workspace(profile: str | None, *, retry_seconds: int) -> WorkspaceClien
     from databricks.sdk.config import Config
 
     config = Config(
-        profile=profile,
+        profile=profile or None,
         retry_timeout_seconds=1,
         http_timeout_seconds=_ANSWER_SECONDS,
         max_connection_pools=_CONNECTIONS,
@@ -93,17 +94,12 @@ class CallError(DeltaEngineError):
         super().__init__(message)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Calls:
     """Makes calls, and repeats them for a limited time."""
 
-    def __init__(
-        self,
-        *,
-        pause: Callable[[float], None] = pause,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.pause = pause
-        self.clock = clock
+    pause: Callable[[float], None] = pause
+    clock: Callable[[], float] = time.monotonic
 
     def make(
         self,

@@ -13,8 +13,10 @@ Unity Catalog reports one refusal in several forms, depending on the runtime, th
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from enum import Enum
-from typing import Final
+from functools import partial
+from typing import Final, TypeAlias
 
 from delta_engine.errors import StatementError
 
@@ -98,6 +100,10 @@ _CLASS_CONFLICT: Final = (
 """Java exceptions of incompatible jars."""
 
 
+Question: TypeAlias = Callable[[StatementError], bool]
+"""Whether an error means something."""
+
+
 class Transience(Enum):
     """Why a refused statement may succeed later."""
 
@@ -111,23 +117,63 @@ class Transience(Enum):
         return self in (Transience.UNAVAILABLE, Transience.CONFLICT)
 
 
+def _parts(error: StatementError) -> list[str]:
+    """Return the parts of a condition; Unity Catalog puts the specific one first or last."""
+    return (error.error_class or "").split(".")
+
+
+def _names(conditions: tuple[str, ...], error: StatementError) -> bool:
+    return any(part in conditions for part in _parts(error))
+
+
+def _begins(prefixes: tuple[str, ...], error: StatementError) -> bool:
+    return (error.error_class or "").startswith(prefixes)
+
+
+def _raised(exceptions: tuple[str, ...], error: StatementError) -> bool:
+    return any(name.rpartition(".")[2] in exceptions for name in error.exceptions)
+
+
 def transience(error: StatementError) -> Transience | None:
     """Return why a statement may succeed later; None if it will not, or if that is unknown."""
-    if _names(error, _THROTTLED):
+    if _names(_THROTTLED, error):
         return Transience.THROTTLED
-    if _names(error, _UNAVAILABLE):
+    if _names(_UNAVAILABLE, error):
         return Transience.UNAVAILABLE
-    return Transience.CONFLICT if _begins(error, _COMMIT_CONFLICTS) else None
+    return Transience.CONFLICT if _begins(_COMMIT_CONFLICTS, error) else None
+
+
+is_unsupported: Question = partial(_begins, _UNSUPPORTED)
+"""Whether the platform does not support the statement, or not for this kind of table."""
+
+is_missing_table: Question = partial(_names, _MISSING_TABLE)
+"""Whether a table does not exist."""
+
+is_missing_catalog: Question = partial(_names, _MISSING_CATALOG)
+"""Whether a catalog does not exist or is not visible."""
+
+is_missing_schema: Question = partial(_names, _MISSING_SCHEMA)
+"""Whether a schema does not exist."""
+
+is_existing_table: Question = partial(_names, _EXISTING_TABLE)
+"""Whether a CREATE was refused because the name exists."""
+
+is_existing_schema: Question = partial(_names, _EXISTING_SCHEMA)
+"""Whether a CREATE SCHEMA was refused because the schema exists."""
+
+is_conflict: Question = partial(_begins, (*_COMMIT_CONFLICTS, *_CREATION_RACES))
+"""Whether another principal changed or created the table at the same time."""
+
+is_missing_class: Question = partial(_raised, _MISSING_CLASS)
+"""Whether Spark lacks a class: a jar is missing."""
+
+is_class_conflict: Question = partial(_raised, _CLASS_CONFLICT)
+"""Whether two of Spark's jars are incompatible."""
 
 
 def is_known(error: StatementError) -> bool:
     """Whether the engine interprets the condition of an error."""
     return any(part.startswith(_KNOWN) for part in _parts(error))
-
-
-def is_unsupported(error: StatementError) -> bool:
-    """Whether the platform does not support the statement, or not for this kind of table."""
-    return _begins(error, _UNSUPPORTED)
 
 
 def is_unsupported_for_its_kind(error: StatementError) -> bool:
@@ -140,66 +186,9 @@ def is_forbidden(error: StatementError) -> bool:
     return error.sql_state == _FORBIDDEN_STATE or any(part.startswith(_FORBIDDEN) for part in _parts(error))
 
 
-def is_missing_table(error: StatementError) -> bool:
-    """Whether a table does not exist."""
-    return _names(error, _MISSING_TABLE)
-
-
-def is_missing_catalog(error: StatementError) -> bool:
-    """Whether a catalog does not exist or is not visible."""
-    return _names(error, _MISSING_CATALOG)
-
-
-def is_missing_schema(error: StatementError) -> bool:
-    """Whether a schema does not exist."""
-    return _names(error, _MISSING_SCHEMA)
-
-
-def is_existing_table(error: StatementError) -> bool:
-    """Whether a CREATE was refused because the name exists."""
-    return _names(error, _EXISTING_TABLE)
-
-
-def is_existing_schema(error: StatementError) -> bool:
-    """Whether a CREATE SCHEMA was refused because the schema exists."""
-    return _names(error, _EXISTING_SCHEMA)
-
-
-def is_conflict(error: StatementError) -> bool:
-    """Whether another principal changed or created the table at the same time."""
-    return _begins(error, (*_COMMIT_CONFLICTS, *_CREATION_RACES))
-
-
-def is_missing_class(error: StatementError) -> bool:
-    """Whether Spark lacks a class: a jar is missing."""
-    return _raised(error, _MISSING_CLASS)
-
-
-def is_class_conflict(error: StatementError) -> bool:
-    """Whether two of Spark's jars are incompatible."""
-    return _raised(error, _CLASS_CONFLICT)
-
-
 def is_unreachable(error: StatementError) -> bool:
     """Whether a server behind Spark, such as a catalog's, was unreachable."""
-    return _raised(error, _UNREACHABLE) or _HTTP_NOTHING in error.message
-
-
-def _parts(error: StatementError) -> list[str]:
-    """Return the parts of a condition; Unity Catalog puts the specific one first or last."""
-    return (error.error_class or "").split(".")
-
-
-def _names(error: StatementError, conditions: tuple[str, ...]) -> bool:
-    return any(part in conditions for part in _parts(error))
-
-
-def _begins(error: StatementError, prefixes: tuple[str, ...]) -> bool:
-    return (error.error_class or "").startswith(prefixes)
-
-
-def _raised(error: StatementError, exceptions: tuple[str, ...]) -> bool:
-    return any(name.rpartition(".")[2] in exceptions for name in error.exceptions)
+    return _raised(_UNREACHABLE, error) or _HTTP_NOTHING in error.message
 
 
 _BOILERPLATE: Final = re.compile(r"An error occurred while calling [^\n]*\n(?:: )?")

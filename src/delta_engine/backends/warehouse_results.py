@@ -29,44 +29,40 @@ if TYPE_CHECKING:
 _INCOMPLETE: Final = "INCOMPLETE_RESULT"
 
 
-class Results:
-    """Fetches results; `api` is the SDK's statement execution."""
+def rows_of(response: StatementResponse, sql: str, api: StatementExecutionAPI, calls: Calls) -> Sequence[Row]:
+    """Return all rows of a successful statement, in order; StatementError or CallError if some are unavailable."""
+    manifest = response.manifest
+    if manifest is None or manifest.schema is None or not manifest.schema.columns:
+        return ()
+    if manifest.truncated:
+        raise incomplete("it was truncated", sql)
+    columns = [
+        (column.name or "", converter(column.type_text or "STRING")) for column in manifest.schema.columns
+    ]
+    found = [_row(columns, values, sql) for values in _values(response, sql, api, calls)]
+    if manifest.total_row_count is not None and len(found) != manifest.total_row_count:
+        raise incomplete(f"it has {manifest.total_row_count} rows, and {len(found)} came", sql)
+    return found
 
-    def __init__(self, api: StatementExecutionAPI, calls: Calls) -> None:
-        self._api = api
-        self._calls = calls
 
-    def rows(self, response: StatementResponse, sql: str) -> Sequence[Row]:
-        """Return all rows of a successful statement, in order; StatementError or CallError if some are unavailable."""
-        manifest = response.manifest
-        if manifest is None or manifest.schema is None or not manifest.schema.columns:
-            return ()
-        if manifest.truncated:
-            raise incomplete("it was truncated", sql)
-        columns = [
-            (column.name or "", converter(column.type_text or "STRING")) for column in manifest.schema.columns
-        ]
-        found = [_row(columns, values, sql) for values in self._values(response, sql)]
-        if manifest.total_row_count is not None and len(found) != manifest.total_row_count:
-            raise incomplete(f"it has {manifest.total_row_count} rows, and {len(found)} came", sql)
-        return found
-
-    def _values(self, response: StatementResponse, sql: str) -> Iterator[Sequence[object]]:
-        chunk, position = response.result, 0
-        while chunk is not None:
-            index, following = _place(chunk)
-            if index not in (None, position):
-                raise incomplete(f"chunk {index} came for chunk {position}", sql)
-            yield from _checked(chunk.data_array or [], sql)
-            for link in chunk.external_links or ():
-                yield from _checked(_parsed(self._calls.download(link), sql), sql)
-            if following is None:
-                return
-            position += 1
-            if following != position:
-                raise incomplete(f"chunk {following} follows chunk {position - 1}", sql)
-            ask = partial(self._api.get_statement_result_chunk_n, str(response.statement_id), position)
-            chunk = self._calls.make(ask, is_repeatable=True)
+def _values(
+    response: StatementResponse, sql: str, api: StatementExecutionAPI, calls: Calls
+) -> Iterator[Sequence[object]]:
+    chunk, position = response.result, 0
+    while chunk is not None:
+        index, following = _place(chunk)
+        if index not in (None, position):
+            raise incomplete(f"chunk {index} came for chunk {position}", sql)
+        yield from _checked(chunk.data_array or [], sql)
+        for link in chunk.external_links or ():
+            yield from _checked(_parsed(calls.download(link), sql), sql)
+        if following is None:
+            return
+        position += 1
+        if following != position:
+            raise incomplete(f"chunk {following} follows chunk {position - 1}", sql)
+        ask = partial(api.get_statement_result_chunk_n, str(response.statement_id), position)
+        chunk = calls.make(ask, is_repeatable=True)
 
 
 def incomplete(reason: str, sql: str) -> StatementError:
@@ -124,10 +120,6 @@ def converter(type_text: str) -> Convert:
     return _text
 
 
-def _boolean(text: str) -> bool:
-    return {"true": True, "false": False}[text.lower()]
-
-
 def _timestamp(text: str) -> datetime:
     moment = _moment(text)
     return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
@@ -138,7 +130,7 @@ def _moment(text: str) -> datetime:
 
 
 _SCALARS: Final[Mapping[str, Callable[[str], object]]] = {
-    "boolean": _boolean,
+    "boolean": lambda text: {"true": True, "false": False}[text.lower()],
     "tinyint": int,
     "smallint": int,
     "int": int,

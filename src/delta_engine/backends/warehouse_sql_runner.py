@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from delta_engine.backends.cancellation import StoppedError, current_stop
 from delta_engine.backends.databricks_sdk import CallError, Calls, Failure, growing_waits
 from delta_engine.backends.error_conditions import statement_error
 from delta_engine.backends.sql_runner import Row, past_throttling
-from delta_engine.backends.warehouse_results import Results, incomplete
+from delta_engine.backends.warehouse_results import incomplete, rows_of
 from delta_engine.errors import ConfigError, StatementError
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ _LAST_PATIENCE_SECONDS: Final = 15.0
 """How long to request the state of a running statement despite errors once the run is ending."""
 
 
+@dataclass(slots=True)
 class WarehouseSqlRunner:
     """Runs statements on one warehouse; several threads may use it.
 
@@ -60,23 +61,14 @@ class WarehouseSqlRunner:
         notify: receives one message when statements wait for the warehouse.
     """
 
-    def __init__(
-        self,
-        api: StatementExecutionAPI,
-        warehouse_id: str,
-        *,
-        timeout_seconds: float | None = None,
-        notify: Callable[[str], None] = lambda _note: None,
-        calls: Calls | None = None,
-    ) -> None:
-        self._api = api
-        self._warehouse_id = warehouse_id
-        self._timeout = timeout_seconds
-        self._notify = notify
-        self._calls = calls or Calls()
-        self._results = Results(api, self._calls)
-        self._is_known_to_work = False
-        self._has_notified = False
+    api: StatementExecutionAPI
+    warehouse_id: str
+    _: KW_ONLY
+    timeout_seconds: float | None = None
+    notify: Callable[[str], None] = lambda _note: None
+    calls: Calls = field(default_factory=Calls)
+    _is_known_to_work: bool = field(default=False, init=False)
+    _has_notified: bool = field(default=False, init=False)
 
     def run(self, sql: str) -> Sequence[Row]:
         """Run one statement; see `SqlRunner.run`. ConfigError if the warehouse rejects the first one outright."""
@@ -87,9 +79,7 @@ class WarehouseSqlRunner:
                 sql=sql,
                 error_class=_TOO_LARGE,
             )
-        return past_throttling(
-            lambda: self._answer(sql), sql, pause=self._calls.pause, clock=self._calls.clock
-        )
+        return past_throttling(lambda: self._answer(sql), sql, pause=self.calls.pause, clock=self.calls.clock)
 
     def _answer(self, sql: str) -> Sequence[Row]:
         from databricks.sdk.service.sql import Disposition
@@ -106,11 +96,11 @@ class WarehouseSqlRunner:
         if not response.statement_id:
             raise _outcome_unknown("the warehouse accepted it without an id", sql)
         statement = _SubmittedStatement(
-            api=self._api,
-            calls=self._calls,
+            api=self.api,
+            calls=self.calls,
             statement_id=response.statement_id,
             sql=sql,
-            timeout_seconds=self._timeout,
+            timeout_seconds=self.timeout_seconds,
             on_waiting=self._notify_of_waiting,
         )
         with statement.followed():
@@ -122,10 +112,10 @@ class WarehouseSqlRunner:
 
         waits = _is_query(sql)
         try:
-            response = self._calls.make(
-                lambda: self._api.execute_statement(
+            response = self.calls.make(
+                lambda: self.api.execute_statement(
                     sql,
-                    self._warehouse_id,
+                    self.warehouse_id,
                     disposition=disposition,
                     format=Format.JSON_ARRAY,
                     wait_timeout=f"{_WAIT_FOR_QUERIES if waits else 0}s",
@@ -155,7 +145,7 @@ class WarehouseSqlRunner:
             case StatementState.SUCCEEDED:
                 if _is_query(sql) and (response.manifest is None or response.manifest.schema is None):
                     raise incomplete("it has no columns", sql)
-                return self._results.rows(response, sql)
+                return rows_of(response, sql, self.api, self.calls)
             case StatementState.CLOSED if _is_query(sql):
                 raise incomplete("the statement was closed before its rows were fetched", sql)
             case StatementState.CLOSED:
@@ -168,17 +158,17 @@ class WarehouseSqlRunner:
         if self._has_notified or waited < _NOTIFY_AFTER_SECONDS:
             return
         self._has_notified = True
-        self._notify(f"waiting for SQL warehouse {self._warehouse_id}: it is starting, or has a queue …")
+        self.notify(f"waiting for SQL warehouse {self.warehouse_id}: it is starting, or has a queue …")
 
     def _unusable(self, error: CallError) -> ConfigError:
         reason = str(error).rstrip(".")
         if error.failure is Failure.UNREACHED:
             return ConfigError(
-                f"the host of SQL warehouse {self._warehouse_id!r} is unreachable: {reason}",
+                f"the host of SQL warehouse {self.warehouse_id!r} is unreachable: {reason}",
                 way_out="Correct DATABRICKS_HOST or the profile's host, or check the network.",
             )
         return ConfigError(
-            f"SQL warehouse {self._warehouse_id!r} cannot be used: {reason}",
+            f"SQL warehouse {self.warehouse_id!r} cannot be used: {reason}",
             way_out="Correct backend.warehouse_id (`databricks warehouses list` shows it), log in to its workspace, "
             "or ask for CAN USE on it.",
         )
@@ -264,26 +254,16 @@ class _SubmittedStatement:
         if _is_query(self.sql):
             self._cancel()
             raise StoppedError(self.sql)
-        response = self._cancelled()
-        if not _is_over(response):
-            message = "the run was stopped before it began, and it could not be cancelled"
-            raise _outcome_unknown(message, self.sql)
-        if _state(response) == "CANCELED":
-            raise StoppedError(self.sql)
-        return response
+        return self._cancelled("the run was stopped before it began", StoppedError(self.sql))
 
     def _timed_out(self) -> StatementResponse:
         """Cancel the statement because of its timeout; return its result if it finished first."""
-        response = self._cancelled()
         limit = f"it ran for longer than backend.statement_timeout_seconds ({self.timeout_seconds:g})"
-        if not _is_over(response):
-            raise _outcome_unknown(f"{limit}, and could not be cancelled", self.sql)
-        if _state(response) == "CANCELED":
-            raise StatementError(f"{limit} and was cancelled", sql=self.sql, error_class=_TIMED_OUT)
-        return response
+        refusal = StatementError(f"{limit} and was cancelled", sql=self.sql, error_class=_TIMED_OUT)
+        return self._cancelled(limit, refusal)
 
-    def _cancelled(self) -> StatementResponse:
-        """Cancel the statement, and poll until it is over or the patience ends."""
+    def _cancelled(self, reason: str, cancelled: StatementError) -> StatementResponse:
+        """Cancel the statement, poll until it is over or the patience ends, and raise `cancelled` if it was."""
         self._cancel()
         deadline = self.calls.clock() + _CANCEL_SECONDS
         response = self._polled()
@@ -292,6 +272,10 @@ class _SubmittedStatement:
                 break
             self.calls.pause(wait)
             response = self._polled()
+        if not _is_over(response):
+            raise _outcome_unknown(f"{reason}, and it could not be cancelled", self.sql)
+        if _state(response) == "CANCELED":
+            raise cancelled
         return response
 
     def _cancel(self) -> None:

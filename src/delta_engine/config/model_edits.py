@@ -29,7 +29,7 @@ from delta_engine.config.yaml_edits import (
     rearranged,
     spliced,
 )
-from delta_engine.errors import ConfigError, RefusalGroup, RefusedError, SourceLocation, raise_all
+from delta_engine.errors import ConfigError, Refusal, RefusalGroup, RefusedError, SourceLocation, raise_all
 from delta_engine.models import ForeignKey, QualifiedName, Schema, Table
 from delta_engine.models.constraints import referenced_table
 
@@ -75,10 +75,8 @@ def edit_models(edits: Sequence[ModelEdit], settings: Settings) -> tuple[Path, .
         try:
             text = _text(path, file)
             contents[path] = _edited(text, file, its_edits, settings).encode()
-        except RefusedError as refused:
-            refusals.append(refused)
-        except RefusalGroup as group:
-            refusals += group.refusals
+        except Refusal as refused:
+            refusals += refused.refusals
         else:
             if contents[path] == text.encode():
                 del contents[path]
@@ -135,8 +133,10 @@ def _edited(text: str, file: str, edits: Sequence[ModelEdit], settings: Settings
             raise UnusualLayoutError("its lines end in different ways")
         new_lines = edit_text(lines, places)
         outcome = models_of_text(new_lines, file, settings)
-    except (UnusualLayoutError, RefusedError, RefusalGroup) as error:
-        raise _unsafe(edits, _reason(error)) from error
+    except UnusualLayoutError as error:
+        raise _unsafe(edits, str(error)) from error
+    except Refusal as error:
+        raise _unsafe(edits, f"it would be refused: {error.refusals[0].reason}") from error
     expected = [places[place].after if place in places else model for place, model in _placed(loaded)]
     if [_comparable(model) for model in outcome] != [_comparable(model) for model in expected if model]:
         raise _unsafe(edits, "the outcome would differ from the wanted models, or other tables would change")
@@ -247,18 +247,9 @@ def _as_declared(edit: ModelEdit, declared: Table | Schema) -> ModelEdit:
     return replace(edit, before=declared, after=replace(after, foreign_keys=keys))
 
 
-def _unsafe(edits: Sequence[ModelEdit], reason: str) -> RefusedError | RefusalGroup:
+def _unsafe(edits: Sequence[ModelEdit], reason: str) -> Refusal:
     refusals = [_refusal(edit, f"the file cannot be edited safely: {reason}") for edit in edits]
     return refusals[0] if len(refusals) == 1 else RefusalGroup(refusals)
-
-
-def _reason(error: UnusualLayoutError | RefusedError | RefusalGroup) -> str:
-    match error:
-        case RefusedError():
-            return f"it would be refused: {error.reason}"
-        case RefusalGroup():
-            return f"it would be refused: {error.refusals[0].reason}"
-    return str(error)
 
 
 def _refusal(edit: ModelEdit, reason: str, way_out: str = "") -> ConfigError:

@@ -18,7 +18,7 @@ from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
 from delta_engine.aspects.facet import Facet
 from delta_engine.config.variables import fill_in
 from delta_engine.config.yaml_documents import Document, DocumentPath, parse_document, read_document
-from delta_engine.errors import ConfigError, RefusalGroup, RefusedError, SourceLocation, raise_all, unknown
+from delta_engine.errors import ConfigError, Refusal, RefusedError, SourceLocation, raise_all, unknown
 from delta_engine.models import Column, Part, Schema, Table
 
 if TYPE_CHECKING:
@@ -65,10 +65,8 @@ def _collected(
                 refusals.append(found)
             else:
                 yield found
-    except RefusedError as refusal:
-        refusals.append(refusal)
-    except RefusalGroup as group:
-        refusals.extend(group.refusals)
+    except Refusal as refusal:
+        refusals += refusal.refusals
 
 
 def _filled_in(
@@ -154,12 +152,7 @@ _ENGINE = str(Path(__file__).parents[1])
 
 
 def load_reference(
-    reference: str,
-    use: Callable[[object], Result],
-    *,
-    what: str,
-    project_dir: Path,
-    named_at: SourceLocation,
+    reference: str, use: Callable[[object], Result], *, what: str, project_dir: Path, named_at: SourceLocation
 ) -> Result:
     """Import an object with the project folder importable, and return the result of `use`, which may run user code.
 
@@ -173,7 +166,7 @@ def load_reference(
         sys.path.insert(0, project)
     try:
         return use(getattr(importlib.import_module(module_name), attribute))
-    except (RefusedError, RefusalGroup):
+    except Refusal:
         raise
     except Exception as error:
         raise ConfigError(

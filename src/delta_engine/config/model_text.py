@@ -237,11 +237,6 @@ def emit_value(value: Written, *, in_flow: bool, style: str | None = None) -> st
     return emit_pair("k", value, in_flow=in_flow).removeprefix("k: ")
 
 
-def _managed(table: Table) -> Written | None:
-    managed = table.manages
-    return None if managed is None else [part.value for part in Part if part in managed]
-
-
 _ANY: Form[Any] = TEXT
 
 
@@ -274,7 +269,15 @@ TABLE_FIELDS: Fields = (
     ),
     Facet(key="name", argument="table_name", declared=lambda model: model.table_name, absent=None, form=_ANY),
     _renamed_from,
-    Facet(key="manages", declared=lambda model: model.manages, absent=None, form=_ANY, written=_managed),
+    Facet(
+        key="manages",
+        declared=lambda model: model.manages,
+        absent=None,
+        form=_ANY,
+        written=lambda table: (
+            None if table.manages is None else [part.value for part in Part if part in table.manages]
+        ),
+    ),
     _comment,
     Facet(
         key="columns",

@@ -9,13 +9,7 @@ from typing import Final
 
 import msgspec
 
-from delta_engine.actions.drift_policy import (
-    DriftHandling,
-    DriftPolicy,
-    IgnoreEntry,
-    Severity,
-    SeverityRule,
-)
+from delta_engine.actions.drift_policy import DriftHandling, IgnoreEntry, Severity, SeverityRule
 from delta_engine.actions.policy import Allowance, ColumnOrder, Ownership, Policy, RemovedTables
 from delta_engine.config.variables import substitute
 from delta_engine.config.yaml_documents import Document, DocumentPath, read_document
@@ -68,16 +62,6 @@ def plan_policy(document: Document, policy: PolicyDocument) -> Policy:
         column_order=policy.column_order,
         removed_tables=policy.removed_tables,
         rules=tuple(policy.rules),
-    )
-
-
-def drift_policy(policy: PolicyDocument, ignores: tuple[IgnoreEntry, ...]) -> DriftPolicy:
-    """Return the drift policy: handling, severities and ignored drift."""
-    return DriftPolicy(
-        handling=policy.drift,
-        refused_from=policy.drift_from,
-        severities=tuple(policy.drift_severities),
-        ignores=ignores,
     )
 
 

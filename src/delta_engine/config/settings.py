@@ -14,23 +14,16 @@ import msgspec
 
 from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftPolicy, Severity
 from delta_engine.actions.policy import Policy
-from delta_engine.config.policies import (
-    DRIFT_POLICY_FILE,
-    PolicyDocument,
-    drift_policy,
-    load_ignored_drift,
-    plan_policy,
-)
+from delta_engine.config.policies import DRIFT_POLICY_FILE, PolicyDocument, load_ignored_drift, plan_policy
 from delta_engine.config.state_backend import (
     DEFAULT_PATH,
-    Fill,
     LocalState,
     StateBackend,
     StateBackendDocument,
     state_backend,
 )
 from delta_engine.config.variables import substitute, substitute_but_secrets
-from delta_engine.config.yaml_documents import Document, read_document
+from delta_engine.config.yaml_documents import Document, DocumentPath, read_document
 from delta_engine.errors import ConfigError, SourceLocation, unknown
 from delta_engine.models import QualifiedName, read_only
 
@@ -38,22 +31,31 @@ _OF_CATALOGS = "spark.sql.catalog."
 """Spark settings with this prefix may hold secrets: set after the start, they appear on no command line."""
 
 
-class _Oss(msgspec.Struct, tag_field="type", tag="oss"):
+class _Backend(msgspec.Struct, kw_only=True, tag_field="type"):
+    leave_out: list[str] = msgspec.field(default_factory=list)
+
+
+class _Oss(_Backend, tag="oss"):
     names: Literal["path", "catalog"] = "path"
     warehouse: str = ".delta-engine/warehouse"
     spark: dict[str, Any] = msgspec.field(default_factory=dict)
-    leave_out: list[str] = msgspec.field(default_factory=list)
 
 
-class _Databricks(msgspec.Struct, tag_field="type", tag="databricks"):
-    leave_out: list[str] = msgspec.field(default_factory=list)
+class _Databricks(_Backend, tag="databricks"):
+    pass
 
 
-class _Warehouse(msgspec.Struct, tag_field="type", tag="databricks-warehouse"):
+class SqlWarehouse(_Backend, kw_only=True, tag="databricks-warehouse"):
+    """A Databricks SQL warehouse.
+
+    Args:
+        profile: the login in `~/.databrickscfg`; None for databricks-sdk's default.
+        statement_timeout_seconds: the limit of a statement; None for the warehouse's limit.
+    """
+
     warehouse_id: Annotated[str, msgspec.Meta(min_length=1)]
     profile: str | None = None
     statement_timeout_seconds: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    leave_out: list[str] = msgspec.field(default_factory=list)
 
 
 class _Models(msgspec.Struct):
@@ -77,7 +79,7 @@ class _Defaults(msgspec.Struct):
 
 class _Config(msgspec.Struct):
     environment: str
-    backend: _Oss | _Databricks | _Warehouse
+    backend: _Oss | _Databricks | SqlWarehouse
     models: _Models
     variables: dict[str, Any] = msgspec.field(default_factory=dict)
     policy: PolicyDocument = msgspec.field(default_factory=PolicyDocument)
@@ -99,20 +101,6 @@ class BackendType(Enum):
     def is_databricks(self) -> bool:
         """Whether the tables are in Unity Catalog."""
         return self in (BackendType.DATABRICKS, BackendType.WAREHOUSE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SqlWarehouse:
-    """A Databricks SQL warehouse.
-
-    Args:
-        profile: the login in `~/.databrickscfg`; None for databricks-sdk's default.
-        statement_timeout_seconds: the limit of a statement; None for the warehouse's limit.
-    """
-
-    warehouse_id: str
-    profile: str | None = None
-    statement_timeout_seconds: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,13 +150,30 @@ def load_settings(conf_dir: Path, environment: str) -> Settings:
     if not isinstance(document.value, dict):
         raise document.error((), "a configuration is a mapping of keys")
     config = document.convert((), document.value, _Config)
+    variables = document.texts(("variables",), config.variables)
+    document = _filled_in(document, variables)
+    config = document.convert((), document.value, _Config)
     if config.environment != environment:
         raise document.error(
             ("environment",),
             f"the file is for {environment!r}, but says environment: {config.environment!r}",
             "Give both the same name.",
         )
-    return _settings(document, config, conf_dir)
+    return _settings(document, config, conf_dir, variables)
+
+
+def _filled_in(document: Document, variables: Mapping[str, str]) -> Document:
+    """Return a configuration with variables filled into all its texts, but not into the variables themselves."""
+
+    def fill(path: DocumentPath, text: str) -> str:
+        if path[:1] == ("variables",):
+            return text
+        is_of_catalog = path[:2] == ("backend", "spark") and str(path[-1]).startswith(_OF_CATALOGS)
+        return (substitute_but_secrets if is_of_catalog else substitute)(
+            text, variables, document.location(path)
+        )
+
+    return document.with_texts(fill)
 
 
 def environments(conf_dir: Path) -> list[str]:
@@ -184,97 +189,64 @@ def no_configuration_way_out(conf_dir: Path) -> str:
     )
 
 
-def _settings(document: Document, config: _Config, conf_dir: Path) -> Settings:
+def _settings(document: Document, config: _Config, conf_dir: Path, variables: Mapping[str, str]) -> Settings:
     project_dir = conf_dir.absolute().parent
-    variables = document.texts(("variables",), config.variables)
-
-    def fill(path: tuple[str | int, ...], text: str) -> str:
-        return substitute(text, variables, document.location(path))
-
-    def fill_all(path: tuple[str | int, ...], texts: list[str]) -> tuple[str, ...]:
-        return tuple(fill((*path, i), text) for i, text in enumerate(texts))
-
-    def fill_mapping(path: tuple[str | int, ...], values: dict[str, Any]) -> Mapping[str, str]:
-        texts = document.texts(path, values)
-        return read_only({key: fill((*path, key), text) for key, text in texts.items()})
-
     oss = config.backend if isinstance(config.backend, _Oss) else _Oss()
+    ignored = load_ignored_drift(conf_dir, config.environment, variables, environments(conf_dir))
     return Settings(
         environment=config.environment,
         project_dir=project_dir,
         backend=_backend_type(config.backend),
-        warehouse=project_dir / fill(("backend", "warehouse"), oss.warehouse),
-        spark=_spark(document, oss.spark, variables),
-        sql_warehouse=_sql_warehouse(config.backend, fill),
+        warehouse=project_dir / oss.warehouse,
+        spark=read_only(document.texts(("backend", "spark"), oss.spark)),
+        sql_warehouse=config.backend if isinstance(config.backend, SqlWarehouse) else None,
         leave_out=tuple(config.backend.leave_out),
         variables=read_only(variables),
-        python_models=fill_all(("models", "python"), config.models.python),
-        yaml_models=fill_all(("models", "yaml"), config.models.yaml),
-        default_table_properties=fill_mapping(
-            ("defaults", "table_properties"), config.defaults.table_properties
+        python_models=tuple(config.models.python),
+        yaml_models=tuple(config.models.yaml),
+        default_table_properties=read_only(
+            document.texts(("defaults", "table_properties"), config.defaults.table_properties)
         ),
         policy=plan_policy(document, config.policy),
-        drift_policy=drift_policy(
-            config.policy,
-            load_ignored_drift(conf_dir, config.environment, variables, environments(conf_dir)),
+        drift_policy=DriftPolicy(
+            handling=config.policy.drift,
+            refused_from=config.policy.drift_from,
+            severities=tuple(config.policy.drift_severities),
+            ignores=ignored,
         ),
         fail_drift_on=None if config.drift.fail_on == "never" else Severity(config.drift.fail_on),
-        drift_history=_history_table(document, "drift", config.drift.history_table, fill),
-        run_history=_history_table(document, "apply", config.apply.history_table, fill),
+        drift_history=_history_table(document, "drift", config.drift.history_table),
+        run_history=_history_table(document, "apply", config.apply.history_table),
         parallelism=config.apply.parallelism,
-        state_backend=_state_backend(document, config, project_dir, fill),
+        state_backend=_state_backend(document, config, project_dir),
         location=document.location(()),
     )
 
 
-def _backend_type(backend: _Oss | _Databricks | _Warehouse) -> BackendType:
+def _backend_type(backend: _Oss | _Databricks | SqlWarehouse) -> BackendType:
     match backend:
         case _Databricks():
             return BackendType.DATABRICKS
-        case _Warehouse():
+        case SqlWarehouse():
             return BackendType.WAREHOUSE
         case _Oss(names="catalog"):
             return BackendType.CATALOG
     return BackendType.EMBEDDED
 
 
-def _sql_warehouse(backend: _Oss | _Databricks | _Warehouse, fill: Fill) -> SqlWarehouse | None:
-    if not isinstance(backend, _Warehouse):
-        return None
-    return SqlWarehouse(
-        warehouse_id=fill(("backend", "warehouse_id"), backend.warehouse_id),
-        profile=fill(("backend", "profile"), backend.profile) if backend.profile else None,
-        statement_timeout_seconds=backend.statement_timeout_seconds,
-    )
-
-
-def _spark(document: Document, values: dict[str, Any], variables: Mapping[str, str]) -> Mapping[str, str]:
-    path = ("backend", "spark")
-    return read_only(
-        {
-            key: (substitute_but_secrets if key.startswith(_OF_CATALOGS) else substitute)(
-                text, variables, document.location((*path, key))
-            )
-            for key, text in document.texts(path, values).items()
-        }
-    )
-
-
-def _history_table(document: Document, key: str, text: str | None, fill: Fill) -> QualifiedName | None:
+def _history_table(document: Document, key: str, text: str | None) -> QualifiedName | None:
     if text is None:
         return None
-    path = (key, "history_table")
-    parts = fill(path, text).split(".")
+    parts = text.split(".")
     if len(parts) != 3 or not all(parts):
-        raise document.error(
-            path, "history_table is a table's full name", "Write catalog.schema.table, without quotes."
-        )
+        way_out = "Write catalog.schema.table, without quotes."
+        raise document.error((key, "history_table"), "history_table is a table's full name", way_out)
     return QualifiedName(*parts)
 
 
-def _state_backend(document: Document, config: _Config, project_dir: Path, fill: Fill) -> StateBackend:
+def _state_backend(document: Document, config: _Config, project_dir: Path) -> StateBackend:
     if config.state_backend is not None:
-        return state_backend(document, config.state_backend, project_dir=project_dir, fill=fill)
+        return state_backend(document, config.state_backend, project_dir)
     if not isinstance(config.backend, _Oss):
         raise document.error(
             (),

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
-from delta_engine.config.yaml_documents import Document, DocumentPath
+from delta_engine.config.yaml_documents import Document
 
 DEFAULT_PATH = ".delta-engine/state"
-
-Fill = Callable[[DocumentPath, str], str]
-"""Fills variables into the text at a path."""
 
 
 class _Local(msgspec.Struct):
     path: str = DEFAULT_PATH
 
 
-class _S3(msgspec.Struct, tag_field="type", tag="s3"):
+class S3State(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="s3"):
+    """Objects under a prefix of a bucket; the default endpoint is that of AWS."""
+
     bucket: Annotated[str, msgspec.Meta(min_length=1)]
     prefix: str = ""
     region: str | None = None
@@ -53,7 +51,7 @@ class _LocalBackend(msgspec.Struct, tag_field="type", tag="local"):
 
 
 class _S3Backend(msgspec.Struct, tag_field="type", tag="s3"):
-    s3: _S3
+    s3: S3State
     lock: _Lock = msgspec.field(default_factory=_Lock)
 
 
@@ -63,7 +61,7 @@ class _DatabricksBackend(msgspec.Struct, tag_field="type", tag="databricks"):
 
 
 class _HybridBackend(msgspec.Struct, tag_field="type", tag="hybrid"):
-    remote: _S3 | _Databricks
+    remote: S3State | _Databricks
     local: _Local = msgspec.field(default_factory=_Local)
     cache: _Cache = msgspec.field(default_factory=_Cache)
     lock: _Lock = msgspec.field(default_factory=_Lock)
@@ -77,16 +75,6 @@ class LocalState:
     """Local files in an absolute folder."""
 
     path: Path
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class S3State:
-    """Objects under a prefix of a bucket; the default endpoint is that of AWS."""
-
-    bucket: str
-    prefix: str
-    region: str | None
-    endpoint_url: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,52 +121,39 @@ class StateBackend:
     lease_seconds: float | None = None
 
 
-def state_backend(
-    document: Document, config: StateBackendDocument, *, project_dir: Path, fill: Fill
-) -> StateBackend:
-    """Return the value of `state_backend` with variables filled in; refuse unsuitable schema names and locks."""
+def state_backend(document: Document, config: StateBackendDocument, project_dir: Path) -> StateBackend:
+    """Return the value of `state_backend`; refuse unsuitable schema names and locks."""
     cache: StateCache | None = None
     match config:
         case _LocalBackend(local=local):
-            place: StatePlace = _local(local, ("state_backend", "local"), project_dir, fill)
+            place: StatePlace = LocalState(path=project_dir / local.path)
         case _S3Backend(s3=remote) | _DatabricksBackend(databricks=remote):
-            place = _remote(document, remote, ("state_backend", str(config.__struct_config__.tag)), fill)
+            place = _remote(document, remote, str(config.__struct_config__.tag))
         case _HybridBackend(remote=remote):
-            place = _remote(document, remote, ("state_backend", "remote"), fill)
+            place = _remote(document, remote, "remote")
             if config.cache.enabled:
-                local_state = _local(config.local, ("state_backend", "local"), project_dir, fill)
-                cache = StateCache(path=local_state.path, max_age_seconds=config.cache.max_age_seconds)
+                path = project_dir / config.local.path
+                cache = StateCache(path=path, max_age_seconds=config.cache.max_age_seconds)
     return StateBackend(
         place=place,
         cache=cache,
-        lock_table=_lock_table(document, config.lock, place, fill),
+        lock_table=_lock_table(document, config.lock, place),
         lock_timeout_seconds=config.lock.timeout_seconds,
         lease_seconds=config.lock.lease_seconds,
     )
 
 
-def _local(local: _Local, path: DocumentPath, project_dir: Path, fill: Fill) -> LocalState:
-    return LocalState(path=project_dir / fill(path, local.path))
-
-
-def _remote(
-    document: Document, remote: _S3 | _Databricks, path: DocumentPath, fill: Fill
-) -> S3State | DatabricksState:
-    if isinstance(remote, _S3):
-        return S3State(
-            bucket=fill((*path, "bucket"), remote.bucket),
-            prefix=fill(path, remote.prefix).strip("/"),
-            region=remote.region and fill(path, remote.region),
-            endpoint_url=remote.endpoint_url and fill(path, remote.endpoint_url),
-        )
-    name = fill((*path, "schema"), remote.schema)
-    parts = name.lower().split(".")
+def _remote(document: Document, remote: S3State | _Databricks, key: str) -> S3State | DatabricksState:
+    if isinstance(remote, S3State):
+        return msgspec.structs.replace(remote, prefix=remote.prefix.strip("/"))
+    parts = remote.schema.lower().split(".")
     if len(parts) != 2 or not all(parts):
-        raise document.error((*path, "schema"), f"schema {name!r} is not of the form catalog.schema")
-    return DatabricksState(catalog=parts[0], schema=parts[1], volume=fill(path, remote.volume))
+        reason = f"schema {remote.schema!r} is not of the form catalog.schema"
+        raise document.error(("state_backend", key, "schema"), reason)
+    return DatabricksState(catalog=parts[0], schema=parts[1], volume=remote.volume)
 
 
-def _lock_table(document: Document, lock: _Lock, place: StatePlace, fill: Fill) -> DynamoDBLockTable | None:
+def _lock_table(document: Document, lock: _Lock, place: StatePlace) -> DynamoDBLockTable | None:
     path = ("state_backend", "lock")
     if lock.type is not None and not isinstance(place, S3State):
         reason = f"a lock of type: {lock.type} needs a state on S3"
@@ -191,7 +166,5 @@ def _lock_table(document: Document, lock: _Lock, place: StatePlace, fill: Fill) 
         raise document.error(path, "state_backend.lock needs a table")
     assert isinstance(place, S3State)
     return DynamoDBLockTable(
-        table=fill((*path, "table"), lock.table),
-        region=lock.region or place.region,
-        endpoint_url=lock.endpoint_url,
+        table=lock.table, region=lock.region or place.region, endpoint_url=lock.endpoint_url
     )

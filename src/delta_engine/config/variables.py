@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
 from delta_engine.aspects.facet import Facet, TextChange
 from delta_engine.errors import ConfigError, SourceLocation, unknown
-from delta_engine.models import Column, Schema, Table
+from delta_engine.models import Schema, Table
 
 SomeModel = TypeVar("SomeModel", bound=Table | Schema)
 
@@ -97,17 +97,13 @@ def with_texts(model: SomeModel, *, names: TextChange, values: TextChange) -> So
         "schema_name": names(model.schema_name),
     }
     if isinstance(model, Table):
-        columns = tuple(_with_column_texts(column, names, values) for column in model.columns)
+        changes = ((one, _changed(_FACETS_WITH_TEXTS, one, names, values)) for one in model.columns)
+        columns = tuple(replace(column, **texts) if texts else column for column, texts in changes)
         changed |= {"table_name": names(model.table_name), "columns": columns}
         changed |= _changed(TABLE_FACETS, model, names, values)
     else:
         changed |= _changed(SCHEMA_FACETS, model, names, values)
     return replace(model, **changed)
-
-
-def _with_column_texts(column: Column, names: TextChange, values: TextChange) -> Column:
-    changed = _changed(_FACETS_WITH_TEXTS, column, names, values)
-    return replace(column, **changed) if changed else column
 
 
 def _changed(

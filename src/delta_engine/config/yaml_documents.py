@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -61,6 +61,22 @@ class Document:
             text = str(value) if raw is None else raw
             found[key] = text.lower() if isinstance(value, bool) else text
         return found
+
+    def with_texts(self, change: Callable[[DocumentPath, str], str]) -> Document:
+        """Return the document with all its texts changed; `change` gets the path and the text of a value."""
+
+        def changed(path: DocumentPath, value: object) -> object:
+            match value:
+                case str():
+                    return change(path, value)
+                case list():
+                    return [changed((*path, position), item) for position, item in enumerate(value)]
+                case dict():
+                    return {key: changed((*path, key), item) for key, item in value.items()}
+            return value
+
+        scalars = {path: change(path, text) for path, text in self.scalars.items()}
+        return replace(self, value=changed((), self.value), scalars=scalars)
 
     def convert(self, path: DocumentPath, value: object, shape: type[Shape]) -> Shape:
         """Convert a part of the document to a declared shape; refuse unknown keys, missing keys and wrong types."""

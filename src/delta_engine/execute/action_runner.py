@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from contextvars import copy_context
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from queue import SimpleQueue
 from typing import TypeAlias
@@ -103,25 +103,19 @@ def _failure_line(outcome: AnyOutcome) -> str:
     return f"{outcome.failure.message} (after {outcome.statements} statements{sql})"
 
 
+@dataclass(frozen=True, slots=True)
 class ActionRunner:
     """Compiles plans for one platform and applies them, changing at most `parallelism` tables and schemas at once."""
 
-    def __init__(
-        self,
-        runner: SqlRunner,
-        addressing: Addressing,
-        capabilities: Capabilities,
-        *,
-        parallelism: int = 4,
-    ) -> None:
-        self._runner = runner
-        self._addressing = addressing
-        self._capabilities = capabilities
-        self._parallelism = parallelism
+    runner: SqlRunner
+    addressing: Addressing
+    capabilities: Capabilities
+    _: KW_ONLY
+    parallelism: int = 4
 
     def compile(self, plan: TablePlan) -> CompiledPlan:
         """Return the statements of a plan for this platform."""
-        return compile_plan(plan, self._addressing, self._capabilities)
+        return compile_plan(plan, self.addressing, self.capabilities)
 
     def apply(
         self,
@@ -146,13 +140,13 @@ class ActionRunner:
             ApplyFailedError: at least one schema or table failed; all independent ones were tried.
         """
         outcomes = _RunningApply(
-            runner=self._runner,
+            runner=self.runner,
             plan=plan,
             control=control or ApplyControl(),
             reread=reread,
             check=check,
             on_outcome=on_outcome,
-            parallelism=self._parallelism,
+            parallelism=self.parallelism,
         ).run()
         kinds = {outcome.kind for outcome in outcomes}
         if OutcomeKind.STOPPED in kinds:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from graphlib import TopologicalSorter
 from heapq import heappop, heappush
 
 from delta_engine.backends.cancellation import StoppedError
@@ -24,13 +25,13 @@ class PlanProgress:
 
     def __init__(self, steps: Sequence[Step]) -> None:
         self._steps = steps
-        self._waiting = [len(step.after) for step in steps]
-        self._followers: dict[int, list[int]] = defaultdict(list)
-        for position, step in enumerate(steps):
-            for before in step.after:
-                self._followers[before].append(position)
-        self._in_round = Counter(step.round for step in steps)  # unfinished steps
-        self._held: list[int] = []  # unblocked, but of a later round
+        waits: dict[int | str, Iterable[int | str]] = {
+            position: (*step.after, step.round.name) for position, step in enumerate(steps)
+        }
+        for one in Round:  # begins when all steps of earlier rounds are over
+            waits[one.name] = [position for position, step in enumerate(steps) if step.round < one]
+        self._waits = TopologicalSorter(waits)
+        self._waits.prepare()
         self._ready: list[int] = []
         self._left = Counter(step.name.key for step in steps)
         self._runs: dict[str, tuple[RunStatement, ...]] = {}
@@ -38,9 +39,7 @@ class PlanProgress:
         self._failed_steps: set[int] = set()
         self._outcomes: deque[AnyOutcome] = deque()
         self._is_stopped = False
-        for position, step in enumerate(steps):
-            if not step.after:
-                self._free(position)
+        self._free()
 
     @property
     def is_over(self) -> bool:
@@ -72,15 +71,8 @@ class PlanProgress:
         if result.failure:
             self._failures.setdefault(key, result.failure)
             self._failed_steps.add(position)
-        for follower in self._followers[position]:
-            self._waiting[follower] -= 1
-            if not self._waiting[follower]:
-                self._free(follower)
-        self._in_round[step.round] -= 1
-        if not self._in_round[step.round]:
-            held, self._held = self._held, []
-            for one in held:
-                self._free(one)
+        self._waits.done(position)
+        self._free()
         self._left[key] -= 1
         if not self._left[key]:
             del self._left[key]
@@ -95,10 +87,14 @@ class PlanProgress:
         while self._outcomes:
             yield self._outcomes.popleft()
 
-    def _free(self, position: int) -> None:
-        """Make an unblocked step ready, or hold it until earlier rounds are over."""
-        is_held = any(self._in_round[earlier] for earlier in Round if earlier < self._steps[position].round)
-        heappush(self._held if is_held else self._ready, position)
+    def _free(self) -> None:
+        """Begin the rounds and make the steps ready that wait for nothing any more."""
+        while freed := self._waits.get_ready():
+            for one in freed:
+                if isinstance(one, int):
+                    heappush(self._ready, one)
+                else:
+                    self._waits.done(one)
 
     def _obstacle(self, step: Step) -> StatementError | None:
         if step.name.key in self._failures:
@@ -107,7 +103,9 @@ class PlanProgress:
             return StoppedError(sql="")
         for before in step.after:
             if before in self._failed_steps:
-                return _failed_dependency(self._steps[before].name)
+                name = self._steps[before].name
+                reason = f"it depends on {securable_kind(name)} {name}, which failed"
+                return StatementError(reason, sql="", error_class=None)
         if step.round is Round.SCHEMA_RIGHTS:
             return self._unfinished_table()
         return None
@@ -128,8 +126,3 @@ class PlanProgress:
         if failure is not None:
             kind = OutcomeKind.STOPPED if isinstance(failure, StoppedError) else OutcomeKind.FAILED
         return Outcome(name=step.name, kind=kind, runs=self._runs.get(key, ()), failure=failure)
-
-
-def _failed_dependency(name: SecurableName) -> StatementError:
-    reason = f"it depends on {securable_kind(name)} {name}, which failed"
-    return StatementError(reason, sql="", error_class=None)

@@ -41,10 +41,6 @@ def always(_done: int, _error: StatementError) -> bool:
     return True
 
 
-def _nothing() -> None:
-    """Check nothing."""
-
-
 @dataclass(slots=True, kw_only=True)
 class StatementRunner:
     """Runs statements of one table or schema.
@@ -58,7 +54,7 @@ class StatementRunner:
     name: SecurableName
     control: ApplyControl
     retry_check: RetryCheck | None = None
-    check: Callable[[], None] = _nothing
+    check: Callable[[], None] = lambda: None
     runs: list[RunStatement] = field(default_factory=list)
 
     def run(self, sql: str) -> Sequence[Row]:
@@ -214,7 +210,8 @@ def explained(statement: Statement, error: StatementError, current_user: Callabl
     if isinstance(error, StoppedError) or error.is_outcome_unknown:
         return error
     message = None
-    if _creates_table(statement) and is_existing_table(error):
+    creates_table = statement.phase is None and isinstance(statement.actions[0], CreateTable)
+    if creates_table and is_existing_table(error):
         message = (
             f"it was absent or not visible to {current_user()} when the catalog was read, and it exists. Ask for "
             f"BROWSE and SELECT on it, or run again if another principal has just created it. {error.message}"
@@ -228,10 +225,6 @@ def explained(statement: Statement, error: StatementError, current_user: Callabl
                 "primary key as it is."
             )
     return StatementError(message, sql=error.sql, **error.facts) if message else error
-
-
-def _creates_table(statement: Statement) -> bool:
-    return statement.phase is None and isinstance(statement.actions[0], CreateTable)
 
 
 def _drops_constraint(statement: Statement, name: str) -> bool:

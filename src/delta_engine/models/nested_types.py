@@ -12,16 +12,16 @@ from enum import Enum
 from typing import TypeAlias
 
 from delta_engine.models.types import (
-    ArrayType,
     AtomicType,
     CharacterType,
     DataType,
     DecimalType,
-    MapType,
     StructField,
     StructType,
+    inside,
     is_same_type,
     parts,
+    rebuilt,
 )
 
 Path: TypeAlias = tuple[str, ...]
@@ -105,7 +105,8 @@ def place_of(whole: DataType, steps: Sequence[str]) -> Path | None:
     """Return the path that steps lead to, as the type spells it; None unless they end at a struct field."""
     path: Path = ()
     for step in steps:
-        spelled = _spelled(type_at(whole, path), step)
+        names = (name for name, _ in inside(type_at(whole, path)) if name.lower() == step.lower())
+        spelled = next(names, None)
         if spelled is None:
             return None
         path = (*path, spelled)
@@ -114,19 +115,10 @@ def place_of(whole: DataType, steps: Sequence[str]) -> Path | None:
 
 def type_at(whole: DataType, path: Path) -> DataType | None:
     """Return the type at a place; None if the type has no such place."""
-    if not path:
-        return whole
-    step, rest = path[0], path[1:]
-    match whole:
-        case ArrayType(element) if step == "element":
-            return type_at(element, rest)
-        case MapType(key, _) if step == "key":
-            return type_at(key, rest)
-        case MapType(_, value) if step == "value":
-            return type_at(value, rest)
-        case StructType(fields):
-            return next((type_at(field.data_type, rest) for field in fields if _is(field, step)), None)
-    return None
+    found: DataType | None = whole
+    for step in path:
+        found = next((inner for name, inner in inside(found) if name.lower() == step.lower()), None)
+    return found
 
 
 def within_structs(whole: DataType, path: Path) -> Path:
@@ -198,22 +190,13 @@ def changed_at(whole: DataType, path: Path, change: Callable[[DataType], DataTyp
     """Return a type with the type at a place changed; unchanged if it has no such place."""
     if not path:
         return change(whole)
-    step, rest = path[0], path[1:]
-    match whole:
-        case ArrayType(element) if step == "element":
-            return ArrayType(changed_at(element, rest, change))
-        case MapType(key, value) if step == "key":
-            return MapType(changed_at(key, rest, change), value)
-        case MapType(key, value) if step == "value":
-            return MapType(key, changed_at(value, rest, change))
-        case StructType(fields):
-            return StructType(
-                tuple(
-                    replace(one, data_type=changed_at(one.data_type, rest, change)) if _is(one, step) else one
-                    for one in fields
-                )
-            )
-    return whole
+    return rebuilt(
+        whole,
+        [
+            changed_at(inner, path[1:], change) if name.lower() == path[0].lower() else inner
+            for name, inner in inside(whole)
+        ],
+    )
 
 
 def has_not_null_field(data_type: DataType) -> bool:
@@ -237,16 +220,13 @@ def forgotten_clause(data_type: DataType) -> tuple[str, str] | None:
 
 
 def _differences(path: Path, observed: DataType, desired: DataType) -> Iterator[FieldPair | TypePair]:
-    match observed, desired:
-        case ArrayType(one), ArrayType(other):
-            yield from _differences((*path, "element"), one, other)
-        case MapType(key, value), MapType(other_key, other_value):
-            yield from _differences((*path, "key"), key, other_key)
-            yield from _differences((*path, "value"), value, other_value)
-        case StructType(), StructType():
-            yield from _field_differences(path, observed, desired)
-        case _ if observed != desired:
-            yield TypePair(path=path, desired=desired, observed=observed)
+    if isinstance(observed, StructType) and isinstance(desired, StructType):
+        yield from _field_differences(path, observed, desired)
+    elif inside(observed) and type(observed) is type(desired):
+        for (step, one), (_, other) in zip(inside(observed), inside(desired), strict=True):
+            yield from _differences((*path, step), one, other)
+    elif observed != desired:
+        yield TypePair(path=path, desired=desired, observed=observed)
 
 
 def _field_differences(
@@ -272,38 +252,19 @@ def _has_lengths(data_type: DataType) -> bool:
     return any(isinstance(part, CharacterType) for part in parts(data_type))
 
 
-def _spelled(data_type: DataType | None, step: str) -> str | None:
-    match data_type:
-        case ArrayType() if step == "element":
-            return step
-        case MapType() if step in ("key", "value"):
-            return step
-        case StructType(fields):
-            return next((field.name for field in fields if _is(field, step)), None)
-    return None
-
-
 def _is(field: StructField, name: str) -> bool:
     return field.name.lower() == name.lower()
 
 
 def _forgotten(data_type: DataType, *, not_null: bool, comments: bool) -> tuple[str, str] | None:
-    match data_type:
-        case ArrayType(element):
-            return _forgotten(element, not_null=True, comments=comments)
-        case MapType(key, value):
-            return _forgotten(key, not_null=True, comments=comments) or _forgotten(
-                value, not_null=True, comments=comments
-            )
-        case StructType(fields):
-            for field in fields:
-                if not_null and not field.is_nullable:
-                    return field.name, "NOT NULL"
-                if comments and field.comment:
-                    return field.name, "COMMENT"
-                inner = _forgotten(field.data_type, not_null=not_null, comments=comments)
-                if inner:
-                    return inner
+    fields = data_type.fields if isinstance(data_type, StructType) else (None, None)
+    for field, (_, inner) in zip(fields, inside(data_type), strict=False):
+        if field and not_null and not field.is_nullable:
+            return field.name, "NOT NULL"
+        if field and comments and field.comment:
+            return field.name, "COMMENT"
+        if found := _forgotten(inner, not_null=not_null or field is None, comments=comments):
+            return found
     return None
 
 

@@ -7,6 +7,7 @@ separates known from unknown fields.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from datetime import datetime
 from functools import cache
 from types import UnionType
@@ -30,6 +31,8 @@ class OpenStruct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 SomeStruct = TypeVar("SomeStruct", bound=OpenStruct)
 
+_Change = Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]
+
 _UNKNOWN_MARK = msgspec.json.encode(UNKNOWN_KEY)
 
 
@@ -38,7 +41,7 @@ def decode_open(data: bytes, shape: type[SomeStruct]) -> SomeStruct:
     try:
         return msgspec.json.decode(data, type=shape)
     except msgspec.ValidationError:
-        return msgspec.convert(_set_apart(msgspec.json.decode(data), shape), shape, strict=True)
+        return msgspec.convert(_changed(msgspec.json.decode(data), shape, _set_apart), shape, strict=True)
 
 
 def encode_open(value: OpenStruct, *, sort_keys: bool = False) -> bytes:
@@ -47,7 +50,7 @@ def encode_open(value: OpenStruct, *, sort_keys: bool = False) -> bytes:
     data = msgspec.json.encode(value, order=order)
     if _UNKNOWN_MARK not in data:
         return data
-    return msgspec.json.encode(_put_back(msgspec.json.decode(data), type(value)), order=order)
+    return msgspec.json.encode(_changed(msgspec.json.decode(data), type(value), _put_back), order=order)
 
 
 def canonical_checksum(value: OpenStruct) -> str:
@@ -60,41 +63,37 @@ def checksum_of(data: bytes) -> str:
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
-def _set_apart(raw: object, annotation: object) -> object:
-    """Move the unknown fields of every struct below into its `UNKNOWN_KEY`."""
+def _changed(raw: Any, annotation: object, change: _Change) -> Any:
+    """Return raw data with the fields of all structs changed; `change` gets a struct's fields, and the known ones."""
     shape = _struct_of(annotation, raw)
     match raw:
         case dict() if shape:
             types = _field_types(shape)
-            known = {key: _set_apart(item, types[key]) for key, item in raw.items() if key in types}
-            unknown = {key: item for key, item in raw.items() if key not in types}
-            return known | {UNKNOWN_KEY: unknown} if unknown else known
+            known = {key: _changed(item, types[key], change) for key, item in raw.items() if key in types}
+            return change(raw, known)
         case dict():
-            return {key: _set_apart(item, _inner(annotation)) for key, item in raw.items()}
+            return {key: _changed(item, _inner(annotation), change) for key, item in raw.items()}
         case list():
-            return [_set_apart(item, _inner(annotation)) for item in raw]
+            return [_changed(item, _inner(annotation), change) for item in raw]
     return raw
 
 
-def _put_back(raw: object, annotation: object) -> object:
-    """Undo `_set_apart`; known fields win."""
-    shape = _struct_of(annotation, raw)
-    match raw:
-        case dict() if shape:
-            types = _field_types(shape)
-            known = {key: _put_back(item, types[key]) for key, item in raw.items() if key != UNKNOWN_KEY}
-            return {**(raw.get(UNKNOWN_KEY) or {}), **known}
-        case dict():
-            return {key: _put_back(item, _inner(annotation)) for key, item in raw.items()}
-        case list():
-            return [_put_back(item, _inner(annotation)) for item in raw]
-    return raw
+def _set_apart(raw: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
+    unknown = {key: item for key, item in raw.items() if key not in known}
+    return known | {UNKNOWN_KEY: unknown} if unknown else known
+
+
+def _put_back(raw: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
+    return (raw.get(UNKNOWN_KEY) or {}) | known
 
 
 @cache
 def _field_types(shape: type[OpenStruct]) -> dict[str, object]:
-    types: dict[str, object] = {field.encode_name: field.type for field in msgspec.structs.fields(shape)}
-    return types | {shape.__struct_config__.tag_field or UNKNOWN_KEY: None}
+    fields = msgspec.structs.fields(shape)
+    types: dict[str, object] = {field.encode_name: field.type for field in fields}
+    types.pop(UNKNOWN_KEY)
+    tag = shape.__struct_config__.tag_field
+    return types | ({tag: None} if tag else {})
 
 
 def _struct_of(annotation: object, raw: object) -> type[OpenStruct] | None:

@@ -6,7 +6,7 @@ store becomes an `UnsupportedType`, which `Table` refuses. `sql` spells types as
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -157,18 +157,36 @@ def data_type_from_spark_json(value: object, metadata: Mapping[str, object] | No
     return _with_lengths(found, parse_data_type(declared)) if isinstance(declared, str) else found
 
 
+def inside(data_type: DataType | None) -> list[tuple[str, DataType]]:
+    """Return the types directly inside a type, each with the step to it; empty for None."""
+    match data_type:
+        case ArrayType(element):
+            return [("element", element)]
+        case MapType(key, value):
+            return [("key", key), ("value", value)]
+        case StructType(fields):
+            return [(field.name, field.data_type) for field in fields]
+    return []
+
+
+def rebuilt(data_type: DataType, types: Iterable[DataType]) -> DataType:
+    """Return a type with other types directly inside it, in the order of `inside`."""
+    match data_type, [*types]:
+        case ArrayType(), [element]:
+            return ArrayType(element)
+        case MapType(), [key, value]:
+            return MapType(key, value)
+        case StructType(fields), found:
+            pairs = zip(fields, found, strict=True)
+            return StructType(tuple(replace(field, data_type=inner) for field, inner in pairs))
+    return data_type
+
+
 def parts(data_type: DataType) -> Iterator[DataType]:
     """Yield a type and every type inside it."""
     yield data_type
-    match data_type:
-        case ArrayType(element):
-            yield from parts(element)
-        case MapType(key, value):
-            yield from parts(key)
-            yield from parts(value)
-        case StructType(fields):
-            for field in fields:
-                yield from parts(field.data_type)
+    for _, inner in inside(data_type):
+        yield from parts(inner)
 
 
 def first_unsupported(data_type: DataType) -> UnsupportedType | None:
@@ -208,19 +226,10 @@ def is_same_type(one: DataType, other: DataType) -> bool:
 
 
 def _folded(data_type: DataType) -> DataType:
-    match data_type:
-        case ArrayType(element):
-            return ArrayType(_folded(element))
-        case MapType(key, value):
-            return MapType(_folded(key), _folded(value))
-        case StructType(fields):
-            return StructType(
-                tuple(
-                    replace(field, name=field.name.lower(), data_type=_folded(field.data_type))
-                    for field in fields
-                )
-            )
-    return data_type
+    folded = rebuilt(data_type, [_folded(inner) for _, inner in inside(data_type)])
+    if isinstance(folded, StructType):
+        return StructType(tuple(replace(field, name=field.name.lower()) for field in folded.fields))
+    return folded
 
 
 _ATOMIC_NAMES = {
@@ -336,20 +345,11 @@ def _decimal(parameters: Sequence[int], text: str) -> DataType:
 
 def _with_lengths(found: DataType, declared: DataType) -> DataType:
     """Restore CHAR and VARCHAR where the schema has string; keep the rest."""
-    match found, declared:
-        case AtomicType("string"), CharacterType() | UnsupportedType():
-            return declared
-        case ArrayType(element), ArrayType(declared_element):
-            return ArrayType(_with_lengths(element, declared_element))
-        case MapType(key, value), MapType(declared_key, declared_value):
-            return MapType(_with_lengths(key, declared_key), _with_lengths(value, declared_value))
-        case StructType(fields), StructType(declared_fields) if len(fields) == len(declared_fields):
-            return StructType(
-                tuple(
-                    replace(one, data_type=_with_lengths(one.data_type, other.data_type))
-                    for one, other in zip(fields, declared_fields, strict=True)
-                )
-            )
-        case _, UnsupportedType():
-            return declared
-    return found
+    if isinstance(declared, UnsupportedType) or (
+        found == AtomicType("string") and isinstance(declared, CharacterType)
+    ):
+        return declared
+    pairs = [*zip(inside(found), inside(declared), strict=False)]
+    if type(found) is not type(declared) or len(pairs) != len(inside(found)):
+        return found
+    return rebuilt(found, [_with_lengths(one, other) for (_, one), (_, other) in pairs])

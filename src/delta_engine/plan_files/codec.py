@@ -7,17 +7,15 @@ import re
 import reprlib
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
 
-from delta_engine.config.json_schema import described_schema
 from delta_engine.models import QualifiedName
 from delta_engine.models.open_struct import checksum_of
-from delta_engine.plan_files.document import NO_OPTIONS, SCHEMA_URI, VERSION, Options, PlanFile, PlanFileError
+from delta_engine.plan_files.document import NO_OPTIONS, VERSION, Options, PlanFile, PlanFileError
 from delta_engine.telemetry.context import command
 from delta_engine.validation.rules import FORBIDDEN_IN_NAMES
 
@@ -70,7 +68,8 @@ def is_replaceable(path: Path) -> bool:
 
 def plan_again(environment: str, where: str, options: Options = NO_OPTIONS) -> str:
     """Return the command that writes a plan file again, the user's remedy for an unusable one."""
-    given = [*_repeated("-t", options.tables), *_repeated("--allow", options.allow)]
+    repeatable = (("-t", options.tables), ("--allow", options.allow))
+    given = [part for option, values in repeatable for value in values for part in (option, value)]
     given += ["--preflight"] if options.counts_checks else []
     again = command(shlex.join(["plan", *given, "--out", where]), environment)
     return f"Write it again and review it: {again}."
@@ -78,11 +77,6 @@ def plan_again(environment: str, where: str, options: Options = NO_OPTIONS) -> s
 
 def _another() -> str:
     return f"Name a file that {command('plan --out FILE')} wrote."
-
-
-def _repeated(option: str, values: Iterable[str]) -> Iterator[str]:
-    for value in values:
-        yield from (option, value)
 
 
 def _decoded(data: bytes, engine_version: str, refusal: _Refusal) -> PlanFile:
@@ -94,17 +88,12 @@ def _decoded(data: bytes, engine_version: str, refusal: _Refusal) -> PlanFile:
     try:
         file = msgspec.convert(raw, PlanFile)
         for key in file.fingerprints.tables:
-            _require_name(key)
+            name = QualifiedName.of_key(key)  # tables are read by these names
+            if any(map(FORBIDDEN_IN_NAMES.search, (name.catalog, name.schema, name.table))):
+                raise ValueError(f"{key!r} is no name of a table")
     except (msgspec.ValidationError, ValueError, RecursionError) as error:
         raise refusal(f"it is no valid plan file: {error}") from None
     return file
-
-
-def _require_name(key: str) -> None:
-    """Refuse keys that cannot be the name of a table: tables are read by these names."""
-    name = QualifiedName.of_key(key)
-    if any(map(FORBIDDEN_IN_NAMES.search, (name.catalog, name.schema, name.table))):
-        raise ValueError(f"{key!r} is no name of a table")
 
 
 def _object(data: bytes, refusal: _Refusal) -> dict[str, Any]:
@@ -182,10 +171,3 @@ def _checksum(raw: dict[str, Any]) -> str:
     """Return the checksum of a document's content, independent of its layout."""
     content = {key: value for key, value in raw.items() if key != _CHECKSUM}
     return checksum_of(msgspec.json.encode(content, order="sorted"))
-
-
-def plan_file_schema() -> str:
-    """Return the published JSON schema, indented, as in `docs/schemas/plan-file-v1.json`."""
-    return described_schema(
-        PlanFile, uri=SCHEMA_URI, title="Delta Engine plan file", renamed={"schema_uri": "$schema"}
-    )

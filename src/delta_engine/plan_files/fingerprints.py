@@ -52,9 +52,7 @@ def _table(table: TableState, table_id: str | None) -> TableFingerprint:
     if not table.exists:
         return TableFingerprint()
     return TableFingerprint(
-        state=_canonical(_facts(table)),
-        table_id=table_id,
-        created_at=table.audit.created_at,
+        state=_canonical(_facts(table)), table_id=table_id, created_at=table.audit.created_at
     )
 
 
@@ -102,9 +100,7 @@ def _deployment_state(state: DeploymentState | None) -> DeploymentFingerprint | 
     if state is None or not state.serial:  # a first run starts with an unsaved document
         return None
     return DeploymentFingerprint(
-        state_id=state.state_id,
-        serial=state.serial,
-        checksum=canonical_checksum(state),
+        state_id=state.state_id, serial=state.serial, checksum=canonical_checksum(state)
     )
 
 

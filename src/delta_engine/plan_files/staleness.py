@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import zip_longest
@@ -37,6 +37,11 @@ class MoveKind(Enum):
     POLICY_CHANGED = "policy.{} was changed"
     DEPLOYMENT_STATE_MOVED = "the deployment state has changed: {}"
     STATEMENTS_CHANGED = "the engine would run other statements now: {}"
+
+
+_Kinds = tuple[MoveKind, MoveKind, MoveKind]
+_SCHEMA: _Kinds = (MoveKind.SCHEMA_APPEARED, MoveKind.SCHEMA_DROPPED, MoveKind.SCHEMA_ALTERED)
+_MODEL: _Kinds = (MoveKind.MODEL_ADDED, MoveKind.MODEL_REMOVED, MoveKind.MODEL_CHANGED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +94,12 @@ class ReviewedPlan:
 def moves(reviewed: PlanFile, current: PlanFile) -> tuple[Move, ...]:
     """Return the changes since the review; compare the statements only if nothing else has changed."""
     then, now = reviewed.fingerprints, current.fingerprints
+    declared, declared_now = reviewed.declared_schemas, current.declared_schemas
     found = (
         *_tables(then.tables, now.tables),
-        *_schemas(then.schemas, now.schemas),
-        *_models(reviewed.models, current.models),
-        *_models(reviewed.declared_schemas, current.declared_schemas),
+        *_moved(then.schemas, now.schemas, {*then.schemas} & {*now.schemas}, _SCHEMA),
+        *_moved(reviewed.models, current.models, {*reviewed.models, *current.models}, _MODEL),
+        *_moved(declared, declared_now, {*declared, *declared_now}, _MODEL),
         *_policy(reviewed, current),
         *_deployment_state(then.deployment_state, now.deployment_state),
     )
@@ -129,24 +135,15 @@ def _ids(before: TableFingerprint, after: TableFingerprint) -> str:
     return f"id {before.table_id}, now {after.table_id}"
 
 
-def _schemas(then: Mapping[str, str | None], now: Mapping[str, str | None]) -> Iterator[Move]:
-    for name in sorted({*then} & {*now}):
-        if then[name] == now[name]:
-            continue
-        if then[name] is None:
-            yield Move(MoveKind.SCHEMA_APPEARED, name)
-        else:
-            yield Move(MoveKind.SCHEMA_DROPPED if now[name] is None else MoveKind.SCHEMA_ALTERED, name)
-
-
-def _models(then: Mapping[str, str], now: Mapping[str, str]) -> Iterator[Move]:
-    for name in sorted({*then, *now}):
-        if name not in now:
-            yield Move(MoveKind.MODEL_REMOVED, name)
-        elif name not in then:
-            yield Move(MoveKind.MODEL_ADDED, name)
-        elif then[name] != now[name]:
-            yield Move(MoveKind.MODEL_CHANGED, name)
+def _moved(
+    then: Mapping[str, str | None], now: Mapping[str, str | None], names: Iterable[str], kinds: _Kinds
+) -> Iterator[Move]:
+    """Yield the names that were added, removed or changed, with one of these kinds in this order."""
+    added, removed, changed = kinds
+    for name in sorted(names):
+        before, after = then.get(name), now.get(name)
+        if before != after:
+            yield Move(added if before is None else removed if after is None else changed, name)
 
 
 def _policy(reviewed: PlanFile, current: PlanFile) -> Iterator[Move]:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
 from enum import Enum, unique
-from typing import Annotated, Final
+from typing import Final
 
-import msgspec
+from delta_engine.models.open_struct import Moment
 
 FORMAT: Final = "delta-engine/conformance-report"
 VERSION: Final = 1
-
-Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 @unique

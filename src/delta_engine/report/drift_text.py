@@ -78,22 +78,16 @@ def _lines(report: DriftReport) -> Iterator[Line]:
     yield Line(f"Deployed: {_shown(report.lineage)}, serial {report.serial}")
     if not report.state_id:
         yield Line("Nothing was applied here yet. Without a deployment state there is no drift.")
-    if report.schemas:
-        yield from _section("Drifted Schemas", report.schemas, partial(_resource, "~"))
-    yield from _section("Drifted Resources", report.drifted, partial(_resource, "~"))
-    yield from _section("Deleted Resources", report.deleted, partial(_resource, "-"))
-    yield from _section("Unmanaged Resources", report.unmanaged, _unmanaged)
-    if report.ignored:
-        yield from _section("Ignored by the drift policy", report.ignored, _ignored)
-    if report.policy_notes:
-        yield from _section("Policy entries without effect", report.policy_notes, _policy_note)
-    if report.pending:
-        yield from _section("Pending changes, which are not drift", report.pending, _pending)
-    if report.left_alone:
-        yield from _section("Unmanaged parts of tables", report.left_alone, _part)
-    if report.unfinished:
-        title = "Not finished by a run of the engine (the next sync finishes them)"
-        yield from _section(title, report.unfinished, lambda resource: [Line(f"  … {resource}")])
+    yield from _section("Drifted Schemas", report.schemas, partial(_resource, "~"))
+    yield from _section("Drifted Resources", report.drifted, partial(_resource, "~"), always=True)
+    yield from _section("Deleted Resources", report.deleted, partial(_resource, "-"), always=True)
+    yield from _section("Unmanaged Resources", report.unmanaged, _unmanaged, always=True)
+    yield from _section("Ignored by the drift policy", report.ignored, _ignored)
+    yield from _section("Policy entries without effect", report.policy_notes, _policy_note)
+    yield from _section("Pending changes, which are not drift", report.pending, _pending)
+    yield from _section("Unmanaged parts of tables", report.left_alone, _part)
+    title = "Not finished by a run of the engine (the next sync finishes them)"
+    yield from _section(title, report.unfinished, lambda resource: [Line(f"  … {resource}")])
     if report.recommendations:
         yield from (Line(""), Line("Recommendations:"))
         for number, advice in enumerate(report.recommendations, start=1):
@@ -107,9 +101,12 @@ def _lines(report: DriftReport) -> Iterator[Line]:
     yield Line(summary(report), report.max_severity)
 
 
-def _section(title: str, found: Sequence[_T], lines: Callable[[_T], Iterable[Line]]) -> Iterator[Line]:
-    yield Line("")
-    yield Line(f"{title}: {len(found)}")
+def _section(
+    title: str, found: Sequence[_T], lines: Callable[[_T], Iterable[Line]], *, always: bool = False
+) -> Iterator[Line]:
+    if found or always:
+        yield Line("")
+        yield Line(f"{title}: {len(found)}")
     for one in found:
         yield from lines(one)
 

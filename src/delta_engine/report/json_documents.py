@@ -1,10 +1,10 @@
-"""JSON documents for machines, each with a versioned format, and the reports' published schemas."""
+"""JSON documents for machines, each with a versioned format."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
@@ -22,7 +22,6 @@ from delta_engine.actions import (
 )
 from delta_engine.actions.drift_policy import Severity
 from delta_engine.aspects.aspect import Change
-from delta_engine.config.json_schema import described_schema
 from delta_engine.deployment.definitions import define
 from delta_engine.deployment.document import DeploymentState, Resource
 from delta_engine.deployment.ports import StateVersion
@@ -100,14 +99,6 @@ def report_json(report: object, *, indent: int | None = 2) -> str:
     """Return a report as one JSON document. Lone surrogates are escaped, so that any file can hold the text."""
     text = json.dumps(msgspec.to_builtins(report), indent=indent, ensure_ascii=False)
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def report_schema(report: type) -> str:
-    """Return a report's schema as indented JSON, the content of `docs/schemas/<report>-v<version>.json`."""
-    defaults = {one.name: one.default for one in fields(report)}
-    name, version = str(defaults["format"]).removeprefix("delta-engine/"), defaults["version"]
-    uri, title = f"urn:delta-engine:{name}:v{version}", f"Delta Engine {name.replace('-', ' ')}"
-    return described_schema(report, uri=uri, title=title)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from difflib import SequenceMatcher
 from enum import Enum
 from functools import cache
+from itertools import count, groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from delta_engine.actions.drift_policy import DriftKind, Severity
@@ -22,8 +26,6 @@ from delta_engine.telemetry.visible import visible
 
 if TYPE_CHECKING:
     from jinja2 import Template
-import re
-from difflib import SequenceMatcher
 
 _MANY: Final = 200
 """With more findings, the browser lays them out on scroll, which breaks screenshots of a whole page."""
@@ -57,7 +59,8 @@ _CONFORMANCE_TONES: Final[Mapping[Enum, str]] = {
 
 def drift_html(report: DriftReport, history: Sequence[PastRun] = ()) -> str:
     """Render a drift report and the counts of earlier ones, in any order, as one page; same input, same bytes."""
-    earlier = sorted((run for run in history if _aware(run.at) < _aware(report.checked_at)), key=_moment)
+    runs = sorted(history, key=lambda run: _aware(run.at))
+    earlier = [run for run in runs if _aware(run.at) < _aware(report.checked_at)]
     now = _counts(report)
     return _page_template("drift_report").render(
         report=report,
@@ -129,19 +132,6 @@ def _aware(moment: datetime) -> datetime:
     return moment.replace(tzinfo=timezone.utc) if moment.tzinfo is None else moment
 
 
-def _moment(run: PastRun) -> datetime:
-    return _aware(run.at)
-
-
-def _words(member: Enum) -> str:
-    return _CONFORMANCE_WORDS.get(member, str(member.value).replace("_", " "))
-
-
-def _in_words(member: Enum) -> str:
-    """Return `column_type` as `Column type`."""
-    return str(member.value).replace("_", " ").capitalize()
-
-
 def _kinds(report: DriftReport) -> list[DriftKind]:
     found = {finding.kind for _, finding in report.findings()} | {one.finding.kind for one in report.ignored}
     return [kind for kind in DriftKind if kind in found]
@@ -207,21 +197,17 @@ def _counts(report: DriftReport) -> PastRun:
 
 def _rounded_up(number: int) -> int:
     """Return the next of 1, 2, 5, 10, 20, 50, and so on."""
-    step = 1
-    while True:
-        for candidate in (step, 2 * step, 5 * step):
-            if candidate >= number:
-                return candidate
-        step *= 10
+    steps: Iterator[int] = (factor * 10**power for power in count() for factor in (1, 2, 5))
+    return next(step for step in steps if step >= number)
 
 
 def _stack(run: PastRun, top: int) -> Iterator[Segment]:
     """Yield the segments from the bottom up, the most severe first, so that runs compare at the baseline."""
     floor = float(_HEIGHT)
     counts = ((Severity.HIGH, run.high), (Severity.MEDIUM, run.medium), (Severity.LOW, run.low))
-    for severity, count in counts:
-        if count:
-            height = round(_HEIGHT * count / top, 2)
+    for severity, findings in counts:
+        if findings:
+            height = round(_HEIGHT * findings / top, 2)
             floor = round(floor - height, 2)
             yield Segment(severity=severity, y=floor, height=height)
 
@@ -305,7 +291,7 @@ def _narrowed(left: str, right: str, is_changed: bool) -> Iterator[tuple[str, st
     yield left[len(left) - end :], right[len(right) - end :], False
 
 
-def _bounded(pieces: Iterator[tuple[str, bool]] | list[tuple[str, bool]]) -> Iterator[Part]:
+def _bounded(pieces: Iterable[tuple[str, bool]]) -> Iterator[Part]:
     for text, is_changed in _joined(pieces):
         excess = len(text) - _LONGEST_PART
         if excess <= 0:
@@ -317,25 +303,19 @@ def _bounded(pieces: Iterator[tuple[str, bool]] | list[tuple[str, bool]]) -> Ite
         yield Part(text[-half:], is_changed)
 
 
-def _joined(pieces: Iterator[tuple[str, bool]] | list[tuple[str, bool]]) -> Iterator[tuple[str, bool]]:
+def _joined(pieces: Iterable[tuple[str, bool]]) -> Iterator[tuple[str, bool]]:
     """Yield the nonempty pieces; adjacent pieces of one kind are merged."""
-    collected, kind = "", False
-    for text, is_changed in pieces:
-        if is_changed is not kind and text:
-            if collected:
-                yield collected, kind
-            collected, kind = "", is_changed
-        collected += text
-    if collected:
-        yield collected, kind
+    filled = (piece for piece in pieces if piece[0])
+    for is_changed, group in groupby(filled, key=itemgetter(1)):
+        yield "".join(text for text, _ in group), is_changed
 
 
 _FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "by_severity": lambda found: sorted(found, key=lambda one: -one.severity.rank),
     "diff": diff_values,
-    "in_words": _in_words,
+    "in_words": lambda member: member.value.replace("_", " ").capitalize(),
     "split_name": _split_name,
     "tone": lambda member: _CONFORMANCE_TONES.get(member, "plain"),
     "utc": _utc,
-    "words": _words,
+    "words": lambda member: _CONFORMANCE_WORDS.get(member, member.value.replace("_", " ")),
 }

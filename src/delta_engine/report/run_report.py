@@ -184,13 +184,7 @@ class RunEnd:
     unverified: str = ""
 
 
-def run_report(
-    frame: RunFrame,
-    plan: TablePlan,
-    outcomes: Sequence[AnyOutcome],
-    *,
-    end: RunEnd,
-) -> RunReport:
+def run_report(frame: RunFrame, plan: TablePlan, outcomes: Sequence[AnyOutcome], *, end: RunEnd) -> RunReport:
     """Return the report of a run; `outcomes` covers each schema and table of the plan."""
     actions = {action.table.key: action for action in plan.table_actions()}
     tables = tuple(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Protocol
 
 from delta_engine.backends.sql_runner import query_each
@@ -90,7 +89,7 @@ def readable_snapshot(
     try:
         return snapshot_with_former_names(reader, models, schemas), ()
     except (CatalogReadError, RefusalGroup) as error:
-        refusals = error.refusals if isinstance(error, RefusalGroup) else (error,)
+        refusals = error.refusals
         if any(refusal.table is None for refusal in refusals):
             raise
     unreadable = {refusal.table for refusal in refusals}
@@ -127,15 +126,13 @@ def read_tables(
     refusals: Iterable[RefusedError] = (),
 ) -> dict[str, TableState]:
     """Read tables in parallel, by `QualifiedName.key`; raise given and new refusals together."""
-    found = query_each(partial(_state_or_refusal, read), tables, parallelism)
+
+    def state_or_refusal(table: QualifiedName) -> TableState | CatalogReadError:
+        try:
+            return read(table)
+        except CatalogReadError as refusal:
+            return refusal
+
+    found = query_each(state_or_refusal, tables, parallelism)
     raise_all((*refusals, *(one for _, one in found if isinstance(one, CatalogReadError))))
     return {table.key: one for table, one in found if isinstance(one, TableState)}
-
-
-def _state_or_refusal(
-    read: Callable[[QualifiedName], TableState], table: QualifiedName
-) -> TableState | CatalogReadError:
-    try:
-        return read(table)
-    except CatalogReadError as refusal:
-        return refusal

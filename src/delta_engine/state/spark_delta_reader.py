@@ -13,15 +13,8 @@ from itertools import dropwhile, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from delta_engine.backends import error_conditions
 from delta_engine.backends.addressing import CatalogAddressing, PathAddressing
-from delta_engine.backends.error_conditions import (
-    is_class_conflict,
-    is_forbidden,
-    is_missing_catalog,
-    is_missing_class,
-    is_missing_schema,
-    is_unreachable,
-)
 from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX, find_foreign_keys, find_primary_key
 from delta_engine.errors import CatalogReadError, StatementError
@@ -33,17 +26,8 @@ from delta_engine.sql.queries import (
     sql_show_table_properties,
     sql_show_tables,
 )
+from delta_engine.state import interpretation
 from delta_engine.state.catalog_reader import read_tables
-from delta_engine.state.interpretation import (
-    CHECK_PREFIX,
-    checks_of,
-    listed_schemas,
-    not_a_delta_table,
-    not_null_checks_of,
-    pop_clustering,
-    readable_column,
-    unquoted,
-)
 from delta_engine.state.states import ABSENT, NO_AUDIT, Audit, CatalogState, TableState
 
 if TYPE_CHECKING:
@@ -51,6 +35,8 @@ if TYPE_CHECKING:
 
 _DEFAULT_KEY = "CURRENT_DEFAULT"
 """The key of a column's default in the metadata of its field."""
+_HIDDEN = (PROPERTY_PREFIX, interpretation.CHECK_PREFIX)
+"""The prefixes of properties that store keys and checks."""
 _ANY_DELTA_TABLE_HAS = "delta.minReaderVersion"
 
 _Keys = TypeVar("_Keys")
@@ -75,17 +61,10 @@ class FoundTables:
     refusals: tuple[CatalogReadError, ...] = ()
     audits: Mapping[str, Audit] = field(default_factory=dict, compare=False)
 
-    @classmethod
-    def of(
-        cls,
-        wanted: Sequence[QualifiedName],
-        existing: Sequence[QualifiedName],
-        listed: Iterable[QualifiedName],
-    ) -> FoundTables:
-        """Separate the requested tables from the others."""
-        known = {table.key for table in wanted}
-        others = (name for name in listed if name.key not in known)
-        return cls(existing=tuple(existing), others=tuple(sorted(others, key=lambda name: name.key)))
+
+def _others(wanted: Sequence[QualifiedName], listed: Iterable[QualifiedName]) -> tuple[QualifiedName, ...]:
+    known = {table.key for table in wanted}
+    return tuple(sorted((name for name in listed if name.key not in known), key=lambda name: name.key))
 
 
 class FolderFinder:
@@ -101,12 +80,10 @@ class FolderFinder:
 
     def find(self, tables: Sequence[QualifiedName]) -> FoundTables:
         """Return the folders that have a Delta log; CatalogReadError if a table's folder has other content."""
-        existing = [table for table in tables if self._exists(table, self._addressing.folder(table))]
-        found = FoundTables.of(tables, existing, self.listed({_schema_of(table) for table in tables}))
-        audits = {
-            table.key: _audit(self._addressing.folder(table)) for table in (*found.existing, *found.others)
-        }
-        return replace(found, audits=audits)
+        existing = tuple(table for table in tables if self._exists(table, self._addressing.folder(table)))
+        others = _others(tables, self.listed({_schema_of(table) for table in tables}))
+        audits = {table.key: _audit(self._addressing.folder(table)) for table in (*existing, *others)}
+        return FoundTables(existing=existing, others=others, audits=audits)
 
     def listed(self, schemas: set[tuple[str, str]]) -> list[QualifiedName]:
         """Return the folders with a Delta log; a name with a dot, such as `orders.bak`, is a copy and no table."""
@@ -120,8 +97,9 @@ class FolderFinder:
     def _exists(self, table: QualifiedName, folder: Path) -> bool:
         if _has_delta_log(folder):
             return True
-        if folder.exists() and (not folder.is_dir() or any(_data_files(folder))):
-            raise not_a_delta_table(table, f"a folder of other files ({folder})")
+        has_files = folder.is_dir() and any(path.name != "_delta_log" for path in folder.iterdir())
+        if has_files or (folder.exists() and not folder.is_dir()):
+            raise interpretation.not_a_delta_table(table, f"a folder of other files ({folder})")
         return False
 
 
@@ -140,7 +118,7 @@ class CatalogFinder:
         present = {
             (catalog, schema)
             for catalog in {catalog for catalog, _ in schemas}
-            for schema in listed_schemas(self._list(sql_show_schemas(catalog), catalog))
+            for schema in interpretation.listed_schemas(self._list(sql_show_schemas(catalog), catalog))
         }
         return frozenset(schemas - present)
 
@@ -150,14 +128,17 @@ class CatalogFinder:
         plain = [name for name in listed if str(name) == name.key]
         odd = {name.key: name for name in listed if str(name) != name.key}
         present = {name.key for name in plain}
-        found = FoundTables.of(tables, [table for table in tables if table.key in present], plain)
         hidden = (table for table in tables if table.key in odd and table.key not in present)
-        return replace(found, refusals=tuple(_spelled_otherwise(table, odd[table.key]) for table in hidden))
+        return FoundTables(
+            existing=tuple(table for table in tables if table.key in present),
+            others=_others(tables, plain),
+            refusals=tuple(_spelled_otherwise(table, odd[table.key]) for table in hidden),
+        )
 
     def listed(self, schemas: set[tuple[str, str]]) -> list[QualifiedName]:
         """Return the listed tables of any format, spelled as in the catalog."""
         return [
-            QualifiedName(catalog, schema, unquoted(str(row["tableName"])))
+            QualifiedName(catalog, schema, interpretation.unquoted(str(row["tableName"])))
             for catalog, schema in sorted(schemas)
             for row in self._list(sql_show_tables(catalog, schema), catalog)
             if row["namespace"]  # temporary views have none
@@ -225,19 +206,21 @@ class SparkDeltaReader:
             str(row["key"]): str(row["value"]) for row in self._runner.run(sql_show_table_properties(address))
         }
         if _ANY_DELTA_TABLE_HAS not in properties:
-            raise not_a_delta_table(table, "a view or a table of another format")
-        cluster_by = pop_clustering(properties)
+            raise interpretation.not_a_delta_table(table, "a view or a table of another format")
+        cluster_by = interpretation.pop_clustering(properties)
         columns = self._columns(table, address, properties)
         description = self._runner.run(sql_describe_table(address))[len(columns) :]
         details = _details(description)
         return TableState(
             columns=columns,
             table_comment=details.get("Comment", ""),
-            table_properties=_visible(properties),
+            table_properties={key: properties[key] for key in properties if not key.startswith(_HIDDEN)},
             primary_key=_recorded(table, find_primary_key, properties),
             foreign_keys=_recorded(table, find_foreign_keys, properties),
-            checks=checks_of(properties),
-            not_null_checks=not_null_checks_of(properties, [column.name for column in columns]),
+            checks=interpretation.checks_of(properties),
+            not_null_checks=interpretation.not_null_checks_of(
+                properties, [column.name for column in columns]
+            ),
             cluster_by=cluster_by,
             partitioned_by=_partitions(description),
             location=self._location(details),
@@ -252,9 +235,9 @@ class SparkDeltaReader:
         self, table: QualifiedName, address: str, properties: Mapping[str, str]
     ) -> tuple[Column, ...]:
         fields = self._schema_at(address)
-        checked = set(not_null_checks_of(properties, fields.names))
+        checked = set(interpretation.not_null_checks_of(properties, fields.names))
         return tuple(
-            readable_column(
+            interpretation.readable_column(
                 table,
                 field.name,
                 data_type_from_spark_json(field.dataType.jsonValue(), field.metadata),
@@ -268,19 +251,18 @@ class SparkDeltaReader:
 
 def _catalog_way_out(error: StatementError, setting: str) -> str:
     """Return how to make a catalog visible; `setting` is the Spark setting with its class."""
-    if is_missing_class(error):
+    if error_conditions.is_missing_class(error):
         return f"Add the connector's jar to backend.spark (spark.jars or spark.jars.packages), or correct {setting}."
-    if is_class_conflict(error):
+    if error_conditions.is_class_conflict(error):
         return (
             "Two jars of backend.spark are incompatible. Use the versions that the connector was built for."
         )
-    if is_unreachable(error):
+    if error_conditions.is_unreachable(error):
         return f"Start the catalog's server, or correct its address in backend.spark ({setting}.uri)."
-    if is_forbidden(error):
+    if error_conditions.is_forbidden(error):
         return "Ask for USE CATALOG on it."
-    if is_missing_catalog(error) or is_missing_schema(
-        error
-    ):  # Spark interprets an unknown catalog as a schema
+    # Spark interprets an unknown catalog as a schema.
+    if error_conditions.is_missing_catalog(error) or error_conditions.is_missing_schema(error):
         return "Correct the catalog's name, or configure it in backend.spark."
     return f"Check the settings of the catalog in backend.spark ({setting})."
 
@@ -310,16 +292,12 @@ def _audit(folder: Path) -> Audit:
     return Audit(created_at=datetime.fromtimestamp(seconds, timezone.utc))
 
 
-def _data_files(folder: Path) -> list[Path]:
-    return [path for path in folder.iterdir() if path.name != "_delta_log"]
-
-
 def _partitions(description: Rows) -> tuple[str, ...]:
     """Return the partition columns from DESCRIBE TABLE EXTENDED: after the columns, below two headings."""
     names = [str(row["col_name"]) for row in description]
     if names[:1] != ["# Partition Information"]:
         return ()
-    return tuple(map(unquoted, takewhile(bool, names[2:])))
+    return tuple(map(interpretation.unquoted, takewhile(bool, names[2:])))
 
 
 def _details(description: Rows) -> dict[str, str]:
@@ -329,12 +307,6 @@ def _details(description: Rows) -> dict[str, str]:
     for row in details:
         found.setdefault(str(row["col_name"]), str(row["data_type"]))
     return found
-
-
-def _visible(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties without those that store keys and checks."""
-    hidden = (PROPERTY_PREFIX, CHECK_PREFIX)
-    return {key: value for key, value in properties.items() if not key.startswith(hidden)}
 
 
 def _recorded(

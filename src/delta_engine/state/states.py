@@ -98,10 +98,12 @@ class TableState:
     audit: Audit = field(default=NO_AUDIT, compare=False)
 
     def __post_init__(self) -> None:
+        found = self.table_properties.items()
+        properties = {key: REDACTED if SECRET_KEY.search(key) else value for key, value in found}
         set_fields(
             self,
             columns=to_items(self.columns, Column, "columns"),
-            table_properties=read_only(_without_secrets(self.table_properties)),
+            table_properties=read_only(properties),
             foreign_keys=to_items(self.foreign_keys, ForeignKey, "foreign_keys"),
             checks=to_items(self.checks, CheckConstraint, "checks"),
             not_null_checks=to_names("not_null_checks", self.not_null_checks),
@@ -111,10 +113,6 @@ class TableState:
             grants=to_grants(self.grants),
             referenced_by=to_items(self.referenced_by, Reference, "referenced_by"),
         )
-
-
-def _without_secrets(properties: Mapping[str, str]) -> Mapping[str, str]:
-    return {key: REDACTED if SECRET_KEY.search(key) else value for key, value in properties.items()}
 
 
 ABSENT = TableState(exists=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -108,48 +108,49 @@ class AuditLogReader(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
 class TableQueries:
     """Runs statements about single tables in parallel: row counter, history reader and version reader."""
 
-    def __init__(self, runner: SqlRunner, addressing: Addressing, *, parallelism: int = 4) -> None:
-        self._runner = runner
-        self._addressing = addressing
-        self._parallelism = parallelism
+    runner: SqlRunner
+    addressing: Addressing
+    _: KW_ONLY
+    parallelism: int = 4
 
     def count(self, tables: Iterable[QualifiedName]) -> dict[str, int]:
         """Return row counts; see `RowCounter.count`."""
-        found = query_each(self._count, tables, self._parallelism)
+        found = query_each(self._count, tables, self.parallelism)
         return {table.key: rows for table, rows in found}
 
     def read_commits(self, tables: Sequence[QualifiedName]) -> Mapping[str, tuple[Commit, ...]]:
         """Return commits; see `TableHistoryReader.read_commits`."""
-        found = query_each(self._commits, tables, self._parallelism)
+        found = query_each(self._commits, tables, self.parallelism)
         return {table.key: commits for table, commits in found if commits is not None}
 
     def read_versions(
         self, tables: Sequence[QualifiedName], *, with_id: Collection[str]
     ) -> Mapping[str, TableVersion]:
         """Return versions; see `TableVersionReader.read_versions`."""
-        found = query_each(partial(self._version, with_id=with_id), tables, self._parallelism)
+        found = query_each(partial(self._version, with_id=with_id), tables, self.parallelism)
         return {table.key: version for table, version in found if version is not None}
 
     def _count(self, table: QualifiedName) -> int:
-        (row,) = self._runner.run(sql_count_rows(self._addressing.table(table)))
+        (row,) = self.runner.run(sql_count_rows(self.addressing.table(table)))
         return int(str(row["row_count"]))
 
     def _commits(self, table: QualifiedName) -> tuple[Commit, ...] | None:
-        sql = sql_describe_history(self._addressing.table(table), _LATEST_COMMITS)
+        sql = sql_describe_history(self.addressing.table(table), _LATEST_COMMITS)
         try:
-            return tuple(map(_commit, self._runner.run(sql)))
+            return tuple(map(_commit, self.runner.run(sql)))
         except StatementError:  # the report lacks this author but stays correct
             return None
 
     def _version(self, table: QualifiedName, *, with_id: Collection[str]) -> TableVersion | None:
-        address = self._addressing.table(table)
+        address = self.addressing.table(table)
         try:
-            (commit,) = self._runner.run(sql_describe_history(address, 1))
+            (commit,) = self.runner.run(sql_describe_history(address, 1))
             detail = (
-                self._runner.run(sql_describe_detail(address))[0] if table.key in with_id else {"id": None}
+                self.runner.run(sql_describe_detail(address))[0] if table.key in with_id else {"id": None}
             )
         except StatementError:  # the record lacks this version but stays correct
             return None

@@ -27,9 +27,9 @@ class OpenSpan:
     def add(self, **attributes: Attribute) -> None:
         """Add facts below `delta_engine.`."""
         if self._span is not None:
-            self._span.set_attributes(
-                {f"delta_engine.{key}": _attribute(one) for key, one in attributes.items()}
-            )
+            for key, one in attributes.items():
+                shown = redacted(one) if isinstance(one, str) else one
+                self._span.set_attribute(f"delta_engine.{key}", shown)
 
     def fail(self, reason: str) -> None:
         """Mark the span as failed."""
@@ -57,10 +57,6 @@ def span(name: str, *, sql: str = "", **attributes: Attribute) -> Iterator[OpenS
         except Exception as error:
             opened.fail(f"{type(error).__name__}: {error}")
             raise
-
-
-def _attribute(value: Attribute) -> Attribute:
-    return redacted(value) if isinstance(value, str) else value
 
 
 @cache

@@ -26,13 +26,20 @@ class SupportedFeatures:
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse features that the platform refuses, with its reason."""
         for feature, column in declared_features(model):
-            if (reason := self.capabilities.refused.get(feature)) is not None:
-                yield Problem(
-                    f"{feature.value} cannot be declared for the backend {self.capabilities.name}: {reason}",
-                    "Leave it out of the model, or out of this environment: backend.leave_out: "
-                    f"[{feature_name(feature)}].",
-                    column,
-                )
+            yield from undeclarable(feature, self.capabilities, column)
+
+
+def undeclarable(
+    feature: Feature, capabilities: Capabilities, column: Column | None = None
+) -> Iterator[Problem]:
+    """Yield the problem of a declared feature, with the platform's reason, if the platform refuses it."""
+    if (reason := capabilities.refused.get(feature)) is not None:
+        yield Problem(
+            f"{feature.value} cannot be declared for the backend {capabilities.name}: {reason}",
+            "Leave it out of the model, or out of this environment: backend.leave_out: "
+            f"[{feature_name(feature)}].",
+            column,
+        )
 
 
 @dataclass(frozen=True, slots=True)

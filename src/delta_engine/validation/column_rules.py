@@ -179,9 +179,5 @@ _NO_TEXTS = frozenset({"boolean", "tinyint", "smallint", "int", "bigint", "float
 
 def _is_no_text(data_type: DataType) -> bool:
     """Whether the type refuses a text as default (`INVALID_DEFAULT_VALUE.DATA_TYPE`, measured on 4.1.1)."""
-    match data_type:
-        case AtomicType(name):
-            return name in _NO_TEXTS
-        case DecimalType():
-            return True
-    return False
+    is_scalar = isinstance(data_type, AtomicType) and data_type.name in _NO_TEXTS
+    return is_scalar or isinstance(data_type, DecimalType)

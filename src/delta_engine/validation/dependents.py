@@ -38,9 +38,6 @@ class _ColumnChange(Enum):
     LOOSENED = "made nullable"
 
 
-_ORDER = {change: position for position, change in enumerate(_ColumnChange)}
-
-
 class _Dependent(NamedTuple):
     part: Part
     text: str
@@ -60,8 +57,8 @@ def blocked_columns(
     if model.manages is None:
         return
     dependents = [one for one in _dependents(model, observed) if not model.is_about(one.part)]
-    changes = [found for action in actions for found in _changes(action)]
-    for path, change in sorted(changes, key=lambda found: _ORDER[found[1]]):
+    changes, order = [found for action in actions for found in _changes(action)], list(_ColumnChange)
+    for path, change in sorted(changes, key=lambda found: order.index(found[1])):
         for dependent in dependents:
             if change in dependent.refuses and dependent.depends_on(path):
                 yield table_refusal(

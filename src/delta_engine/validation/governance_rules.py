@@ -11,9 +11,10 @@ from delta_engine.aspects.column_masks import DropColumnMask
 from delta_engine.aspects.row_filters import DropRowFilter
 from delta_engine.backends.capabilities import Capabilities, Feature
 from delta_engine.errors import InvalidModelError
-from delta_engine.models import Column, Grants, Part, Schema, Table
+from delta_engine.models import Column, Part, Schema, Table
 from delta_engine.sql.expressions import referenced_columns
 from delta_engine.sql.governance import function_parts
+from delta_engine.validation.capability_rules import undeclarable
 from delta_engine.validation.rules import (
     Problem,
     consent,
@@ -32,10 +33,8 @@ class TagsWithinLimits:
     """
 
     MOST = 50
-    LONGEST_KEY = 255
     LONGEST_VALUE = 1000
-    _FORBIDDEN = re.compile(r"[.,\-=/:]")
-    _SYSTEM = ("class.", "system.")
+    _FORBIDDEN = re.compile(r"(?<!^class)(?<!^system)\.|[,\-=/:]")
 
     @of_each_table
     def check(self, model: Table) -> Iterator[Problem]:
@@ -49,7 +48,8 @@ class TagsWithinLimits:
         if len(tags) > self.MOST:
             yield Problem(f"it has {len(tags)} tags", f"Name {self.MOST} at most.")
         for key, value in tags.items():
-            if problem := self._key_problem(key):
+            is_padded = key != key.strip()
+            if problem := "begins or ends with a blank" if is_padded else name_problem(key, self._FORBIDDEN):
                 way_out = "Use letters, digits, underscores and blanks between them."
                 yield Problem(f"tag key {key!r} {problem}", way_out)
             if len(value) > self.LONGEST_VALUE:
@@ -57,17 +57,6 @@ class TagsWithinLimits:
                 yield Problem(reason, "Shorten it, or write it into the comment.")
             elif value != value.strip():
                 yield Problem(f"the value of tag {key!r} begins or ends with a blank", "Remove the blank.")
-
-    def _key_problem(self, key: str) -> str:
-        if not key:
-            return "is empty"
-        if len(key) > self.LONGEST_KEY:
-            return f"is longer than {self.LONGEST_KEY} characters"
-        if key != key.strip():
-            return "begins or ends with a blank"
-        own = next((key.removeprefix(prefix) for prefix in self._SYSTEM if key.startswith(prefix)), key)
-        found = self._FORBIDDEN.search(own)
-        return f"has a character that is not allowed here: {found[0]!r}" if found else ""
 
 
 class RowFiltersFit:
@@ -120,7 +109,12 @@ class ColumnMasksFit:
             yield Problem("its mask names it in using_columns", way_out)
         if repeated(using):
             yield Problem("its mask takes a column twice", "Name each column once in using_columns.")
-        if readers := [other.name for other in model.columns if column.key in _read_by_generation(other)]:
+        readers = [
+            other.name
+            for other in model.columns
+            if other.generated_as is not None and column.key in referenced_columns(other.generated_as)
+        ]
+        if readers:
             yield Problem(
                 f"it has a mask, and generated columns ({', '.join(readers)}) read it: Databricks refuses that",
                 "Leave the mask out, or let writers fill those columns.",
@@ -215,13 +209,7 @@ def schema_violations(schemas: Sequence[Schema], capabilities: Capabilities) -> 
 
 
 def _schema_problems(schema: Schema, first: Schema, capabilities: Capabilities) -> Iterator[Problem]:
-    feature = Feature.SCHEMA_METADATA
-    if (refusal := capabilities.refused.get(feature)) is not None:
-        yield Problem(
-            f"{feature.value} cannot be declared for the backend {capabilities.name}: {refusal}",
-            "Leave it out of the models, or out of this environment: backend.leave_out: "
-            f"[{feature.name.lower()}].",
-        )
+    yield from undeclarable(Feature.SCHEMA_METADATA, capabilities)
     if first is not schema:
         place = f" at {first.declared_at}" if first.declared_at else ""
         yield Problem(f"it is declared twice, first{place}", "Remove one of the two.")
@@ -234,14 +222,8 @@ def _schema_problems(schema: Schema, first: Schema, capabilities: Capabilities) 
 
 def _rights_problems(model: Table | Schema, known: frozenset[str]) -> Iterator[Problem]:
     """Yield the problems of grants and owner; `known` holds the grantable privileges."""
-    yield from _grant_problems(model.grants, known)
-    if model.owner is not None:
-        yield from _principal_problems(model.owner, "its owner")
-
-
-def _grant_problems(grants: Grants, known: frozenset[str]) -> Iterator[Problem]:
     seen: dict[str, str] = {}
-    for principal, privileges in grants.items():
+    for principal, privileges in model.grants.items():
         yield from _principal_problems(principal, "a principal that it grants to")
         first = seen.setdefault(principal.lower(), principal)
         if first != principal:
@@ -251,6 +233,8 @@ def _grant_problems(grants: Grants, known: frozenset[str]) -> Iterator[Problem]:
             if privilege not in known:
                 reason = f"it grants {privilege} to {principal!r}, which cannot be granted there"
                 yield Problem(reason, f"Grant {', '.join(sorted(known))}.")
+    if model.owner is not None:
+        yield from _principal_problems(model.owner, "its owner")
 
 
 def _principal_problems(principal: str, subject: str) -> Iterator[Problem]:
@@ -282,7 +266,3 @@ def _missing(model: Table, names: Sequence[str]) -> list[str]:
     """Return the names that are not columns of a table; empty if the model does not manage columns."""
     known = {column.key for column in model.columns}
     return [name for name in names if model.is_about(Part.COLUMNS) and name.lower() not in known]
-
-
-def _read_by_generation(column: Column) -> frozenset[str]:
-    return frozenset() if column.generated_as is None else referenced_columns(column.generated_as)

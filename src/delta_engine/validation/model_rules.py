@@ -227,14 +227,10 @@ class DeclaresOnlyWhatItManages:
             return
         if not model.manages:
             yield Problem("its manages names no part", "Name one, or leave manages out.")
-        for what, part in _declared_parts(model) if model.manages else ():
-            if not model.is_about(part):
+        declared: list[Facet[Any, Any, Any]] = [facet for facet in TABLE_FACETS if facet.is_declared(model)]
+        declared += [facet for facet in COLUMN_FACETS if any(map(facet.is_declared, model.columns))]
+        parts_by_title = {facet.title: facet.part for facet in declared if facet.title}
+        for what, part in parts_by_title.items() if model.manages else ():
+            if part is not None and not model.is_about(part):
                 reason = f"it declares {what}, and does not manage {part.value}"
                 yield Problem(reason, f"Add {part.value} to manages, or leave {what} out.")
-
-
-def _declared_parts(model: Table) -> Iterator[tuple[str, Part]]:
-    declared: list[Facet[Any, Any, Any]] = [facet for facet in TABLE_FACETS if facet.is_declared(model)]
-    declared += [facet for facet in COLUMN_FACETS if any(map(facet.is_declared, model.columns))]
-    found = {facet.title: facet.part for facet in declared if facet.title}
-    yield from ((title, part) for title, part in found.items() if part is not None)

@@ -6,8 +6,8 @@ platform checks them only during the apply.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 
 from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.aspects.check_constraints import CheckAdd
@@ -42,23 +42,16 @@ class _Condition:
     check: str = ""
 
 
+@dataclass(frozen=True, slots=True)
 class Preflight:
     """Counts the rows that violate a plan, those of added checks on demand; `notify` is called before each count."""
 
-    def __init__(
-        self,
-        runner: SqlRunner,
-        addressing: Addressing,
-        *,
-        parallelism: int = 4,
-        counts_checks: bool = False,
-        notify: Callable[[str], None] = lambda _note: None,
-    ) -> None:
-        self._runner = runner
-        self._addressing = addressing
-        self._parallelism = parallelism
-        self._counts_checks = counts_checks
-        self._notify = notify
+    runner: SqlRunner
+    addressing: Addressing
+    _: KW_ONLY
+    parallelism: int = 4
+    counts_checks: bool = False
+    notify: Callable[[str], None] = lambda _note: None
 
     def refusals(
         self, plan: TablePlan, models: Sequence[Table], observed: CatalogState
@@ -73,8 +66,8 @@ class Preflight:
         ]
         if not conditional:
             return ()
-        self._notify(f"counting rows of {counted(len(conditional), 'table')} …")
-        found = query_each(lambda one: tuple(self._violations(*one)), conditional, self._parallelism)
+        self.notify(f"counting rows of {counted(len(conditional), 'table')} …")
+        found = query_each(lambda one: tuple(self._violations(*one)), conditional, self.parallelism)
         return tuple(refusal for _, refusals in found for refusal in refusals)
 
     def _conditions(self, align: AlignTable, observed: TableState) -> Iterator[_Condition]:
@@ -83,7 +76,7 @@ class Preflight:
                 path = (change.name, *change.path)
                 yield _Condition(sql=sql_not_null_condition(*path), column=path)
         known = {check.name.lower(): check.expression for check in observed.checks}
-        for add in align.of_type(CheckAdd) if self._counts_checks else ():
+        for add in align.of_type(CheckAdd) if self.counts_checks else ():
             check = add.desired
             if not is_same_expression(known.get(check.name.lower(), ""), check.expression):
                 yield _Condition(sql=check.expression, check=check.name)
@@ -92,11 +85,11 @@ class Preflight:
         self, align: AlignTable, model: Table, observed: TableState, conditions: Sequence[_Condition]
     ) -> Iterator[UnsafePlanError]:
         comparison = Comparison.of(model, observed)
-        table = self._addressing.table(observed.former_name or align.table)
+        table = self.addressing.table(observed.former_name or align.table)
         rows = _rows(table, comparison, observed)
         sql = sql_count_violations(rows, [one.sql for one in conditions])
         try:
-            (row,) = self._runner.run(sql)
+            (row,) = self.runner.run(sql)
         except StatementError as error:
             yield plan_refusal(
                 align,
@@ -104,9 +97,9 @@ class Preflight:
                 "Ask for SELECT on it: the engine has to count the rows that violate a new condition.",
             )
             return
-        for condition, count in zip(conditions, _counts(row), strict=True):
-            if count:
-                violated = counted(count, "row")
+        for condition, count in zip(conditions, row.values(), strict=True):
+            if int(str(count)):
+                violated = counted(int(str(count)), "row")
                 if condition.column:
                     name = sql_path(_former_path(condition.column, comparison))
                     yield plan_refusal(
@@ -149,7 +142,3 @@ def _former_path(path: Sequence[str], comparison: Comparison) -> list[str]:
         former.get(first.lower(), first),
         *(fields.get(place, name) for place, name in zip(places, inside, strict=True)),
     ]
-
-
-def _counts(row: Mapping[str, object]) -> list[int]:
-    return [int(str(value)) for value in row.values()]

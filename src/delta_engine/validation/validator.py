@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -146,7 +146,7 @@ class RuleSet:
         for judges, rules in (("models", self.models), ("plans", self.plans)):
             for rule in rules:
                 name, kind = type(rule).__name__, type(rule)
-                if isinstance(rule, _UserRule):
+                if isinstance(rule, UserRule):
                     name, kind = rule.reference, type(rule.rule)
                 text = " ".join((kind.__doc__ or "").strip().split("\n\n")[0].split())
                 yield RuleDescription(name=name, judges=judges, text=text)
@@ -168,17 +168,20 @@ _WAY_OUT = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _UserRule:
+class UserRule:
+    """A project's rule of models or plans, which yields refusals of one type."""
+
     rule: Any
+    refusal: type[RefusedError]
     reference: str
     named_at: SourceLocation
 
-    def refusals(self, found: type[RefusedError], *judged: object) -> Iterator[Any]:
+    def check(self, *judged: Any) -> Iterator[Any]:
         """Yield the rule's refusals; a failure of the rule, or a yield of another type, is a ConfigError."""
         try:
             for refusal in self.rule.check(*judged):
-                if not isinstance(refusal, found):
-                    raise TypeError(f"it yields {type(refusal).__name__}, not {found.__name__}")
+                if not isinstance(refusal, self.refusal):
+                    raise TypeError(f"it yields {type(refusal).__name__}, not {self.refusal.__name__}")
                 yield refusal
         except RefusedError:
             raise
@@ -190,31 +193,15 @@ class _UserRule:
             ) from error
 
 
-class UserModelRule(_UserRule):
-    """A project's model rule."""
-
-    def check(self, models: Sequence[Table]) -> Iterable[InvalidModelError]:
-        """Yield its refusals."""
-        return self.refusals(InvalidModelError, models)
-
-
-class UserPlanRule(_UserRule):
-    """A project's plan rule."""
-
-    def check(self, plan: TablePlan, policy: Policy) -> Iterable[UnsafePlanError]:
-        """Yield its refusals."""
-        return self.refusals(UnsafePlanError, plan, policy)
-
-
 def add_user_rule(rules: RuleSet, found: object, reference: str, named_at: SourceLocation) -> RuleSet:
     """Return the rules with one more, a rule object or a class without arguments; refuse other objects."""
     rule = found() if isinstance(found, type) else found
     check = getattr(rule, "check", None)
     parameters = len(inspect.signature(check).parameters) if callable(check) else 0
     if parameters == 1:
-        model_rule: ModelRule = UserModelRule(rule=rule, reference=reference, named_at=named_at)
+        model_rule = UserRule(rule=rule, refusal=InvalidModelError, reference=reference, named_at=named_at)
         return RuleSet(models=(*rules.models, model_rule), plans=rules.plans)
     if parameters == 2:
-        plan_rule: PlanRule = UserPlanRule(rule=rule, reference=reference, named_at=named_at)
+        plan_rule = UserRule(rule=rule, refusal=UnsafePlanError, reference=reference, named_at=named_at)
         return RuleSet(models=rules.models, plans=(*rules.plans, plan_rule))
     raise ConfigError(f"{reference!r} is not a rule", location=named_at, way_out=_WAY_OUT)

@@ -139,11 +139,23 @@ def resource_with(state: DeploymentState, **changes: object) -> Resource:
     return msgspec.structs.replace(state.resources[KEY], **changes)
 
 
+def with_id(state: DeploymentState, key: str, table_id: str) -> DeploymentState:
+    metadata = msgspec.structs.replace(table_metadata(state, key), delta_table_id=table_id)
+    changed = msgspec.structs.replace(state.resources[key], metadata=metadata)
+    return msgspec.structs.replace(state, resources={**state.resources, key: changed})
+
+
 def test_documents_are_compared_resource_by_resource() -> None:
     before = deployment_state(WORKED_MODEL, orders(name="gone"))
     after = deployment_state(
         orders(*WORKED_MODEL.columns, comment="new", properties={"a": "1"}), orders(name="new")
     )
+    renamed = compare_states(before, after)  # the records of the two tables have one Delta id
+    assert [(change.key, change.changes[0].subject) for change in renamed][0] == (
+        "table.dev.silver.new",
+        "name",
+    )
+    after = with_id(after, "table.dev.silver.new", "another")
     found = {change.key: change for change in compare_states(before, after)}
     assert {key: change.sign for key, change in found.items()} == {
         "table.dev.silver.gone": Sign.REMOVED,

@@ -43,7 +43,8 @@ from delta_engine.report.doctor_report import (
     doctor_report,
     doctor_summary,
 )
-from delta_engine.report.json_documents import report_json, report_schema
+from delta_engine.report.json_documents import report_json
+from tests.builders.published_schemas import report_schema
 from tests.projects.commandline import CommandLine
 
 if TYPE_CHECKING:

@@ -18,11 +18,11 @@ from jsonschema import Draft202012Validator
 from delta_engine.plan_files.codec import (
     encode_plan_file,
     is_replaceable,
-    plan_file_schema,
     read_plan_file,
     sealed,
 )
 from delta_engine.plan_files.document import PlanFile, PlanFileError
+from tests.builders.published_schemas import plan_file_schema
 from tests.projects.plan_files import PLAN, SOME
 
 PUBLISHED = Path(__file__).parents[3] / "docs" / "schemas" / "plan-file-v1.json"

@@ -25,11 +25,12 @@ from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.histories import RunHistory
 from delta_engine.orchestrate.orchestrator import plan_sync
 from delta_engine.orchestrate.runs import open_run
-from delta_engine.report.json_documents import report_json, report_schema
+from delta_engine.report.json_documents import report_json
 from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, RunStatus, TableStatus, run_report
 from tests.builders.deployment import FACTS, deployment_over
 from tests.builders.engines import engine_on
 from tests.builders.models import orders
+from tests.builders.published_schemas import report_schema
 from tests.fakes.platform import FakePlatform, recorded, with_plan
 
 HISTORY = "`dev`.`delta_engine`.`run_history`"

@@ -13,13 +13,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from delta_engine.backends import error_conditions
 from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.error_conditions import (
-    is_forbidden,
-    is_missing_table,
-    is_unsupported,
-    is_unsupported_for_its_kind,
-)
 from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import Column, Identity, QualifiedName
@@ -60,9 +55,9 @@ class DescribedDetailsReader:
         except CatalogReadError as refusal:
             return refusal
         except StatementError as error:
-            if is_missing_table(error):
+            if error_conditions.is_missing_table(error):
                 return None
-            if not is_forbidden(error):
+            if not error_conditions.is_forbidden(error):
                 raise
             return CatalogReadError(
                 f"its description may not be read: {error.first_line}",
@@ -79,9 +74,9 @@ class DescribedDetailsReader:
         try:
             document = self._first(sql_describe_as_json, table)
         except StatementError as error:
-            if not is_unsupported(error):
+            if not error_conditions.is_unsupported(error):
                 raise
-            self._knows_json = is_unsupported_for_its_kind(error)
+            self._knows_json = error_conditions.is_unsupported_for_its_kind(error)
             return self._shown(table)
         details = parse_description(table, document)
         if has_undescribed_columns(details.state) or has_old_protocol(details.state):
@@ -149,7 +144,7 @@ def declaration(table: QualifiedName, statement: str, *, knows_policies: bool = 
     partitioning, comment = create.find(exp.PartitionedByProperty), create.find(exp.SchemaCommentProperty)
     return TableState(
         columns=tuple(_column(table, node, expressions) for node in columns),
-        partitioned_by=tuple(_names(partitioning.this.expressions)) if partitioning else (),
+        partitioned_by=tuple(node.name for node in partitioning.this.expressions) if partitioning else (),
         table_comment=comment.this.name if comment else "",
     )
 
@@ -256,7 +251,9 @@ def _tokens(statement: str) -> tuple[Sequence[Token], Sequence[str]]:
     from sqlglot import tokenize
 
     tokens = tokenize(statement, dialect=databricks_dialect())
-    return tokens, [token.text.upper() if _is_bare(token, statement) else "" for token in tokens]
+    return tokens, [
+        token.text.upper() if statement[token.start : token.end + 1] == token.text else "" for token in tokens
+    ]
 
 
 def _expressions(statement: str) -> Iterator[str]:
@@ -291,11 +288,6 @@ def _end(words: Sequence[str], first: int, ends: Sequence[str] = ()) -> int:
     return len(words)
 
 
-def _is_bare(token: Token, statement: str) -> bool:
-    """Whether a token is unquoted: a word or a sign."""
-    return statement[token.start : token.end + 1] == token.text
-
-
 def _identity(kind: exp.GeneratedAsIdentityColumnConstraint) -> Identity:
     start, increment = kind.args.get("start"), kind.args.get("increment")
     return Identity(
@@ -307,10 +299,6 @@ def _identity(kind: exp.GeneratedAsIdentityColumnConstraint) -> Identity:
 
 def _text(node: exp.Expr) -> str:
     return node.sql(databricks_dialect())
-
-
-def _names(nodes: Sequence[exp.Expression]) -> list[str]:
-    return [node.name for node in nodes]
 
 
 def _unsupported(table: QualifiedName, what: str, column: str | None = None) -> CatalogReadError:

@@ -86,6 +86,7 @@ COLUMNS = View(
     catalog_column="table_catalog",
     columns=(*_TABLE, "column_name", "ordinal_position", "full_data_type", "is_nullable", "comment"),
     schema_column="table_schema",
+    needed=("column_name", "full_data_type", "is_nullable", "ordinal_position"),
 )
 TABLE_CONSTRAINTS = View(
     name="table_constraints",
@@ -186,6 +187,7 @@ def require_whole(view: View, rows: Iterable[Row], table: QualifiedName | None =
                 f"information_schema.{view.name} has a row that is not whole: {', '.join(missing)} "
                 f"{'is' if len(missing) == 1 else 'are'} None",
                 table=None if table is None else str(table),
+                column=optional_text(row.get("column_name")),
                 way_out=LAGGING,
             )
 
@@ -280,7 +282,10 @@ class ViewReader:
         except StatementError as error:
             if self._reads_system or not is_missing_catalog(error):
                 raise
-            raise _invisible(self._catalog) from error
+            raise CatalogReadError(
+                f"catalog {self._catalog!r} does not exist or is not visible to you",
+                way_out="Create it, ask for USE CATALOG on it, or correct the variable that names it.",
+            ) from error
         found: _Existing = (
             {str(row["schema_name"]).lower(): row for row in named},
             {table_key(row["table_schema"], row["table_name"]): row for row in listed},
@@ -294,7 +299,9 @@ class ViewReader:
             found, way_out = self._existing_in_system(schemas)
         hidden -= found[0].keys()
         if hidden and not accepts_hidden:
-            raise _hidden(self._catalog, hidden, way_out)
+            names = ", ".join(sorted(hidden))
+            reason = f"the information_schema of catalog {self._catalog!r} does not show what exists there: {names}"
+            raise CatalogReadError(reason, way_out=way_out)
         return found
 
     def query(self, view: View, schemas: Collection[str]) -> Sequence[Row]:
@@ -337,18 +344,3 @@ class ViewReader:
                 raise
             return set()
         return {name.lower() for name in listed_schemas(rows)}
-
-
-def _invisible(catalog: str) -> CatalogReadError:
-    return CatalogReadError(
-        f"catalog {catalog!r} does not exist or is not visible to you",
-        way_out="Create it, ask for USE CATALOG on it, or correct the variable that names it.",
-    )
-
-
-def _hidden(catalog: str, schemas: Iterable[str], way_out: str) -> CatalogReadError:
-    names = ", ".join(sorted(schemas))
-    return CatalogReadError(
-        f"the information_schema of catalog {catalog!r} does not show what exists there: {names}",
-        way_out=way_out,
-    )

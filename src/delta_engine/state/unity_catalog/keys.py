@@ -15,14 +15,7 @@ from dataclasses import dataclass, field
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import ForeignKey, PrimaryKey, QualifiedName, Reference
-from delta_engine.state.unity_catalog.information_schema import (
-    KEY_COLUMN_USAGE,
-    TABLE_CONSTRAINTS,
-    TableKey,
-    require_whole,
-    spelled,
-    table_key,
-)
+from delta_engine.state.unity_catalog import information_schema as views
 
 ConstraintKey = tuple[str, str, str]
 """A constraint's catalog, schema and name in lower case."""
@@ -43,7 +36,7 @@ class KeyRows:
     """
 
     catalog: str
-    constraints: Mapping[TableKey, Sequence[Row]]
+    constraints: Mapping[views.TableKey, Sequence[Row]]
     columns: KeyColumns
     targets: Mapping[ConstraintKey, ConstraintKey]
     sources: Mapping[ConstraintKey, Sequence[ConstraintKey]] = field(default_factory=dict)
@@ -67,7 +60,7 @@ class KeyRows:
         """Return the visible foreign keys of other tables that reference this one."""
         found = [
             Reference(table=QualifiedName(catalog, *_table(rows[0])), name=_name(rows[0]))
-            for row in self.constraints.get(table_key(table.schema, table.table), ())
+            for row in self.constraints.get(views.table_key(table.schema, table.table), ())
             for source in self.sources.get(_constraint(self.catalog, row), ())
             for catalog, rows in [(source[0], self.columns.get(source, ()))]
             if rows
@@ -76,8 +69,8 @@ class KeyRows:
         return tuple(sorted(others, key=lambda one: (one.table.key, one.name)))
 
     def _of_type(self, table: QualifiedName, kind: str) -> Iterable[ConstraintKey]:
-        rows = self.constraints.get(table_key(table.schema, table.table), ())
-        require_whole(TABLE_CONSTRAINTS, rows, table)
+        rows = self.constraints.get(views.table_key(table.schema, table.table), ())
+        views.require_whole(views.TABLE_CONSTRAINTS, rows, table)
         return sorted(
             _constraint(self.catalog, row) for row in rows if str(row["constraint_type"]).upper() == kind
         )
@@ -86,7 +79,7 @@ class KeyRows:
         columns = self.columns.get(constraint, ())
         if not columns:
             raise _unreadable(table, f"the columns of its key {constraint[2]} are not visible to you")
-        require_whole(KEY_COLUMN_USAGE, columns, table)
+        views.require_whole(views.KEY_COLUMN_USAGE, columns, table)
         return columns
 
     def _foreign_key(
@@ -100,7 +93,7 @@ class KeyRows:
         referenced = self.columns.get(target, ()) if target else ()
         if target is None or not referenced:
             raise _unreadable(table, f"what its foreign key {constraint[2]} points at is not visible to you")
-        require_whole(KEY_COLUMN_USAGE, referenced, table)
+        views.require_whole(views.KEY_COLUMN_USAGE, referenced, table)
         places = {int(str(row["ordinal_position"])): str(row["column_name"]) for row in referenced}
         positions = [row["position_in_unique_constraint"] or row["ordinal_position"] for row in columns]
         if not {int(str(position)) for position in positions} <= places.keys():
@@ -115,11 +108,11 @@ class KeyRows:
 
 def key_rows(
     catalog: str,
-    constraints: Mapping[TableKey, Sequence[Row]],
+    constraints: Mapping[views.TableKey, Sequence[Row]],
     usage: Sequence[Row],
     references: Sequence[Row],
     *,
-    wanted: Iterable[TableKey],
+    wanted: Iterable[views.TableKey],
     usage_elsewhere: Callable[[str], Sequence[Row]],
 ) -> KeyRows:
     """Combine the rows of the three views about keys.
@@ -167,7 +160,7 @@ def _constraint(catalog: str, row: Row) -> ConstraintKey:
 
 
 def _target(catalog: str, row: Row) -> ConstraintKey:
-    schema = spelled(row, "unique_constraint_schema", "unique_constarint_schema")
+    schema = views.spelled(row, "unique_constraint_schema", "unique_constarint_schema")
     where = row.get("unique_constraint_catalog") or catalog
     return str(where).lower(), str(schema).lower(), str(row["unique_constraint_name"]).lower()
 

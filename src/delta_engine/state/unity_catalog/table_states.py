@@ -12,32 +12,19 @@ from delta_engine.backends.sql_runner import Row, utc_moment
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import Column, ColumnMask, QualifiedName, RowFilter
 from delta_engine.models.types import (
-    ArrayType,
     AtomicType,
     CharacterType,
     DataType,
-    MapType,
+    StructField,
     StructType,
+    inside,
     parse_data_type,
+    rebuilt,
 )
 from delta_engine.sql.text import sql_data_type
 from delta_engine.state.interpretation import not_a_delta_table, require_known_type
 from delta_engine.state.states import Audit, RelationKind, TableState
-from delta_engine.state.unity_catalog.information_schema import (
-    COLUMN_MASKS,
-    COLUMN_TAGS,
-    COLUMNS,
-    LAGGING,
-    ROW_FILTERS,
-    TABLE_PRIVILEGES,
-    TABLE_TAGS,
-    View,
-    grants,
-    optional_text,
-    require_whole,
-    spelled,
-    tags,
-)
+from delta_engine.state.unity_catalog import information_schema as views
 
 if TYPE_CHECKING:
     from delta_engine.state.unity_catalog.details import TableDetails
@@ -57,16 +44,16 @@ class TableRows:
     name: QualifiedName
     table: Row | None
     keys: KeyRows
-    parts: Mapping[View, Sequence[Row]]
+    parts: Mapping[views.View, Sequence[Row]]
 
 
 def audit(row: Row) -> Audit:
     """Return creation and last change of a table or schema, from its row in `tables` or `schemata`."""
     return Audit(
         created_at=utc_moment(row["created"]),
-        created_by=optional_text(row["created_by"]),
+        created_by=views.optional_text(row["created_by"]),
         altered_at=utc_moment(row["last_altered"]),
-        altered_by=optional_text(row["last_altered_by"]),
+        altered_by=views.optional_text(row["last_altered_by"]),
     )
 
 
@@ -87,13 +74,14 @@ def table_state(rows: TableRows, details: TableDetails, *, directly: bool = Fals
     """Return a table's state; `directly` prefers the description to the views, which may lag."""
     row, described = rows.table, details.state
     for view, found in rows.parts.items():
-        require_whole(view, found, rows.name)
+        if view is not views.COLUMNS or not directly:
+            views.require_whole(view, found, rows.name)
     if not directly:
-        require_agreement(rows.name, row, rows.parts[COLUMNS], described)
+        require_agreement(rows.name, row, rows.parts[views.COLUMNS], described)
     if row is None and details.table_type not in (None, *_RELATIONS):
         raise not_a_delta_table(rows.name, str(details.table_type))
     kind = str(details.table_type if row is None else row["table_type"])
-    location = described.location if row is None else optional_text(row["storage_path"])
+    location = described.location if row is None else views.optional_text(row["storage_path"])
     if not directly or not details.has_keys:
         spelling = {column.key: column.name for column in described.columns}
         described = replace(
@@ -103,14 +91,14 @@ def table_state(rows: TableRows, details: TableDetails, *, directly: bool = Fals
         )
     if row is not None:
         comment = described.table_comment if directly else str(row["comment"] or "")
-        owner = optional_text(row["table_owner"])
+        owner = views.optional_text(row["table_owner"])
         described = replace(described, table_comment=comment, owner=owner, audit=audit(row))
     return replace(
         described,
         columns=_columns(rows, described.columns),
-        tags=tags(rows.parts[TABLE_TAGS]),
+        tags=views.tags(rows.parts[views.TABLE_TAGS]),
         row_filter=_row_filter(rows) or described.row_filter,
-        grants=grants(rows.parts[TABLE_PRIVILEGES]),
+        grants=views.grants(rows.parts[views.TABLE_PRIVILEGES]),
         location=location if kind == "EXTERNAL" else None,
         relation=_RELATIONS.get(kind, RelationKind.TABLE),
         referenced_by=rows.keys.referenced_by(rows.name),
@@ -123,7 +111,7 @@ def _columns(rows: TableRows, columns: tuple[Column, ...]) -> tuple[Column, ...]
     `column_masks` omits tables that are accessible through BROWSE alone (docs: "COLUMN_MASKS"), so a mask in the
     description counts too.
     """
-    of_tags, of_masks = rows.parts[COLUMN_TAGS], rows.parts[COLUMN_MASKS]
+    of_tags, of_masks = rows.parts[views.COLUMN_TAGS], rows.parts[views.COLUMN_MASKS]
     if not of_tags and not of_masks:
         return columns
     tagged: dict[str, list[Row]] = defaultdict(list)
@@ -131,7 +119,7 @@ def _columns(rows: TableRows, columns: tuple[Column, ...]) -> tuple[Column, ...]
         tagged[str(row["column_name"]).lower()].append(row)
     masks = {str(row["column_name"]).lower(): _mask(row) for row in of_masks}
     return tuple(
-        replace(column, tags=tags(tagged[column.key]), mask=masks.get(column.key, column.mask))
+        replace(column, tags=views.tags(tagged[column.key]), mask=masks.get(column.key, column.mask))
         if column.key in tagged or column.key in masks
         else column
         for column in columns
@@ -139,7 +127,7 @@ def _columns(rows: TableRows, columns: tuple[Column, ...]) -> tuple[Column, ...]
 
 
 def _row_filter(rows: TableRows) -> RowFilter | None:
-    filters = rows.parts[ROW_FILTERS]
+    filters = rows.parts[views.ROW_FILTERS]
     if len(filters) > 1:
         raise CatalogReadError(
             "it has more than one row filter",
@@ -147,13 +135,13 @@ def _row_filter(rows: TableRows) -> RowFilter | None:
             way_out="Filters of attribute-based policies cannot be managed: leave this table out of the models.",
         )
     for row in filters:
-        columns = _list(spelled(row, "target_columns", "filter_col_usage"))
+        columns = _list(views.spelled(row, "target_columns", "filter_col_usage"))
         return RowFilter(_function(row, "filter"), columns)
     return None
 
 
 def _mask(row: Row) -> ColumnMask:
-    return ColumnMask(_function(row, "mask"), _list(spelled(row, "using_columns", "mask_col_usage")))
+    return ColumnMask(_function(row, "mask"), _list(views.spelled(row, "using_columns", "mask_col_usage")))
 
 
 def _list(value: object) -> tuple[str, ...]:
@@ -165,14 +153,10 @@ def _list(value: object) -> tuple[str, ...]:
 
 def _function(row: Row, kind: str) -> str:
     """Return a function's whole name: from one column, as in some workspaces, or from three, as documented."""
-    name = str(spelled(row, f"{kind}_name")).replace("`", "")
+    name = str(views.spelled(row, f"{kind}_name")).replace("`", "")
     if name.count(".") == 2 or f"{kind}_catalog" not in row:
         return name
     return f"{row[f'{kind}_catalog']}.{row[f'{kind}_schema']}.{name}"
-
-
-_NEEDED = ("column_name", "full_data_type", "is_nullable", "ordinal_position")
-"""The values that a row of `columns` always has."""
 
 
 def require_agreement(
@@ -183,7 +167,7 @@ def require_agreement(
         raise CatalogReadError(
             "its columns are not visible to you", table=str(name), way_out="Ask for SELECT on it."
         )
-    shown = [_shown(name, row) for row in sorted(columns, key=_position)]
+    shown = [_shown(row) for row in sorted(columns, key=lambda row: int(str(row["ordinal_position"])))]
     if [one.name.lower() for one in shown] != [column.key for column in described.columns]:
         theirs = ", ".join(one.name for one in shown)
         raise _contradiction(name, f"the columns {theirs}", ", ".join(c.name for c in described.columns))
@@ -220,48 +204,20 @@ class _Shown(NamedTuple):
         return f"{sql_data_type(self.data_type)}{nullability}, comment {self.comment!r}"
 
 
-def _position(row: Row) -> int:
-    """Return the position of a column; 0 for a row without one, which `_shown` refuses."""
-    return int(str(row["ordinal_position"] or 0))
-
-
-def _shown(table: QualifiedName, row: Row) -> _Shown:
-    name, kind, nullable = row["column_name"], row["full_data_type"], row["is_nullable"]
-    if None in (name, kind, nullable, row["ordinal_position"]):
-        missing = [key for key in _NEEDED if row[key] is None]
-        raise CatalogReadError(
-            f"information_schema.columns has a row that is not whole: {', '.join(missing)} is None",
-            table=str(table),
-            column=optional_text(name),
-            way_out=LAGGING,
-        )
-    is_nullable = str(nullable).upper() == "YES"
-    return _Shown(str(name), parse_data_type(str(kind)), is_nullable, str(row["comment"] or ""))
+def _shown(row: Row) -> _Shown:
+    is_nullable = str(row["is_nullable"]).upper() == "YES"
+    data_type = parse_data_type(str(row["full_data_type"]))
+    return _Shown(str(row["column_name"]), data_type, is_nullable, str(row["comment"] or ""))
 
 
 def _plain(data_type: DataType) -> DataType:
     """Return a type without what the views may omit: lengths, and comments and NOT NULL of nested fields."""
-    match data_type:
-        case CharacterType():
-            return AtomicType("string")
-        case ArrayType(element):
-            return ArrayType(_plain(element))
-        case MapType(key, value):
-            return MapType(_plain(key), _plain(value))
-        case StructType(fields):
-            return StructType(
-                tuple(
-                    replace(
-                        field,
-                        name=field.name.lower(),
-                        data_type=_plain(field.data_type),
-                        is_nullable=True,
-                        comment="",
-                    )
-                    for field in fields
-                )
-            )
-    return data_type
+    if isinstance(data_type, CharacterType):
+        return AtomicType("string")
+    plain = rebuilt(data_type, [_plain(inner) for _, inner in inside(data_type)])
+    if isinstance(plain, StructType):
+        return StructType(tuple(StructField(field.name.lower(), field.data_type) for field in plain.fields))
+    return plain
 
 
 def _contradiction(table: QualifiedName, shown: str, own: str, column: str | None = None) -> CatalogReadError:
@@ -269,5 +225,5 @@ def _contradiction(table: QualifiedName, shown: str, own: str, column: str | Non
         f"information_schema shows {shown}, the table itself {own}",
         table=str(table),
         column=column,
-        way_out=LAGGING,
+        way_out=views.LAGGING,
     )
