@@ -151,7 +151,7 @@ def test_documents_are_compared_resource_by_resource() -> None:
         orders(*WORKED_MODEL.columns, comment="new", properties={"a": "1"}), orders(name="new")
     )
     renamed = compare_states(before, after)  # the records of the two tables have one Delta id
-    assert [(change.key, change.changes[0].subject) for change in renamed][0] == (
+    assert next((change.key, change.changes[0].subject) for change in renamed) == (
         "table.dev.silver.new",
         "name",
     )
