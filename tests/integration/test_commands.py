@@ -99,7 +99,7 @@ def test_what_others_changed_is_recorded_on_demand(
     spark: SparkSession, delta_engine: CommandLine, project: Path, orders: str
 ) -> None:
     assert delta_engine("-e", "local", "sync", "--yes").code == 0
-    before = document(project)["resources"][KEY]["metadata"]["definition"]
+    before = document(project)["resources"][KEY]["metadata"]["declared"]
     spark.sql(f"COMMENT ON TABLE {orders} IS 'by hand'")
     spark.sql(f"CREATE TABLE {orders.replace('orders', 'temp')} (id INT) USING delta")
     result = delta_engine("-e", "local", "state", "sync")
@@ -112,7 +112,7 @@ def test_what_others_changed_is_recorded_on_demand(
     assert resources[KEY]["metadata"]["drift"] == [
         {"field": "table comment", "expected": "'Orders table'", "actual": "'by hand'"}
     ]
-    assert resources[KEY]["metadata"]["definition"] == before
+    assert resources[KEY]["metadata"]["declared"] == before
 
     assert delta_engine("-e", "local", "sync", "--yes").code == 0
     assert document(project)["resources"][KEY]["status"] == "healthy"

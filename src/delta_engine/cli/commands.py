@@ -187,7 +187,6 @@ def revert_drift(context: Context, options: Options, *, yes: bool) -> None:
 def accept_drift(context: Context, options: Options, *, yes: bool) -> None:
     """Take drift into the models: lock, show, ask, edit, record that it is accepted."""
     project, environment = _open_project(context, options)
-    environment = replace(environment, planner=environment.planner.with_schemas(project.schemas))
     with open_run(environment, "drift --accept", print_note) as run:
         with status("reading the catalog …"):
             found = find_drift(run, project.models, is_partial=project.is_partial)

@@ -98,7 +98,7 @@ def acceptable(project: Project, found: Sequence[DriftedResource]) -> list[Drift
             way_out=f"Run {command('drift --accept', project.settings.environment)} in the repository.",
         )
     declared = {resource_key(model.qualified_name) for model in project.models}
-    declared |= {resource_key(schema.qualified_name) for schema in project.schemas}
+    declared |= {resource_key(schema.qualified_name) for schema in project.synced_schemas}
     return [one for one in found if one.drift and one.resource in declared]
 
 
