@@ -80,5 +80,3 @@ WORKED_MODEL = Table(
     primary_key=("id",),
 )
 """The design guide's worked example (§12)."""
-
-WORKED_STATE = observed(Column("id", "bigint"), Column("created_ts", "timestamp"))

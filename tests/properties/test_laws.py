@@ -20,7 +20,6 @@ from delta_engine.models import CheckConstraint, ColumnMask, QualifiedName, RowF
 from delta_engine.models.constraints import resolved
 from delta_engine.models.nested_types import Widening
 from delta_engine.models.types import ArrayType, DataType, MapType, StructType, parse_data_type
-from delta_engine.report.json_documents import plan_document
 from delta_engine.sql.governance import full_function_name
 from delta_engine.sql.text import escape_sql_literal, quote_ident, sql_data_type, sql_literal
 from delta_engine.state.states import ABSENT, CatalogState, TableState
@@ -155,16 +154,6 @@ def test_aspects_of_columns_have_nothing_to_say_where_all_columns_are_equal(a: T
 @given(models())
 def test_valid_models_pass_the_model_rules(model: Table) -> None:
     assert list(PlanValidator().model_violations([model])) == []
-
-
-@given(models(), models())
-def test_plans_are_the_same_bytes_every_time(a: Table, b: Table) -> None:
-    b = following(a, b)
-    state = after(PLANNER.plan([a], nothing()), nothing())
-    documents = {
-        plan_document(PLANNER.plan([b], state, {KEY: a}), environment="dev", statements={}) for _ in range(2)
-    }
-    assert len(documents) == 1
 
 
 @given(data_types)

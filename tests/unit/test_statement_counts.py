@@ -99,9 +99,6 @@ def test_a_kind_of_change_costs_one_statement(kind: str, count: int) -> None:
     assert all(sql.startswith(f"ALTER TABLE `dev`.`silver`.`wide` {words}") for sql in statements)
 
 
-"""Makes a table in which so many things are declared."""
-
-
 def columns(count: int, data_type: str = "int", **parts: Any) -> list[Column]:
     """Return so many columns that are alike."""
     return [Column(f"c {n}", data_type, **parts) for n in range(count)]

@@ -22,7 +22,6 @@ from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.execute.outcomes import Outcome, OutcomeKind, RunStatement, TableOutcome
 from delta_engine.models import Column
 from delta_engine.report.json_documents import pending_summary
-from delta_engine.report.plan_tree import plan_summary
 from tests.builders.models import ORDERS, WORKED_MODEL
 from tests.bundle.bundle_checks import problems
 from tests.projects.commandline import CommandLine
@@ -78,12 +77,6 @@ def _least_work_of_five(command: list[str]) -> float:
 def test_version(delta_engine: CommandLine) -> None:
     result = delta_engine("--version")
     assert (result.code, result.stdout) == (0, "delta-engine 0.1.0\n")
-
-
-def test_validate(delta_engine: CommandLine, project: Path) -> None:
-    result = delta_engine("-e", "local", "validate")
-    assert (result.code, result.stderr) == (0, "")
-    assert result.stdout == "local: configuration and 1 model are valid\n"
 
 
 def test_the_variable(delta_engine: CommandLine, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,11 +167,6 @@ def test_a_plan_is_a_tree(capsys: pytest.CaptureFixture[str]) -> None:
         "CREATE SCHEMA `dev`.`silver`;\n\n"
         "A\n  [b];\n\n"
     )
-
-
-def test_a_plan_has_a_summary() -> None:
-    assert plan_summary(TablePlan()) == "no changes"
-    assert plan_summary(PLAN) == ("1 schema to create, 1 table to create, 1 table to change, 1 × loses data")
 
 
 def outcome(name: str, kind: OutcomeKind, statements: int) -> TableOutcome:

@@ -73,13 +73,6 @@ def created(statements: Sequence[str]) -> list[str]:
     return [sql.split("`")[5] for sql in statements if sql.startswith("CREATE TABLE")]
 
 
-def test_parents_come_first_and_children_carry_their_keys() -> None:
-    statements, _ = run(creation(table("a", "c"), table("b"), table("c", "d"), table("d")), parallelism=1)
-    assert created(statements) == ["b", "d", "c", "a"]
-    assert len(statements) == 4
-    assert [sql.count("FOREIGN KEY") for sql in statements] == [0, 0, 1, 1]
-
-
 @pytest.mark.parametrize("is_closed", [False, True])
 def test_5000_tables_in_a_row_or_in_a_circle(is_closed: bool) -> None:
     models = [table(f"t{n}", *([f"t{n - 1}"] if n else [])) for n in range(MANY)]

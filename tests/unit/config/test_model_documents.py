@@ -6,12 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.models import Column, PrimaryKey, Table
+from delta_engine.models import PrimaryKey
 from tests.unit.config.projects import CONFIG, MODELS, Write, load, refusal, refused
-
-
-def test_a_small_project(write: Write, tmp_path: Path) -> None:
-    assert load(tmp_path) == (Table("dev", "silver", "orders", [Column("id", "bigint", is_nullable=False)]),)
 
 
 def test_columns_that_the_model_does_not_manage_need_no_type(write: Write, tmp_path: Path) -> None:

@@ -31,7 +31,6 @@ from delta_engine.backends.addressing import PathAddressing
 from delta_engine.backends.cancellation import StoppedError
 from delta_engine.backends.capabilities import OPEN_SOURCE
 from delta_engine.backends.sql_runner import Row, SqlRunner
-from delta_engine.compile.compiler import compile_plan
 from delta_engine.errors import InvalidModelError, RefusalGroup, StatementError, UnsafePlanError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.execute.outcomes import AnyOutcome, OnOutcome, OutcomeKind, of_schemas
@@ -39,7 +38,7 @@ from delta_engine.models import Column, QualifiedName, Table
 from delta_engine.models.types import AtomicType
 from delta_engine.state.states import ABSENT, TableState
 from tests.builders.engines import engine_on, runner_on
-from tests.builders.models import ORDERS, WORKED_MODEL, WORKED_STATE, catalog_of, observed, orders
+from tests.builders.models import ORDERS, WORKED_MODEL, catalog_of, observed, orders
 from tests.fakes.fixed_reader import FixedReader
 from tests.fakes.planning import compiled, statements_of
 from tests.fakes.recorded_catalog import Answer, RecordedRunner
@@ -69,19 +68,6 @@ def failure(plan: TablePlan, runner: SqlRunner) -> StatementError:
     (outcome,) = caught.value.outcomes
     assert outcome.failure is not None
     return outcome.failure
-
-
-def test_create_table_is_one_statement() -> None:
-    create = CreateTable(WORKED_MODEL)
-    ((sql, statement),) = zip(
-        statements_of(TablePlan((create,))), compiled(TablePlan((create,))).steps[0].statements, strict=True
-    )
-    assert (statement.sql, statement.actions, statement.phase, statement.hazards) == (
-        sql,
-        (create,),
-        None,
-        SAFE,
-    )
 
 
 def test_a_statement_carries_the_actions_of_its_phase() -> None:
@@ -116,24 +102,6 @@ def test_a_table_that_is_there_and_was_not_seen(condition: str, user: Answer, me
     )
     found = failure(TablePlan((CreateTable(WORKED_MODEL),)), runner)
     assert (str(found), found.error_class) == (message, condition)
-
-
-def test_statements_follow_the_phases() -> None:
-    plan = TablePlan(align_tables=(comment_on("t", "column", "table"),))
-    assert list(compile_plan(plan, PathAddressing(Path("/w")), OPEN_SOURCE).sql()) == [
-        "ALTER TABLE delta.`/w/dev/silver/t` ALTER COLUMN `id` COMMENT 'column'",
-        "COMMENT ON TABLE delta.`/w/dev/silver/t` IS 'table'",
-    ]
-
-
-def test_schemas_come_before_tables() -> None:
-    runner = RecordingSqlRunner()
-    plan = TablePlan((CreateTable(orders()),), (), (CreateSchema("Dev", "silver"),))
-    run(plan, runner)
-    assert [sql.split(" (")[0] for sql in runner.statements] == [
-        "CREATE SCHEMA `dev`.`silver`",
-        "CREATE TABLE `dev`.`silver`.`orders`",
-    ]
 
 
 def test_a_schema_by_path_needs_no_statement() -> None:
@@ -302,14 +270,6 @@ def test_an_interrupt_starts_no_further_tables() -> None:
     assert len(runner.statements) < 200
 
 
-def test_sync_reads_plans_and_applies() -> None:
-    runner = RecordingSqlRunner()
-    engine = engine_on(FixedReader(catalog_of([WORKED_MODEL], WORKED_STATE)), runner)
-    (outcome,) = engine.sync_tables([WORKED_MODEL])
-    assert (outcome.kind, outcome.statements) == (OutcomeKind.CHANGED, 6)
-    assert len(runner.statements) == 6
-
-
 @pytest.mark.parametrize(
     ("model", "state", "error"),
     [
@@ -349,10 +309,3 @@ def test_planning_collects_all_refusals_of_models() -> None:
 def test_an_action_that_would_do_nothing_cannot_be_made(make: Callable[[], object]) -> None:
     with pytest.raises(ValueError, match=r"already|at least one"):
         make()
-
-
-def test_the_parts_of_an_alignment_are_its_phases() -> None:
-    align = comment_on("t", "column", "table")
-    assert align.in_phase(Phase.SET_TABLE_COMMENT) == (SetTableComment("table", ""),)
-    assert align.of_type(SetTableComment) == (SetTableComment("table", ""),)
-    assert align.in_phase(Phase.ADD_COLUMNS) == ()

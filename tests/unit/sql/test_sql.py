@@ -44,38 +44,6 @@ def test_escape_sql_literal(raw: str, escaped: str) -> None:
     assert escape_sql_literal(raw) == escaped
 
 
-def test_create_table_is_one_statement_with_everything_in_it() -> None:
-    assert (
-        tables.sql_create_table(
-            T,
-            columns=[
-                columns.sql_column_definition(
-                    ("id",), parse_data_type("bigint"), is_nullable=False, comment="it's"
-                ),
-                columns.sql_column_definition(("b c",), parse_data_type("array<int>")),
-            ],
-            constraints=[constraints.sql_primary_key("pk", ["id"])],
-            comment="c",
-            properties={"z.z": "1", "a.b": "it's"},
-        )
-        == "CREATE TABLE `dev`.`silver`.`orders` (\n"
-        "  `id` bigint NOT NULL COMMENT 'it\\'s',\n"
-        "  `b c` array<int>,\n"
-        "  CONSTRAINT `pk` PRIMARY KEY (`id`)\n"
-        ")\n"
-        "USING delta\n"
-        "COMMENT 'c'\n"
-        "TBLPROPERTIES ('a.b' = 'it\\'s', 'z.z' = '1')"
-    )
-
-
-def test_create_table_leaves_out_empty_clauses() -> None:
-    assert (
-        tables.sql_create_table(T, columns=["`id` bigint"], properties={})
-        == "CREATE TABLE `dev`.`silver`.`orders` (\n  `id` bigint\n)\nUSING delta"
-    )
-
-
 STATEMENTS = [
     tables.sql_create_schema("dev", "sil`ver"),
     columns.sql_add_columns(T, ["`a` int", "`b` int"]),
