@@ -19,7 +19,6 @@ from tests.builders.drift_reports import CHECKED_AT
 
 
 def huge_report(tables: int = 200, findings: int = 10) -> DriftReport:
-    """Return a report with many findings, by default 2,000."""
     kinds = [kind for kind in DriftKind if kind is not DriftKind.UNMANAGED]
     worst_first = list(reversed(Severity))
     return DriftReport(

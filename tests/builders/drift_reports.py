@@ -29,7 +29,6 @@ def full_report() -> DriftReport:
 
 
 def empty_report() -> DriftReport:
-    """Return a report without drift."""
     return _report("empty")
 
 

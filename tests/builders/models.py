@@ -50,7 +50,6 @@ def observed(
 
 
 def catalog_of(models: Sequence[Table], *states: TableState) -> CatalogState:
-    """Return a snapshot that pairs models with states, in order."""
     return CatalogState(
         tables={model.qualified_name.key: state for model, state in zip(models, states, strict=True)}
     )

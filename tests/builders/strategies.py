@@ -63,7 +63,6 @@ names = st.sampled_from(NAMES)
 
 @st.composite
 def decimals(draw: st.DrawFn) -> DecimalType:
-    """Draw a legal decimal."""
     precision = draw(st.integers(1, 38))
     return DecimalType(precision, draw(st.integers(0, precision)))
 
@@ -169,7 +168,6 @@ def laid_out(draw: st.DrawFn, table: Table) -> Table:
 
 
 def _with_first(table: Table, **changes: Any) -> Table:
-    """Return the same table with its first column changed."""
     first, *others = table.columns
     return replace(table, columns=(replace(first, **changes), *others))
 
@@ -222,7 +220,6 @@ def _checks(draw: st.DrawFn, columns: Sequence[Column]) -> list[CheckConstraint]
 
 @st.composite
 def _self_references(draw: st.DrawFn, columns: Sequence[Column], key: Sequence[str]) -> list[ForeignKey]:
-    """Draw at most one key to the table itself, over other columns of the key's types."""
     types = {column.name: column.data_type for column in columns}
     others = [
         [column.name for column in columns if column.data_type == types[name] and column.name != name]
@@ -238,7 +235,6 @@ def _self_references(draw: st.DrawFn, columns: Sequence[Column], key: Sequence[s
 def models(
     draw: st.DrawFn, *, types: Mapping[str, DataType] | None = None, is_governed: bool = True
 ) -> Table:
-    """Draw a valid model of dev.silver.orders."""
     columns = []
     for name in draw(st.lists(names, min_size=1, max_size=6, unique_by=str.lower)):
         data_type = types[name] if types else draw(kept_types)

@@ -64,7 +64,6 @@ def deployed(bundle: Mapping[str, Any], target: str) -> dict[str, Any]:
 
 
 def texts(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
-    """Yield every string of a document with its place."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield from texts(item, f"{place}.{key}" if place else str(key))

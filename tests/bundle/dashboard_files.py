@@ -29,7 +29,6 @@ def layout() -> Iterator[Mapping[str, Any]]:
 
 
 def widgets() -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the widgets that show something, by name."""
     found = [placed["widget"] for placed in layout()]
     return [(widget["name"], widget) for widget in found if "spec" in widget]
 

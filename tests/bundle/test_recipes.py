@@ -34,7 +34,6 @@ def steps(recipe: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def commands(path: Path) -> list[tuple[str, str]]:
-    """Return every call of the command line with its job's name."""
     return [
         (job, command)
         for job, step in steps(read(path))

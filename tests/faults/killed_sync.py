@@ -64,13 +64,7 @@ class Kill:
 
 
 class Victim:
-    """A project whose syncs are killed.
-
-    Args:
-        folder: the project's.
-        spark: a session of the observer's own.
-        seed: for the moments.
-    """
+    """A project whose syncs are killed."""
 
     def __init__(self, folder: Path, spark: SparkSession, seed: int) -> None:
         self._folder = folder

@@ -33,8 +33,6 @@ MODELS = [orders(name=f"t{number}") for number in range(40)]
 
 
 class SlowPlatform(FakePlatform):
-    """Keeps its tables in a folder."""
-
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self._folder = folder
@@ -54,7 +52,6 @@ class SlowPlatform(FakePlatform):
 
 
 def engine(folder: Path) -> Orchestrator:
-    """Return the pipeline over a folder."""
     state = folder / "state"
     return Orchestrator(
         reader=(platform := SlowPlatform(folder)),
@@ -69,7 +66,6 @@ def engine(folder: Path) -> Orchestrator:
 
 
 def sync(folder: Path, models: Sequence[Table] = MODELS) -> None:
-    """Sync as the command does."""
     view = TerminalView(environment="test")
     with open_run(engine(folder), "sync") as run:
         planned = plan_sync(run, models)

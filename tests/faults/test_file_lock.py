@@ -58,11 +58,7 @@ def take(lock: FileLock, holder: LockHolder = HOLDER) -> LockLease:
 
 
 class ObviousLock:
-    """A file lock as one would write it first: opened with `w`, removed on release.
-
-    Args:
-        path: the lock file.
-    """
+    """A file lock as one would write it first: opened with `w`, removed on release."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -25,8 +25,6 @@ FAILING = frozenset(f"`t{number}`" for number in range(5, 1000, 27))
 
 
 class FailingPlatform(FakePlatform):
-    """Refuses the statements of some tables."""
-
     def __init__(self) -> None:
         super().__init__()
         self.refused = FAILING

@@ -21,12 +21,7 @@ class Result:
 
 
 class CommandLine:
-    """Runs `delta-engine` with arguments.
-
-    Args:
-        monkeypatch: sets the arguments.
-        capsys: catches the output.
-    """
+    """Runs `delta-engine` with arguments."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         self._monkeypatch = monkeypatch
@@ -44,11 +39,7 @@ class CommandLine:
 
 
 def parsed(command: str) -> str:
-    """Return the name of a command that somebody wrote down, once its options and arguments were understood.
-
-    Raises:
-        USAGE_ERROR: there is no such command, or no such option of it.
-    """
+    """Return the name of a command that somebody wrote down, once its options and arguments were understood."""
     group: Any = typer.main.get_command(app)
     _, *arguments = shlex.split(command, comments=True)
     names: list[str] = []

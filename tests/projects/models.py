@@ -108,12 +108,7 @@ column_lists = st.lists(columns(), min_size=1, max_size=5, unique_by=lambda colu
 
 @st.composite
 def tables(draw: st.DrawFn, name: st.SearchStrategy[str] = hostile_names) -> Table:
-    """Draw a table with hostile texts everywhere.
-
-    Args:
-        draw: hypothesis's own.
-        name: the table's name.
-    """
+    """Draw a table with hostile texts everywhere."""
     return draw(table_contents(draw(hostile_names), draw(hostile_names), draw(name)))
 
 

@@ -50,8 +50,6 @@ POLICY = Policy(
 
 @dataclass(frozen=True)
 class Schemas:
-    """The schemas that are declared, and those that were applied last."""
-
     declared: tuple[Schema, ...] = ()
     applied: tuple[Schema, ...] = ()
 
@@ -81,11 +79,7 @@ def planned(
     attempts: Attempts = NO_ATTEMPTS,
     schemas: Schemas = NO_SCHEMAS,
 ) -> TablePlan:
-    """Return what there is to do.
-
-    Raises:
-        RefusedError, RefusalGroup: the models, or the plan, must not be applied.
-    """
+    """Return what there is to do."""
     validator = PlanValidator(POLICY)
     validator.validate_models(models)
     observed = snapshot_with_former_names(catalog, models, schemas.declared)
@@ -138,7 +132,6 @@ def sync(
 def interrupted_sync(
     catalog: FakeUnityCatalog, models: Sequence[Table], applied: Applied, statements: int
 ) -> TablePlan:
-    """Bring a catalog to models, but die after so many statements; return what was planned."""
     plan = planned(catalog, models, applied)
     runner = FailingRunner(catalog, statements, is_deadly=True)
     with contextlib.suppress(ApplyFailedError, StatementError):
@@ -180,7 +173,6 @@ def remembered(models: Sequence[Table]) -> Applied:
 
 
 def remembered_schemas(schemas: Sequence[Schema]) -> Mapping[str, Schema]:
-    """Return schemas as the deployment state gives them back."""
     return {schema.key: as_schema(define_schema(schema)) for schema in schemas}
 
 

@@ -195,12 +195,10 @@ def statements(plan: TablePlan) -> list[str]:
 
 
 def whole(function: str) -> str:
-    """Return a function's name as the catalog tells it."""
     return str(full_function_name(function, QualifiedName("dev", "silver", "orders")))
 
 
 def respelled_mask(mask: ColumnMask) -> ColumnMask:
-    """Return a mask as the catalog tells it, in another spelling."""
     return ColumnMask(whole(mask.function).upper(), map(str.upper, mask.using_columns))
 
 

@@ -51,11 +51,7 @@ class _Rule:
 
 
 class FaultProxy:
-    """Forwards to a port of loopback, in threads of this process.
-
-    Args:
-        upstream_port: where to.
-    """
+    """Forwards to a port of loopback, in threads of this process."""
 
     def __init__(self, upstream_port: int) -> None:
         self.requests: list[str] = []

@@ -64,7 +64,6 @@ class Project:
         return Examined(result.code, document["checks"])
 
     def hold(self, *privileges: str, principal: str = USER) -> None:
-        """Grant privileges on the catalog, and nothing else."""
         self.sql.catalog.catalogs = {"dev": Permissions(owner=ANN, grants={principal: privileges})}
 
     def configure(self, old: str, new: str) -> None:

@@ -18,12 +18,7 @@ from tests.servers.warehouse_project import make_project
 
 
 class Runner:
-    """Runs the steps of a recipe's job as its system's shell does.
-
-    Args:
-        recipe: the recipe.
-        folder: for what the system keeps between steps.
-    """
+    """Runs the steps of a recipe's job as its system's shell does."""
 
     def __init__(self, recipe: Path, folder: Path) -> None:
         self._recipe = recipe

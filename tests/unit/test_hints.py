@@ -20,7 +20,6 @@ from tests.projects.commandline import CommandLine
 SOURCE = Path(__file__).parents[2] / "src" / "delta_engine"
 
 ABOUT_ONE = "plan|apply|sync|drift|import|state(?! schema)|doctor"
-"""The commands that are about an environment."""
 
 HINT = re.compile(rf"(?<!<!-- )delta-engine (?:{ABOUT_ONE})\b|`(?:{ABOUT_ONE})[ `]")
 HELP = {SOURCE / "cli" / name for name in ("app.py", "state_app.py")}
@@ -28,7 +27,6 @@ HELP = {SOURCE / "cli" / name for name in ("app.py", "state_app.py")}
 
 
 def texts(path: Path) -> Iterator[str]:
-    """Yield the texts of a module but its docstrings."""
     nodes = [*ast.walk(ast.parse(path.read_text("utf-8")))]
     docstrings = {node.value for node in nodes if isinstance(node, ast.Expr)}
     for node in nodes:

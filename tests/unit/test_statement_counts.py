@@ -21,7 +21,6 @@ Version = Callable[[int], Table]
 
 
 def table(*columns: Column, **parts: Any) -> Table:
-    """Return a table with a key and some columns."""
     key = Column("id", "bigint", is_nullable=False)
     properties = {**MAPPED, **parts.pop("properties", {})}
     return Table("dev", "silver", "wide", [key, *columns], table_properties=properties, **parts)
@@ -100,7 +99,6 @@ def test_a_kind_of_change_costs_one_statement(kind: str, count: int) -> None:
 
 
 def columns(count: int, data_type: str = "int", **parts: Any) -> list[Column]:
-    """Return so many columns that are alike."""
     return [Column(f"c {n}", data_type, **parts) for n in range(count)]
 
 

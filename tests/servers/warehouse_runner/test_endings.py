@@ -63,8 +63,6 @@ def test_an_interrupt_cancels_what_runs(warehouse: Warehouse) -> None:
 
 
 class Ending(Time):
-    """Requests the end of the run in the first pause."""
-
     def __init__(self) -> None:
         super().__init__()
         self.stop = Stop()

@@ -14,7 +14,6 @@ from tests.fakes.workspace import Answer, FakeWorkspace, open_runner, serving
 from tests.servers.warehouse_runner.warehouses import CHANGE, ONE, QUERY, Time, Warehouse
 
 LOST = ("lost", "cut", "html", "list", "500", "502")
-"""Faults after which the outcome is unknown."""
 
 
 def failing(

@@ -32,13 +32,7 @@ class Time:
 
 
 class Warehouse:
-    """A warehouse whose workspace a test controls, and its runner.
-
-    Args:
-        workspace: answers the runner's requests; it must be served already.
-        time: the runner's clock, which makes its pauses.
-        timeout_seconds: of statements.
-    """
+    """A warehouse whose workspace a test controls, and its runner."""
 
     def __init__(
         self, workspace: FakeWorkspace, time: Time | None = None, *, timeout_seconds: float | None = None

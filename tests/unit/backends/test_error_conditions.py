@@ -83,8 +83,6 @@ def test_what_may_pass_in_a_while_is_known_in_each_form(form: str) -> None:
 
 
 class DataOfRefusals(TypedDict, total=False):
-    """What a platform tells of a refusal besides its words."""
-
     condition: str
     code: str
 

@@ -170,7 +170,6 @@ def test_a_plan_is_a_tree(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def outcome(name: str, kind: OutcomeKind, statements: int) -> TableOutcome:
-    """Return what became of a table."""
     failure = StatementError("no", sql="ALTER", error_class="X") if kind is OutcomeKind.FAILED else None
     runs = (RunStatement(sql="ALTER", seconds=0.0),) * statements
     return Outcome(name=replace(ORDERS, table=name), kind=kind, runs=runs, failure=failure)

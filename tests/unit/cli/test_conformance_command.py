@@ -21,7 +21,6 @@ COMMAND = ("-e", "local", "doctor", "--conformance", TARGET, "--out", "reports")
 
 @pytest.fixture
 def platform(project: Path, monkeypatch: pytest.MonkeyPatch) -> ConformancePlatform:
-    """Return the platform behind the project."""
     platform = ConformancePlatform()
 
     def opened(_settings: object, *, notify: object, decorate: Callable[[SqlRunner], SqlRunner]) -> Backend:

@@ -37,7 +37,6 @@ def folder(project: Path) -> Path:
 
 @pytest.fixture
 def state(delta_engine: CommandLine, folder: Path) -> partial[Result]:
-    """Return the `state` commands; the deployment state is there."""
     return partial(delta_engine, "-e", "local", "state")
 
 

@@ -16,13 +16,11 @@ DELTA_ENGINE = [sys.executable, "-m", "delta_engine.cli.app"]
 
 
 def sync(folder: Path, *, stdout: int | IO[str], stderr: int | IO[str]) -> subprocess.Popen[str]:
-    """Start a sync of many tables."""
     command = [sys.executable, "-m", "tests.faults.slow_sync", str(folder)]
     return subprocess.Popen(command, text=True, stdout=stdout, stderr=stderr)
 
 
 def applied(folder: Path) -> int:
-    """Return how many tables are there."""
     return len(list(folder.glob("dev.silver.*")))
 
 

@@ -52,7 +52,6 @@ SCRUBBED = (
 
 @pytest.fixture
 def platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ConformancePlatform:
-    """Work in the project, over Unity Catalog in memory."""
     platform = ConformancePlatform(FakeUnityCatalog(["dev.bronze"]))
     (tmp_path / "conf" / "models").mkdir(parents=True)
     (tmp_path / "conf" / "dev.yml").write_text(CONFIG)

@@ -49,7 +49,6 @@ COMMENTS = orders(
 
 
 def statements(model: Table, state: TableState) -> list[str]:
-    """Return the SQL of the plan."""
     return statements_of(planned([model], catalog_of([model], state)))
 
 

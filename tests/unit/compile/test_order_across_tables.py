@@ -48,14 +48,12 @@ def table(name: str, *parents: str) -> Table:
 
 
 def creation(*models: Table) -> TablePlan:
-    """Return the plan that creates tables."""
     return TablePlanner().plan(
         models, CatalogState(tables={model.qualified_name.key: ABSENT for model in models})
     )
 
 
 def run(plan: TablePlan, text: str = "\0", parallelism: int = 4) -> tuple[list[str], list[TableOutcome]]:
-    """Apply a plan; return the statements and the outcomes."""
     runner = FailingSqlRunner(text)
     outcomes: list[AnyOutcome] = []
     engine = runner_on(runner, parallelism=parallelism)
@@ -69,7 +67,6 @@ def steps_of(plan: TablePlan) -> tuple[Step, ...]:
 
 
 def created(statements: Sequence[str]) -> list[str]:
-    """Return the tables that statements create, in order."""
     return [sql.split("`")[5] for sql in statements if sql.startswith("CREATE TABLE")]
 
 

@@ -26,7 +26,6 @@ BROKEN: Final = [
 
 
 def refusals(files: Mapping[str, str]) -> tuple[RefusedError, ...]:
-    """Return what is refused of a configuration folder with these files."""
     with TemporaryDirectory() as folder:
         conf = Path(folder) / "conf"
         (conf / "models").mkdir(parents=True)

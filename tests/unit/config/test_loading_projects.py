@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from delta_engine.actions.policy import Allowance, DestructiveKind
 from delta_engine.config.settings import environments
-from delta_engine.errors import ConfigError
 from delta_engine.orchestrate.project import load_project
 from tests.unit.config.projects import MODELS, Write
 
@@ -22,15 +18,6 @@ def test_globs_select_models(write: Write, tmp_path: Path) -> None:
         assert [str(m.qualified_name) for m in load_project(conf, "dev", tables=[glob]).models] == [
             "dev.silver.lines"
         ]
-    with pytest.raises(
-        ConfigError, match=r"unknown table 'dev.silver.line'. Did you mean 'dev.silver.lines'"
-    ):
-        load_project(conf, "dev", tables=["dev.silver.line"])
-
-
-def test_the_command_can_allow_more(write: Write, tmp_path: Path) -> None:
-    project = load_project(tmp_path / "conf", "dev", allow=["drop_column"])
-    assert project.settings.policy.allow == (Allowance(DestructiveKind.DROP_COLUMN),)
 
 
 def test_the_shipped_example_is_valid_everywhere() -> None:

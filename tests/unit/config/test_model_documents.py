@@ -49,25 +49,6 @@ def test_bad_keys_of_columns(write: Write, tmp_path: Path, key: str, message: st
     assert refusal(tmp_path) == f"conf/models/m.yml:6: table ${{catalog}}.silver.orders: {message}"
 
 
-def test_several_models_of_one_table(write: Write, tmp_path: Path) -> None:
-    write("conf/models/n.yml", MODELS.replace("orders", "ORDERS"))
-    assert refusal(tmp_path) == (
-        "conf/models/n.yml:2: table dev.silver.ORDERS: it is declared twice, first at conf/models/m.yml:2. "
-        "Remove one of the two."
-    )
-
-
-def test_all_refusals_are_collected(write: Write, tmp_path: Path) -> None:
-    write("conf/models/n.yml", MODELS.replace("bigint", "money").replace("orders", "n"))
-    write("conf/models/o.yml", "x")
-    write("conf/models/p.yml", MODELS.replace("catalog}", "nope}"))
-    assert [line.split(":")[0] for line in refusal(tmp_path).splitlines()] == [
-        "conf/models/n.yml",
-        "conf/models/o.yml",
-        "conf/models/p.yml",
-    ]
-
-
 def test_awkward_text_is_valid_and_exact(write: Write, tmp_path: Path) -> None:
     write(
         "conf/models/m.yml",

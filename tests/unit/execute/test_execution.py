@@ -20,6 +20,8 @@ from delta_engine.actions import (
 )
 from delta_engine.aspects.aspect import EntryChange
 from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
+from delta_engine.aspects.column_order import MoveColumn
+from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.grants import GrantPrivileges, RevokePrivileges
 from delta_engine.aspects.owner import ChangeOwner
@@ -46,7 +48,6 @@ from tests.fakes.recording_sql_runner import FailingSqlRunner, RecordingSqlRunne
 
 
 def comment_on(name: str, *texts: str) -> AlignTable:
-    """Return an alignment that sets a column's comment and then the table's."""
     return AlignTable(
         QualifiedName("dev", "silver", name),
         (SetTableComment(texts[-1], ""), SetColumnComments((ColumnComment("id", texts[0], ""),))),
@@ -56,13 +57,11 @@ def comment_on(name: str, *texts: str) -> AlignTable:
 def run(
     plan: TablePlan, runner: SqlRunner, parallelism: int = 4, on_outcome: OnOutcome = lambda _outcome: None
 ) -> tuple[AnyOutcome, ...]:
-    """Apply a plan on Databricks' terms."""
     engine = runner_on(runner, parallelism=parallelism)
     return engine.apply(engine.compile(plan), on_outcome)
 
 
 def failure(plan: TablePlan, runner: SqlRunner) -> StatementError:
-    """Return why the only table of a plan failed."""
     with pytest.raises(ApplyFailedError) as caught:
         run(plan, runner)
     (outcome,) = caught.value.outcomes
@@ -304,6 +303,8 @@ def test_planning_collects_all_refusals_of_models() -> None:
         lambda: EntryChange("k", "a", "a"),
         lambda: EnableTableFeature("k", "a", "a"),
         lambda: ColumnTypeChange("id", AtomicType("int"), AtomicType("int")),
+        lambda: ColumnRename("ID", "id"),
+        lambda: MoveColumn("a", None, None),
     ],
 )
 def test_an_action_that_would_do_nothing_cannot_be_made(make: Callable[[], object]) -> None:

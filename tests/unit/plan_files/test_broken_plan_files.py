@@ -31,7 +31,6 @@ def forged(document: Any) -> bytes:
 
 
 def is_read(path: Path, data: bytes) -> bool:
-    """Whether a plan file is taken for one."""
     path.write_bytes(data)
     try:
         read_plan_file(path, environment=PLAN.environment, engine_version=PLAN.engine_version)

@@ -37,11 +37,6 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "plan.json"
 
 
-def test_a_round_trip(path: Path) -> None:
-    assert read(path, encode_plan_file(PLAN)) == PLAN
-    assert encode_plan_file(read(path, encode_plan_file(PLAN))) == encode_plan_file(PLAN)
-
-
 def test_another_layout_is_the_same_plan(path: Path) -> None:
     document = json.loads(encode_plan_file(PLAN))
     turned = dict(reversed(document.items()))

@@ -61,7 +61,6 @@ class Refusing(FakePlatform):
 def reported(
     platform: Refusing, folder: Path, *models: Table, stop_after: int | None = None
 ) -> tuple[RunReport, list[str]]:
-    """Return the report of a sync over a platform, and what was said."""
     deployment, control = deployment_over(folder), ApplyControl()
     notes: list[str] = []
     engine = engine_on(platform, platform, deployment, run_history=RunHistory(platform, HISTORY))

@@ -15,7 +15,6 @@ from tests.cases.golden_texts import assert_golden_lines
 
 T = "`dev`.`silver`.`orders`"
 FUNCTION = QualifiedName("Dev", "security", "by_`region")
-AWKWARD = 'it\'s a \\ back\\nslash\nnew ${x} line 🎉 "q" -- /* */ ;\t\r'
 
 
 @pytest.mark.parametrize(
@@ -92,9 +91,3 @@ STATEMENTS = [
 
 def test_statements(request: pytest.FixtureRequest) -> None:
     assert_golden_lines(STATEMENTS, Path(__file__).parent / "golden" / "statements.sql", request)
-
-
-def test_an_awkward_comment_stays_one_literal() -> None:
-    assert tables.sql_set_comment(f"TABLE {T}", AWKWARD) == (
-        f"COMMENT ON TABLE {T} IS 'it\\'s a \\\\ back\\\\nslash\\nnew $\\{{x}} line 🎉 \"q\" -- /* */ ;\\t\\r'"
-    )

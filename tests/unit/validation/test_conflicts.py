@@ -21,7 +21,6 @@ MASKED = TableState(columns=(Column("id", "bigint"), Column("b", "int", mask=MAS
 
 
 def refusal(model: Table, observed: TableState, applied: Table | None = None) -> str:
-    """Plan, and return what is refused; empty if nothing is."""
     last_applied = {model.qualified_name.key: applied} if applied else {}
     try:
         planned([model], catalog_of([model], observed), last_applied)

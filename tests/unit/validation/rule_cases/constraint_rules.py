@@ -25,7 +25,6 @@ CUSTOMER = Column("customer", "bigint")
 
 
 def child(*keys: ForeignKey, checks: tuple[CheckConstraint, ...] = ()) -> Table:
-    """Return a model with foreign keys, or checks."""
     return model(ID, CUSTOMER, Column("note", "string"), foreign_keys=keys, checks=checks)
 
 

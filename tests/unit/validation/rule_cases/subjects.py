@@ -23,15 +23,12 @@ ID = Column("id", "bigint", is_nullable=False)
 
 
 def model(*columns: Column, table: str = "orders", **rest: Any) -> Table:
-    """Return a model."""
     return Table("dev", "silver", table, columns, declared_at=HERE, **rest)
 
 
 def aligned(*actions: Action) -> TablePlan:
-    """Return a plan that aligns dev.silver.orders."""
     return TablePlan(align_tables=(AlignTable(ORDERS, actions, HERE),))
 
 
 def tightened(*names: str) -> Iterable[ColumnNullabilityChange]:
-    """Return changes to NOT NULL."""
     return [ColumnNullabilityChange(name, make_nullable=False) for name in names]
