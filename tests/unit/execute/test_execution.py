@@ -310,3 +310,9 @@ def test_planning_collects_all_refusals_of_models() -> None:
 def test_an_action_that_would_do_nothing_cannot_be_made(make: Callable[[], object]) -> None:
     with pytest.raises(ValueError, match=r"already|at least one"):
         make()
+
+
+def test_the_parts_of_an_alignment_are_its_phases() -> None:
+    align = comment_on("t", "column", "table")
+    assert align.in_phase(Phase.SET_TABLE_COMMENT) == (SetTableComment("table", ""),)
+    assert align.in_phase(Phase.ADD_COLUMNS) == ()
