@@ -49,6 +49,7 @@ def test_every_page_is_in_the_index() -> None:
 
 
 def commands(page: Path) -> list[str]:
+    """Return the commands in a page that are written out."""
     blocks = "\n".join(FENCED.findall(page.read_text("utf-8")))
     found = (re.split(r" [>|] | && ", command)[0] for command in COMMAND.findall(blocks))
     return [command for command in found if not PLACEHOLDER.search(command.split("#")[0])]

@@ -44,16 +44,19 @@ def unity(views: dict[str, Answer] | None = None, texts: dict[str, Answer] | Non
 def read(
     views: dict[str, Answer] | None = None, texts: dict[str, Answer] | None = None, *, directly: bool = False
 ) -> TableState:
+    """Return the state of dev.silver.orders."""
     return state_in(unity(views, texts), directly=directly)
 
 
 def state_in(runner: SqlRunner, *, directly: bool = False) -> TableState:
+    """Return the state of dev.silver.orders in a catalog."""
     reader = UnityCatalogReader(runner)
     snapshot = reader.snapshot_directly([orders()]) if directly else reader.snapshot([orders()])
     return snapshot.table(ORDERS)
 
 
 def refusal(views: dict[str, Answer] | None = None, texts: dict[str, Answer] | None = None) -> str:
+    """Return why dev.silver.orders cannot be read."""
     with pytest.raises(CatalogReadError) as caught:
         read(views, texts)
     return str(caught.value)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 
 class FakeListing:
+    """Lists what it has, and counts how often it is asked."""
+
     def __init__(self, *tables: TableInfo | Exception) -> None:
         self._tables = tables
         self.asked: list[tuple[str, str]] = []
