@@ -1,7 +1,5 @@
 """Drift reports that are hard to render: a huge one, and hostile ones."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from delta_engine.actions.drift_policy import DriftKind, Severity

@@ -1,7 +1,5 @@
 """Whole conformance runs on a platform in memory, with a clock of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone

@@ -1,7 +1,5 @@
 """Columns as tables of Unity Catalog describe them: in the documents of `AS JSON`, and in CREATE statements."""
 
-from __future__ import annotations
-
 from delta_engine.models import Column
 from delta_engine.models.types import (
     ArrayType,

@@ -1,7 +1,5 @@
 """Short ways to say models and states in tests."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Hypothesis strategies for types, texts and models of one table."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random

@@ -1,7 +1,5 @@
 """Judges the bundle without the Databricks CLI: what it deploys, target by target, and what is wrong with it."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

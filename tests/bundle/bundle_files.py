@@ -3,8 +3,6 @@
 It judges nothing: what cannot be filled in stays, for `bundle_checks` to find.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy

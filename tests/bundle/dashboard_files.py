@@ -1,7 +1,5 @@
 """The drift dashboard as it is shipped: its datasets' queries, and its widgets with what they ask for."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The shipped bundle has no problems, and every check finds its problem in a broken copy."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

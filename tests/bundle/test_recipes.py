@@ -1,7 +1,5 @@
 """The recipes for CI are what their systems take, and call the command line as it is."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version

@@ -1,7 +1,5 @@
 """Kills `delta-engine sync` at random moments, and looks at what it left behind."""
 
-from __future__ import annotations
-
 import random
 import signal
 import subprocess

@@ -4,8 +4,6 @@ What a statement did is a file in a folder, so that a further process goes on fr
 `hold`, statements take their time.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Sequence

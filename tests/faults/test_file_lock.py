@@ -1,7 +1,5 @@
 """The file lock: what the obvious one does wrong, and what becomes of forks, kills, breaks and strangers."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -1,7 +1,5 @@
 """A thousand tables, some of which fail: the others are applied, and the next run does those alone."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs the command line inside the test's process, as a terminal-less user would, and reads commands as it would."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from dataclasses import dataclass

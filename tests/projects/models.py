@@ -1,7 +1,5 @@
 """Projects in temporary folders whose models are written and loaded again, and hostile models for them."""
 
-from __future__ import annotations
-
 import itertools
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """Plan files, and a project over a fake platform: for plans that are written, reviewed and applied."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence

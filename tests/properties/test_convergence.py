@@ -1,7 +1,5 @@
 """The law that everything rests on: a sync leads to the models, by whatever path, and then nothing is left."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Laws of keys across tables: whatever the keys were and become, each step is legal, and then nothing is left."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Laws that hold for all models: what a plan does is what the model says, and then nothing is left."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import sqlglot

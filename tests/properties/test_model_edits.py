@@ -1,7 +1,5 @@
 """Laws of editing model files: the outcome is what was wanted, or the file stays as it was."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """An HTTP proxy on loopback that spoils chosen requests: what networks and busy servers do, on demand."""
 
-from __future__ import annotations
-
 import http.client
 import random
 import socket

@@ -1,7 +1,5 @@
 """How clients are opened: late, bounded, and with nobody's credentials but boto3's."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

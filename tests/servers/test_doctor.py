@@ -1,7 +1,5 @@
 """`delta-engine doctor` through a SQL warehouse: everything that can be missing is made to be missing."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The recipes' own shell, step by step, against a workspace: what a pull request and a merge do."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What the S3 stores say when the network, the server or the credentials fail: done, not done, or not known."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Every yes of docs/capabilities.md for `databricks`, walked on a Unity Catalog in memory."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Commands that messages suggest name the environment: whoever pastes one must not run it against another."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """One kind of change on any number of columns of one table costs one statement, wherever the grammar can batch it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

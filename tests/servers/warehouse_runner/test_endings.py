@@ -1,7 +1,5 @@
 """Statements that end early: out of patience, at their timeout, by Ctrl-C, or because the run is ending."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from time import monotonic

@@ -1,7 +1,5 @@
 """Refusals, lost answers, and missing warehouses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

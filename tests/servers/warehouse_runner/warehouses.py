@@ -1,7 +1,5 @@
 """A fake workspace with the runner of its warehouse, and the clock that both use."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """The order of columns: the fewest moves, and only where the policy asks for them."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import pytest

@@ -1,7 +1,5 @@
 """Renamed columns and fields: data kept, nothing guessed, inert once done."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

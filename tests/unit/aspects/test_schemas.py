@@ -1,7 +1,5 @@
 """Schemas: declared, compared, planned, rendered, recorded."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

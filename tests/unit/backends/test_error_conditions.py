@@ -1,7 +1,5 @@
 """What platforms mean by a refusal."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypedDict

@@ -1,7 +1,5 @@
 """The command line, as far as it needs no Spark: usage, errors, exit codes, and how plans look."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

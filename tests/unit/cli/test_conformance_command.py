@@ -1,7 +1,5 @@
 """`doctor --conformance` at a terminal and without one: it asks before it makes anything, and shows how it gets on."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

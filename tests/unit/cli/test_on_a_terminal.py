@@ -1,7 +1,5 @@
 """On a terminal: questions are asked there, wherever the results go, and nowhere else; colours are shown."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

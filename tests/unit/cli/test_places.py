@@ -1,7 +1,5 @@
 """Which environment and which project a command is about: options before and after it, and the folder it is run in."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

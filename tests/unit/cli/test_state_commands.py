@@ -1,7 +1,5 @@
 """The `state` commands over local files; none of them starts Spark."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path

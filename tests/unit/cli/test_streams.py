@@ -1,7 +1,5 @@
 """Commands whose output goes where nobody reads it any more, where there is no room, or where few characters fit."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

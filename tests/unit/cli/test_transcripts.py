@@ -3,8 +3,6 @@
 `pytest tests/unit/cli/test_transcripts.py --rewrite-golden` writes what is found; read the diff before committing.
 """
 
-from __future__ import annotations
-
 import re
 import socket
 from pathlib import Path

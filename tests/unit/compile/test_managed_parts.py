@@ -1,7 +1,5 @@
 """Models of a part of a table: the rest is somebody else's, and stays as it is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

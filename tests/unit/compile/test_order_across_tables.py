@@ -1,7 +1,5 @@
 """Which table comes first, what waits for what, and what becomes of those who wait for a failed one."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The planner: whole plans."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

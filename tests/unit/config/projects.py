@@ -1,7 +1,5 @@
 """A small project that is written, loaded and refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

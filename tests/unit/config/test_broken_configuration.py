@@ -1,7 +1,5 @@
 """Configuration and model files that are broken in one place: they are loaded or refused, with the place."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

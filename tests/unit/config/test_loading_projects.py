@@ -1,7 +1,5 @@
 """Whole projects as commands load them: all models, some of them, and what a command allows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from delta_engine.config.settings import environments

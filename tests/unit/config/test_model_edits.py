@@ -1,7 +1,5 @@
 """Edits of YAML model files: exact text in, exact text out, and nothing written where that is not sure."""
 
-from __future__ import annotations
-
 import stat
 from collections.abc import Callable, Sequence
 from dataclasses import replace

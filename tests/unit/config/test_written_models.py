@@ -1,7 +1,5 @@
 """Models as text: what is written loads as the same tables and schemas."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The action runner and the orchestrator, over recording and failing runners."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is tried again, when, and after which look; with a clock that the tests turn."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 

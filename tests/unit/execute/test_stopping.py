@@ -1,7 +1,5 @@
 """Runs that are ended early: what runs goes on to its end, no other statement starts, and what was done is recorded."""
 
-from __future__ import annotations
-
 import signal
 import threading
 import time

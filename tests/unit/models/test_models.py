@@ -1,7 +1,5 @@
 """Models: what may be given, and what it becomes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Types: one canonical form from SQL text, pyspark and schema JSON."""
 
-from __future__ import annotations
-
 import pytest
 
 from delta_engine.models.types import (

@@ -1,7 +1,5 @@
 """Plan files that somebody forged under a right checksum: whatever is in them, they are refused or applied."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from pathlib import Path

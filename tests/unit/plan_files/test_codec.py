@@ -1,7 +1,5 @@
 """What is wrong with a plan file is said, and never by a traceback."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

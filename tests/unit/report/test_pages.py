@@ -1,7 +1,5 @@
 """The reports' pages without a browser: well-formed, self-contained, same bytes, and no text that becomes markup."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a plan says of a new table: everything that its model does, each thing once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

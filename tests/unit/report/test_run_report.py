@@ -1,7 +1,5 @@
 """What a run did, as data: the report, its JSON and schema, how it is shortened, and its history."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

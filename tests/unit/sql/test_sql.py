@@ -1,7 +1,5 @@
 """SQL builders: exact text."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

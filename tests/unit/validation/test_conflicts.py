@@ -1,7 +1,5 @@
 """What stands beside each other in a table, when somebody else set one of the two."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

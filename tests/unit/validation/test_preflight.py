@@ -1,7 +1,5 @@
 """The look at rows before anything runs: which query, what is refused, and what is never asked."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

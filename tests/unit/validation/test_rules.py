@@ -1,7 +1,5 @@
 """Every rule, passing and failing, with its message."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path

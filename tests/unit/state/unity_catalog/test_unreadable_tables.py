@@ -1,7 +1,5 @@
 """What is refused instead of being read wrongly: other relations, hidden and contradicting answers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

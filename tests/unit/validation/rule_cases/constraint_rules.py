@@ -1,7 +1,5 @@
 """What the rules for keys, checks and names of constraints refuse, with the whole message."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from delta_engine.actions import DropTable, TablePlan

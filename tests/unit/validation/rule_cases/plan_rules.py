@@ -1,7 +1,5 @@
 """What the rules for plans refuse, with the whole message, and what they let pass."""
 
-from __future__ import annotations
-
 from delta_engine.actions import CreateSchema, CreateTable, DropTable, TablePlan
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop

@@ -1,7 +1,5 @@
 """What the cases of the rules are about: models and plans of `dev.silver.orders`, declared at `models.yml:7`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
