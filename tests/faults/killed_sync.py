@@ -25,16 +25,10 @@ from delta_engine.orchestrate.deployments import open_deployment
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.project import load_project, open_environment
 from delta_engine.orchestrate.runs import Environment
+from tests import conftest
 
 TABLES = 8
-CONFIG = """\
-environment: local
-backend: {type: oss}
-variables: {catalog: dev}
-models: {yaml: ["conf/models/*.yml"]}
-policy: {create_schemas: true}
-apply: {parallelism: 2}
-"""
+CONFIG = f"{conftest.CONFIG}apply: {{parallelism: 2}}\n"
 
 
 @dataclass(frozen=True)

@@ -87,10 +87,12 @@ class Recorder:
         return text
 
 
-def test_a_first_sync_and_a_change(
-    platform: ConformancePlatform, delta_engine: CommandLine, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    run = Recorder(delta_engine, tmp_path)
+@pytest.fixture
+def run(platform: ConformancePlatform, delta_engine: CommandLine, tmp_path: Path) -> Recorder:
+    return Recorder(delta_engine, tmp_path)
+
+
+def test_a_first_sync_and_a_change(run: Recorder, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     run("validate")
     run("plan")
     run("plan", "--sql")
@@ -113,9 +115,8 @@ def test_a_first_sync_and_a_change(
 
 
 def test_drift_found_refused_reverted_and_accepted(
-    platform: ConformancePlatform, delta_engine: CommandLine, tmp_path: Path, request: pytest.FixtureRequest
+    run: Recorder, platform: ConformancePlatform, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    run = Recorder(delta_engine, tmp_path)
     run("sync", "--yes")
     for sql in BY_HAND:
         platform.run(sql)
@@ -132,10 +133,7 @@ def test_drift_found_refused_reverted_and_accepted(
     assert_golden(run.text, FOLDER / "drift.txt", request)
 
 
-def test_refusals(
-    platform: ConformancePlatform, delta_engine: CommandLine, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    run = Recorder(delta_engine, tmp_path)
+def test_refusals(run: Recorder, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     models = tmp_path / "conf" / "models" / "silver.yml"
     run("sync", "--yes")
     for before, after in (
