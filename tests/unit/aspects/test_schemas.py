@@ -1,21 +1,17 @@
-"""Schemas: declared, compared, planned, rendered, recorded."""
+"""Schemas: what is refused of them, and what is left alone."""
 
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from delta_engine.actions import TablePlan
-from delta_engine.actions.policy import Ownership, Policy
 from delta_engine.backends.capabilities import DATABRICKS, OPEN_SOURCE
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import InvalidModelError, SourceLocation
 from delta_engine.models import Schema
-from delta_engine.state.states import CatalogState, SchemaState
+from delta_engine.state.states import CatalogState
 from delta_engine.validation.governance_rules import schema_violations
-from tests.builders.models import observed, orders
 from tests.cases.golden_texts import assert_golden_lines
-from tests.fakes.planning import statements_of
 
 HERE = SourceLocation("schemas.yml", 2)
 SILVER = Schema(
@@ -27,28 +23,6 @@ SILVER = Schema(
     grants={"analysts": ["use schema", "SELECT"]},
     declared_at=HERE,
 )
-
-
-def planned(
-    schema: Schema, state: SchemaState | None, applied: Schema | None = None, policy: Policy | None = None
-) -> TablePlan:
-    """Return the plan for a schema that has a table as it should be; None for a schema that is not there."""
-    catalog = CatalogState(
-        tables={"dev.silver.orders": observed()},
-        missing_schemas=frozenset() if state else frozenset({("dev", "silver")}),
-        schema_states={"dev.silver": state} if state else {},
-    )
-    planner = TablePlanner(policy or Policy(), [schema])
-    return planner.plan([orders()], catalog, applied_schemas={"dev.silver": applied} if applied else {})
-
-
-def test_full_ownership_removes_what_is_not_declared() -> None:
-    state = SchemaState(tags={"theirs": "x"}, owner="jo", grants={"others": ("SELECT",), "jo": ("MANAGE",)})
-    policy = Policy(tags=Ownership.FULL, grants=Ownership.FULL)
-    assert statements_of(planned(Schema("dev", "silver"), state, policy=policy)) == [
-        "ALTER SCHEMA `dev`.`silver` UNSET TAGS ('theirs')",
-        "REVOKE SELECT ON SCHEMA `dev`.`silver` FROM `others`",
-    ]
 
 
 def test_a_schema_of_which_nothing_is_known_is_left_alone() -> None:

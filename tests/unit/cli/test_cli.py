@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,10 +13,7 @@ from delta_engine.aspects.columns import ColumnDrop
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.cli import commands
 from delta_engine.cli.run_view import print_plan, print_statements
-from delta_engine.cli.terminal import ExitCode, report_error
-from delta_engine.errors import DeltaEngineError, MissingDependencyError, StatementError
-from delta_engine.execute.action_runner import ApplyFailedError
-from delta_engine.execute.outcomes import Outcome, OutcomeKind, RunStatement, TableOutcome
+from delta_engine.cli.terminal import ExitCode
 from delta_engine.models import Column
 from delta_engine.report.json_documents import pending_summary
 from tests.builders.models import ORDERS, WORKED_MODEL
@@ -165,35 +161,6 @@ def test_a_plan_is_a_tree(capsys: pytest.CaptureFixture[str]) -> None:
         "CREATE SCHEMA `dev`.`silver`;\n\n"
         "A\n  [b];\n\n"
     )
-
-
-def outcome(name: str, kind: OutcomeKind, statements: int) -> TableOutcome:
-    failure = StatementError("no", sql="ALTER", error_class="X") if kind is OutcomeKind.FAILED else None
-    runs = (RunStatement(sql="ALTER", seconds=0.0),) * statements
-    return Outcome(name=replace(ORDERS, table=name), kind=kind, runs=runs, failure=failure)
-
-
-FAILED = outcome("a", OutcomeKind.FAILED, 0)
-CHANGED = outcome("b", OutcomeKind.CHANGED, 2)
-
-
-@pytest.mark.parametrize(
-    ("error", "code", "text"),
-    [
-        (
-            ApplyFailedError((FAILED, CHANGED)),
-            ExitCode.PARTIAL,
-            "failed: 1 of 2 tables failed:\ntable dev.silver.a: no",
-        ),
-        (ApplyFailedError((FAILED,)), ExitCode.FAILED, "failed: 1 of 1 tables failed:"),
-        (MissingDependencyError("install [it]"), ExitCode.FAILED, "failed: install [it]\n"),
-    ],
-)
-def test_failures_have_their_exit_codes(
-    capsys: pytest.CaptureFixture[str], error: DeltaEngineError, code: ExitCode, text: str
-) -> None:
-    assert report_error(error) is code
-    assert capsys.readouterr().err.startswith(text)
 
 
 def test_summaries_count() -> None:

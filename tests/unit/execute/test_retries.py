@@ -80,10 +80,6 @@ def apply(
     return outcome
 
 
-def test_the_plan_of_these_tests() -> None:
-    assert list(PLAN.sql()) == [FIRST, SECOND]
-
-
 def test_what_was_turned_away_unseen_is_sent_again_without_a_look() -> None:
     runner, waits = Troubled("RESOURCE_EXHAUSTED", "TOO_MANY_REQUESTS"), Waits()
     outcome = apply(runner, waits)
