@@ -171,6 +171,7 @@ def remembered(models: Sequence[Table]) -> Applied:
 
 
 def remembered_schemas(schemas: Sequence[Schema]) -> Mapping[str, Schema]:
+    """Return schemas as the deployment state gives them back."""
     return {schema.key: as_schema(define_schema(schema)) for schema in schemas}
 
 

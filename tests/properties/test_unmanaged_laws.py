@@ -1,5 +1,7 @@
 """Laws of unmanaged parts: no sync makes them drift, and a revert brings them back."""
 
+from __future__ import annotations
+
 from typing import cast
 
 from hypothesis import given
