@@ -31,6 +31,7 @@ from delta_engine.backends.addressing import PathAddressing
 from delta_engine.backends.cancellation import StoppedError
 from delta_engine.backends.capabilities import OPEN_SOURCE
 from delta_engine.backends.sql_runner import Row, SqlRunner
+from delta_engine.compile.compiler import compile_plan
 from delta_engine.errors import InvalidModelError, RefusalGroup, StatementError, UnsafePlanError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.execute.outcomes import AnyOutcome, OnOutcome, OutcomeKind, of_schemas
@@ -99,6 +100,14 @@ def test_a_table_that_is_there_and_was_not_seen(condition: str, user: Answer, me
     )
     found = failure(TablePlan((CreateTable(WORKED_MODEL),)), runner)
     assert (str(found), found.error_class) == (message, condition)
+
+
+def test_statements_follow_the_phases() -> None:
+    plan = TablePlan(align_tables=(comment_on("t", "column", "table"),))
+    assert list(compile_plan(plan, PathAddressing(Path("/w")), OPEN_SOURCE).sql()) == [
+        "ALTER TABLE delta.`/w/dev/silver/t` ALTER COLUMN `id` COMMENT 'column'",
+        "COMMENT ON TABLE delta.`/w/dev/silver/t` IS 'table'",
+    ]
 
 
 def test_a_schema_by_path_needs_no_statement() -> None:

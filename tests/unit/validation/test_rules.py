@@ -118,6 +118,7 @@ def test_every_default_rule_has_a_case() -> None:
 
 
 def test_the_validator_fails_fast_with_the_first_violation() -> None:
+    PlanValidator().validate_plan(TablePlan())
     with pytest.raises(InvalidModelError, match="it has no columns"):
         PlanValidator().validate_models([model(ID, ID, table="t"), model()])
     with pytest.raises(UnsafePlanError, match="would be NOT NULL"):
