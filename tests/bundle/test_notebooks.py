@@ -1,5 +1,7 @@
 """The notebooks call the engine with what the job passes, target by target, and hand over what it answers."""
 
+from __future__ import annotations
+
 import inspect
 import json
 from collections.abc import Callable, Sequence
