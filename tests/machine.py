@@ -1,7 +1,5 @@
 """How fast this machine is in this moment, beside the one on which the targets in seconds were set."""
 
-from __future__ import annotations
-
 import time
 
 _SECONDS_THERE = 0.07

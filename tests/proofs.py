@@ -1,7 +1,5 @@
 """How thorough a run is: `make test` proves in minutes what changes need, `make test-long` what a release needs."""
 
-from __future__ import annotations
-
 import os
 from typing import Final
 

@@ -3,8 +3,6 @@
 xdist's own way, `--dist loadgroup`, groups nothing under pytest 9.2 (pytest-xdist issue 1386).
 """
 
-from __future__ import annotations
-
 from xdist.scheduler import LoadScopeScheduling
 
 TOGETHER = ("browser", "integration", "servers")

@@ -1,7 +1,5 @@
 """The conformance report's page in a real browser."""
 
-from __future__ import annotations
-
 import pytest
 
 from delta_engine.report.pages import conformance_html

@@ -162,7 +162,6 @@ def test_two_thousand_findings_are_there_within_two_seconds(open_page: Open) -> 
 
 
 def _rendered_opened_and_searched(open_page: Open, report: DriftReport) -> tuple[float, float, float]:
-    """Return how many seconds each took."""
     began = time.perf_counter()
     html = drift_html(report, past_runs())
     rendered = time.perf_counter()

@@ -1,7 +1,5 @@
 """Drift reports that are hard to render: a huge one, and hostile ones."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from delta_engine.actions.drift_policy import DriftKind, Severity
@@ -19,7 +17,6 @@ from tests.builders.drift_reports import CHECKED_AT
 
 
 def huge_report(tables: int = 200, findings: int = 10) -> DriftReport:
-    """Return a report with many findings, by default 2,000."""
     kinds = [kind for kind in DriftKind if kind is not DriftKind.UNMANAGED]
     worst_first = list(reversed(Severity))
     return DriftReport(

@@ -1,7 +1,5 @@
 """Breaks a document in every place: what untrusted bytes may hold, for loaders that must refuse or take it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from typing import Any, Final

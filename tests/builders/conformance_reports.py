@@ -1,7 +1,5 @@
 """Reports of conformance runs for tests of their renderings."""
 
-from __future__ import annotations
-
 from datetime import datetime, timezone
 
 from delta_engine.report.conformance_report import (

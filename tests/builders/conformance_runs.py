@@ -1,7 +1,5 @@
 """Whole conformance runs on a platform in memory, with a clock of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
@@ -36,8 +34,6 @@ class Clock:
 
 @dataclass
 class Rig:
-    """A platform, and everything that runs on it."""
-
     platform: ConformancePlatform = field(default_factory=ConformancePlatform)
     run_id: str = RUN_ID
     has_listing: bool = True
@@ -80,8 +76,6 @@ def refusing(
     message: str = "ask ann",
     sql_state: str | None = "42501",
 ) -> Callable[[str], None]:
-    """Return a fault: the platform refuses some statements."""
-
     def fault(sql: str) -> None:
         if is_meant(sql):
             raise StatementError(message, sql=sql, error_class=error_class, sql_state=sql_state)

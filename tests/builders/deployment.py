@@ -1,7 +1,5 @@
 """Short ways to say deployment states in tests."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime, timezone
 from pathlib import Path

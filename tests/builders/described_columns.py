@@ -1,7 +1,5 @@
 """Columns as tables of Unity Catalog describe them: in the documents of `AS JSON`, and in CREATE statements."""
 
-from __future__ import annotations
-
 from delta_engine.models import Column
 from delta_engine.models.types import (
     ArrayType,
@@ -19,13 +17,11 @@ _OTHER_NAMES = {"timestamp": "timestamp_ltz"}
 
 
 def json_column(column: Column) -> dict[str, object]:
-    """Return a column in the documented form."""
     default = {} if column.default is None else {"default": column.default}
     return {**_json_field(column), **default}
 
 
 def json_type(data_type: DataType) -> dict[str, object]:
-    """Return a type in the documented form."""
     match data_type:
         case AtomicType("string"):
             return {"name": "string", "collation": "UTF8_BINARY"}
@@ -46,7 +42,6 @@ def json_type(data_type: DataType) -> dict[str, object]:
 
 
 def column_definition(column: Column) -> str:
-    """Return a column as SHOW CREATE TABLE has it."""
     text = f"{quote_ident(column.name)} {sql_data_type(column.data_type)}"
     if not column.is_nullable:
         text += " NOT NULL"

@@ -1,7 +1,5 @@
 """Detection without a platform: an applied model, what is found of it, and commits that tell who did it."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """Drift reports to render: one with everything in it, one on schemas, one without findings, and earlier runs."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -29,7 +27,6 @@ def full_report() -> DriftReport:
 
 
 def empty_report() -> DriftReport:
-    """Return a report without drift."""
     return _report("empty")
 
 

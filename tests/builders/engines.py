@@ -1,7 +1,5 @@
 """Engines over fakes, on Databricks' terms."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from delta_engine.actions.policy import NO_POLICY, Policy

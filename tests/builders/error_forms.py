@@ -1,7 +1,5 @@
 """The forms in which Unity Catalog words a refusal, after recorded ones (docs/decisions/0020)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Final
 

@@ -3,8 +3,6 @@
 Key columns get other types and names, tables get other names, come and go, and constraints exchange their names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 

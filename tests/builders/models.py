@@ -1,7 +1,5 @@
 """Short ways to say models and states in tests."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -50,7 +48,6 @@ def observed(
 
 
 def catalog_of(models: Sequence[Table], *states: TableState) -> CatalogState:
-    """Return a snapshot that pairs models with states, in order."""
     return CatalogState(
         tables={model.qualified_name.key: state for model, state in zip(models, states, strict=True)}
     )
@@ -80,5 +77,3 @@ WORKED_MODEL = Table(
     primary_key=("id",),
 )
 """The design guide's worked example (§12)."""
-
-WORKED_STATE = observed(Column("id", "bigint"), Column("created_ts", "timestamp"))

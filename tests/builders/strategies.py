@@ -1,7 +1,5 @@
 """Hypothesis strategies for types, texts and models of one table."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
@@ -16,7 +14,6 @@ from delta_engine.models import (
     ColumnMask,
     ForeignKey,
     Identity,
-    Part,
     PrimaryKey,
     RowFilter,
     Table,
@@ -64,7 +61,6 @@ names = st.sampled_from(NAMES)
 
 @st.composite
 def decimals(draw: st.DrawFn) -> DecimalType:
-    """Draw a legal decimal."""
     precision = draw(st.integers(1, 38))
     return DecimalType(precision, draw(st.integers(0, precision)))
 
@@ -114,8 +110,6 @@ kept_types = data_types.filter(lambda found: forgotten_clause(found) is None)
 
 addable_types = kept_types.filter(lambda found: not has_not_null_field(found))
 
-
-functions = st.sampled_from(["dev.gov.f", "dev.gov.it's", "`$x`.gov.f", "gov.f", "f"])
 
 principals = st.sampled_from(["analysts", "jo@example.com", "it's", "${x}", "4b0f"])
 
@@ -172,7 +166,6 @@ def laid_out(draw: st.DrawFn, table: Table) -> Table:
 
 
 def _with_first(table: Table, **changes: Any) -> Table:
-    """Return the same table with its first column changed."""
     first, *others = table.columns
     return replace(table, columns=(replace(first, **changes), *others))
 
@@ -225,7 +218,6 @@ def _checks(draw: st.DrawFn, columns: Sequence[Column]) -> list[CheckConstraint]
 
 @st.composite
 def _self_references(draw: st.DrawFn, columns: Sequence[Column], key: Sequence[str]) -> list[ForeignKey]:
-    """Draw at most one key to the table itself, over other columns of the key's types."""
     types = {column.name: column.data_type for column in columns}
     others = [
         [column.name for column in columns if column.data_type == types[name] and column.name != name]
@@ -241,7 +233,6 @@ def _self_references(draw: st.DrawFn, columns: Sequence[Column], key: Sequence[s
 def models(
     draw: st.DrawFn, *, types: Mapping[str, DataType] | None = None, is_governed: bool = True
 ) -> Table:
-    """Draw a valid model of dev.silver.orders."""
     columns = []
     for name in draw(st.lists(names, min_size=1, max_size=6, unique_by=str.lower)):
         data_type = types[name] if types else draw(kept_types)
@@ -292,69 +283,3 @@ def reachable(goal: Table, *starts: Table) -> Table:
         return replace(goal, row_filter=None, columns=tuple(replace(one, mask=None) for one in columns))
     is_hidden = any(start.row_filter or any(one.mask for one in start.columns) for start in starts)
     return replace(goal, checks=()) if is_hidden else goal
-
-
-locations = st.sampled_from(["s3://bucket/a b", "abfss://c@a.dfs.core.windows.net/${x}", "/Volumes/a/b/c"])
-
-expressions = st.sampled_from(["a > 0", "a <> 'it''s'", "b IN ('${x}', \"y\")", "current_date()", "1"])
-
-checks = st.lists(
-    st.builds(CheckConstraint, names, expressions), max_size=3, unique_by=lambda check: check.name
-).map(tuple)
-
-identities = st.builds(Identity, st.integers(-9, 9), st.integers(1, 9), st.booleans())
-
-
-@st.composite
-def whole_models(draw: st.DrawFn) -> Table:
-    """Draw a model of dev.silver.orders with any of the fields that there are.
-
-    What stands in them is of the right form, and need not agree with the rest of the model.
-    """
-    model = draw(models())
-    found = st.sampled_from([column.name for column in model.columns])
-    some = st.lists(found, unique=True, max_size=3).map(tuple)
-    is_automatic = draw(st.booleans())
-    return replace(
-        model,
-        columns=tuple(draw(whole_columns(column, some)) for column in model.columns),
-        cluster_by=() if is_automatic else model.cluster_by,
-        clusters_automatically=is_automatic,
-        foreign_keys=draw(foreign_keys(found)),
-        checks=draw(checks),
-        partitioned_by=draw(some),
-        row_filter=draw(st.none() | st.builds(RowFilter, functions, some)),
-        owner=draw(st.none() | principals),
-        grants=draw(grants),
-        location=draw(st.none() | locations),
-        renamed_from=draw(st.sampled_from([None, "old", "dev.silver.old"])),
-        manages=draw(st.none() | st.frozensets(st.sampled_from(Part))),
-    )
-
-
-def foreign_keys(columns: st.SearchStrategy[str]) -> st.SearchStrategy[tuple[ForeignKey, ...]]:
-    """Return a strategy for the foreign keys of a table with these columns, to tables that nobody declares."""
-    keys = st.builds(
-        ForeignKey,
-        st.lists(columns, min_size=1, max_size=1),
-        st.sampled_from(["customers", "gold.customers", "dev.gold.customers", "${x}.a.b"]),
-        st.lists(names, max_size=1),
-        st.sampled_from([None, "a_name"]),
-        st.booleans(),
-    )
-    return st.lists(keys, max_size=2, unique_by=lambda key: (key.columns, key.references)).map(tuple)
-
-
-def whole_columns(column: Column, others: st.SearchStrategy[tuple[str, ...]]) -> st.SearchStrategy[Column]:
-    """Return a strategy for a column with any of the fields that there are."""
-    return st.builds(
-        replace,
-        st.just(column),
-        default=st.none() | expressions,
-        generated_as=st.none() | expressions,
-        identity=st.none() | identities,
-        tags=tags,
-        mask=st.none() | st.builds(ColumnMask, functions, others),
-        renamed_from=st.sampled_from([None, "old", "Old name"]),
-        renamed_fields=st.dictionaries(st.sampled_from(["a.b", "element.it's"]), names, max_size=2),
-    )

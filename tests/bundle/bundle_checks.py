@@ -1,7 +1,5 @@
 """Judges the bundle without the Databricks CLI: what it deploys, target by target, and what is wrong with it."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -325,7 +323,6 @@ def _condition_problems(root: Path, tasks: Mapping[str, Mapping[str, Any]]) -> I
 
 
 def _values_set_by(root: Path, task: Mapping[str, Any]) -> Sequence[str]:
-    """Return the task values that a notebook sets by name."""
     path = root / "resources" / task.get("notebook_task", {}).get("notebook_path", "")
     return re.findall(r'taskValues\.set\(key="(\w+)"', path.read_text("utf-8")) if path.is_file() else ()
 

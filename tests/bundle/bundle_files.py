@@ -3,8 +3,6 @@
 It judges nothing: what cannot be filled in stays, for `bundle_checks` to find.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
@@ -64,7 +62,6 @@ def deployed(bundle: Mapping[str, Any], target: str) -> dict[str, Any]:
 
 
 def texts(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
-    """Yield every string of a document with its place."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield from texts(item, f"{place}.{key}" if place else str(key))

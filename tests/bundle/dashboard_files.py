@@ -1,7 +1,5 @@
 """The drift dashboard as it is shipped: its datasets' queries, and its widgets with what they ask for."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -29,7 +27,6 @@ def layout() -> Iterator[Mapping[str, Any]]:
 
 
 def widgets() -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the widgets that show something, by name."""
     found = [placed["widget"] for placed in layout()]
     return [(widget["name"], widget) for widget in found if "spec" in widget]
 

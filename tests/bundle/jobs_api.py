@@ -4,8 +4,6 @@ What the classes read and write back must be what was there: that finds unknown 
 values outside an enum. They pass scalars through unseen, so the kinds come from their annotations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass
 from enum import Enum

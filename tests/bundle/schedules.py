@@ -4,8 +4,6 @@ The presets: https://docs.databricks.com/aws/en/dev-tools/bundles/deployment-mod
 only if its own `pause_status` is empty (databricks/cli, `resourcemutator/apply_presets.go`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any

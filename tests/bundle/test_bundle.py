@@ -1,19 +1,21 @@
 """The shipped bundle has no problems, and every check finds its problem in a broken copy."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 
 import pytest
 from ruamel.yaml.constructor import DuplicateKeyError
 
-from tests.bundle.broken_copies import CASES, SHARED, SYNC
 from tests.bundle.bundle_checks import problems
-from tests.bundle.bundle_files import deployed, load
+from tests.bundle.bundle_files import USER, deployed, load, read
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("databricks.yml", "bundle", "resources", "notebooks", "conf")
+BROKEN = [
+    (file, case["replace"], case["by"], case["problem"].replace("USER", USER))
+    for file, cases in read(Path(__file__).with_name("broken_copies.yml")).items()
+    for case in cases
+]
 
 
 @pytest.fixture
@@ -65,7 +67,7 @@ def test_a_target_may_start_the_sync_by_a_variable(copy: Path) -> None:
     assert problems(copy) == []
 
 
-@pytest.mark.parametrize(("file", "replace", "by", "problem"), CASES)
+@pytest.mark.parametrize(("file", "replace", "by", "problem"), BROKEN)
 def test_a_broken_copy_is_found_out(copy: Path, file: str, replace: str, by: str, problem: str) -> None:
     path = copy / file
     text = path.read_text("utf-8")
@@ -77,14 +79,14 @@ def test_a_broken_copy_is_found_out(copy: Path, file: str, replace: str, by: str
 
 
 def test_a_key_that_is_there_twice_is_refused(copy: Path) -> None:
-    with (copy / SHARED).open("a", encoding="utf-8") as file:
+    with (copy / "bundle" / "variables.yml").open("a", encoding="utf-8") as file:
         file.write("  alert_email: {default: x}\n")
     with pytest.raises(DuplicateKeyError):
         problems(copy)
 
 
 def test_a_job_may_refer_to_another(copy: Path) -> None:
-    path = copy / SYNC
+    path = copy / "resources" / "delta_engine_sync.job.yml"
     path.write_text(
         path.read_text("utf-8").replace("Plans", "Before ${resources.jobs.drift_report.id}, plans"), "utf-8"
     )

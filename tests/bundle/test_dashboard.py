@@ -1,7 +1,5 @@
 """The drift dashboard: what it deploys, and that its widgets fit its queries and its grid."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator, Mapping
 from itertools import combinations

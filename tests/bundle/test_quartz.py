@@ -1,7 +1,5 @@
 """Quartz expressions: which ones Databricks takes as a schedule."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.bundle.schedules import is_quartz

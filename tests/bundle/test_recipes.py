@@ -1,7 +1,5 @@
 """The recipes for CI are what their systems take, and call the command line as it is."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
@@ -34,7 +32,6 @@ def steps(recipe: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def commands(path: Path) -> list[tuple[str, str]]:
-    """Return every call of the command line with its job's name."""
     return [
         (job, command)
         for job, step in steps(read(path))

@@ -1,7 +1,5 @@
 """The wheel: it holds the engine, the skeleton with the bundle, and nothing else."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import zipfile

@@ -3,8 +3,6 @@
 A process that has a classic session cannot have one of Connect: hence apart from the tests that look at it.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import replace

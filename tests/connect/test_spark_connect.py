@@ -1,7 +1,5 @@
 """What runs on serverless runs over Spark Connect: SQL and DataFrames only, no JVM of one's own."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

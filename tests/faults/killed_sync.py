@@ -1,7 +1,5 @@
 """Kills `delta-engine sync` at random moments, and looks at what it left behind."""
 
-from __future__ import annotations
-
 import random
 import signal
 import subprocess
@@ -27,16 +25,10 @@ from delta_engine.orchestrate.deployments import open_deployment
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.project import load_project, open_environment
 from delta_engine.orchestrate.runs import Environment
+from tests import conftest
 
 TABLES = 8
-CONFIG = """\
-environment: local
-backend: {type: oss}
-variables: {catalog: dev}
-models: {yaml: ["conf/models/*.yml"]}
-policy: {create_schemas: true}
-apply: {parallelism: 2}
-"""
+CONFIG = f"{conftest.CONFIG}apply: {{parallelism: 2}}\n"
 
 
 @dataclass(frozen=True)
@@ -64,13 +56,7 @@ class Kill:
 
 
 class Victim:
-    """A project whose syncs are killed.
-
-    Args:
-        folder: the project's.
-        spark: a session of the observer's own.
-        seed: for the moments.
-    """
+    """A project whose syncs are killed."""
 
     def __init__(self, folder: Path, spark: SparkSession, seed: int) -> None:
         self._folder = folder

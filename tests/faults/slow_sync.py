@@ -4,8 +4,6 @@ What a statement did is a file in a folder, so that a further process goes on fr
 `hold`, statements take their time.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Sequence
@@ -33,8 +31,6 @@ MODELS = [orders(name=f"t{number}") for number in range(40)]
 
 
 class SlowPlatform(FakePlatform):
-    """Keeps its tables in a folder."""
-
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self._folder = folder
@@ -54,7 +50,6 @@ class SlowPlatform(FakePlatform):
 
 
 def engine(folder: Path) -> Orchestrator:
-    """Return the pipeline over a folder."""
     state = folder / "state"
     return Orchestrator(
         reader=(platform := SlowPlatform(folder)),
@@ -69,7 +64,6 @@ def engine(folder: Path) -> Orchestrator:
 
 
 def sync(folder: Path, models: Sequence[Table] = MODELS) -> None:
-    """Sync as the command does."""
     view = TerminalView(environment="test")
     with open_run(engine(folder), "sync") as run:
         planned = plan_sync(run, models)

@@ -1,7 +1,5 @@
 """Ctrl-C on the real command, with real Spark: what runs is finished and recorded, and the next run does the rest."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Ctrl-C while Spark starts: it is heard when Java is under control, so that none is left running."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Disks that are full or cannot be written: nothing is lost, and the message says where to look."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

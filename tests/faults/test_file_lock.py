@@ -1,7 +1,5 @@
 """The file lock: what the obvious one does wrong, and what becomes of forks, kills, breaks and strangers."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os
@@ -58,11 +56,7 @@ def take(lock: FileLock, holder: LockHolder = HOLDER) -> LockLease:
 
 
 class ObviousLock:
-    """A file lock as one would write it first: opened with `w`, removed on release.
-
-    Args:
-        path: the lock file.
-    """
+    """A file lock as one would write it first: opened with `w`, removed on release."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -1,7 +1,5 @@
 """Ctrl-C and a cancelled job, on a real process: exit code, lock, document, and the run after it."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The lease protocol over records whose store fails as it is told to, with clocks that tests turn."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta

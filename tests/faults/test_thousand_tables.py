@@ -1,7 +1,5 @@
 """A thousand tables, some of which fail: the others are applied, and the next run does those alone."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -25,8 +23,6 @@ FAILING = frozenset(f"`t{number}`" for number in range(5, 1000, 27))
 
 
 class FailingPlatform(FakePlatform):
-    """Refuses the statements of some tables."""
-
     def __init__(self) -> None:
         super().__init__()
         self.refused = FAILING

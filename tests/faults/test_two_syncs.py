@@ -1,7 +1,5 @@
 """Two syncs of one environment at once, with real Spark, each a process of its own."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

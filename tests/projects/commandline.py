@@ -1,7 +1,5 @@
 """Runs the command line inside the test's process, as a terminal-less user would, and reads commands as it would."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from dataclasses import dataclass
@@ -21,12 +19,7 @@ class Result:
 
 
 class CommandLine:
-    """Runs `delta-engine` with arguments.
-
-    Args:
-        monkeypatch: sets the arguments.
-        capsys: catches the output.
-    """
+    """Runs `delta-engine` with arguments."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         self._monkeypatch = monkeypatch
@@ -44,11 +37,7 @@ class CommandLine:
 
 
 def parsed(command: str) -> str:
-    """Return the name of a command that somebody wrote down, once its options and arguments were understood.
-
-    Raises:
-        USAGE_ERROR: there is no such command, or no such option of it.
-    """
+    """Return the name of a command that somebody wrote down, once its options and arguments were understood."""
     group: Any = typer.main.get_command(app)
     _, *arguments = shlex.split(command, comments=True)
     names: list[str] = []

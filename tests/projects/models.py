@@ -1,7 +1,5 @@
 """Projects in temporary folders whose models are written and loaded again, and hostile models for them."""
 
-from __future__ import annotations
-
 import itertools
 import sys
 import tempfile
@@ -108,12 +106,7 @@ column_lists = st.lists(columns(), min_size=1, max_size=5, unique_by=lambda colu
 
 @st.composite
 def tables(draw: st.DrawFn, name: st.SearchStrategy[str] = hostile_names) -> Table:
-    """Draw a table with hostile texts everywhere.
-
-    Args:
-        draw: hypothesis's own.
-        name: the table's name.
-    """
+    """Draw a table with hostile texts everywhere."""
     return draw(table_contents(draw(hostile_names), draw(hostile_names), draw(name)))
 
 

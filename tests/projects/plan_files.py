@@ -1,7 +1,5 @@
 """Plan files, and a project over a fake platform: for plans that are written, reviewed and applied."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -120,7 +118,6 @@ class FakeVersions:
         }
 
     def recreate(self, table: str) -> None:
-        """Drop a table and create it as it was."""
         self._ids[table] = f"another id of {table}"
         audit = Audit(created_at=NOON)
         self._platform.states[table] = replace(self._platform.states[table], audit=audit)
@@ -137,13 +134,7 @@ class NoTables:
 
 
 class PlanProject:
-    """A project folder, and a command line whose backend is a fake platform.
-
-    Args:
-        folder: the project's.
-        delta_engine: the command line.
-        monkeypatch: gives it the platform.
-    """
+    """A project folder, and a command line whose backend is a fake platform."""
 
     def __init__(self, folder: Path, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder
@@ -224,5 +215,4 @@ class PlanProject:
         return read_plan_file(self.file, environment="local", engine_version="0.1.0")
 
     def forge(self, file: PlanFile) -> None:
-        """Write another plan file, with the right checksum."""
         self.file.write_bytes(encode_plan_file(sealed(file)))

@@ -1,7 +1,5 @@
 """The law that everything rests on: a sync leads to the models, by whatever path, and then nothing is left."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -52,8 +50,6 @@ POLICY = Policy(
 
 @dataclass(frozen=True)
 class Schemas:
-    """The schemas that are declared, and those that were applied last."""
-
     declared: tuple[Schema, ...] = ()
     applied: tuple[Schema, ...] = ()
 
@@ -83,11 +79,7 @@ def planned(
     attempts: Mapping[str, tuple[Table, ...]] = MappingProxyType({}),
     schemas: Schemas = NO_SCHEMAS,
 ) -> TablePlan:
-    """Return what there is to do.
-
-    Raises:
-        RefusedError, RefusalGroup: the models, or the plan, must not be applied.
-    """
+    """Return what there is to do."""
     validator = PlanValidator(POLICY)
     validator.validate_models(models)
     observed = snapshot_with_former_names(catalog, models, schemas.declared)
@@ -142,7 +134,6 @@ def sync(
 def interrupted_sync(
     catalog: FakeUnityCatalog, models: Sequence[Table], applied: Applied, statements: int
 ) -> TablePlan:
-    """Bring a catalog to models, but die after so many statements; return what was planned."""
     plan = planned(catalog, models, applied)
     runner = FailingRunner(catalog, statements, is_deadly=True)
     with contextlib.suppress(ApplyFailedError, StatementError):

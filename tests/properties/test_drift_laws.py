@@ -1,7 +1,5 @@
 """Laws of drift: nothing differs from itself, what was accepted is no drift, what was imported needs nothing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from hypothesis import given

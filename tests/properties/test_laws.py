@@ -1,7 +1,5 @@
 """Laws that hold for all models: what a plan does is what the model says, and then nothing is left."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import sqlglot
@@ -21,7 +19,6 @@ from delta_engine.models.constraints import resolved
 from delta_engine.models.nested_types import Widening
 from delta_engine.models.record import Record, records_of
 from delta_engine.models.types import ArrayType, DataType, MapType, StructType, parse_data_type
-from delta_engine.report.json_documents import plan_document
 from delta_engine.sql.governance import full_function_name
 from delta_engine.sql.text import escape_sql_literal, quote_ident, sql_data_type, sql_literal
 from delta_engine.state.states import ABSENT, CatalogState, TableState
@@ -160,17 +157,6 @@ def test_valid_models_pass_the_model_rules(model: Table) -> None:
     assert list(PlanValidator().model_violations([model])) == []
 
 
-@given(models(), models())
-def test_plans_are_the_same_bytes_every_time(a: Table, b: Table) -> None:
-    b = following(a, b)
-    state = after(PLANNER.plan([a], nothing()), nothing())
-    documents = {
-        plan_document(PLANNER.plan([b], state, records_of([a])), environment="dev", statements={})
-        for _ in range(2)
-    }
-    assert len(documents) == 1
-
-
 @given(data_types)
 def test_a_type_survives_its_sql(data_type: DataType) -> None:
     assert parse_data_type(sql_data_type(data_type)) == data_type
@@ -210,12 +196,10 @@ def statements(plan: TablePlan) -> list[str]:
 
 
 def whole(function: str) -> str:
-    """Return a function's name as the catalog tells it."""
     return str(full_function_name(function, QualifiedName("dev", "silver", "orders")))
 
 
 def respelled_mask(mask: ColumnMask) -> ColumnMask:
-    """Return a mask as the catalog tells it, in another spelling."""
     return ColumnMask(whole(mask.function).upper(), map(str.upper, mask.using_columns))
 
 

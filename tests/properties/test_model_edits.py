@@ -1,7 +1,5 @@
 """Laws of editing model files: the outcome is what was wanted, or the file stays as it was."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -54,7 +52,6 @@ def in_blocks(text: str) -> str:
 
 
 def on_one_line(text: str) -> str:
-    """Return a written model file within one pair of braces."""
     document: Any = flow(YAML(typ="safe", pure=True).load(text))
     return emit_block(document)
 
@@ -68,7 +65,6 @@ layouts: st.SearchStrategy[Layout] = st.sampled_from([str, in_blocks, on_one_lin
 
 @st.composite
 def edited(draw: st.DrawFn, before: Table) -> tuple[Table, Mapping[str, str]]:
-    """Draw a changed table, and the new names of its columns."""
     columns = list(before.columns)
     kept = draw(st.permutations(columns))[: draw(st.integers(0, len(columns)))]
     if draw(st.booleans()):

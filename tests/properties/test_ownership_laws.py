@@ -1,7 +1,5 @@
 """Laws of ownership: what no model named is nobody's to remove, unless the policy says so in as many words."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

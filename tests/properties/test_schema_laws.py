@@ -1,7 +1,5 @@
 """Laws of drift of schemas: it is found, and can be reverted, accepted or ignored."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The servers, and buckets and tables on them. Everything listens on loopback; all credentials are made up."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

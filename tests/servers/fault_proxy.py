@@ -1,7 +1,5 @@
 """An HTTP proxy on loopback that spoils chosen requests: what networks and busy servers do, on demand."""
 
-from __future__ import annotations
-
 import http.client
 import random
 import socket
@@ -51,11 +49,7 @@ class _Rule:
 
 
 class FaultProxy:
-    """Forwards to a port of loopback, in threads of this process.
-
-    Args:
-        upstream_port: where to.
-    """
+    """Forwards to a port of loopback, in threads of this process."""
 
     def __init__(self, upstream_port: int) -> None:
         self.requests: list[str] = []

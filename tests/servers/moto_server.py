@@ -3,8 +3,6 @@
 S3 and DynamoDB do both in one, and that is what the races in these tests are about.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 from typing import Any

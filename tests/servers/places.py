@@ -1,7 +1,5 @@
 """Servers, buckets and tables, as tests use them."""
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import Iterator

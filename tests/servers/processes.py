@@ -1,7 +1,5 @@
 """Servers as child processes, and the one that has to be built first."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

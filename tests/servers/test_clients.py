@@ -1,7 +1,5 @@
 """How clients are opened: late, bounded, and with nobody's credentials but boto3's."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -12,15 +10,10 @@ from delta_engine.deployment.stores.aws import open_client
 from delta_engine.errors import MissingDependencyError
 from tests.servers.places import REGION
 
-MODULES = (
-    "delta_engine.deployment.stores.aws",
-    "delta_engine.deployment.stores.s3",
-    "delta_engine.deployment.stores.aws",
-)
-
 
 def test_importing_does_not_import_boto3() -> None:
-    code = f"import {', '.join(MODULES)}, sys; print([m for m in ('boto3', 'botocore') if m in sys.modules])"
+    modules = "delta_engine.deployment.stores.aws, delta_engine.deployment.stores.s3"
+    code = f"import {modules}, sys; print([m for m in ('boto3', 'botocore') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

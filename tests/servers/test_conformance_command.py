@@ -1,7 +1,5 @@
 """`delta-engine doctor --conformance` through a SQL warehouse over HTTP: from the login to the two reports."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

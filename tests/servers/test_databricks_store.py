@@ -3,8 +3,6 @@
 `tests/integration/test_databricks_store.py` proves on real Delta what a commit must do for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`delta-engine doctor` through a SQL warehouse: everything that can be missing is made to be missing."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -64,7 +62,6 @@ class Project:
         return Examined(result.code, document["checks"])
 
     def hold(self, *privileges: str, principal: str = USER) -> None:
-        """Grant privileges on the catalog, and nothing else."""
         self.sql.catalog.catalogs = {"dev": Permissions(owner=ANN, grants={principal: privileges})}
 
     def configure(self, old: str, new: str) -> None:

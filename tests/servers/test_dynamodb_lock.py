@@ -1,7 +1,5 @@
 """The DynamoDB lock's record, against moto."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """The recipes' own shell, step by step, against a workspace: what a pull request and a merge do."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -18,12 +16,7 @@ from tests.servers.warehouse_project import make_project
 
 
 class Runner:
-    """Runs the steps of a recipe's job as its system's shell does.
-
-    Args:
-        recipe: the recipe.
-        folder: for what the system keeps between steps.
-    """
+    """Runs the steps of a recipe's job as its system's shell does."""
 
     def __init__(self, recipe: Path, folder: Path) -> None:
         self._recipe = recipe

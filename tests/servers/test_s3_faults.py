@@ -1,7 +1,5 @@
 """What the S3 stores say when the network, the server or the credentials fail: done, not done, or not known."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +15,6 @@ from delta_engine.deployment.stores.s3 import S3Folder, S3LockRecords, S3StateSt
 from tests.cases.store_contract import document, identity, lock_record
 from tests.servers.fault_proxy import Fault
 from tests.servers.places import ACCESS_KEY, IMPATIENT, REGION, SECRET_KEY, Bucket, Server, new_bucket
-from tests.servers.processes import free_port
 
 DOCUMENT = "prod.state.json"
 LOCK = "prod.lock.json"
@@ -165,15 +162,7 @@ def test_an_endpoint_that_is_down_has_done_nothing(saved: Saved) -> None:
         assert saved.bucket.proxy.endpoint in str(error)
 
 
-def test_an_endpoint_that_was_never_there() -> None:
-    client = open_client("s3", REGION, f"http://127.0.0.1:{free_port()}")
-    store = S3StateStore(S3Folder(client, "states", ""), "prod")
-    assert "cannot be reached" in str(error_of(store.read))
-    assert type(error_of(lambda: store.replace(document(1), identity(1), None))) is StoreError
-
-
 def persist(write: Callable[[], None]) -> None:
-    """Write until there is an answer."""
     for _ in range(10):
         with suppress(StoreError):
             return write()

@@ -1,7 +1,5 @@
 """Endpoints that do not honour conditional writes are found out before anything depends on them."""
 
-from __future__ import annotations
-
 import json
 import threading
 

@@ -1,7 +1,5 @@
 """The S3 stores and the S3 lock's record, on every S3 server there is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

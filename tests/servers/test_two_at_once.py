@@ -1,7 +1,5 @@
 """Two at once on a real server: increments, and a holder that is stopped past its lease."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Whole commands through a SQL warehouse: `plan`, `sync`, `drift`, `import` and `state`, without Spark."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

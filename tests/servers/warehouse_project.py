@@ -1,7 +1,5 @@
 """A project that goes through the SQL warehouse of a workspace."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

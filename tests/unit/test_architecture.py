@@ -1,7 +1,5 @@
 """What must hold for the package as a whole."""
 
-from __future__ import annotations
-
 import dataclasses
 import subprocess
 import sys

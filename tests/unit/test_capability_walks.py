@@ -1,7 +1,5 @@
 """Every yes of docs/capabilities.md for `databricks`, walked on a Unity Catalog in memory."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -10,7 +8,7 @@ from delta_engine.backends.capabilities import DATABRICKS, Feature
 from tests.cases.capability_walks import WALKS, walked_in_memory
 
 ELSEWHERE = {
-    Feature.SCHEMA_METADATA,  # tests/unit/aspects/test_schemas.py
+    Feature.SCHEMA_METADATA,  # tests/golden/schemas-*, tests/unit/drift/test_schema_drift.py
     Feature.STREAMING_TABLES,  # tests/unit/compile/test_managed_parts.py
 }
 

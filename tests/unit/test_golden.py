@@ -3,8 +3,6 @@
 `pytest tests/unit/test_golden.py --rewrite-golden` writes what is found; read the diff before committing.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Commands that messages suggest name the environment: whoever pastes one must not run it against another."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator
@@ -20,7 +18,6 @@ from tests.projects.commandline import CommandLine
 SOURCE = Path(__file__).parents[2] / "src" / "delta_engine"
 
 ABOUT_ONE = "plan|apply|sync|drift|import|state(?! schema)|doctor"
-"""The commands that are about an environment."""
 
 HINT = re.compile(rf"(?<!<!-- )delta-engine (?:{ABOUT_ONE})\b|`(?:{ABOUT_ONE})[ `]")
 HELP = {SOURCE / "cli" / name for name in ("app.py", "state_app.py")}
@@ -28,7 +25,6 @@ HELP = {SOURCE / "cli" / name for name in ("app.py", "state_app.py")}
 
 
 def texts(path: Path) -> Iterator[str]:
-    """Yield the texts of a module but its docstrings."""
     nodes = [*ast.walk(ast.parse(path.read_text("utf-8")))]
     docstrings = {node.value for node in nodes if isinstance(node, ast.Expr)}
     for node in nodes:

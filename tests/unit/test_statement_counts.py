@@ -1,7 +1,5 @@
 """One kind of change on any number of columns of one table costs one statement, wherever the grammar can batch it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +20,6 @@ Version = Callable[[int], Table]
 
 
 def table(*columns: Column, **parts: Any) -> Table:
-    """Return a table with a key and some columns."""
     key = Column("id", "bigint", is_nullable=False)
     properties = {**MAPPED, **parts.pop("properties", {})}
     return Table("dev", "silver", "wide", [key, *columns], table_properties=properties, **parts)
@@ -100,11 +97,7 @@ def test_a_kind_of_change_costs_one_statement(kind: str, count: int) -> None:
     assert all(sql.startswith(f"ALTER TABLE `dev`.`silver`.`wide` {words}") for sql in statements)
 
 
-"""Makes a table in which so many things are declared."""
-
-
 def columns(count: int, data_type: str = "int", **parts: Any) -> list[Column]:
-    """Return so many columns that are alike."""
     return [Column(f"c {n}", data_type, **parts) for n in range(count)]
 
 

@@ -1,7 +1,5 @@
 """A SQL warehouse that misbehaves on demand, and its runner: real databricks-sdk over real HTTP."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Queries and changes, how they are submitted and polled, and their results."""
 
-from __future__ import annotations
-
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from typing import Any

@@ -1,7 +1,5 @@
 """Statements that end early: out of patience, at their timeout, by Ctrl-C, or because the run is ending."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from time import monotonic
@@ -63,8 +61,6 @@ def test_an_interrupt_cancels_what_runs(warehouse: Warehouse) -> None:
 
 
 class Ending(Time):
-    """Requests the end of the run in the first pause."""
-
     def __init__(self) -> None:
         super().__init__()
         self.stop = Stop()

@@ -1,7 +1,5 @@
 """Refusals, lost answers, and missing warehouses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest
@@ -14,7 +12,6 @@ from tests.fakes.workspace import Answer, FakeWorkspace, open_runner, serving
 from tests.servers.warehouse_runner.warehouses import CHANGE, ONE, QUERY, Time, Warehouse
 
 LOST = ("lost", "cut", "html", "list", "500", "502")
-"""Faults after which the outcome is unknown."""
 
 
 def failing(

@@ -1,7 +1,5 @@
 """A fake workspace with the runner of its warehouse, and the clock that both use."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest
@@ -32,13 +30,7 @@ class Time:
 
 
 class Warehouse:
-    """A warehouse whose workspace a test controls, and its runner.
-
-    Args:
-        workspace: answers the runner's requests; it must be served already.
-        time: the runner's clock, which makes its pauses.
-        timeout_seconds: of statements.
-    """
+    """A warehouse whose workspace a test controls, and its runner."""
 
     def __init__(
         self, workspace: FakeWorkspace, time: Time | None = None, *, timeout_seconds: float | None = None

@@ -1,7 +1,5 @@
 """What a target thinks of drift: severities, and what is ignored until when."""
 
-from __future__ import annotations
-
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 

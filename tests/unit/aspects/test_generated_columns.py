@@ -1,7 +1,5 @@
 """Generated columns: what of them is fixed."""
 
-from __future__ import annotations
-
 import pytest
 
 from delta_engine.aspects import diff

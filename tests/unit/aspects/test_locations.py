@@ -1,7 +1,5 @@
 """Locations of external tables, however they are spelled."""
 
-from __future__ import annotations
-
 import pytest
 
 from delta_engine.aspects.storage import is_same_location

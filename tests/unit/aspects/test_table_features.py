@@ -1,7 +1,5 @@
 """Properties that upgrade a table for good: seen whatever their spelling, and never as something harmless."""
 
-from __future__ import annotations
-
 import pytest
 
 from delta_engine.actions import Hazard

@@ -79,8 +79,6 @@ def test_a_runtime_takes_several_columns_since_a_version(version: str, columns: 
 
 
 class Answering:
-    """Answers every question with one version, or refuses it."""
-
     def __init__(self, version: str | None, *, refuses: bool = False) -> None:
         self.asked: list[str] = []
         self._version = version
@@ -133,8 +131,6 @@ def test_the_backend_has_the_capabilities_of_its_runtime(
 
 @dataclass(frozen=True)
 class Conf:
-    """The settings of a session."""
-
     settings: Mapping[str, str]
 
     def get(self, key: str, default: str | None = None) -> str | None:
@@ -144,8 +140,6 @@ class Conf:
 
 
 class RefusingConf:
-    """The settings of a session that shows none."""
-
     def get(self, key: str, default: str | None = None) -> str | None:
         raise PySparkException(f"[CONFIG_NOT_AVAILABLE] {key}")
 
@@ -214,7 +208,6 @@ STREAMING_CHANGES: tuple[Action, ...] = (
 
 
 def refusals(capabilities: Capabilities, *actions: Action, is_streaming: bool = False) -> list[str]:
-    """Return why a plan that does something to dev.silver.orders is refused."""
     plan = TablePlan(align_tables=(AlignTable(ORDERS, actions, is_streaming=is_streaming),))
     return list(map(str, SupportedChanges(capabilities).check(plan, Policy())))
 

@@ -1,7 +1,5 @@
 """What platforms mean by a refusal."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypedDict
@@ -23,7 +21,6 @@ from delta_engine.backends.error_conditions import (
 )
 from delta_engine.backends.sql_runner import PATIENCE_SECONDS
 from delta_engine.errors import StatementError
-from tests.builders.error_forms import FORMS
 from tests.cases.golden_texts import assert_golden_lines
 
 
@@ -63,28 +60,7 @@ def test_a_race_to_create_is_a_conflict_and_not_transient() -> None:
     assert not is_conflict(refusal(None))
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("condition", [None, ""])
-def test_the_condition_is_read_off_each_form(form: str, condition: str | None) -> None:
-    text = FORMS[form]("PERMISSION_DENIED", "User does not have CREATE TABLE on Schema 'dev.ops'.")
-    error = statement_error(text, sql="CREATE", condition=condition)
-    assert (error.error_class, error.message, error.is_outcome_unknown) == ("PERMISSION_DENIED", text, False)
-    assert is_forbidden(error)
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_what_may_pass_in_a_while_is_known_in_each_form(form: str) -> None:
-    def found(condition: str) -> Transience | None:
-        return transience(statement_error(FORMS[form](condition, "Try again."), sql="ALTER"))
-
-    assert found("REQUEST_LIMIT_EXCEEDED") is Transience.THROTTLED
-    assert found("TEMPORARILY_UNAVAILABLE") is Transience.UNAVAILABLE
-    assert found("DELTA_METADATA_CHANGED") is Transience.CONFLICT
-
-
 class DataOfRefusals(TypedDict, total=False):
-    """What a platform tells of a refusal besides its words."""
-
     condition: str
     code: str
 

@@ -1,7 +1,5 @@
 """A JAVA_HOME without Java is named as the reason, before Spark is started and by the setup."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

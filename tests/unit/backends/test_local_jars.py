@@ -1,7 +1,5 @@
 """The jars of a session: the user's come first, and no artifact is there in two versions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,11 +1,8 @@
 """The command line, as far as it needs no Spark: usage, errors, exit codes, and how plans look."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,13 +13,9 @@ from delta_engine.aspects.columns import ColumnDrop
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.cli import commands
 from delta_engine.cli.run_view import print_plan, print_statements
-from delta_engine.cli.terminal import ExitCode, report_error
-from delta_engine.errors import DeltaEngineError, MissingDependencyError, StatementError
-from delta_engine.execute.action_runner import ApplyFailedError
-from delta_engine.execute.outcomes import Outcome, OutcomeKind, RunStatement, TableOutcome
+from delta_engine.cli.terminal import ExitCode
 from delta_engine.models import Column
 from delta_engine.report.json_documents import pending_summary
-from delta_engine.report.plan_tree import plan_summary
 from tests.builders.models import ORDERS, WORKED_MODEL
 from tests.bundle.bundle_checks import problems
 from tests.projects.commandline import CommandLine
@@ -78,12 +71,6 @@ def _least_work_of_five(command: list[str]) -> float:
 def test_version(delta_engine: CommandLine) -> None:
     result = delta_engine("--version")
     assert (result.code, result.stdout) == (0, "delta-engine 0.1.0\n")
-
-
-def test_validate(delta_engine: CommandLine, project: Path) -> None:
-    result = delta_engine("-e", "local", "validate")
-    assert (result.code, result.stderr) == (0, "")
-    assert result.stdout == "local: configuration and 1 model are valid\n"
 
 
 def test_the_variable(delta_engine: CommandLine, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,41 +161,6 @@ def test_a_plan_is_a_tree(capsys: pytest.CaptureFixture[str]) -> None:
         "CREATE SCHEMA `dev`.`silver`;\n\n"
         "A\n  [b];\n\n"
     )
-
-
-def test_a_plan_has_a_summary() -> None:
-    assert plan_summary(TablePlan()) == "no changes"
-    assert plan_summary(PLAN) == ("1 schema to create, 1 table to create, 1 table to change, 1 × loses data")
-
-
-def outcome(name: str, kind: OutcomeKind, statements: int) -> TableOutcome:
-    """Return what became of a table."""
-    failure = StatementError("no", sql="ALTER", error_class="X") if kind is OutcomeKind.FAILED else None
-    runs = (RunStatement(sql="ALTER", seconds=0.0),) * statements
-    return Outcome(name=replace(ORDERS, table=name), kind=kind, runs=runs, failure=failure)
-
-
-FAILED = outcome("a", OutcomeKind.FAILED, 0)
-CHANGED = outcome("b", OutcomeKind.CHANGED, 2)
-
-
-@pytest.mark.parametrize(
-    ("error", "code", "text"),
-    [
-        (
-            ApplyFailedError((FAILED, CHANGED)),
-            ExitCode.PARTIAL,
-            "failed: 1 of 2 tables failed:\ntable dev.silver.a: no",
-        ),
-        (ApplyFailedError((FAILED,)), ExitCode.FAILED, "failed: 1 of 1 tables failed:"),
-        (MissingDependencyError("install [it]"), ExitCode.FAILED, "failed: install [it]\n"),
-    ],
-)
-def test_failures_have_their_exit_codes(
-    capsys: pytest.CaptureFixture[str], error: DeltaEngineError, code: ExitCode, text: str
-) -> None:
-    assert report_error(error) is code
-    assert capsys.readouterr().err.startswith(text)
 
 
 def test_summaries_count() -> None:

@@ -1,7 +1,5 @@
 """`doctor --conformance` at a terminal and without one: it asks before it makes anything, and shows how it gets on."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +19,6 @@ COMMAND = ("-e", "local", "doctor", "--conformance", TARGET, "--out", "reports")
 
 @pytest.fixture
 def platform(project: Path, monkeypatch: pytest.MonkeyPatch) -> ConformancePlatform:
-    """Return the platform behind the project."""
     platform = ConformancePlatform()
 
     def opened(_settings: object, *, notify: object, decorate: Callable[[SqlRunner], SqlRunner]) -> Backend:

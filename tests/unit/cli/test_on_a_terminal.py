@@ -1,7 +1,5 @@
 """On a terminal: questions are asked there, wherever the results go, and nowhere else; colours are shown."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty
@@ -155,7 +153,6 @@ def read(control: int) -> bytes:
 
 
 def shown_in_a_terminal(project: PlanProject, *command: str, **environment: str) -> str:
-    """Return what a terminal is told to show."""
     inherited = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
     control, terminal = pty.openpty()
     program = str(Path(sys.executable).with_name("delta-engine"))

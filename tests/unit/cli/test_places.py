@@ -1,7 +1,5 @@
 """Which environment and which project a command is about: options before and after it, and the folder it is run in."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +56,7 @@ def test_the_environment_may_stand_within_state(delta_engine: CommandLine, proje
 @pytest.mark.parametrize(
     "arguments",
     [
+        ("--conf-dir", "local", "-e", "local", "validate", "--conf-dir", "dev"),
         ("-e", "local", "validate", "-e", "dev"),
         ("-e", "local", "-e", "dev", "validate"),
         ("validate", "-e", "local", "--env", "dev"),
@@ -65,16 +64,12 @@ def test_the_environment_may_stand_within_state(delta_engine: CommandLine, proje
         ("state", "-e", "local", "versions", "-e", "dev"),
     ],
 )
-def test_two_environments(delta_engine: CommandLine, project: Path, arguments: tuple[str, ...]) -> None:
+def test_two_environments_or_configuration_folders(
+    delta_engine: CommandLine, project: Path, arguments: tuple[str, ...]
+) -> None:
     refused = delta_engine(*arguments)
     assert refused.code == 3
     assert "it is given twice, as 'local' and as 'dev'" in refused.stderr
-
-
-def test_two_configuration_folders_are_refused(delta_engine: CommandLine, project: Path) -> None:
-    refused = delta_engine("--conf-dir", "conf", "-e", "local", "validate", "--conf-dir", "other")
-    assert refused.code == 3
-    assert "it is given twice, as 'conf' and as 'other'" in refused.stderr
 
 
 def test_an_option_wins(delta_engine: CommandLine, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,5 @@
 """What a terminal shows while a plan is applied."""
 
-from __future__ import annotations
-
 import io
 
 from rich.console import Console

@@ -1,7 +1,5 @@
 """The `state` commands over local files; none of them starts Spark."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path
@@ -37,7 +35,6 @@ def folder(project: Path) -> Path:
 
 @pytest.fixture
 def state(delta_engine: CommandLine, folder: Path) -> partial[Result]:
-    """Return the `state` commands; the deployment state is there."""
     return partial(delta_engine, "-e", "local", "state")
 
 

@@ -1,7 +1,5 @@
 """Commands whose output goes where nobody reads it any more, where there is no room, or where few characters fit."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -16,13 +14,11 @@ DELTA_ENGINE = [sys.executable, "-m", "delta_engine.cli.app"]
 
 
 def sync(folder: Path, *, stdout: int | IO[str], stderr: int | IO[str]) -> subprocess.Popen[str]:
-    """Start a sync of many tables."""
     command = [sys.executable, "-m", "tests.faults.slow_sync", str(folder)]
     return subprocess.Popen(command, text=True, stdout=stdout, stderr=stderr)
 
 
 def applied(folder: Path) -> int:
-    """Return how many tables are there."""
     return len(list(folder.glob("dev.silver.*")))
 
 

@@ -1,7 +1,5 @@
 """`plan` and `sync` over a platform in memory: locks, records, failures, and what is only looked at."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 `pytest tests/unit/cli/test_transcripts.py --rewrite-golden` writes what is found; read the diff before committing.
 """
 
-from __future__ import annotations
-
 import re
 import socket
 from pathlib import Path
@@ -52,7 +50,6 @@ SCRUBBED = (
 
 @pytest.fixture
 def platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ConformancePlatform:
-    """Work in the project, over Unity Catalog in memory."""
     platform = ConformancePlatform(FakeUnityCatalog(["dev.bronze"]))
     (tmp_path / "conf" / "models").mkdir(parents=True)
     (tmp_path / "conf" / "dev.yml").write_text(CONFIG)
@@ -90,10 +87,12 @@ class Recorder:
         return text
 
 
-def test_a_first_sync_and_a_change(
-    platform: ConformancePlatform, delta_engine: CommandLine, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    run = Recorder(delta_engine, tmp_path)
+@pytest.fixture
+def run(platform: ConformancePlatform, delta_engine: CommandLine, tmp_path: Path) -> Recorder:
+    return Recorder(delta_engine, tmp_path)
+
+
+def test_a_first_sync_and_a_change(run: Recorder, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     run("validate")
     run("plan")
     run("plan", "--sql")
@@ -116,9 +115,8 @@ def test_a_first_sync_and_a_change(
 
 
 def test_drift_found_refused_reverted_and_accepted(
-    platform: ConformancePlatform, delta_engine: CommandLine, tmp_path: Path, request: pytest.FixtureRequest
+    run: Recorder, platform: ConformancePlatform, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    run = Recorder(delta_engine, tmp_path)
     run("sync", "--yes")
     for sql in BY_HAND:
         platform.run(sql)
@@ -136,10 +134,7 @@ def test_drift_found_refused_reverted_and_accepted(
     assert_golden(run.text, FOLDER / "drift.txt", request)
 
 
-def test_refusals(
-    platform: ConformancePlatform, delta_engine: CommandLine, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    run = Recorder(delta_engine, tmp_path)
+def test_refusals(run: Recorder, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     models = tmp_path / "conf" / "models" / "silver.yml"
     run("sync", "--yes")
     for before, after in (

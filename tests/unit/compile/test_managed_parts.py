@@ -1,7 +1,5 @@
 """Models of a part of a table: the rest is somebody else's, and stays as it is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -50,7 +48,6 @@ COMMENTS = orders(
 
 
 def statements(model: Table, state: TableState) -> list[str]:
-    """Return the SQL of the plan."""
     return statements_of(planned([model], catalog_of([model], state)))
 
 

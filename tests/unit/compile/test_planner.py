@@ -1,29 +1,16 @@
 """The planner: whole plans."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest
 
-from delta_engine.actions import AlignTable, CreateSchema, CreateTable, TablePlan
+from delta_engine.actions import CreateSchema
 from delta_engine.aspects.check_constraints import CheckAdd, CheckDrop
-from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import CheckConstraint, Column, Table
 from delta_engine.report.json_documents import plan_document
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from tests.builders.models import catalog_of, observed, orders
-
-
-def test_absent_tables_are_created_and_equal_ones_left_out() -> None:
-    models = [orders(name="c"), orders(name="b"), orders(name="a", comment="x")]
-    plan = TablePlanner().plan(models, catalog_of(models, ABSENT, observed(), observed()))
-    assert plan.create_tables == (CreateTable(models[0]),)
-    assert plan.align_tables == (AlignTable(models[2].qualified_name, (SetTableComment("x", ""),)),)
-    assert [str(action.table) for action in plan.table_actions()] == ["dev.silver.a", "dev.silver.c"]
-    assert plan
-    assert not TablePlan()
 
 
 def test_missing_schemas_are_created_in_order() -> None:

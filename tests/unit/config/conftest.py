@@ -1,7 +1,5 @@
 """The fixture that writes a project's files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from textwrap import dedent
 

@@ -1,7 +1,5 @@
 """A small project that is written, loaded and refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,7 +31,6 @@ Write = Callable[[str, str], Path]
 
 
 def load(project: Path) -> tuple[Table, ...]:
-    """Load and check the project's dev environment, as every command does."""
     return load_project(project / "conf", "dev").models
 
 
@@ -45,6 +42,5 @@ def refusal(project: Path) -> str:
 
 
 def refused(subject: str) -> list[tuple[str, ...]]:
-    """Return the cases of `refusals.yml` about a subject."""
     cases = YAML(typ="safe", pure=True).load(Path(__file__).with_name("refusals.yml"))[subject]
     return [tuple(case.values()) for case in cases]

@@ -1,7 +1,5 @@
 """Configuration and model files that are broken in one place: they are loaded or refused, with the place."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,7 +24,6 @@ BROKEN: Final = [
 
 
 def refusals(files: Mapping[str, str]) -> tuple[RefusedError, ...]:
-    """Return what is refused of a configuration folder with these files."""
     with TemporaryDirectory() as folder:
         conf = Path(folder) / "conf"
         (conf / "models").mkdir(parents=True)

@@ -1,16 +1,9 @@
 """Whole projects as commands load them: all models, some of them, and what a command allows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
-import pytest
-
-from delta_engine.actions.policy import Allowance, DestructiveKind
-from delta_engine.config.settings import environments, load_settings
-from delta_engine.errors import ConfigError
+from delta_engine.config.settings import environments
 from delta_engine.orchestrate.project import load_project
-from tests.projects.models import load_models
 from tests.unit.config.projects import MODELS, Write
 
 TPCH = ["customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier"]
@@ -23,17 +16,6 @@ def test_globs_select_models(write: Write, tmp_path: Path) -> None:
         assert [str(m.qualified_name) for m in load_project(conf, "dev", tables=[glob]).models] == [
             "dev.silver.lines"
         ]
-    with pytest.raises(
-        ConfigError, match=r"unknown table 'dev.silver.line'. Did you mean 'dev.silver.lines'"
-    ):
-        load_project(conf, "dev", tables=["dev.silver.line"])
-
-
-def test_the_command_can_allow_more(write: Write, tmp_path: Path) -> None:
-    project = load_project(tmp_path / "conf", "dev", allow=["drop_column"])
-    assert project.settings.policy.allow == (Allowance(DestructiveKind.DROP_COLUMN),)
-    with pytest.raises(ConfigError, match="--allow: 'nope' is not one of: drop_column"):
-        load_project(tmp_path / "conf", "dev", allow=["nope"])
 
 
 def test_the_shipped_example_is_valid_everywhere() -> None:
@@ -43,7 +25,3 @@ def test_the_shipped_example_is_valid_everywhere() -> None:
         names = {str(model.qualified_name) for model in load_project(conf, environment).models}
         catalog = "dev" if environment == "local" else environment
         assert names == {f"{catalog}.silver.{table}" for table in TPCH} | {f"{catalog}.sales.orders"}
-
-
-def test_models_load_from_settings_alone(write: Write, tmp_path: Path) -> None:
-    assert len(load_models(load_settings(tmp_path / "conf", "dev"))) == 1

@@ -1,17 +1,11 @@
 """YAML models: what they may say, and one message with file and line for the rest."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
-from delta_engine.models import Column, PrimaryKey, Table
+from delta_engine.models import PrimaryKey
 from tests.unit.config.projects import CONFIG, MODELS, Write, load, refusal, refused
-
-
-def test_a_small_project(write: Write, tmp_path: Path) -> None:
-    assert load(tmp_path) == (Table("dev", "silver", "orders", [Column("id", "bigint", is_nullable=False)]),)
 
 
 def test_columns_that_the_model_does_not_manage_need_no_type(write: Write, tmp_path: Path) -> None:
@@ -51,25 +45,6 @@ def test_bad_keys_of_tables(write: Write, tmp_path: Path, key: str, message: str
 def test_bad_keys_of_columns(write: Write, tmp_path: Path, key: str, message: str) -> None:
     write("conf/models/m.yml", MODELS.replace("nullable: false", key))
     assert refusal(tmp_path) == f"conf/models/m.yml:6: table ${{catalog}}.silver.orders: {message}"
-
-
-def test_several_models_of_one_table(write: Write, tmp_path: Path) -> None:
-    write("conf/models/n.yml", MODELS.replace("orders", "ORDERS"))
-    assert refusal(tmp_path) == (
-        "conf/models/n.yml:2: table dev.silver.ORDERS: it is declared twice, first at conf/models/m.yml:2. "
-        "Remove one of the two."
-    )
-
-
-def test_all_refusals_are_collected(write: Write, tmp_path: Path) -> None:
-    write("conf/models/n.yml", MODELS.replace("bigint", "money").replace("orders", "n"))
-    write("conf/models/o.yml", "x")
-    write("conf/models/p.yml", MODELS.replace("catalog}", "nope}"))
-    assert [line.split(":")[0] for line in refusal(tmp_path).splitlines()] == [
-        "conf/models/n.yml",
-        "conf/models/o.yml",
-        "conf/models/p.yml",
-    ]
 
 
 def test_awkward_text_is_valid_and_exact(write: Write, tmp_path: Path) -> None:

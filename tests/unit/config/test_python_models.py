@@ -1,7 +1,5 @@
 """Models in Python: how they are named, loaded and refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """An environment's configuration: what it may say, and one message with file and line for the rest."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

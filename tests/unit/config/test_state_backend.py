@@ -1,7 +1,5 @@
 """`state_backend`: every shape, and what is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Models as text: what is written loads as the same tables and schemas."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -11,10 +9,8 @@ from hypothesis import strategies as st
 from delta_engine.config.model_writer import python_models, yaml_models
 from delta_engine.models import Column, PrimaryKey, Schema, Table
 from tests.builders.models import WORKED_MODEL
-from tests.builders.strategies import whole_models
 from tests.projects.models import (
     HOSTILE,
-    VARIABLES,
     declared_in_python,
     declared_in_yaml,
     hostile_texts,
@@ -65,25 +61,11 @@ def test_awkward_texts_load_as_they_were(text: str, tmp_path: Path) -> None:
 
 
 @settings(deadline=None)
-@given(st.lists(tables(), min_size=1, max_size=3), variables)
-def test_written_tables_load_alike(written: list[Table], variables: dict[str, str]) -> None:
+@given(st.lists(tables(), min_size=1, max_size=3), st.lists(schemas(), max_size=2), variables)
+def test_written_models_load_alike(
+    written: list[Table], beside: list[Schema], variables: dict[str, str]
+) -> None:
     with temporary_settings(variables) as project:
-        assert load_yaml(yaml_models(written, variables), project) == tuple(written)
-        assert load_python(python_models(written, variables), project) == tuple(written)
-
-
-@settings(deadline=None)
-@given(st.lists(schemas(), max_size=3), tables(), variables)
-def test_written_schemas_load_alike(written: list[Schema], table: Table, variables: dict[str, str]) -> None:
-    with temporary_settings(variables) as project:
-        expected = ((table,), tuple(written))
-        assert declared_in_yaml(yaml_models([table], variables, written), project) == expected
-        assert declared_in_python(python_models([table], variables, written), project) == expected
-
-
-@settings(deadline=None)
-@given(whole_models())
-def test_valid_models_load_as_they_were(model: Table) -> None:
-    with temporary_settings(VARIABLES) as project:
-        assert load_yaml(yaml_models([model], VARIABLES), project) == (model,)
-        assert load_python(python_models([model], VARIABLES), project) == (model,)
+        expected = (tuple(written), tuple(beside))
+        assert declared_in_yaml(yaml_models(written, variables, beside), project) == expected
+        assert declared_in_python(python_models(written, variables, beside), project) == expected

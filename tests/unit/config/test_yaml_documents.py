@@ -1,7 +1,5 @@
 """Files that are no documents, or would exhaust memory."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

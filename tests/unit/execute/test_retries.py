@@ -1,7 +1,5 @@
 """What is tried again, when, and after which look; with a clock that the tests turn."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
@@ -80,10 +78,6 @@ def apply(
         outcomes = error.outcomes
     (outcome,) = of_tables(outcomes)
     return outcome
-
-
-def test_the_plan_of_these_tests() -> None:
-    assert list(PLAN.sql()) == [FIRST, SECOND]
 
 
 def test_what_was_turned_away_unseen_is_sent_again_without_a_look() -> None:

@@ -1,7 +1,5 @@
 """Runs that are ended early: what runs goes on to its end, no other statement starts, and what was done is recorded."""
 
-from __future__ import annotations
-
 import signal
 import threading
 import time
@@ -16,7 +14,6 @@ from delta_engine.aspects.owner import ChangeOwner
 from delta_engine.aspects.table_comment import SetSchemaComment, SetTableComment
 from delta_engine.backends.cancellation import Stop, pause, stopped_by_signals, terminated_as_interrupted
 from delta_engine.backends.sql_runner import Row
-from delta_engine.cli.terminal import ExitCode, report_error
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
@@ -29,7 +26,7 @@ from tests.builders.deployment import deployment_over
 from tests.builders.engines import engine_on, runner_on
 from tests.builders.models import orders
 from tests.fakes.planning import compiled
-from tests.fakes.platform import FakePlatform, engine_over, recorded, statuses, sync, with_plan
+from tests.fakes.platform import FakePlatform, recorded, with_plan
 from tests.fakes.recording_sql_runner import RecordingSqlRunner
 
 CREATES = tuple(CreateTable(orders(name=f"t{n}")) for n in range(5))
@@ -37,8 +34,6 @@ TABLES = compiled(TablePlan(CREATES))
 
 
 class StoppingRunner(RecordingSqlRunner):
-    """Asks for the end while a given statement runs."""
-
     def __init__(self, stop: Stop, at: int) -> None:
         super().__init__()
         self._stop = stop
@@ -208,24 +203,6 @@ def test_an_error_that_ends_the_run_leaves_nobody_waiting() -> None:
     assert len(runner.statements) == 2
 
 
-def test_what_was_done_is_recorded_and_the_next_run_does_the_rest(tmp_path: Path) -> None:
-    models = [orders(name=f"t{n}") for n in range(3)]
-    platform, deployment, control = FakePlatform(), deployment_over(tmp_path), ApplyControl()
-    platform.models = {model.qualified_name.key: model for model in models}
-    with (
-        open_run(engine_over(platform, deployment), "sync") as run,
-        pytest.raises(ApplyStoppedError),
-    ):
-        apply_planned(run, plan_sync(run, models), lambda _outcome: control.stop.request(), control).result()
-    done = [key for key in statuses(deployment) if statuses(deployment)[key] == "healthy"]
-    assert done == ["t0", "t1"] or done == ["t0"]  # the next one may have started by then
-    assert set(statuses(deployment)) == set(done)
-    assert recorded(deployment).serial == 2
-    sync(platform, deployment, *models)
-    assert statuses(deployment) == dict.fromkeys(["t0", "t1", "t2"], "healthy")
-    assert len(platform.statements) == 3
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_are_requests_while_something_listens(number: signal.Signals) -> None:
     before, stop = signal.getsignal(number), Stop()
@@ -253,8 +230,3 @@ def test_other_threads_hear_no_signals() -> None:
 def test_a_termination_releases_what_an_interrupt_releases() -> None:
     with pytest.raises(KeyboardInterrupt), terminated_as_interrupted():
         signal.raise_signal(signal.SIGTERM)
-
-
-def test_a_stopped_run_has_the_exit_code_of_an_interrupt(capsys: pytest.CaptureFixture[str]) -> None:
-    assert report_error(ApplyStoppedError(())) is ExitCode.INTERRUPTED
-    assert "stopped: " in capsys.readouterr().err

@@ -1,7 +1,5 @@
 """Derived names: the same on every machine."""
 
-from __future__ import annotations
-
 from delta_engine.models import QualifiedName
 from delta_engine.models.constraints import (
     build_foreign_key_name,

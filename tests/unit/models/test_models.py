@@ -1,7 +1,5 @@
 """Models: what may be given, and what it becomes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -46,10 +44,7 @@ def test_an_unknown_type_is_refused_at_declaration_with_table_column_and_line() 
     assert (error.table, error.column) == ("dev.silver.orders", "amount")
     assert error.location is not None
     assert error.location.line is not None
-    assert str(error).endswith(
-        "table dev.silver.orders, column amount: type 'array<money>' cannot be used: no such SQL type. "
-        "Use a Spark SQL type that Delta stores, such as bigint or decimal(18,2)."
-    )
+    assert "type 'array<money>' cannot be used" in str(error)
 
 
 def test_a_python_model_knows_its_file_and_line() -> None:

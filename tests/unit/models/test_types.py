@@ -1,7 +1,5 @@
 """Types: one canonical form from SQL text, pyspark and schema JSON."""
 
-from __future__ import annotations
-
 import pytest
 
 from delta_engine.models.types import (
@@ -20,35 +18,6 @@ from delta_engine.models.types import (
     to_data_type,
 )
 from delta_engine.sql.text import sql_data_type
-
-CANONICAL = [
-    "boolean",
-    "tinyint",
-    "smallint",
-    "int",
-    "bigint",
-    "float",
-    "double",
-    "decimal(18,2)",
-    "string",
-    "char(3)",
-    "varchar(40)",
-    "binary",
-    "date",
-    "timestamp",
-    "timestamp_ntz",
-    "variant",
-    "void",
-    "array<string>",
-    "map<string,array<decimal(3,1)>>",
-    "struct<`a`: int, `b`: array<string>>",
-    "struct<`a`: int NOT NULL COMMENT 'it\\'s $\\{x}', `b c`: map<string,struct<`d`: varchar(3)>>>",
-]
-
-
-@pytest.mark.parametrize("text", CANONICAL)
-def test_a_type_survives_being_spelled_and_parsed(text: str) -> None:
-    assert sql_data_type(parse_data_type(text)) == text
 
 
 @pytest.mark.parametrize(

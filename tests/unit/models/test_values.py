@@ -3,8 +3,6 @@
 # What these tests give is what types forbid, as callers without a type checker do.
 # mypy: disable-error-code="arg-type, list-item"
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from enum import Enum
 from types import MappingProxyType

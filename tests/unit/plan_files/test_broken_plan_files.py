@@ -1,7 +1,5 @@
 """Plan files that somebody forged under a right checksum: whatever is in them, they are refused or applied."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from pathlib import Path
@@ -31,7 +29,6 @@ def forged(document: Any) -> bytes:
 
 
 def is_read(path: Path, data: bytes) -> bool:
-    """Whether a plan file is taken for one."""
     path.write_bytes(data)
     try:
         read_plan_file(path, environment=PLAN.environment, engine_version=PLAN.engine_version)

@@ -1,9 +1,6 @@
 """What is wrong with a plan file is said, and never by a traceback."""
 
-from __future__ import annotations
-
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -36,11 +33,6 @@ def read(path: Path, data: bytes, *, environment: str = "dev", engine: str = "0.
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "plan.json"
-
-
-def test_a_round_trip(path: Path) -> None:
-    assert read(path, encode_plan_file(PLAN)) == PLAN
-    assert encode_plan_file(read(path, encode_plan_file(PLAN))) == encode_plan_file(PLAN)
 
 
 def test_another_layout_is_the_same_plan(path: Path) -> None:
@@ -85,14 +77,6 @@ def test_a_plan_file_that_was_cut_off_may_be_written_anew_there(path: Path) -> N
     for content in (b"tables: []", b"{}", b"\xff"):
         path.write_bytes(content)
         assert not is_replaceable(path)
-
-
-def test_nothing_but_files_is_written_over(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    assert not is_replaceable(tmp_path / "pipe")
-    assert not is_replaceable(Path("/dev/null"))
-    with pytest.raises(IsADirectoryError):
-        is_replaceable(tmp_path)
 
 
 @pytest.mark.parametrize("place", ["statements", "environment", "table"])
@@ -176,15 +160,6 @@ def test_a_wrong_shape_under_a_right_checksum_is_refused(path: Path) -> None:
     forged = sealed(msgspec.structs.replace(PLAN, policy="all is allowed"))
     with pytest.raises(PlanFileError, match=r"it is no valid plan file: Expected `object`, got `str`"):
         read(path, encode_plan_file(forged))
-
-
-def test_the_way_out_has_the_command_that_made_it(path: Path) -> None:
-    with pytest.raises(PlanFileError) as refused:
-        read(path, encode_plan_file(PLAN), environment="prod")
-    assert str(refused.value) == (
-        f"{path}: the plan is for the environment 'dev', not for 'prod'. "
-        f"Apply it with `delta-engine -e dev apply {path}`, or make one for prod."
-    )
 
 
 def test_the_published_schema_is_the_generated_one_and_judges_plan_files() -> None:

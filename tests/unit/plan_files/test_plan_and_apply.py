@@ -1,7 +1,5 @@
 """Plans on their way through a file: what applies them, and what refuses them."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

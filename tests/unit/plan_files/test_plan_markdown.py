@@ -1,7 +1,5 @@
 """A plan as Markdown: whatever is in it, it stays text, and it stays short enough for a comment."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

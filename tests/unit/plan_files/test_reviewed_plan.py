@@ -1,7 +1,5 @@
 """A reviewed plan runs its own statements and no others."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

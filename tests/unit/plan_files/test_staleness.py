@@ -1,7 +1,5 @@
 """What moved between two plans of one command."""
 
-from __future__ import annotations
-
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any

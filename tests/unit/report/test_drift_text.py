@@ -1,7 +1,5 @@
 """The report as text and as JSON: exact texts, and lines that nothing can break out of."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The reports' pages without a browser: well-formed, self-contained, same bytes, and no text that becomes markup."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -115,13 +113,8 @@ def test_the_exact_drift_page(request: pytest.FixtureRequest) -> None:
     assert drift_html(full_report(), tuple(reversed(past_runs()))) == found
 
 
-def test_every_section_of_drift_is_there() -> None:
-    html = drift_html(full_report(), past_runs())
-    names = (
-        "drifted", "deleted", "unmanaged", "pending", "left-alone", "unfinished", "ignored", "policy-notes",
-    )  # fmt: skip
-    assert [name for name in names if f'<section id="{name}"' not in html] == []
-    assert 'id="schemas"' not in html
+def test_sections_without_findings_are_left_out() -> None:
+    assert 'id="schemas"' not in drift_html(full_report(), past_runs())
     assert "No drift" in drift_html(empty_report())
     assert "no earlier report" in drift_html(empty_report())
 

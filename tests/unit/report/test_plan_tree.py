@@ -1,12 +1,10 @@
 """What a plan says of a new table: everything that its model does, each thing once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
-from delta_engine.actions import CreateSchema, CreateTable, TablePlan
+from delta_engine.actions import CreateTable, TablePlan
 from delta_engine.aspects.aspect import Sign
 from delta_engine.models import CheckConstraint, Column, ColumnMask, ForeignKey, Identity, RowFilter
 from delta_engine.models.constraints import resolved
@@ -39,8 +37,3 @@ def test_a_new_table_shows_all_that_its_model_says_once(request: pytest.FixtureR
     assert {leaf.sign for leaf in branch.leaves} == {Sign.ADDED}
     leaves = [leaf.text for leaf in branch.leaves]
     assert_golden_lines(leaves, Path(__file__).parent / "new_table.txt", request)
-
-
-def test_new_schemas_show_their_comments_and_what_they_endanger() -> None:
-    plan = TablePlan(create_schemas=(CreateSchema("dev", "silver", "Clean"),))
-    assert [branch.text for branch in plan_branches(plan)] == ["schema dev.silver  'Clean'  [safe]"]

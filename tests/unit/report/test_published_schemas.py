@@ -1,7 +1,5 @@
 """The published schemas of the reports are the generated ones, and real reports fit them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

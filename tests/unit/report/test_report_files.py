@@ -1,7 +1,5 @@
 """Reports beside a local deployment state."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

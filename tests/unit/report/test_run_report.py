@@ -1,7 +1,5 @@
 """What a run did, as data: the report, its JSON and schema, how it is shortened, and its history."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -62,7 +60,6 @@ class Refusing(FakePlatform):
 def reported(
     platform: Refusing, folder: Path, *models: Table, stop_after: int | None = None
 ) -> tuple[RunReport, list[str]]:
-    """Return the report of a sync over a platform, and what was said."""
     deployment, control = deployment_over(folder), ApplyControl()
     notes: list[str] = []
     engine = engine_on(platform, platform, deployment, run_history=RunHistory(platform, HISTORY))

@@ -1,7 +1,5 @@
 """What names, comments and platforms say is shown to people with nothing that hides in it, and to machines as it is."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

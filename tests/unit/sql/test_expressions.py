@@ -1,7 +1,5 @@
 """Expressions: what counts as the same, what can be a condition, which columns are read."""
 
-from __future__ import annotations
-
 import pytest
 
 from delta_engine.sql.expressions import (

@@ -1,7 +1,5 @@
 """SQL builders: exact text."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,6 @@ from tests.cases.golden_texts import assert_golden_lines
 
 T = "`dev`.`silver`.`orders`"
 FUNCTION = QualifiedName("Dev", "security", "by_`region")
-AWKWARD = 'it\'s a \\ back\\nslash\nnew ${x} line 🎉 "q" -- /* */ ;\t\r'
 
 
 @pytest.mark.parametrize(
@@ -42,38 +39,6 @@ def test_quote_ident(raw: str, quoted: str) -> None:
 )
 def test_escape_sql_literal(raw: str, escaped: str) -> None:
     assert escape_sql_literal(raw) == escaped
-
-
-def test_create_table_is_one_statement_with_everything_in_it() -> None:
-    assert (
-        tables.sql_create_table(
-            T,
-            columns=[
-                columns.sql_column_definition(
-                    ("id",), parse_data_type("bigint"), is_nullable=False, comment="it's"
-                ),
-                columns.sql_column_definition(("b c",), parse_data_type("array<int>")),
-            ],
-            constraints=[constraints.sql_primary_key("pk", ["id"])],
-            comment="c",
-            properties={"z.z": "1", "a.b": "it's"},
-        )
-        == "CREATE TABLE `dev`.`silver`.`orders` (\n"
-        "  `id` bigint NOT NULL COMMENT 'it\\'s',\n"
-        "  `b c` array<int>,\n"
-        "  CONSTRAINT `pk` PRIMARY KEY (`id`)\n"
-        ")\n"
-        "USING delta\n"
-        "COMMENT 'c'\n"
-        "TBLPROPERTIES ('a.b' = 'it\\'s', 'z.z' = '1')"
-    )
-
-
-def test_create_table_leaves_out_empty_clauses() -> None:
-    assert (
-        tables.sql_create_table(T, columns=["`id` bigint"], properties={})
-        == "CREATE TABLE `dev`.`silver`.`orders` (\n  `id` bigint\n)\nUSING delta"
-    )
 
 
 STATEMENTS = [
@@ -124,9 +89,3 @@ STATEMENTS = [
 
 def test_statements(request: pytest.FixtureRequest) -> None:
     assert_golden_lines(STATEMENTS, Path(__file__).parent / "golden" / "statements.sql", request)
-
-
-def test_an_awkward_comment_stays_one_literal() -> None:
-    assert tables.sql_set_comment(f"TABLE {T}", AWKWARD) == (
-        f"COMMENT ON TABLE {T} IS 'it\\'s a \\\\ back\\\\nslash\\nnew $\\{{x}} line 🎉 \"q\" -- /* */ ;\\t\\r'"
-    )

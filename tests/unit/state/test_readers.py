@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 
 class ScriptedRunner:
-    """Answers each statement by a part of its text."""
-
     def __init__(self, answers: dict[str, list[Row] | Exception]) -> None:
         self._answers = answers
         self.statements: list[str] = []

@@ -1,7 +1,5 @@
 """Observed states are immutable, whatever collections they are made from."""
 
-from __future__ import annotations
-
 from dataclasses import FrozenInstanceError, fields
 from typing import Any
 

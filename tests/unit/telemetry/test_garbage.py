@@ -1,7 +1,5 @@
 """The collector is off within, and afterwards as it was, whatever happened."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """What machines are told of a run: log records with its context, secrets hidden, and spans."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging

@@ -1,9 +1,6 @@
 """What stands beside each other in a table, when somebody else set one of the two."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -22,7 +19,6 @@ MASKED = TableState(columns=(Column("id", "bigint"), Column("b", "int", mask=MAS
 
 
 def refusal(model: Table, observed: TableState, applied: Table | None = None) -> str:
-    """Plan, and return what is refused; empty if nothing is."""
     last_applied = {model.qualified_name.key: applied} if applied else {}
     try:
         planned([model], catalog_of([model], observed), last_applied)
@@ -31,43 +27,44 @@ def refusal(model: Table, observed: TableState, applied: Table | None = None) ->
     return ""
 
 
-def test_a_check_beside_somebody_else_s_row_filter_is_refused() -> None:
-    assert refusal(replace(MODEL, checks=(POSITIVE,)), replace(BARE, row_filter=FILTER)) == (
-        "it would have check positive and a row filter, and Databricks refuses the two together. Remove the one "
-        "that the model declares, or drop the other one first: ALTER TABLE `dev`.`silver`.`orders` DROP ROW FILTER."
-    )
-
-
-def test_a_check_beside_somebody_else_s_mask_is_refused() -> None:
-    assert refusal(replace(MODEL, checks=(POSITIVE,)), MASKED) == (
-        "it would have check positive and a mask on b, and Databricks refuses the two together. Remove the one "
-        "that the model declares, or drop the other one first: ALTER TABLE `dev`.`silver`.`orders` ALTER "
-        "COLUMN `b` DROP MASK."
-    )
+PARTLY = replace(MODEL, manages=frozenset({Part.COLUMNS, Part.ROW_FILTERS}))
+CHECKED = replace(MODEL, checks=(POSITIVE,))
 
 
 @pytest.mark.parametrize(
-    ("protected", "what"),
+    ("model", "observed", "what", "statement"),
     [
-        ({"row_filter": FILTER}, "a row filter"),
-        ({"columns": MASKED.columns}, "a mask on b"),
-        ({"columns": (*MODEL.columns, Column("c", "int", mask=MASK))}, "a mask on c"),
+        (CHECKED, replace(BARE, row_filter=FILTER), "a row filter", "DROP ROW FILTER"),
+        (CHECKED, MASKED, "a mask on b", "ALTER COLUMN `b` DROP MASK"),
+        *(
+            (
+                replace(PARTLY, **protected),
+                replace(BARE, checks=(POSITIVE,)),
+                what,
+                "DROP CONSTRAINT `positive`",
+            )
+            for protected, what in (
+                ({"row_filter": FILTER}, "a row filter"),
+                ({"columns": MASKED.columns}, "a mask on b"),
+                ({"columns": (*MODEL.columns, Column("c", "int", mask=MASK))}, "a mask on c"),
+            )
+        ),
     ],
 )
-def test_protection_under_unmanaged_checks_is_refused(protected: dict[str, Any], what: str) -> None:
-    model = replace(MODEL, manages=frozenset({Part.COLUMNS, Part.ROW_FILTERS}), **protected)
-    assert refusal(model, replace(BARE, checks=(POSITIVE,))) == (
+def test_a_check_beside_protection_is_refused_where_the_model_declares_only_one(
+    model: Table, observed: TableState, what: str, statement: str
+) -> None:
+    assert refusal(model, observed) == (
         f"it would have check positive and {what}, and Databricks refuses the two together. Remove the one that "
-        "the model declares, or drop the other one first: ALTER TABLE `dev`.`silver`.`orders` DROP CONSTRAINT "
-        "`positive`."
+        f"the model declares, or drop the other one first: ALTER TABLE `dev`.`silver`.`orders` {statement}."
     )
 
 
 def test_what_the_plan_drops_stands_in_nobody_s_way() -> None:
-    checked, filtered = replace(MODEL, checks=(POSITIVE,)), replace(MODEL, row_filter=FILTER)
-    assert not refusal(checked, replace(BARE, row_filter=FILTER), applied=filtered)
-    assert not refusal(checked, MASKED, applied=replace(MODEL, columns=MASKED.columns))
-    assert not refusal(filtered, replace(BARE, checks=(POSITIVE,)), applied=checked)
+    filtered = replace(MODEL, row_filter=FILTER)
+    assert not refusal(CHECKED, replace(BARE, row_filter=FILTER), applied=filtered)
+    assert not refusal(CHECKED, MASKED, applied=replace(MODEL, columns=MASKED.columns))
+    assert not refusal(filtered, replace(BARE, checks=(POSITIVE,)), applied=CHECKED)
     kept = replace(MODEL, columns=MODEL.columns[:1], checks=(POSITIVE,))
     assert not refusal(kept, MASKED)
 

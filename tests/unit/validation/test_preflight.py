@@ -1,31 +1,23 @@
 """The look at rows before anything runs: which query, what is refused, and what is never asked."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from delta_engine.actions import TablePlan
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.errors import StatementError, UnsafePlanError
+from delta_engine.errors import StatementError
 from delta_engine.models import CheckConstraint, Column, Table
-from delta_engine.orchestrate.planning import plan_unlocked
-from delta_engine.state.states import ABSENT, CatalogState, TableState
+from delta_engine.state.states import ABSENT, TableState
 from delta_engine.validation.preflight import Preflight
-from tests.builders.engines import engine_on
 from tests.builders.models import catalog_of
 from tests.cases.golden_texts import assert_golden_lines
-from tests.fakes.fixed_reader import FixedReader
 from tests.fakes.recording_sql_runner import RecordingSqlRunner
 
 
 class CountingRows(RecordingSqlRunner):
-    """Answers every query with the same counts."""
-
     def __init__(self, *counts: int) -> None:
         super().__init__()
         self._counts = counts
@@ -50,8 +42,6 @@ def looked(
 
 
 class Forbidding(RecordingSqlRunner):
-    """Refuses every query."""
-
     def run(self, sql: str) -> Sequence[Row]:
         super().run(sql)
         raise StatementError("no SELECT\nfor you", sql=sql, error_class="INSUFFICIENT_PERMISSIONS")
@@ -132,25 +122,3 @@ def test_fields_inside_structs_that_are_null_are_not_null_themselves() -> None:
     state = TableState(columns=(Column("st", "struct<a: int>"),))
     assert looked(model, state, runner) == []
     assert "(`st` IS NULL OR `st`.`a` IS NOT NULL)" in runner.statements[0]
-
-
-def test_a_plan_and_a_sync_refuse_alike_and_people_are_told() -> None:
-    model = orders(Column("id", "int", is_nullable=False))
-    state = catalog_of([model], TableState(columns=(Column("id", "int"),)))
-    runner, told = CountingRows(2), list[str]()
-    engine = engine_on(
-        FixedReader(state), runner, preflight=Preflight(runner, CatalogAddressing(), notify=told.append)
-    )
-    (refusal,) = plan_unlocked(engine, [model]).refusals
-    assert isinstance(refusal, UnsafePlanError)
-    with pytest.raises(UnsafePlanError, match="is NULL in 2 rows"):
-        engine.sync_tables([model])
-    assert told == ["counting rows of 1 table …"] * 2
-    assert not [sql for sql in runner.statements if sql.startswith("ALTER")]
-
-
-def test_an_empty_plan_asks_nothing() -> None:
-    assert (
-        Preflight(CountingRows(), CatalogAddressing()).refusals(TablePlan(), [], CatalogState(tables={}))
-        == ()
-    )

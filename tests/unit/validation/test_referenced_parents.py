@@ -1,7 +1,5 @@
 """Foreign keys to tables that are not in the run: not selected, or somebody else's."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,14 +1,12 @@
 """Every rule, passing and failing, with its message."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 
 import pytest
 
-from delta_engine.actions import CreateSchema, TablePlan
+from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Allowance, Policy
 from delta_engine.aspects.column_masks import DropColumnMask
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
@@ -19,7 +17,7 @@ from delta_engine.models import Column, ColumnMask, RowFilter, Table
 from delta_engine.orchestrate.project import load_rules
 from delta_engine.validation.capability_rules import SupportedChanges
 from delta_engine.validation.governance_rules import NoUnallowedExposure
-from delta_engine.validation.plan_rules import NoUnallowedColumnDrops, NoUnallowedSchemas
+from delta_engine.validation.plan_rules import NoUnallowedColumnDrops
 from delta_engine.validation.rules import ModelRule
 from delta_engine.validation.validator import PlanValidator
 from tests.cases.golden_texts import assert_golden_lines
@@ -113,16 +111,6 @@ def test_the_policy_allows_exposure_by_kind() -> None:
     assert list(NoUnallowedExposure().check(plan, allowed)) == []
 
 
-def test_an_unknown_kind_cannot_be_allowed() -> None:
-    with pytest.raises(ValueError, match="'drop_everything' is not one of: drop_column"):
-        Allowance.parse("drop_everything:*")
-
-
-def test_the_policy_allows_schemas() -> None:
-    plan = TablePlan(create_schemas=(CreateSchema("dev", "silver"),))
-    assert list(NoUnallowedSchemas().check(plan, Policy(create_schemas=True))) == []
-
-
 def test_every_default_rule_has_a_case() -> None:
     covered = {type(case[0]) for case in chain(*MODEL_CASES.values(), *PLAN_CASES.values())}
     defaults = {*PlanValidator.DEFAULT_MODEL_RULES, *PlanValidator.DEFAULT_PLAN_RULES}
@@ -130,6 +118,7 @@ def test_every_default_rule_has_a_case() -> None:
 
 
 def test_the_validator_fails_fast_with_the_first_violation() -> None:
+    PlanValidator().validate_plan(TablePlan())
     with pytest.raises(InvalidModelError, match="it has no columns"):
         PlanValidator().validate_models([model(ID, ID, table="t"), model()])
     with pytest.raises(UnsafePlanError, match="would be NOT NULL"):
@@ -139,23 +128,6 @@ def test_the_validator_fails_fast_with_the_first_violation() -> None:
 def test_the_validator_can_list_all_violations() -> None:
     plan = aligned(ColumnDrop(Column("b", "int")), ColumnAdd(ID))
     assert len(list(PlanValidator().plan_violations(plan))) == 2
-
-
-def test_the_validator_passes_what_is_fine() -> None:
-    validator = PlanValidator()
-    validator.validate_models(FINE)
-    validator.validate_plan(TablePlan())
-    assert list(validator.model_violations(FINE)) == []
-
-
-def test_rules_can_be_added() -> None:
-    class NoFloats:
-        def check(self, models: Iterable[Table]) -> Iterable[InvalidModelError]:
-            return [InvalidModelError("no floats") for _ in models]
-
-    validator = PlanValidator(model_rules=(*PlanValidator.DEFAULT_MODEL_RULES, NoFloats()))
-    with pytest.raises(InvalidModelError, match="no floats"):
-        validator.validate_models(FINE)
 
 
 class NoPlans:
@@ -179,7 +151,8 @@ def test_a_subclass_has_default_rules_of_its_own() -> None:
 
     assert [str(one) for one in Stricter().model_violations(FINE)] == ["no models."]
     assert [str(one) for one in Stricter().plan_violations(TablePlan())] == ["no plans."]
-    assert list(Stricter(model_rules=(), plan_rules=()).plan_violations(TablePlan())) == []
+    given = Stricter(model_rules=(), plan_rules=())
+    assert [*given.model_violations(FINE), *given.plan_violations(TablePlan())] == []
 
 
 def test_default_rules_that_are_assigned_hold_in_projects_too(

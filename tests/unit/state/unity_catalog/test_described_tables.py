@@ -1,7 +1,5 @@
 """What tables say of themselves: as JSON, or on older runtimes by their CREATE statement."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -123,7 +123,6 @@ def test_everything_is_read_with_one_query_per_view_and_one_statement_per_table(
 
 
 def granted(*found: tuple[str | None, str, str | None]) -> list[Row]:
-    """Return an answer of SHOW GRANTS."""
     return [dict(zip(("Principal", "ActionType", "ObjectType"), row, strict=True)) for row in found]
 
 

@@ -1,7 +1,5 @@
 """The reader returns what the statements said, in bulk and directly, on every runtime."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """What is refused instead of being read wrongly: other relations, hidden and contradicting answers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -233,8 +231,6 @@ def test_what_half_a_row_or_document_lacks_is_said(request: pytest.FixtureReques
 
 
 class _UnreadableCatalog(RecordedRunner):
-    """A Unity Catalog in which `other` cannot be read."""
-
     error_class: str | None = "INSUFFICIENT_PERMISSIONS"
 
     def run(self, sql: str) -> Sequence[Row]:

@@ -1,7 +1,5 @@
 """What the rules for columns refuse, with the whole message."""
 
-from __future__ import annotations
-
 from delta_engine.models import Column, Identity
 from delta_engine.validation import column_rules
 from tests.unit.validation.rule_cases.subjects import ID, ModelCase, model

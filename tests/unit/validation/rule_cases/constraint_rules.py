@@ -1,7 +1,5 @@
 """What the rules for keys, checks and names of constraints refuse, with the whole message."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from delta_engine.actions import DropTable, TablePlan
@@ -25,7 +23,6 @@ CUSTOMER = Column("customer", "bigint")
 
 
 def child(*keys: ForeignKey, checks: tuple[CheckConstraint, ...] = ()) -> Table:
-    """Return a model with foreign keys, or checks."""
     return model(ID, CUSTOMER, Column("note", "string"), foreign_keys=keys, checks=checks)
 
 

@@ -1,7 +1,5 @@
 """What the rules for tags, filters, masks, owners and grants refuse, with the whole message."""
 
-from __future__ import annotations
-
 from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
 from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
 from delta_engine.models import CheckConstraint, Column, ColumnMask, RowFilter

@@ -1,7 +1,5 @@
 """What the rules for clustering, partitions and locations refuse, with the whole message."""
 
-from __future__ import annotations
-
 from delta_engine.models import Column
 from delta_engine.validation import layout_rules
 from tests.unit.validation.rule_cases.subjects import ID, ModelCase, model

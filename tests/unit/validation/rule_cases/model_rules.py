@@ -1,7 +1,5 @@
 """What the rules for models refuse, with the whole message."""
 
-from __future__ import annotations
-
 from delta_engine.models import Column, PrimaryKey
 from delta_engine.validation import model_rules
 from tests.unit.validation.rule_cases.subjects import ID, ModelCase, model

@@ -1,7 +1,5 @@
 """What the rules for plans refuse, with the whole message, and what they let pass."""
 
-from __future__ import annotations
-
 from delta_engine.actions import CreateSchema, CreateTable, DropTable, TablePlan
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
@@ -15,6 +13,8 @@ from delta_engine.models.types import AtomicType, StructField
 from delta_engine.validation import plan_rules
 from tests.builders.models import ORDERS
 from tests.unit.validation.rule_cases.subjects import ID, PlanCase, aligned, model, tightened
+
+ADDED = aligned(ColumnAdd(Column("b", "int")))
 
 PLAN_CASES: list[PlanCase] = [
     (
@@ -40,7 +40,7 @@ PLAN_CASES: list[PlanCase] = [
     (
         plan_rules.NoAddNotNullColumns(),
         aligned(ColumnAdd(ID), ColumnAdd(Column("b", "int", is_nullable=False))),
-        aligned(ColumnAdd(Column("b", "int"))),
+        ADDED,
     ),
     (
         plan_rules.NoAddNotNullColumns(),
@@ -55,7 +55,7 @@ PLAN_CASES: list[PlanCase] = [
     (
         plan_rules.NoVoidColumns(),
         aligned(ColumnAdd(Column("v", "array<void>")), ColumnAdd(Column("w", "int"))),
-        aligned(ColumnAdd(Column("w", "int"))),
+        ADDED,
     ),
     (
         plan_rules.NoVoidColumns(),
@@ -67,11 +67,7 @@ PLAN_CASES: list[PlanCase] = [
         TablePlan(create_tables=(CreateTable(model(ID, Column("v", "void"))),)),
         TablePlan(create_tables=(CreateTable(model(ID)),)),
     ),
-    (
-        plan_rules.NoChangeOfFixedColumns(),
-        aligned(ChangeFixedColumn("g", "g")),
-        aligned(ColumnAdd(Column("w", "int"))),
-    ),
+    (plan_rules.NoChangeOfFixedColumns(), aligned(ChangeFixedColumn("g", "g")), ADDED),
     (
         plan_rules.NoTightenedFields(),
         aligned(ColumnNullabilityChange("a", make_nullable=False, path=("x",))),
@@ -85,28 +81,12 @@ PLAN_CASES: list[PlanCase] = [
     (
         plan_rules.OnlyAtCreation(),
         aligned(ChangeGeneration("b", "id * 2", Identity(5, 2, always=False))),
-        aligned(ColumnAdd(Column("b", "int"))),
+        ADDED,
     ),
-    (
-        plan_rules.OnlyAtCreation(),
-        aligned(ChangeLocation(None, "s3://bucket/orders")),
-        aligned(ColumnAdd(Column("b", "int"))),
-    ),
-    (
-        plan_rules.OnlyAtCreation(),
-        aligned(ChangePartitioning(("a", "b"), ())),
-        aligned(ColumnAdd(Column("b", "int"))),
-    ),
-    (
-        plan_rules.NoChangeOfFixedColumns(),
-        aligned(ChangeFixedColumn("id")),
-        aligned(ColumnAdd(Column("b", "int"))),
-    ),
-    (
-        plan_rules.NoChangeOfFixedColumns(),
-        aligned(ChangeFixedColumn("id", "twice")),
-        aligned(ColumnAdd(Column("b", "int"))),
-    ),
+    (plan_rules.OnlyAtCreation(), aligned(ChangeLocation(None, "s3://bucket/orders")), ADDED),
+    (plan_rules.OnlyAtCreation(), aligned(ChangePartitioning(("a", "b"), ())), ADDED),
+    (plan_rules.NoChangeOfFixedColumns(), aligned(ChangeFixedColumn("id")), ADDED),
+    (plan_rules.NoChangeOfFixedColumns(), aligned(ChangeFixedColumn("id", "twice")), ADDED),
     (
         plan_rules.NoColumnMappingModeChange(),
         aligned(EnableTableFeature("delta.columnMapping.mode", "none", "name")),

@@ -1,7 +1,5 @@
 """What the cases of the rules are about: models and plans of `dev.silver.orders`, declared at `models.yml:7`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
@@ -23,15 +21,12 @@ ID = Column("id", "bigint", is_nullable=False)
 
 
 def model(*columns: Column, table: str = "orders", **rest: Any) -> Table:
-    """Return a model."""
     return Table("dev", "silver", table, columns, declared_at=HERE, **rest)
 
 
 def aligned(*actions: Action) -> TablePlan:
-    """Return a plan that aligns dev.silver.orders."""
     return TablePlan(align_tables=(AlignTable(ORDERS, actions, HERE),))
 
 
 def tightened(*names: str) -> Iterable[ColumnNullabilityChange]:
-    """Return changes to NOT NULL."""
     return [ColumnNullabilityChange(name, make_nullable=False) for name in names]

@@ -1,0 +1,2 @@
+ALTER TABLE `dev`.`silver`.`orders` UNSET TBLPROPERTIES IF EXISTS ('delta_engine.constraint.fk_columns', 'delta_engine.constraint.fk_referenced_columns');
+ALTER TABLE `dev`.`silver`.`orders` SET TBLPROPERTIES ('delta_engine.constraint.fk_columns' = '{"type": "foreign_key", "columns": ["x", "z"], "references": "dev.silver.people", "referenced_columns": ["a", "b"]}', 'delta_engine.constraint.fk_referenced_columns' = '{"type": "foreign_key", "columns": ["x", "y"], "references": "dev.silver.people", "referenced_columns": ["b", "a"]}');
