@@ -118,17 +118,14 @@ class RunRecords:
                 continue
             earlier = recorded_table(resources, model.qualified_name)
             self.note_schema(model)
-            if earlier is None or not self._is_current(earlier, model):
+            is_known = earlier and earlier.config_checksum == canonical_checksum(define(model))
+            if earlier is None or not is_known or earlier.metadata.attempted:
                 version = recorded_version(earlier.metadata) if earlier else None
                 resource = self.applied(model, earlier, version=version or versions.get(model.key))
                 resources[key] = noted(resource, model, observed.table(model.qualified_name), earlier)
-
-    def _is_current(self, resource: TableResource, model: Table) -> bool:
-        return (
-            resource.config_checksum == canonical_checksum(define(model))
-            and not resource.metadata.attempted
-            and resource.metadata.full_ownership == self._full_ownership
-        )
+            elif earlier.metadata.full_ownership != self._full_ownership:
+                metadata = msgspec.structs.replace(earlier.metadata, full_ownership=self._full_ownership)
+                resources[key] = msgspec.structs.replace(earlier, metadata=metadata)
 
     def applied_schema(self, schema: Schema | SchemaName) -> SchemaResource:
         """Return the record of a schema that is as its model says."""
@@ -206,7 +203,9 @@ def refresh_replaced(
         if table.name.key in found:
             resource = _table(recorder, table.recorded.declared.qualified_name)
             resource = with_version(resource, found[table.name.key])
-            metadata = msgspec.structs.replace(resource.metadata, created_at=table.observed.audit.created_at)
+            metadata = msgspec.structs.replace(
+                resource.metadata, created_at=table.observed.audit.created_at, accepted=()
+            )
             recorder.resources[table.resource] = msgspec.structs.replace(resource, metadata=metadata)
 
 

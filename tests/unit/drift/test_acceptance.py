@@ -13,6 +13,7 @@ from tests.projects.commandline import CommandLine
 
 TABLE = "`dev`.`silver`.`orders`"
 MAPPED = "properties: {delta.columnMapping.mode: name}"
+TABLE_KEY = "table.dev.silver.orders"
 ORDERS = f"name: orders, columns: [{{name: id, type: bigint}}, {{name: amount, type: int}}], {MAPPED}"
 OTHERS = "name: others, columns: [{name: id, type: bigint}]"
 BY_HAND = (f"ALTER TABLE {TABLE} RENAME COLUMN amount TO total", "DROP TABLE `dev`.`silver`.`others`")
@@ -93,6 +94,7 @@ def test_a_replaced_table_is_taken_by_the_next_sync(project: CatalogProject) -> 
     accept(project)
     project.sync()
     assert project.drift() == {}
+    assert "accepted" not in project.run(f"state show {TABLE_KEY} --json").stdout
 
 
 def test_a_deployed_project_accepts_nothing(
