@@ -108,7 +108,7 @@ class RunRecords:
         """Record tables and schemas that are as their models say without a statement of this run.
 
         Args:
-            versions: of the tables that are recorded for the first time, by `QualifiedName.key`.
+            versions: the current ones of the tables in `with_new_version`, by `QualifiedName.key`.
         """
         resources = self._recorder.resources
         for model in models:
@@ -120,8 +120,8 @@ class RunRecords:
             self.note_schema(model)
             is_known = earlier and earlier.config_checksum == canonical_checksum(define(model))
             if earlier is None or not is_known or earlier.metadata.attempted:
-                version = recorded_version(earlier.metadata) if earlier else None
-                resource = self.applied(model, earlier, version=version or versions.get(model.key))
+                known = recorded_version(earlier.metadata) if earlier else None
+                resource = self.applied(model, earlier, version=versions.get(model.key, known))
                 resources[key] = noted(resource, model, observed.table(model.qualified_name), earlier)
             elif earlier.metadata.full_ownership != self._full_ownership:
                 metadata = msgspec.structs.replace(earlier.metadata, full_ownership=self._full_ownership)
@@ -138,10 +138,14 @@ class RunRecords:
             full_ownership=self._full_ownership,
         )
 
-    def unrecorded(self, models: Iterable[Table]) -> list[QualifiedName]:
-        """Return the tables without a version on record."""
+    def with_new_version(self, models: Iterable[Table]) -> list[QualifiedName]:
+        """Return the tables that are recorded for the first time, or whose renames the models have taken."""
         known = ((one, recorded_table(self._recorder.resources, one.qualified_name)) for one in models)
-        return [one.qualified_name for one, found in known if not (found and found.metadata.declared)]
+        return [
+            one.qualified_name
+            for one, found in known
+            if self._column_renames.get(one.key) or not (found and found.metadata.declared)
+        ]
 
     def note_schema(self, model: Table) -> None:
         """Record that a table's schema exists."""
@@ -180,14 +184,14 @@ def accept_drift(recorder: RunRecorder, drifted: Iterable[DriftedResource]) -> N
         resource = recorder.resources[one.resource]
         accepted = tuple(
             AcceptedDrift(
-                kind=detail.finding.kind.value,
-                field=detail.finding.field,
-                expected=detail.finding.expected,
-                actual=detail.finding.actual,
-                by=recorder.who,
-                at=recorder.now(),
+                kind=found.kind.value,
+                field=found.field,
+                expected=found.expected,
+                actual=found.actual,
+                by=found.accepted.by if found.accepted else recorder.who,
+                at=found.accepted.at if found.accepted else recorder.now(),
             )
-            for detail in one.drift
+            for found in (detail.finding for detail in one.drift)
         )
         metadata = msgspec.structs.replace(resource.metadata, accepted=accepted)
         recorder.resources[one.resource] = msgspec.structs.replace(resource, metadata=metadata)

@@ -75,6 +75,14 @@ def test_a_sync_of_the_merged_models_finishes_the_acceptance(project: CatalogPro
     assert project.drift() == {}
 
 
+def test_a_column_that_is_renamed_again_after_an_acceptance_is_renamed_drift(project: CatalogProject) -> None:
+    accept(project)
+    project.sync()
+    project.by_hand(f"ALTER TABLE {TABLE} RENAME COLUMN total TO sum")
+    (renamed,) = findings(project)
+    assert (renamed["kind"], renamed["expected"], renamed["actual"]) == ("column_renamed", "total", "sum")
+
+
 def test_drift_that_was_undone_by_hand_is_accepted_no_more(project: CatalogProject) -> None:
     before = project.models.read_text()
     accept(project)
