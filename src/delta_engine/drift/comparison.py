@@ -107,7 +107,7 @@ def deviations(found: ComparedResource) -> tuple[Deviation, ...]:
 def _compared(
     resource: Resource, known: AppliedRecord[Securable], observed: SecurableState
 ) -> ComparedResource:
-    current = _with_current_names(known)
+    current = _with_current_names(known) if known.renames else known
     changes = _changes(current, observed) if observed.exists else ()
     return Compared(
         resource=resource,

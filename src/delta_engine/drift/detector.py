@@ -208,7 +208,8 @@ def _with_history(suspect: _Suspect, version: TableVersion | None, commits: tupl
     is_replaced = version is not None and _is_replaced(suspect, {suspect.name.key: version})
     known_id, known_version = (known.table_id, known.version) if known else (None, None)
     news = since_recreated(commits) if is_replaced else since(commits, known_version)
-    is_whole = bool(commits) and commits[-1].version <= (known_version or -1) + 1
+    since_when = -1 if known_version is None else known_version
+    is_whole = bool(commits) and commits[-1].version <= since_when + 1
     if version is None and commits:
         version = TableVersion(table_id=known_id, version=commits[0].version)
     columns = {column.key for column in declared.columns}

@@ -218,7 +218,7 @@ def _record_unchanged(run: OpenRun, planned: PlannedRun, records: RunRecords, st
     records.adopt([schema for schema in planned.schemas if schema.key not in touched], observed)
     unchanged = [one for one in planned.models if one.key in wanted - touched]
     versions = None if stop.is_requested() else run.environment.versions
-    new = records.unrecorded(unchanged) if versions is not None else []
+    new = records.with_new_version(unchanged) if versions is not None else []
     found = versions.read_versions(new, with_id={name.key for name in new}) if versions and new else {}
     records.adopt(unchanged, observed, found)
     refresh_replaced(run.recorder, versions, planned.replaced)

@@ -108,7 +108,7 @@ class RunRecords:
         """Record tables and schemas that are as their models say without a statement of this run.
 
         Args:
-            versions: of the tables that are recorded for the first time, by `QualifiedName.key`.
+            versions: the current ones of the tables in `with_new_version`, by `QualifiedName.key`.
         """
         resources = self._recorder.resources
         for model in models:
@@ -118,17 +118,14 @@ class RunRecords:
                 continue
             earlier = recorded_table(resources, model.qualified_name)
             self.note_schema(model)
-            if earlier is None or not self._is_current(earlier, model):
-                version = recorded_version(earlier.metadata) if earlier else None
-                resource = self.applied(model, earlier, version=version or versions.get(model.key))
+            is_known = earlier and earlier.config_checksum == canonical_checksum(define(model))
+            if earlier is None or not is_known or earlier.metadata.attempted:
+                known = recorded_version(earlier.metadata) if earlier else None
+                resource = self.applied(model, earlier, version=versions.get(model.key, known))
                 resources[key] = noted(resource, model, observed.table(model.qualified_name), earlier)
-
-    def _is_current(self, resource: TableResource, model: Table) -> bool:
-        return (
-            resource.config_checksum == canonical_checksum(define(model))
-            and not resource.metadata.attempted
-            and resource.metadata.full_ownership == self._full_ownership
-        )
+            elif earlier.metadata.full_ownership != self._full_ownership:
+                metadata = msgspec.structs.replace(earlier.metadata, full_ownership=self._full_ownership)
+                resources[key] = msgspec.structs.replace(earlier, metadata=metadata)
 
     def applied_schema(self, schema: Schema | SchemaName) -> SchemaResource:
         """Return the record of a schema that is as its model says."""
@@ -141,10 +138,14 @@ class RunRecords:
             full_ownership=self._full_ownership,
         )
 
-    def unrecorded(self, models: Iterable[Table]) -> list[QualifiedName]:
-        """Return the tables without a version on record."""
+    def with_new_version(self, models: Iterable[Table]) -> list[QualifiedName]:
+        """Return the tables that are recorded for the first time, or whose renames the models have taken."""
         known = ((one, recorded_table(self._recorder.resources, one.qualified_name)) for one in models)
-        return [one.qualified_name for one, found in known if not (found and found.metadata.declared)]
+        return [
+            one.qualified_name
+            for one, found in known
+            if self._column_renames.get(one.key) or not (found and found.metadata.declared)
+        ]
 
     def note_schema(self, model: Table) -> None:
         """Record that a table's schema exists."""
@@ -183,14 +184,14 @@ def accept_drift(recorder: RunRecorder, drifted: Iterable[DriftedResource]) -> N
         resource = recorder.resources[one.resource]
         accepted = tuple(
             AcceptedDrift(
-                kind=detail.finding.kind.value,
-                field=detail.finding.field,
-                expected=detail.finding.expected,
-                actual=detail.finding.actual,
-                by=recorder.who,
-                at=recorder.now(),
+                kind=found.kind.value,
+                field=found.field,
+                expected=found.expected,
+                actual=found.actual,
+                by=found.accepted.by if found.accepted else recorder.who,
+                at=found.accepted.at if found.accepted else recorder.now(),
             )
-            for detail in one.drift
+            for found in (detail.finding for detail in one.drift)
         )
         metadata = msgspec.structs.replace(resource.metadata, accepted=accepted)
         recorder.resources[one.resource] = msgspec.structs.replace(resource, metadata=metadata)
@@ -206,7 +207,9 @@ def refresh_replaced(
         if table.name.key in found:
             resource = _table(recorder, table.recorded.declared.qualified_name)
             resource = with_version(resource, found[table.name.key])
-            metadata = msgspec.structs.replace(resource.metadata, created_at=table.observed.audit.created_at)
+            metadata = msgspec.structs.replace(
+                resource.metadata, created_at=table.observed.audit.created_at, accepted=()
+            )
             recorder.resources[table.resource] = msgspec.structs.replace(resource, metadata=metadata)
 
 

@@ -14,8 +14,10 @@ from jsonschema import Draft202012Validator
 
 from delta_engine.deployment.codec import decode_state, encode_state, published_schema
 from delta_engine.deployment.definitions import as_table, define
-from delta_engine.deployment.document import VERSION
+from delta_engine.deployment.document import VERSION, Status, TableResource
 from delta_engine.deployment.errors import CorruptStateError, NewerStateError
+from delta_engine.deployment.recorded_models import table_record
+from delta_engine.deployment.recorder import replay
 from delta_engine.deployment.run_facts import environment_record
 from delta_engine.errors import RefusedError
 from delta_engine.models import Column, Table
@@ -55,6 +57,17 @@ def test_bad_documents_are_refused(path: Path) -> None:
     message = str(caught.value)
     assert message.startswith(path.name)
     assert caught.value.way_out
+
+
+def test_a_journal_that_an_older_engine_left_is_replayed() -> None:
+    lines = (DOCUMENTS / "v1-journal.jsonl").read_bytes().splitlines()
+    found = replay(deployment_state(WORKED_MODEL), {"run": lines})
+    lines_record = found.state.resources["table.dev.silver.lines"]
+    assert isinstance(lines_record, TableResource)
+    assert lines_record.status is Status.HEALTHY
+    assert table_record(lines_record.metadata).with_unmanaged_parts is not None
+    assert found.state.resources[KEY].status is Status.UNKNOWN
+    assert "1 tables were recorded, 1 were not done" in found.notes[0]
 
 
 def test_every_truncation_is_refused() -> None:

@@ -188,17 +188,19 @@ def test_an_unreadable_document_is_replaced_with_a_backup(tmp_path: Path) -> Non
     assert repository.versions() == []
 
 
-def test_an_old_format_is_backed_up_before_it_is_replaced(tmp_path: Path) -> None:
-    old = (Path(__file__).parent / "documents" / "v0-first-release.in.json").read_bytes()
+@pytest.mark.parametrize("name", ["v0-first-release", "v1-adopted-and-governed"])
+def test_an_old_format_is_backed_up_before_it_is_replaced(tmp_path: Path, name: str) -> None:
+    old = (Path(__file__).parent / "documents" / f"{name}.in.json").read_bytes()
     (tmp_path / "test.state.json").write_bytes(old)
     repository = repository_over(LocalStateStore(tmp_path, "test"), tmp_path)
     loaded = repository.load()
     assert loaded is not None
-    assert loaded.format_version == 0
+    assert loaded.format_version == int(name[1])
     assert (tmp_path / "test.state.json").read_bytes() == old
     saved = repository.save(loaded.state, loaded)
     assert saved.state.serial == loaded.state.serial + 1
-    assert (tmp_path / "test.state.v0.backup.json").read_bytes() == old
+    assert saved.state.state_id == loaded.state.state_id
+    assert (tmp_path / f"test.state.{name[:2]}.backup.json").read_bytes() == old
     found = repository.load()
     assert found is not None
     assert found.format_version == 2

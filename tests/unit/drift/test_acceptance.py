@@ -13,6 +13,7 @@ from tests.projects.commandline import CommandLine
 
 TABLE = "`dev`.`silver`.`orders`"
 MAPPED = "properties: {delta.columnMapping.mode: name}"
+TABLE_KEY = "table.dev.silver.orders"
 ORDERS = f"name: orders, columns: [{{name: id, type: bigint}}, {{name: amount, type: int}}], {MAPPED}"
 OTHERS = "name: others, columns: [{name: id, type: bigint}]"
 BY_HAND = (f"ALTER TABLE {TABLE} RENAME COLUMN amount TO total", "DROP TABLE `dev`.`silver`.`others`")
@@ -74,6 +75,14 @@ def test_a_sync_of_the_merged_models_finishes_the_acceptance(project: CatalogPro
     assert project.drift() == {}
 
 
+def test_a_column_that_is_renamed_again_after_an_acceptance_is_renamed_drift(project: CatalogProject) -> None:
+    accept(project)
+    project.sync()
+    project.by_hand(f"ALTER TABLE {TABLE} RENAME COLUMN total TO sum")
+    (renamed,) = findings(project)
+    assert (renamed["kind"], renamed["expected"], renamed["actual"]) == ("column_renamed", "total", "sum")
+
+
 def test_drift_that_was_undone_by_hand_is_accepted_no_more(project: CatalogProject) -> None:
     before = project.models.read_text()
     accept(project)
@@ -93,6 +102,7 @@ def test_a_replaced_table_is_taken_by_the_next_sync(project: CatalogProject) -> 
     accept(project)
     project.sync()
     assert project.drift() == {}
+    assert "accepted" not in project.run(f"state show {TABLE_KEY} --json").stdout
 
 
 def test_a_deployed_project_accepts_nothing(
