@@ -139,9 +139,10 @@ class DriftPolicy:
     severities: tuple[SeverityRule, ...] = ()
     ignores: tuple[IgnoreEntry, ...] = ()
 
-    def refuses(self, severity: Severity) -> bool:
-        """Whether a sync refuses to undo drift of a severity."""
-        return self.handling is DriftHandling.REFUSE and severity.rank >= self.refused_from.rank
+    def refuses(self, severity: Severity, *, is_accepted: bool) -> bool:
+        """Whether a sync refuses to undo drift; drift that was accepted waits for its model, whatever its severity."""
+        is_protected = is_accepted or severity.rank >= self.refused_from.rank
+        return self.handling is DriftHandling.REFUSE and is_protected
 
     def severity(self, name: QualifiedName | SchemaName, kind: DriftKind, field: str) -> Severity:
         """Return the severity of a finding."""

@@ -162,15 +162,13 @@ def _unexplained(
 
 
 def explained(found: ComparedResource) -> tuple[Deviation, ...]:
-    """Return the differences from the baseline that an attempt or ownership explains. They are not drift."""
-    known, observed = found.recorded, found.observed
-    if not known.attempted and known.with_unmanaged_parts is None:
+    """Return the changes since the baseline that an unfinished run may have made. They are not drift."""
+    known = found.recorded
+    if not known.attempted:
         return ()
-    drift = {(one.kind, one.field, one.actual) for one in deviations(found)}
-    settled = replace(known, attempted=())
-    differences = _differences(_with_current_names(known).baseline, observed, known.policy)
-    everything = (*_renamed(settled), *map(_deviation, differences), *_reordered(settled, observed))
-    return tuple(one for one in everything if (one.kind, one.field, one.actual) not in drift)
+    settled, drift = replace(known, attempted=()), deviations(found)
+    everything = (*_renamed(settled), *map(_deviation, found.changes), *_reordered(settled, found.observed))
+    return tuple(one for one in everything if one not in drift)
 
 
 def unmanaged_parts(

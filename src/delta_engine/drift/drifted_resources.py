@@ -203,7 +203,7 @@ class Drifted(Generic[Model_co, State_co]):
     Args:
         is_history_whole: whether the history of a table reaches back to the apply, so that renames are known.
         field_renames: the renames of fields in commits, new paths by old ones, dotted and in lower case.
-        explained: the differences from the baseline that an attempt or ownership explains. They are not drift.
+        explained: the changes since the baseline that an unfinished run may have made. They are not drift.
     """
 
     recorded: AppliedRecord[Model_co]

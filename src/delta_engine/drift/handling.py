@@ -103,7 +103,7 @@ def undone_drift(
 def refusals(undone: Iterable[Undone], policy: DriftPolicy) -> Iterator[DriftRefusal]:
     """Yield one refusal for each drift that a sync would undo, and that the policy refuses to undo."""
     for model, _, detail in undone:
-        if policy.refuses(detail.finding.severity):
+        if policy.refuses(detail.finding.severity, is_accepted=detail.finding.accepted is not None):
             yield _refusal(detail, model)
 
 

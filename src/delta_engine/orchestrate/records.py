@@ -125,7 +125,9 @@ class RunRecords:
                 resources[key] = noted(resource, model, observed.table(model.qualified_name), earlier)
             elif earlier.metadata.full_ownership != self._full_ownership:
                 metadata = msgspec.structs.replace(earlier.metadata, full_ownership=self._full_ownership)
-                resources[key] = msgspec.structs.replace(earlier, metadata=metadata)
+                resource = msgspec.structs.replace(earlier, metadata=metadata)
+                version = versions.get(model.key)
+                resources[key] = with_version(resource, version) if version else resource
 
     def applied_schema(self, schema: Schema | SchemaName) -> SchemaResource:
         """Return the record of a schema that is as its model says."""
@@ -139,12 +141,18 @@ class RunRecords:
         )
 
     def with_new_version(self, models: Iterable[Table]) -> list[QualifiedName]:
-        """Return the tables that are recorded for the first time, or whose renames the models have taken."""
+        """Return the tables that are recorded for the first time, or whose renames the models have taken.
+
+        Format 1 recorded adopted tables without a version: they get one now.
+        """
         known = ((one, recorded_table(self._recorder.resources, one.qualified_name)) for one in models)
         return [
             one.qualified_name
             for one, found in known
-            if self._column_renames.get(one.key) or not (found and found.metadata.declared)
+            if self._column_renames.get(one.key)
+            or found is None
+            or found.metadata.declared is None
+            or (found.metadata.full_ownership is None and found.metadata.delta_version is None)
         ]
 
     def note_schema(self, model: Table) -> None:

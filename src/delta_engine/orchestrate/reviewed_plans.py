@@ -71,7 +71,7 @@ def make_plan_file(
             models=model_checksums(project.models),
             declared_schemas=schema_checksums(project.synced_schemas),
             fingerprints=_fingerprints(environment, planned, like.fingerprints if like else None),
-            plan=plan_content(planned.plan, environment=name),
+            plan=plan_content(planned.plan, environment=name, undone=planned.undone),
             statements=planned_statements(planned.compiled),
         )
     )

@@ -105,6 +105,24 @@ def test_a_replaced_table_is_taken_by_the_next_sync(project: CatalogProject) -> 
     assert "accepted" not in project.run(f"state show {TABLE_KEY} --json").stdout
 
 
+def test_a_replaced_table_stays_drift_after_a_revert(project: CatalogProject) -> None:
+    create = f"CREATE TABLE {TABLE} (`id` BIGINT, `amount` INT) USING DELTA"
+    project.by_hand(f"DROP TABLE {TABLE}", f"{create} TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
+    assert project.run("drift --revert -t orders --yes").code == 0
+    assert ("table_replaced", "table") in project.drift()[TABLE_KEY]
+
+
+def test_no_sync_undoes_accepted_drift_whatever_its_severity(project: CatalogProject) -> None:
+    before = project.models.read_text()
+    project.by_hand(f"ALTER TABLE {TABLE} RENAME COLUMN total TO amount", f"COMMENT ON TABLE {TABLE} IS 'x'")
+    accept(project)
+    project.models.write_text(before)
+    project.declare(ORDERS)
+    refused = project.run("sync --yes")
+    assert refused.code == 3
+    assert "table comment was applied as '' and is 'x'. It was accepted by" in refused.stderr
+
+
 def test_a_deployed_project_accepts_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine
 ) -> None:

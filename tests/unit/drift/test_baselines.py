@@ -85,6 +85,36 @@ def test_a_value_that_was_there_before_is_kept_and_no_drift(project: CatalogProj
     assert field in [part["key"] for part in plan["left_alone"]]
 
 
+def test_a_revert_brings_back_unmanaged_parts_that_are_gone(project: CatalogProject) -> None:
+    check = f"ALTER TABLE {TABLE} ADD CONSTRAINT positive CHECK (id > 0)"
+    project.by_hand(f"CREATE TABLE {TABLE} (`id` BIGINT) USING DELTA", check)
+    project.declare(PLAIN)
+    project.sync()
+    project.by_hand(f"ALTER TABLE {TABLE} DROP CONSTRAINT positive")
+    assert project.drift() == {}
+    project.by_hand(f"COMMENT ON TABLE {TABLE} IS 'x'")
+    done = project.run("drift --revert --yes")
+    assert done.code == 0, done.stderr
+    state = project.catalog.tables["dev.silver.orders"].state
+    assert (state.table_comment, [check.name for check in state.checks]) == ("", ["positive"])
+
+
+def test_an_adopted_table_of_format_1_gets_a_version_with_the_next_sync(project: CatalogProject) -> None:
+    create = f"CREATE TABLE {TABLE} (`id` BIGINT) USING DELTA"
+    project.by_hand(create)
+    project.declare(PLAIN)
+    project.sync()
+    path = Path(".delta-engine/state/dev.state.json")
+    document = json.loads(path.read_text())
+    metadata = document["resources"][ORDERS]["metadata"]
+    for key in ("delta_table_id", "delta_version", "full_ownership"):
+        del metadata[key]
+    path.write_text(json.dumps(document))
+    project.sync()
+    project.by_hand(f"DROP TABLE {TABLE}", create)
+    assert project.drift() == {ORDERS: [("table_replaced", "table")]}
+
+
 def test_what_was_there_before_a_policy_became_full_is_no_drift(project: CatalogProject) -> None:
     project.declare(PLAIN)
     project.sync()
