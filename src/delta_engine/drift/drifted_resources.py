@@ -19,6 +19,7 @@ from delta_engine.deployment.document import DeploymentState, Resource
 from delta_engine.deployment.resources import resource_key
 from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
+from delta_engine.models.nested_types import Path
 from delta_engine.models.open_struct import Moment
 from delta_engine.models.record import Record
 from delta_engine.state.states import CatalogState, SchemaState, TableState
@@ -125,12 +126,14 @@ class AppliedRecord(Record[Model_co]):
     Args:
         column_order: the column names in table order after the apply; None if unknown.
         renames: the later renames of columns, new names by old ones.
+        field_renames: the later renames of fields, present paths by former ones.
         policy: decides which undeclared parts are drift.
     """
 
     declared: Model_co
     column_order: tuple[str, ...] | None = None
     renames: Mapping[str, str] = field(default_factory=dict)
+    field_renames: Mapping[Path, Path] = field(default_factory=dict)
     policy: Policy = AS_APPLIED
 
     @property
@@ -203,7 +206,6 @@ class Drifted(Generic[Model_co, State_co]):
 
     Args:
         is_history_whole: whether the history of a table reaches back to the apply, so that renames are known.
-        field_renames: the renames of fields in commits, new paths by old ones, dotted and in lower case.
         explained: the differences from the baseline that an attempt or ownership explains. They are not drift.
     """
 
@@ -211,7 +213,6 @@ class Drifted(Generic[Model_co, State_co]):
     observed: State_co
     version: TableVersion | None = None
     is_history_whole: bool = False
-    field_renames: Mapping[str, str] = field(default_factory=dict)
     explained: tuple[Deviation, ...] = ()
     details: tuple[ClassifiedDrift, ...]
 

@@ -228,13 +228,18 @@ def _pending(
     policy = facts.plan_policy
     found = reverted_drift(model, drifted, policy) if drifted else ()
     reverted = [detail.deviation for detail in found]
-    renamed = drifted.recorded.renames.items() if drifted else ()
-    names = {name.lower() for pair in renamed for name in pair}
+    names = set(_renamed_names(drifted)) if drifted else set()
     for difference in aspects.differences(Comparison.of(model, observed, record, policy)):
         change = difference.change
         is_rename = change.subject.lower().removeprefix("column ") in names  # half of one: a drop or an add
         if not is_rename and not _reverts(difference, reverted):
             yield PendingChange(field=change.subject, observed=change.observed, desired=change.desired)
+
+
+def _renamed_names(drifted: DriftedResource) -> Iterator[str]:
+    """Yield both names of each renamed column, and both paths of each renamed field, in lower case."""
+    yield from (name.lower() for pair in drifted.recorded.renames.items() for name in pair)
+    yield from (".".join(path).lower() for pair in drifted.recorded.field_renames.items() for path in pair)
 
 
 def _reverts(difference: aspects.Difference, reverted: Sequence[Deviation]) -> bool:
