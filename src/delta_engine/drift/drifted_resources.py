@@ -11,7 +11,7 @@ from typing import Final, Generic, TypeAlias, TypeGuard
 from delta_engine import aspects
 from delta_engine.actions import Action
 from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftKind, DriftPolicy, IgnoreEntry, Severity
-from delta_engine.actions.policy import AS_APPLIED, NO_POLICY, Policy
+from delta_engine.actions.policy import AS_APPLIED, NO_POLICY, DestructiveKind, Policy
 from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.column_order import MoveColumn
 from delta_engine.aspects.comparison import Model_co, Securable, SecurableState, State_co
@@ -284,6 +284,21 @@ def classified(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reversal:
+    """A revert of drift, as its plan was judged.
+
+    Args:
+        resources: the tables and schemas that it can bring back, by key.
+        consents: the kinds of changes that it needs to be allowed.
+        refusals: why it refuses the others, whatever is allowed.
+    """
+
+    resources: frozenset[str] = frozenset()
+    consents: tuple[DestructiveKind, ...] = ()
+    refusals: tuple[RefusedError, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DriftFacts:
     """The input of a report.
 
@@ -293,6 +308,7 @@ class DriftFacts:
         records: of tables, by `QualifiedName.key`.
         unreadable: the tables that could not be read. The snapshot lacks them.
         schema_records: of schemas, by `Schema.key`.
+        model_patterns: the globs of the YAML models.
     """
 
     environment: str
@@ -309,6 +325,8 @@ class DriftFacts:
     schema_records: Mapping[str, Record[Schema]] = field(default_factory=dict)
     policy: DriftPolicy = NO_DRIFT_POLICY
     plan_policy: Policy = NO_POLICY
+    reversal: Reversal = field(default_factory=Reversal)
+    model_patterns: Sequence[str] = ()
     notes: tuple[str, ...] = ()
 
     @property
