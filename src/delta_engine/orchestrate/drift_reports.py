@@ -197,7 +197,7 @@ def _facts(
 
 def _reversal(environment: Environment, facts: DriftFacts) -> Reversal:
     """Plan a revert of declared tables and schemas, without those for which it would be refused."""
-    declared = {one.key for one in (*facts.models, *facts.schemas)}
+    declared = {model.key for model in facts.models} | {schema.key for schema in facts.schemas}
     left = [one for one in facts.drifted if one.drift and one.name.key in declared]
     refused: list[RefusedError] = []
     while left:
@@ -206,9 +206,8 @@ def _reversal(environment: Environment, facts: DriftFacts) -> Reversal:
             break
         refused += found
         names = {refusal.table for refusal in found}
-        # A selection of tables leaves out all schemas.
-        kept = [one for one in left if is_table(one) and str(one.name) not in names]
-        left = kept if len(kept) < len(left) else []
+        able = [one for one in left if is_table(one) and str(one.name) not in names]  # -t leaves out schemas
+        left = list[DriftedResource](able) if len(able) < len(left) else []
     consents = [
         kind
         for kind in (DestructiveKind if left else ())
