@@ -9,7 +9,7 @@ from delta_engine.actions.drift_policy import DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, Policy
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorded_models import schema_records, table_records
-from delta_engine.drift.comparison import compared, deviations, with_new_column_names
+from delta_engine.drift.comparison import compared, deviations, with_new_names
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import (
     AppliedRecord,
@@ -103,7 +103,7 @@ def synchronized(
 def compared_with(record: AppliedRecord[Table], observed: TableState) -> ComparedResource:
     """Compare a record with a table."""
     found = Compared(resource=applied(record.declared), recorded=record, observed=observed)
-    return with_new_column_names(found, record.renames)
+    return with_new_names(found, record.renames, record.field_renames)
 
 
 def deviations_from(record: AppliedRecord[Table], observed: TableState) -> tuple[Deviation, ...]:

@@ -28,6 +28,7 @@ from tests.fakes.unity_catalog.statements import (
     CreateTable,
     DropColumns,
     DropConstraint,
+    DropSchema,
     DropTable,
     Grant,
     MoveColumn,
@@ -57,6 +58,7 @@ _CONSTRAINTS = {PrimaryKey: "PRIMARY KEY", ForeignKey: "FOREIGN KEY", CheckConst
 
 _WORDS: Mapping[type, str] = {
     CreateSchema: "CREATE SCHEMA",
+    DropSchema: "DROP SCHEMA",
     DropTable: "DROP TABLE",
     SetProperties: "SET TBLPROPERTIES",
     UnsetProperties: "UNSET TBLPROPERTIES",
@@ -181,7 +183,7 @@ def kinds_of(sql: str) -> list[str]:
             return [f"{verb} TABLE … {_of_table(change)}"]
         case AlterSchema(_, change):
             return [f"ALTER SCHEMA … {_of_table(change)}"]
-        case CreateSchema() | DropTable() as whole:
+        case CreateSchema() | DropSchema() | DropTable() as whole:
             return [_WORDS[type(whole)]]
         case CommentOn(kind):
             return [f"COMMENT ON {kind}"]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 from delta_engine.actions import AlignTable, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, Change, RenderContext, takes_ownership, with_type
+from delta_engine.aspects.aspect import Aspect, Change, RenderContext, takes_ownership, with_column, with_type
 from delta_engine.aspects.comparison import Comparison, with_renames
 from delta_engine.aspects.facet import EXACT_TEXTS, OPTIONAL_TEXT, Facet
 from delta_engine.models import Column, Part, Table
@@ -61,7 +62,28 @@ def _accept(model: Table, _observed: TableState, action: ColumnRename) -> Table:
     if not action.inside:
         return with_renames(model, {action.desired: action.observed})
     back = FieldRename(path=action.inside[1:], observed=action.desired, desired=action.observed)
-    return with_type(model, action.inside[0], lambda whole: with_field_renamed(whole, back))
+    model = with_type(model, action.inside[0], lambda whole: with_field_renamed(whole, back))
+    return with_column(model, action.inside[0], partial(_with_new_field_paths, rename=back))
+
+
+def _with_new_field_paths(column: Column, rename: FieldRename) -> Column:
+    """Return a column whose `renamed_fields` has the new path of a field; what is back at its former name is out."""
+    old, new = ((*rename.path, name) for name in (rename.observed, rename.desired))
+    paths = {text: tuple(text.split(".")) for text in column.renamed_fields}
+    moved = {
+        text: ".".join((*new, *path[len(old) :])) if _lower(path[: len(old)]) == _lower(old) else text
+        for text, path in paths.items()
+    }
+    names = {
+        moved[text]: former
+        for text, former in column.renamed_fields.items()
+        if (_lower(paths[text]), former.lower()) != (_lower(old), rename.desired.lower())
+    }
+    return replace(column, renamed_fields=names)
+
+
+def _lower(path: Path) -> Path:
+    return tuple(map(str.lower, path))
 
 
 FACET: Facet[Column, Column, str | None] = Facet(

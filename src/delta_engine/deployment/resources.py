@@ -89,16 +89,21 @@ def unmanaged_table(name: QualifiedName, earlier: Resource | None = None) -> Tab
 
 
 def noted(
-    resource: TableResource, model: Table, observed: TableState, earlier: TableResource | None
+    resource: TableResource,
+    model: Table,
+    observed: TableState,
+    earlier: TableResource | None,
+    added: Collection[str] = (),
 ) -> TableResource:
     """Return a table's record with its creation time and the order of its columns, without moves that are drift.
 
     Args:
         earlier: the record before the apply.
+        added: the keys of the columns that the apply added.
     """
     if resource.metadata.declared is None or not observed.exists:
         return resource
-    order = _settled_order(model, observed, earlier)
+    order = _settled_order(model, observed, earlier, added)
     is_as_declared = [name.lower() for name in order] == [column.key for column in model.columns]
     metadata = msgspec.structs.replace(
         resource.metadata, created_at=observed.audit.created_at, column_order=() if is_as_declared else order
@@ -106,7 +111,9 @@ def noted(
     return msgspec.structs.replace(resource, metadata=metadata)
 
 
-def _settled_order(model: Table, observed: TableState, earlier: TableResource | None) -> tuple[str, ...]:
+def _settled_order(
+    model: Table, observed: TableState, earlier: TableResource | None, added: Collection[str]
+) -> tuple[str, ...]:
     """Return the recorded order with added columns last, unless the table has the order of its model."""
     present = {column.key: column.name for column in observed.columns}
     known = earlier.metadata if earlier else TableMetadata()
@@ -116,7 +123,7 @@ def _settled_order(model: Table, observed: TableState, earlier: TableResource | 
     recorded = known.column_order or tuple(column.name for column in known.declared.columns)
     new_names = {one.renamed_from.lower(): one.key for one in model.columns if one.renamed_from}
     keys = [new_names.get(name.lower(), name.lower()) for name in recorded]
-    kept = [key for key in keys if key in present]
+    kept = [key for key in keys if key in present and key not in added]
     return tuple(present[key] for key in (*kept, *(key for key in present if key not in kept)))
 
 

@@ -6,8 +6,7 @@ tests/integration/test_drift.py pins the forms of the parameters.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -15,8 +14,11 @@ from typing import Final
 
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
+from delta_engine.aspects.delta_properties import COLUMN_MAPPING_MODE
 from delta_engine.aspects.nullability import ColumnNullabilityChange
+from delta_engine.aspects.primary_key import PrimaryKeyAdd
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX as KEY_PROPERTY_PREFIX
+from delta_engine.drift.commit_paths import columns, parsed, path_after, path_before, recreates, renamed
 from delta_engine.drift.drifted_resources import (
     Attribution,
     Deviation,
@@ -24,36 +26,52 @@ from delta_engine.drift.drifted_resources import (
     DriftFacts,
 )
 from delta_engine.errors import StatementError
+from delta_engine.models import PrimaryKey
 from delta_engine.models.constraints import build_not_null_check_name
+from delta_engine.models.nested_types import Path
 from delta_engine.state.states import Audit
 from delta_engine.state.table_queries import AuditEvent, AuditLogReader, Commit
 
-_COME_WITH_DATA = (DriftKind.COLUMN_ADDED, DriftKind.COLUMN_TYPE)
+_LENGTH: Final = "__CHAR_VARCHAR_TYPE_STRING"
+"""The key of CHAR and VARCHAR with their lengths in the metadata of a column."""
+
+_MERGED: Final = (DriftKind.COLUMN_ADDED, DriftKind.COLUMN_TYPE)
 """What a write that merges schemas can do."""
 
-_COLUMN_FIELDS = (" type", " nullability", " comment", " default")
-
-_RECREATIONS = ("CREATE", "REPLACE", "CLONE", "RESTORE")
+_OVERWRITTEN: Final = (
+    *_MERGED,
+    DriftKind.COLUMN_DROPPED,
+    DriftKind.COLUMN_NULLABILITY,
+    DriftKind.COLUMN_COMMENT,
+    DriftKind.COLUMN_DEFAULT,
+    DriftKind.COLUMN_GENERATION,
+    DriftKind.COLUMN_ORDER,
+    DriftKind.PARTITIONING,
+)
+"""What a write that overwrites the schema can do."""
 
 
 def attribution(deviation: Deviation, commits: Sequence[Commit]) -> Attribution | None:
-    """Return the author of a deviation; None if no commit (newest first) since the apply explains it."""
-    traces = {deviation.field.lower()}
-    match deviation.difference:
-        case aspects.Difference(
-            action=ColumnNullabilityChange(name, path=())
-        ):  # a CHECK may stand for NOT NULL
-            traces.add(f"constraint {build_not_null_check_name(name)}")
-    may_have: Commit | None = None
-    for commit in commits:
-        if not traces.isdisjoint(_touched(commit)):
-            return by_commit(commit)
-        may_change = (commit.parameters.get(key) for key in ("canMergeSchema", "canOverwriteSchema"))
-        if deviation.kind in _COME_WITH_DATA and "true" in may_change:
-            may_have = may_have or commit
-        if _recreates(commit):
-            return by_commit(may_have or commit)
-    return by_commit(may_have) if may_have is not None else None
+    """Return the author of a deviation; None if no commit (newest first) since the apply explains it.
+
+    That is the commit since which the changed part has its present value. A commit that may have changed it counts if
+    no commit names it.
+    """
+    traces, author, value, possible = _traces(deviation), None, object(), None
+    for place, commit in enumerate(commits):
+        later, earlier = commits[:place], commits[place + 1 :]
+        touched = next((one for trace, one in _touched(commit, later, earlier) if trace in traces), None)
+        if touched is not None:
+            if author is not None and touched != (value,):
+                break
+            author, value = commit, touched[0]
+        elif author is None and possible is None and _may_have_made(deviation, commit):
+            possible = commit
+        if _recreates(commit, deviation):
+            author = author or possible or commit
+            break
+    found = author or possible
+    return by_commit(found) if found is not None else None
 
 
 def last_written(audit: Audit, applied_at: datetime | None) -> Attribution | None:
@@ -83,58 +101,102 @@ def since(commits: Sequence[Commit], version: int | None) -> tuple[Commit, ...]:
 def since_recreated(commits: Sequence[Commit]) -> tuple[Commit, ...]:
     """Return the commits since the table was recreated, newest first; all if none did that."""
     for place, commit in enumerate(commits):
-        if _recreates(commit):
+        if recreates(commit):
             return tuple(commits[: place + 1])
     return tuple(commits)
 
 
-def renames(commits: Sequence[Commit]) -> dict[str, str]:
-    """Return the columns that commits (newest first) renamed, new names by old ones, with chains resolved."""
-    found: dict[str, str] = {}
-    for commit in reversed(commits):
-        if commit.operation != "RENAME COLUMN":
-            continue
-        old, new = (_name(commit.parameters.get(key, "")) for key in ("oldColumnPath", "newColumnPath"))
-        first = next((name for name, latest in found.items() if latest.lower() == old.lower()), old)
-        found[first] = new
-    return {old: new for old, new in found.items() if old.lower() != new.lower()}
-
-
 def is_understood(commit: Commit) -> bool:
     """Whether this module knows the form of a commit's changes."""
-    return _recreates(commit) or any(True for _ in _touched(commit))
+    return recreates(commit) or any(True for _ in _touched(commit, (), ()))
 
 
-def _recreates(commit: Commit) -> bool:
-    return commit.operation.startswith(_RECREATIONS)
+def _traces(deviation: Deviation) -> set[str]:
+    """Return the names of the changed part in `_touched`."""
+    found = {deviation.field}
+    match deviation.difference:
+        case aspects.Difference(
+            action=ColumnNullabilityChange(name, path=())
+        ):  # a CHECK may stand for NOT NULL
+            found.add(f"check {build_not_null_check_name(name)}")
+        case aspects.Difference(action=PrimaryKeyAdd(name, replaced=PrimaryKey(name=former))):
+            found |= {f"primary key {name}", f"primary key {former}"}
+    return {one.lower() for one in found}
 
 
-def _touched(commit: Commit) -> Iterator[str]:
+def _may_have_made(deviation: Deviation, commit: Commit) -> bool:
+    if commit.operation == "ADD COLUMNS":  # a dropped column that is added again has another place
+        return deviation.kind is DriftKind.COLUMN_ORDER
+    merges, overwrites = (
+        commit.parameters.get(key) == "true" for key in ("canMergeSchema", "canOverwriteSchema")
+    )
+    return (merges and deviation.kind in _MERGED) or (overwrites and deviation.kind in _OVERWRITTEN)
+
+
+def _recreates(commit: Commit, deviation: Deviation) -> bool:
+    is_of_columns = commit.operation == "REPLACE COLUMNS" and deviation.field.startswith("column ")
+    return recreates(commit) or is_of_columns
+
+
+_Touched = tuple[str, tuple[object]]
+"""What a commit changed, in lower case, and its value; a value that the commit does not tell equals no other."""
+
+
+def _touched(commit: Commit, later: Sequence[Commit], earlier: Sequence[Commit]) -> Iterator[_Touched]:
     parameters = commit.parameters
     match commit.operation:
-        case "ADD COLUMNS" | "DROP COLUMNS" | "CHANGE COLUMN" | "CHANGE COLUMNS":
-            yield "column order"
-            for name in _column_names(parameters):
-                yield from (f"column {name}{suffix}".lower() for suffix in ("", *_COLUMN_FIELDS))
+        case "ADD COLUMNS" | "DROP COLUMNS" | "CHANGE COLUMN" | "CHANGE COLUMNS" as operation:
+            if "position" in parameters and all(len(path) == 1 for path, _ in columns(commit)):
+                yield "column order", (object(),)
+            for path, definition in columns(commit):
+                for name in _names(path, later, earlier):
+                    if not operation.startswith("CHANGE"):
+                        yield name, (object(),)
+                    if operation != "DROP COLUMNS":
+                        yield from _facets(name, definition)
         case "RENAME COLUMN":
-            yield f"column {_name(parameters.get('oldColumnPath', ''))}".lower()
+            for path in renamed(commit):
+                yield from ((name, (object(),)) for name in _names(path, later, earlier))
         case "SET TBLPROPERTIES" | "UNSET TBLPROPERTIES":
-            for key in _keys(parameters.get("properties", "")):
-                yield from _fields_of_property(key)
-        case "ADD CONSTRAINT" | "DROP CONSTRAINT":
+            for key, value in _properties(parameters.get("properties", "")):
+                yield from ((field, (value,)) for field in _fields_of_property(key))
+        case "REMOVE COLUMN MAPPING":
+            yield from ((field, (object(),)) for field in _fields_of_property(COLUMN_MAPPING_MODE))
+        case "DROP FEATURE":
+            feature = f"delta.feature.{parameters.get('featureName', '')}"
+            yield from ((field, (object(),)) for field in _fields_of_property(feature))
+        case "ADD CONSTRAINT" | "DROP CONSTRAINT" as operation:
             name = parameters.get("name", "").lower()
-            yield from ("primary key", f"primary key {name}", f"check {name}", f"constraint {name}")
+            value = parameters.get("expr", object()) if operation == "ADD CONSTRAINT" else None
+            yield from ((f"{what} {name}", (value,)) for what in ("check", "primary key", "foreign key"))
         case "CLUSTER BY":
-            yield "clustering"
+            yield "clustering", (parameters.get("newClusteringColumns", object()),)
 
 
-def _column_names(parameters: Mapping[str, str]) -> Iterator[str]:
-    """Yield the columns of ADD, DROP, CHANGE: names, structs, or structs within `{"column": …}`."""
-    found = _json(parameters.get("columns", "[]"))
-    for entry in [*(found if isinstance(found, list) else []), _json(parameters.get("column", "null"))]:
-        match entry:
-            case {"column": {"name": str(name)}} | {"name": str(name)} | str(name):
-                yield _name(name)
+def _names(path: Path, later: Sequence[Commit], earlier: Sequence[Commit]) -> set[str]:
+    """Return the names of a column or field at the last apply and now."""
+    found = {path_before(path, earlier), path_after(path, later)}
+    return {f"column {'.'.join(one)}".lower() for one in found if one}
+
+
+def _facets(name: str, definition: Mapping[str, object]) -> Iterator[_Touched]:
+    """Yield what a definition says of a column or field."""
+    metadata = definition.get("metadata")
+    known = metadata if isinstance(metadata, dict) else {}
+    yield f"{name} type", ((definition["type"], known.get(_LENGTH)) if "type" in definition else object(),)
+    yield f"{name} nullability", (definition.get("nullable", object()),)
+    for facet, key in (("comment", "comment"), ("default", "CURRENT_DEFAULT")):
+        yield f"{name} {facet}", (known.get(key) if metadata is known else object(),)
+
+
+def _properties(text: str) -> Iterable[tuple[str, object]]:
+    """Return the properties of SET, which logs them with their values, or of UNSET, which logs a list of keys."""
+    match parsed(text):
+        case dict(found):
+            return found.items()
+        case list(keys):
+            return ((str(key), None) for key in keys)
+    return ()
 
 
 def _fields_of_property(key: str) -> Iterator[str]:
@@ -143,27 +205,8 @@ def _fields_of_property(key: str) -> Iterator[str]:
         yield "table comment"
     if key.startswith(KEY_PROPERTY_PREFIX):
         name = key.removeprefix(KEY_PROPERTY_PREFIX).lower()
-        yield from ("primary key", f"primary key {name}", f"foreign key {name}")
+        yield from (f"primary key {name}", f"foreign key {name}")
     yield from (f"property {key}".lower(), f"table feature {key}".lower())
-
-
-def _keys(text: str) -> Sequence[str]:
-    """Return the keys of properties: SET logs them with their values, UNSET as a list."""
-    found = _json(text)
-    return [str(key) for key in found] if isinstance(found, (dict, list)) else []
-
-
-def _name(path: str) -> str:
-    if len(path) > 1 and path.startswith("`") and path.endswith("`"):
-        return path[1:-1].replace("``", "`")
-    return path
-
-
-def _json(text: str) -> object:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text
 
 
 _LONGEST_LOOK: Final = timedelta(days=30)

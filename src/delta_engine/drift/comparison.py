@@ -15,6 +15,7 @@ from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import AS_APPLIED, ColumnOrder, Ownership, Policy, as_applied
 from delta_engine.aspects.check_constraints import CheckDrop
 from delta_engine.aspects.clustering import ChangeClustering
+from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.comparison import (
     Comparison,
     Renames,
@@ -36,6 +37,7 @@ from delta_engine.drift.drifted_resources import (
     UnmanagedPart,
 )
 from delta_engine.models import CheckConstraint, ForeignKey, Part, QualifiedName, Schema, SchemaName, Table
+from delta_engine.models.nested_types import Path
 from delta_engine.models.record import Record, resource_key
 from delta_engine.state.states import CatalogState, SchemaState, TableState, state_of
 
@@ -89,9 +91,12 @@ def applied_record(resource: Resource, record: Record[Securable], policy: Policy
     )
 
 
-def with_new_column_names(found: ComparedResource, renames: Mapping[str, str]) -> ComparedResource:
-    """Compare a table again, whose columns were renamed since; `renames` has new names by old ones."""
-    return _compared(found.resource, replace(found.recorded, renames=renames), found.observed)
+def with_new_names(
+    found: ComparedResource, columns: Mapping[str, str], fields: Mapping[Path, Path]
+) -> ComparedResource:
+    """Compare a table again, whose columns or fields were renamed since: present names or paths by former ones."""
+    recorded = replace(found.recorded, renames=columns, field_renames=fields)
+    return _compared(found.resource, recorded, found.observed)
 
 
 def deviations(found: ComparedResource) -> tuple[Deviation, ...]:
@@ -271,17 +276,37 @@ def _with_current_names(known: AppliedRecord[Securable]) -> AppliedRecord[Secura
         known,
         declared=_with_current_names_only(known, known.declared),
         with_unmanaged_parts=whole and _with_current_names_only(known, whole),
-        attempted=tuple(_renamed_model(model, known.renames) for model in known.attempted),
+        attempted=tuple(_renamed_model(known, model) for model in known.attempted),
     )
 
 
-def _renamed_model(model: Securable, renames: Mapping[str, str]) -> Securable:
-    return model if isinstance(model, Schema) else with_renames(model, renames)
+def _renamed_model(known: AppliedRecord[Securable], model: Securable) -> Securable:
+    """Return a model with the new names of columns, and the new names of fields as former ones: it lags behind."""
+    if isinstance(model, Schema) or not (known.renames or known.field_renames):
+        return model
+    fields: dict[str, dict[str, str]] = {}
+    names = {old.lower(): new.lower() for old, new in known.renames.items()}
+    for old, new in known.field_renames.items():
+        column = names.get(old[0].lower(), old[0].lower())
+        fields.setdefault(column, {})[".".join(old[1:])] = new[-1]
+    return with_former_field_names(with_renames(model, known.renames), fields)
 
 
 def _with_current_names_only(known: AppliedRecord[Securable], model: Securable) -> Securable:
-    model = _renamed_model(model, known.renames)
-    return model if isinstance(model, Schema) else without_declared_renames(model)
+    return _renamed_model(known, model if isinstance(model, Schema) else without_declared_renames(model))
+
+
+def with_former_field_names(model: Table, names: Mapping[str, Mapping[str, str]]) -> Table:
+    """Return a model with further `renamed_fields`, by column key."""
+    if not names:
+        return model
+    columns = (
+        replace(column, renamed_fields={**column.renamed_fields, **names[column.key]})
+        if column.key in names
+        else column
+        for column in model.columns
+    )
+    return replace(model, columns=tuple(columns))
 
 
 def _renamed(known: AppliedRecord[Securable]) -> Iterator[Deviation]:
@@ -291,11 +316,15 @@ def _renamed(known: AppliedRecord[Securable]) -> Iterator[Deviation]:
 
 
 def _deviation(difference: aspects.Difference) -> Deviation:
+    expected, actual = difference.change.desired, difference.change.observed
+    match difference.action:
+        case ColumnRename(observed=name, desired=former, inside=(_, *_) as inside):
+            expected, actual = ".".join((*inside, former)), ".".join((*inside, name))
     return Deviation(
         kind=difference.kind,
         field=difference.change.subject,
-        expected=difference.change.desired,
-        actual=difference.change.observed,
+        expected=expected,
+        actual=actual,
         difference=difference,
     )
 

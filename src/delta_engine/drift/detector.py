@@ -15,11 +15,11 @@ from delta_engine.drift.attribution import (
     attribution,
     by_commit,
     last_written,
-    renames,
     since,
     since_recreated,
 )
-from delta_engine.drift.comparison import deviations, explained, with_new_column_names
+from delta_engine.drift.commit_paths import renames
+from delta_engine.drift.comparison import deviations, explained, with_new_names
 from delta_engine.drift.drifted_resources import (
     NOT_DELTA,
     Acceptance,
@@ -164,7 +164,6 @@ class DriftDetector:
             version=suspect.version,
             is_history_whole=suspect.is_history_whole,
             explained=explained(suspect.compared) if suspect.observed.exists else (),
-            field_renames={_plain(old): _plain(new) for old, new in renames(suspect.commits).items()},
             details=tuple(
                 classified(
                     self._policy,
@@ -214,14 +213,19 @@ def _with_history(suspect: _Suspect, version: TableVersion | None, commits: tupl
         version = TableVersion(table_id=known_id, version=commits[0].version)
     columns = {column.key for column in declared.columns}
     present = {column.key for column in suspect.observed.columns}
+    moved = renames(news)
     renamed = {
-        old: new
-        for old, new in renames(news).items()
-        if old.lower() in columns and old.lower() not in present and new.lower() in present
+        old[0]: new[0]
+        for old, new in moved.items()
+        if len(old) == 1
+        and old[0].lower() in columns
+        and old[0].lower() not in present
+        and new[0].lower() in present
     }
+    fields = {old: new for old, new in moved.items() if len(old) > 1}
     compared, found = suspect.compared, suspect.found
-    if renamed:
-        compared = with_new_column_names(compared, renamed)
+    if renamed or fields:
+        compared = with_new_names(compared, renamed, fields)
         found = deviations(compared)
     if is_replaced and version is not None:
         expected, actual = f"id {known_id}", f"id {version.table_id}"
@@ -230,10 +234,6 @@ def _with_history(suspect: _Suspect, version: TableVersion | None, commits: tupl
     return replace(
         suspect, compared=compared, found=found, version=version, commits=news, is_history_whole=is_whole
     )
-
-
-def _plain(path: str) -> str:
-    return path.replace("`", "").lower()
 
 
 def _deleted(one: ComparedResource) -> Deviation:

@@ -143,7 +143,7 @@ class DriftReport:
         left_alone: unmanaged parts of tables; no drift.
         unfinished: tables that a run of the engine left half done; no drift.
         recommendations: the next steps.
-        notes: what could not be found out.
+        notes: what could not be found out, and why drift cannot be reverted.
         format: what this document is.
         version: the format's version.
     """

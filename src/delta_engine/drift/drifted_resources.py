@@ -11,13 +11,14 @@ from typing import Final, Generic, TypeAlias, TypeGuard
 from delta_engine import aspects
 from delta_engine.actions import Action
 from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftKind, DriftPolicy, IgnoreEntry, Severity
-from delta_engine.actions.policy import AS_APPLIED, NO_POLICY, Policy
+from delta_engine.actions.policy import AS_APPLIED, NO_POLICY, DestructiveKind, Policy
 from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.column_order import MoveColumn
 from delta_engine.aspects.comparison import Model_co, Securable, SecurableState, State_co
 from delta_engine.deployment.document import DeploymentState, Resource
 from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
+from delta_engine.models.nested_types import Path
 from delta_engine.models.open_struct import Moment
 from delta_engine.models.record import Record, resource_key
 from delta_engine.state.states import CatalogState, SchemaState, TableState
@@ -124,12 +125,14 @@ class AppliedRecord(Record[Model_co]):
     Args:
         column_order: the column names in table order after the apply; None if unknown.
         renames: the later renames of columns, new names by old ones.
+        field_renames: the later renames of fields, present paths by former ones.
         policy: decides which undeclared parts are drift.
     """
 
     declared: Model_co
     column_order: tuple[str, ...] | None = None
     renames: Mapping[str, str] = field(default_factory=dict)
+    field_renames: Mapping[Path, Path] = field(default_factory=dict)
     policy: Policy = AS_APPLIED
 
     @property
@@ -202,7 +205,6 @@ class Drifted(Generic[Model_co, State_co]):
 
     Args:
         is_history_whole: whether the history of a table reaches back to the apply, so that renames are known.
-        field_renames: the renames of fields in commits, new paths by old ones, dotted and in lower case.
         explained: the changes since the baseline that an unfinished run may have made. They are not drift.
     """
 
@@ -210,7 +212,6 @@ class Drifted(Generic[Model_co, State_co]):
     observed: State_co
     version: TableVersion | None = None
     is_history_whole: bool = False
-    field_renames: Mapping[str, str] = field(default_factory=dict)
     explained: tuple[Deviation, ...] = ()
     details: tuple[ClassifiedDrift, ...]
 
@@ -282,6 +283,21 @@ def classified(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reversal:
+    """A revert of drift, as its plan was judged.
+
+    Args:
+        resources: the tables and schemas that it can bring back, by key.
+        consents: the kinds of changes that it needs to be allowed.
+        refusals: why it refuses the others, whatever is allowed.
+    """
+
+    resources: frozenset[str] = frozenset()
+    consents: tuple[DestructiveKind, ...] = ()
+    refusals: tuple[RefusedError, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DriftFacts:
     """The input of a report.
 
@@ -291,6 +307,7 @@ class DriftFacts:
         records: of tables, by `QualifiedName.key`.
         unreadable: the tables that could not be read. The snapshot lacks them.
         schema_records: of schemas, by `Schema.key`.
+        model_patterns: the globs of the YAML models.
     """
 
     environment: str
@@ -307,6 +324,8 @@ class DriftFacts:
     schema_records: Mapping[str, Record[Schema]] = field(default_factory=dict)
     policy: DriftPolicy = NO_DRIFT_POLICY
     plan_policy: Policy = NO_POLICY
+    reversal: Reversal = field(default_factory=Reversal)
+    model_patterns: Sequence[str] = ()
     notes: tuple[str, ...] = ()
 
     @property

@@ -6,6 +6,7 @@ apply, two columns or fields of one type may be a rename, and a revert refuses.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
@@ -13,9 +14,11 @@ from typing import Any, TypeAlias, TypeVar
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, Policy
+from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.comparison import Comparison, Securable, SecurableState, with_renames
 from delta_engine.aspects.foreign_keys import as_declared
+from delta_engine.drift.comparison import with_former_field_names
 from delta_engine.drift.drifted_resources import (
     ClassifiedDrift,
     Deviation,
@@ -39,8 +42,9 @@ Undone: TypeAlias = tuple[Securable, DriftedResource, ClassifiedDrift]
 
 def accepted(model: Model, observed: SecurableState, taken: Sequence[Deviation]) -> Model:
     """Return a model with the observed side of the deviations in `taken`, and its own side of all others."""
-    renames = {str(one.expected): str(one.actual) for one in taken if one.kind is DriftKind.COLUMN_RENAMED}
-    differences = (one.difference for one in taken if one.difference is not None)
+    renames = _new_column_names(taken)
+    differences = [one.difference for one in taken if one.difference is not None]
+    differences.sort(key=_from_the_inside_out)
     if isinstance(model, Schema):
         return aspects.accept(model, observed, differences)
     model = aspects.accept(with_renames(model, renames), observed, differences)
@@ -61,12 +65,12 @@ def reverted_drift(
     comparison = Comparison.of(model, observed, drifted.recorded, policy)
     planned = tuple(aspects.differences(comparison))
     wanted = {(one.change.subject, one.change.desired) for one in planned}
-    declared = {column.key for column in model.columns} if isinstance(model, Table) else set()
+    columns = {column.key: column for column in model.columns} if isinstance(model, Table) else {}
     moves_columns = any(one.kind is DriftKind.COLUMN_ORDER for one in planned)
     return tuple(
         detail
         for detail in drifted.details
-        if _is_reverted(detail.deviation, declared, wanted, moves_columns=moves_columns)
+        if _is_reverted(detail.deviation, columns, wanted, moves_columns=moves_columns)
     )
 
 
@@ -141,11 +145,7 @@ def restored(drifted: Drifted[Model, Any]) -> Model:
 
 def renames_of(table: DriftedTable) -> Mapping[str, str]:
     """Return the renamed columns, new names by old ones, except those that the policy ignores."""
-    return {
-        str(detail.deviation.expected): str(detail.deviation.actual)
-        for detail in table.drift
-        if detail.deviation.kind is DriftKind.COLUMN_RENAMED
-    }
+    return _new_column_names(detail.deviation for detail in table.drift)
 
 
 def taken_renames(
@@ -171,8 +171,8 @@ def may_be_renamed(table: DriftedTable) -> bool:
 
 
 def has_possible_renames(table: DriftedTable) -> bool:
-    """Whether a column may have been renamed, or a field was."""
-    return any(_possible_renames(table)) or any(_renamed_fields(table))
+    """Whether a column or field may have been renamed, which the history does not tell."""
+    return any(_possible_renames(table)) or any(_possibly_renamed_fields(table))
 
 
 def irreversible(models: Iterable[Table], drifted: Iterable[DriftedResource]) -> Iterator[DriftRefusal]:
@@ -187,7 +187,7 @@ def irreversible(models: Iterable[Table], drifted: Iterable[DriftedResource]) ->
 
 def _is_reverted(
     deviation: Deviation,
-    declared: Collection[str],
+    declared: Mapping[str, Column],
     wanted: Collection[tuple[str, str | None]],
     *,
     moves_columns: bool,
@@ -197,6 +197,10 @@ def _is_reverted(
             return True
         case Deviation(kind=DriftKind.COLUMN_ORDER):
             return moves_columns
+        case Deviation(
+            difference=aspects.Difference(action=ColumnRename(desired=name, inside=(column, *_) as inside))
+        ):
+            return column.lower() in declared and _has(declared[column.lower()], (*inside, name))
         case Deviation(kind=DriftKind.COLUMN_RENAMED):
             return str(deviation.expected).lower() in declared
         case Deviation(difference=aspects.Difference(action=ColumnAdd(column))):
@@ -204,6 +208,21 @@ def _is_reverted(
         case Deviation(difference=aspects.Difference(action=ColumnDrop(column))):
             return column.key not in declared
     return (deviation.field, deviation.expected) in wanted
+
+
+def _new_column_names(found: Iterable[Deviation]) -> dict[str, str]:
+    """Return the renamed columns, new names by old ones. Renames of fields have an action."""
+    return {
+        str(one.expected): str(one.actual)
+        for one in found
+        if one.kind is DriftKind.COLUMN_RENAMED and one.difference is None
+    }
+
+
+def _from_the_inside_out(difference: aspects.Difference) -> int:
+    """Sort renames of fields behind all other differences, which name the former paths, and inner ones first."""
+    action = difference.action
+    return -len(action.inside) if isinstance(action, ColumnRename) else -sys.maxsize
 
 
 def _with_ignored(model: Model, drifted: DriftedResource, policy: Policy) -> Model:
@@ -240,14 +259,10 @@ def _with_former_names(model: Table, table: DriftedTable) -> Table:
     for old, new in _renamed_fields(table):
         fields.setdefault(_column_key(table, old), {})[".".join(old[1:])] = new[-1]
     columns = (
-        replace(
-            column,
-            renamed_from=former.get(column.key, column.renamed_from),
-            renamed_fields={**column.renamed_fields, **fields.get(column.key, {})},
-        )
-        for column in model.columns
+        replace(column, renamed_from=former.get(column.key, column.renamed_from)) for column in model.columns
     )
-    return replace(model, columns=tuple(columns)) if former or fields else model
+    model = replace(model, columns=tuple(columns)) if former else model
+    return with_former_field_names(model, fields)
 
 
 def _lost_columns(model: Table, table: DriftedTable) -> Iterator[DriftRefusal]:
@@ -279,9 +294,9 @@ def _possible_renames(table: DriftedTable) -> Iterator[tuple[str, str]]:
 
 
 def _renamed_fields(table: DriftedTable) -> Iterator[tuple[Path, Path]]:
-    for added, dropped in _field_pairs(table):
-        if table.field_renames.get(_text(added.path)) == _text(dropped.path):
-            yield added.path, dropped.path
+    for action in _actions(table.drift):
+        if isinstance(action, ColumnRename):
+            yield (*action.inside, action.desired), (*action.inside, action.observed)
 
 
 def _possibly_renamed_fields(table: DriftedTable) -> Iterator[tuple[Path, Path]]:

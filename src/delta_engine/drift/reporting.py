@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.actions.policy import ColumnOrder, DestructiveKind, Policy
+from delta_engine.actions.policy import ColumnOrder, Policy
 from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
 from delta_engine.deployment.resources import is_half_done
 from delta_engine.drift.comparison import listed_parts
@@ -32,13 +33,12 @@ from delta_engine.drift.drifted_resources import (
     drifted_tables,
     is_table,
 )
-from delta_engine.drift.handling import has_possible_renames, reverted_drift
+from delta_engine.drift.handling import reverted_drift
 from delta_engine.models import QualifiedName, SchemaName
 from delta_engine.models.record import Record, resource_key
+from delta_engine.telemetry.context import command
 
 _MOST_COMMANDS = 20
-
-_CONSTRAINTS = (DriftKind.PRIMARY_KEY, DriftKind.FOREIGN_KEY, DriftKind.CHECK)
 
 
 def drift_report(facts: DriftFacts) -> DriftReport:
@@ -78,7 +78,13 @@ def drift_report(facts: DriftFacts) -> DriftReport:
         ),
         unfinished=tuple(key for key, one in sorted(resources.items()) if is_half_done(one)),
         recommendations=tuple(_recommendations(facts, existing, schemas, gone, unmanaged)),
-        notes=facts.notes,
+        notes=(
+            *facts.notes,
+            *(
+                f"{command('drift --revert')} cannot undo all of the drift: {one}"
+                for one in facts.reversal.refusals
+            ),
+        ),
     )
 
 
@@ -151,49 +157,104 @@ def _recommendations(
     gone: Sequence[DriftedTable],
     unmanaged: Sequence[ResourceDrift],
 ) -> Iterator[Recommendation]:
-    command = f"delta-engine -e {shlex.quote(facts.environment)}"
+    program = f"delta-engine -e {shlex.quote(facts.environment)}"
     if existing or schemas:
-        allowed = "".join(f" --allow {kind.value}" for kind in _consents(existing))
-        if schemas or any(_can_be_reverted(table, facts.plan_policy) for table in existing):
+        yield from _reverts_of(facts, [*schemas, *existing, *gone], program)
+        yield Recommendation(
+            text="Take the drift into the models, and commit them", command=f"{program} drift --accept"
+        )
+    lost = {one.name.key for one in schemas if not one.observed.exists}
+    gone = [table for table in gone if table.name.key.rpartition(".")[0] not in lost]  # -t leaves out schemas
+    if gone:
+        revertible = [table for table in gone if table.resource in facts.reversal.resources]
+        if revertible:
             yield Recommendation(
-                text="Undo the drift in the catalog", command=f"{command} drift --revert{allowed}"
+                text="Create the deleted tables again, without their data",
+                command=f"{program} drift --revert {_targets(revertible[:_MOST_COMMANDS])}",
             )
         yield Recommendation(
-            text="Take the drift into the models, and commit them", command=f"{command} drift --accept"
-        )
-    if gone:
-        targets = " ".join(f"-t {shlex.quote(str(table.name))}" for table in gone[:_MOST_COMMANDS])
-        yield Recommendation(
-            text="Create the deleted tables again, without their data",
-            command=f"{command} drift --revert {targets}",
-        )
-        yield Recommendation(
-            text="Or take their models away, and forget them", command=f"{command} drift --accept {targets}"
+            text="Or take their models away, and forget them",
+            command=f"{program} drift --accept {_targets(_with_children(gone[:_MOST_COMMANDS], facts))}",
         )
     importable = [table for table in unmanaged if table.findings[0].actual != NOT_DELTA]
     for table in importable[:_MOST_COMMANDS]:
-        name = table.resource.removeprefix("table.")
-        _, schema, own_name = name.split(".", 2)
-        target = shlex.quote(f"conf/models/{schema}/{own_name}.yml")
-        yield Recommendation(
-            text=f"Declare {name}", command=f"{command} import {shlex.quote(name)} --to {target}"
-        )
+        yield _import(table.resource.removeprefix("table."), program, facts.model_patterns)
 
 
-def _consents(tables: Sequence[DriftedTable]) -> Iterator[DestructiveKind]:
-    found = [(table, detail.deviation) for table in tables for detail in table.drift]
-    if any(one.kind is DriftKind.COLUMN_ADDED and not has_possible_renames(table) for table, one in found):
-        yield DestructiveKind.DROP_COLUMN
-    if any(one.kind in _CONSTRAINTS and one.expected is None for _, one in found):
-        yield DestructiveKind.DROP_CONSTRAINT
+def _reverts_of(
+    facts: DriftFacts, drifted: Sequence[DriftedResource], program: str
+) -> Iterator[Recommendation]:
+    """Yield the revert of everything that a revert can bring back, if there is any."""
+    reversal, policy = facts.reversal, facts.plan_policy
+    able = [one for one in drifted if one.resource in reversal.resources]
+    if not any(_changes_anything(one, policy) for one in able):
+        return
+    targets = f" {_targets(able)}" if reversal.refusals else ""
+    allowed = "".join(f" --allow {kind.value}" for kind in reversal.consents)
+    keeps_order = policy.column_order is not ColumnOrder.ENFORCE and any(
+        detail.deviation.kind is DriftKind.COLUMN_ORDER for one in able for detail in one.drift
+    )
+    yield Recommendation(
+        text="Undo the drift in the catalog"
+        + (", except for the order of columns" if keeps_order else "")
+        + (", and create the deleted tables again, without their data" if _has_deleted(able) else ""),
+        command=f"{program} drift --revert{targets}{allowed}",
+    )
 
 
-def _can_be_reverted(table: DriftedTable, policy: Policy) -> bool:
-    """Whether a plan reverts any of a table's drift: never a replacement, and the order of columns by policy."""
+def _changes_anything(drifted: DriftedResource, policy: Policy) -> bool:
+    """Whether a revert changes a table or schema: never what was replaced, and the order of columns by policy."""
     beyond = {DriftKind.TABLE_REPLACED}
     if policy.column_order is not ColumnOrder.ENFORCE:
         beyond.add(DriftKind.COLUMN_ORDER)
-    return any(detail.deviation.kind not in beyond for detail in table.drift)
+    if not drifted.observed.exists:
+        return not is_table(drifted)
+    return any(detail.deviation.kind not in beyond for detail in drifted.drift)
+
+
+def _with_children(gone: Sequence[DriftedTable], facts: DriftFacts) -> list[DriftedTable]:
+    """Return deleted tables with the drifted tables whose foreign keys went with them."""
+    keys = {table.name.key for table in gone}
+    children = {
+        model.key
+        for model in facts.models
+        if any(key.references.lower() in keys for key in model.foreign_keys)
+    }
+    return [*gone, *(one for one in drifted_tables(facts.drifted) if one.name.key in children - keys)]
+
+
+def _has_deleted(drifted: Sequence[DriftedResource]) -> bool:
+    return any(is_table(one) and not one.observed.exists for one in drifted)
+
+
+def _targets(drifted: Sequence[DriftedResource]) -> str:
+    return " ".join(f"-t {shlex.quote(str(one.name))}" for one in drifted)
+
+
+def _import(name: str, program: str, patterns: Sequence[str]) -> Recommendation:
+    _, schema, own_name = name.split(".", 2)
+    text, target = f"Declare {name}", _place_of_model(patterns, schema, own_name)
+    if target is None:
+        text, target = f"{text}, and list the file under models.yaml", f"conf/models/{schema}/{own_name}.yml"
+    return Recommendation(
+        text=text, command=f"{program} import {shlex.quote(name)} --to {shlex.quote(target)}"
+    )
+
+
+def _place_of_model(patterns: Sequence[str], schema: str, table: str) -> str | None:
+    """Return a path for the model of a table that one of the globs matches; None without any."""
+    for pattern in patterns:
+        folder = re.split(r"[^/]*[*?\[]", pattern)[0]
+        for path in (f"{folder}{schema}/{table}.yml", f"{folder}{schema}.{table}.yml"):
+            if _is_match(path, pattern):
+                return path
+    return None
+
+
+def _is_match(path: str, pattern: str) -> bool:
+    parts = re.split(r"(\*\*/|\*|\?)", pattern)
+    known = {"**/": "(?:.*/)?", "*": "[^/]*", "?": "[^/]"}
+    return re.fullmatch("".join(known.get(part, re.escape(part)) for part in parts), path) is not None
 
 
 def _pending_resources(facts: DriftFacts) -> Iterator[PendingResource]:
@@ -230,13 +291,18 @@ def _pending(
     policy = facts.plan_policy
     found = reverted_drift(model, drifted, policy) if drifted else ()
     reverted = [detail.deviation for detail in found]
-    renamed = drifted.recorded.renames.items() if drifted else ()
-    names = {name.lower() for pair in renamed for name in pair}
+    names = set(_renamed_names(drifted)) if drifted else set()
     for difference in aspects.differences(Comparison.of(model, observed, record, policy)):
         change = difference.change
         is_rename = change.subject.lower().removeprefix("column ") in names  # half of one: a drop or an add
         if not is_rename and not _reverts(difference, reverted):
             yield PendingChange(field=change.subject, observed=change.observed, desired=change.desired)
+
+
+def _renamed_names(drifted: DriftedResource) -> Iterator[str]:
+    """Yield both names of each renamed column, and both paths of each renamed field, in lower case."""
+    yield from (name.lower() for pair in drifted.recorded.renames.items() for name in pair)
+    yield from (".".join(path).lower() for pair in drifted.recorded.field_renames.items() for path in pair)
 
 
 def _reverts(difference: aspects.Difference, reverted: Sequence[Deviation]) -> bool:

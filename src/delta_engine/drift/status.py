@@ -89,19 +89,23 @@ def confirmed(
     observed: TableState,
     *,
     earlier: TableResource | None = None,
+    added: Collection[str] = (),
     policy: Policy = NO_POLICY,
 ) -> TableResource:
     """Return the record of a table that was just applied, after a second read of the table.
 
-    A difference is lag, not drift: the catalog may show a change late, and removed parts for a while. `earlier`
-    is the record before the apply.
+    A difference is lag, not drift: the catalog may show a change late, and removed parts for a while.
+
+    Args:
+        earlier: the record before the apply.
+        added: the keys of the columns that the apply added.
     """
     found = tuple(aspects.differences(Comparison.of(wanted, observed, policy=as_applied(policy))))
     if found and policy.definitions is not Ownership.FULL:
         kept = unmanaged_parts(wanted, observed, table_record(earlier.metadata) if earlier else None)
         found = tuple(one for one in found if one not in kept)
     if not found:
-        return noted(resource, wanted, observed, earlier)
+        return noted(resource, wanted, observed, earlier, added)
     lag = _documented(found)
     metadata = msgspec.structs.replace(resource.metadata, drift=lag, lag=lag, sync_error=NOT_SHOWN_YET)
     return msgspec.structs.replace(resource, status=Status.UNKNOWN, metadata=metadata)

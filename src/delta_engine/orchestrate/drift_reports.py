@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from delta_engine.actions.drift_policy import DriftKind
+from delta_engine.actions.policy import Allowance, DestructiveKind
 from delta_engine.config.edit_instructions import edit_instructions
 from delta_engine.config.model_edits import ModelEdit, edit_models, is_editable
 from delta_engine.deployment.document import DeploymentState
@@ -24,17 +25,25 @@ from delta_engine.drift.drifted_resources import (
     DriftedResource,
     DriftedTable,
     DriftFacts,
+    Reversal,
     is_schema,
     is_table,
 )
 from delta_engine.drift.handling import accepting, edited, renames_of, reverted_drift
 from delta_engine.drift.reporting import drift_report
-from delta_engine.errors import CatalogReadError, ConfigError, StatementError, raise_all
+from delta_engine.errors import (
+    CatalogReadError,
+    ConfigError,
+    RefusalGroup,
+    RefusedError,
+    StatementError,
+    raise_all,
+)
 from delta_engine.models import Schema, Table
 from delta_engine.models.constraints import resolved
 from delta_engine.models.record import resource_key
-from delta_engine.orchestrate.planning import drift_detector
-from delta_engine.orchestrate.runs import Environment
+from delta_engine.orchestrate.planning import draft_revert, drift_detector
+from delta_engine.orchestrate.runs import Environment, Observation
 from delta_engine.report.pages import drift_html
 from delta_engine.state.catalog_reader import readable_snapshot
 from delta_engine.telemetry.context import command, new_id, utc_now
@@ -65,7 +74,7 @@ def report_drift(
             break
     if environment.audit_log is not None:
         facts = with_audited_authors(facts, environment.audit_log)
-    return drift_report(facts)
+    return drift_report(replace(facts, reversal=_reversal(environment, facts)))
 
 
 def record_drift(environment: Environment, report: DriftReport) -> None:
@@ -182,7 +191,49 @@ def _facts(
         schema_records=recorded_schemas,
         policy=environment.drift_policy,
         plan_policy=environment.planner.policy,
+        model_patterns=environment.model_patterns,
     )
+
+
+def _reversal(environment: Environment, facts: DriftFacts) -> Reversal:
+    """Plan a revert of declared tables and schemas, without those for which it would be refused."""
+    declared = {model.key for model in facts.models} | {schema.key for schema in facts.schemas}
+    left = [one for one in facts.drifted if one.drift and one.name.key in declared]
+    refused: list[RefusedError] = []
+    while left:
+        found = _refusals_of_revert(environment, facts, left, frozenset(DestructiveKind))
+        if not found:
+            break
+        refused += found
+        names = {refusal.table for refusal in found}
+        able = [one for one in left if is_table(one) and str(one.name) not in names]  # -t leaves out schemas
+        left = list[DriftedResource](able) if len(able) < len(left) else []
+    consents = [
+        kind
+        for kind in (DestructiveKind if left else ())
+        if _refusals_of_revert(environment, facts, left, frozenset(DestructiveKind) - {kind})
+    ]
+    return Reversal(
+        resources=frozenset(one.resource for one in left), consents=tuple(consents), refusals=tuple(refused)
+    )
+
+
+def _refusals_of_revert(
+    environment: Environment,
+    facts: DriftFacts,
+    drifted: Sequence[DriftedResource],
+    allowed: frozenset[DestructiveKind],
+) -> tuple[RefusedError, ...]:
+    basis = Observation(models=tuple(facts.models), observed=facts.observed, state=facts.state)
+    policy = environment.planner.policy
+    policy = replace(policy, allow=(*policy.allow, *map(Allowance, allowed)))
+    try:
+        draft = draft_revert(environment, basis, drifted)
+    except RefusedError as refusal:
+        return (refusal,)
+    except RefusalGroup as group:
+        return group.refusals
+    return (*draft.refusals, *environment.validator.under(policy).plan_violations(draft.plan))
 
 
 def _schemas_of(tables: Sequence[Table], applied: Mapping[str, Schema]) -> tuple[Schema, ...]:

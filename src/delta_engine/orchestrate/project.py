@@ -257,6 +257,7 @@ def open_environment(
         run_history=RunHistory(runner, addressing.table(runs)) if runs else None,
         drift_history=DriftHistory(runner, addressing.table(drift)) if drift else None,
         own_tables=tuple(table for table in (drift, runs) if table is not None),
+        model_patterns=settings.yaml_models,
     )
 
 

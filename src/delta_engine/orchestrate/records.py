@@ -10,6 +10,7 @@ import msgspec
 
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Policy
+from delta_engine.aspects.columns import ColumnAdd
 from delta_engine.aspects.comparison import with_renames
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.deployment.definitions import as_table, define
@@ -262,6 +263,10 @@ class OutcomeRecording:
             for align in plan.align_tables
             for rename in align.of_type(RenameTable)
         }
+        self._added = {
+            align.table.key: {add.desired.key for add in align.of_type(ColumnAdd)}
+            for align in plan.align_tables
+        }
         self._recorded: list[AnyOutcome] = []
 
     @property
@@ -337,6 +342,7 @@ class OutcomeRecording:
                 model,
                 observed.table(model.qualified_name),
                 earlier=earlier,
+                added=self._added.get(model.key, ()),
                 policy=policy,
             )
             if resources[key].status is Status.HEALTHY:

@@ -65,6 +65,7 @@ class Environment:
         principals: reads the current principal; without it, plans are not compared with its rights.
         audit_log: knows the authors of drift that is in no table's history.
         own_tables: tables of the engine in managed schemas, which need no model.
+        model_patterns: the globs of the YAML models.
     """
 
     reader: CatalogReader
@@ -82,6 +83,7 @@ class Environment:
     run_history: RunHistory | None = None
     drift_history: DriftHistory | None = None
     own_tables: tuple[QualifiedName, ...] = ()
+    model_patterns: tuple[str, ...] = ()
     name: str = "unrecorded"
 
 

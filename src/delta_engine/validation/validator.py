@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
+
+from typing_extensions import Self
 
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Policy
@@ -104,6 +107,12 @@ class PlanValidator:
     def default_rules(cls) -> RuleSet:
         """Return the default rules."""
         return RuleSet(models=cls.DEFAULT_MODEL_RULES, plans=cls.DEFAULT_PLAN_RULES)
+
+    def under(self, policy: Policy) -> Self:
+        """Return this validator with another policy."""
+        other = copy(self)
+        other._policy = policy
+        return other
 
     def validate_models(self, models: Sequence[Table]) -> None:
         """Raise the first `InvalidModelError`, if any."""

@@ -191,6 +191,11 @@ class FakeUnityCatalog:
                 name = _dotted(path, 2)
                 require(name not in self.schemas, "SCHEMA_ALREADY_EXISTS", f"{name} is there already")
                 self.schemas[name] = SchemaState(owner=self.user, comment=comment)
+            case statements.DropSchema(path):
+                name = self._schema(path)
+                for key in [key for key in self.tables if key.startswith(f"{name}.")]:
+                    self._drop(key, if_exists=False)
+                del self.schemas[name]
             case statements.CreateTable(path, state):
                 table = self._new_name(path)
                 owned = replace(state, owner=self.user)

@@ -75,6 +75,10 @@ def parse_question(sql: str) -> statements.Question:
 def _statement(cursor: Cursor) -> statements.Statement:
     if cursor.take("CREATE", "SCHEMA"):
         return statements.CreateSchema(cursor.path(), cursor.text() if cursor.take("COMMENT") else "")
+    if cursor.take("DROP", "SCHEMA"):
+        name = cursor.path()
+        cursor.expect("CASCADE")
+        return statements.DropSchema(name)
     if cursor.take("CREATE", "TABLE"):
         return _create_table(cursor)
     if cursor.take("DROP", "TABLE"):

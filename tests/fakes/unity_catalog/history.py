@@ -110,11 +110,16 @@ def _commits_of(change: statements.TableChange) -> Iterator[tuple[str, Mapping[s
         case statements.DropColumns(paths):
             yield "DROP COLUMNS", _columns(paths)
         case statements.RenameColumn(path, name):
-            yield "RENAME COLUMN", {"oldColumnPath": ".".join(path), "newColumnPath": name}
+            new = (*path[:-1], name)
+            yield "RENAME COLUMN", {"oldColumnPath": _quoted(path), "newColumnPath": _quoted(new)}
         case statements.AlterColumns(changes) if not isinstance(
             changes[0][1], statements.SetMask | statements.SetTags | statements.UnsetTags
         ):
-            yield "CHANGE COLUMNS", _columns(path for path, _ in changes)
+            is_move = isinstance(changes[0][1], statements.MoveColumn)
+            yield (
+                "CHANGE COLUMNS",
+                _columns(path for path, _ in changes) | ({"position": "FIRST"} if is_move else {}),
+            )
         case statements.ClusterBy():
             yield "CLUSTER BY", {"newClusteringColumns": "id"}
         case statements.SetProperties(properties):
@@ -127,5 +132,9 @@ def _commits_of(change: statements.TableChange) -> Iterator[tuple[str, Mapping[s
             yield "DROP CONSTRAINT", {"name": name}
 
 
-def _columns(paths: Iterable[Path]) -> Mapping[str, str]:
-    return {"columns": json.dumps([".".join(path) for path in paths])}
+def _columns(paths: Iterable[Path]) -> dict[str, str]:
+    return {"columns": json.dumps(list(map(_quoted, paths)))}
+
+
+def _quoted(path: Path) -> str:
+    return ".".join(f"`{step}`" if "." in step else step for step in path)

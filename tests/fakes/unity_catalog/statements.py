@@ -20,6 +20,10 @@ class CreateSchema(NamedTuple):
     comment: str = ""
 
 
+class DropSchema(NamedTuple):
+    name: Path
+
+
 class CreateTable(NamedTuple):
     name: Path
     state: TableState
@@ -67,7 +71,15 @@ class Question(NamedTuple):
 
 
 Statement: TypeAlias = (
-    CreateSchema | CreateTable | DropTable | AlterTable | AlterSchema | CommentOn | Grant | Revoke
+    CreateSchema
+    | DropSchema
+    | CreateTable
+    | DropTable
+    | AlterTable
+    | AlterSchema
+    | CommentOn
+    | Grant
+    | Revoke
 )
 
 

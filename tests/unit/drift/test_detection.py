@@ -15,7 +15,7 @@ from delta_engine.deployment.definitions import define
 from delta_engine.deployment.document import DeploymentState, Difference, Status
 from delta_engine.deployment.resources import baseline_of
 from delta_engine.drift.detector import DriftDetector
-from delta_engine.drift.drifted_resources import NOT_DELTA, DriftFacts
+from delta_engine.drift.drifted_resources import NOT_DELTA, DriftFacts, Reversal
 from delta_engine.drift.handling import irreversible
 from delta_engine.drift.reporting import drift_report
 from delta_engine.models import Column, PrimaryKey, QualifiedName
@@ -136,7 +136,16 @@ def test_of_unmanaged_tables_only_importable_ones_are_recommended() -> None:
         environment="test", checked_at=LATER, models=[], observed=snapshot, unmanaged=unmanaged
     )
     report = drift_report(facts)
-    assert [one.text for one in report.recommendations] == ["Declare dev.silver.delta"]
+    assert [one.text for one in report.recommendations] == [
+        "Declare dev.silver.delta, and list the file under models.yaml"
+    ]
+    for pattern, place in (
+        ("conf/models/**/*.yml", "conf/models/silver/delta.yml"),
+        ("models/*.yml", "models/silver.delta.yml"),
+        ("tables/*/*.yml", "tables/silver/delta.yml"),
+    ):
+        (one,) = drift_report(replace(facts, model_patterns=("one.yml", pattern))).recommendations
+        assert one.command.endswith(f"--to {place}")
     assert "note: it exists, and is no Delta table that can be read" in drift_text(report)
 
 
@@ -165,6 +174,7 @@ def test_moves_that_a_policy_enforces_are_drift_undone_or_pending(state: Deploym
         records=records_of([MODEL]),
         drifted=detected,
         plan_policy=Policy(column_order=ColumnOrder.ENFORCE),
+        reversal=Reversal(resources=frozenset(one.resource for one in detected)),
     )
     report = drift_report(facts)
     pending = [change.field for table in report.pending for change in table.changes]

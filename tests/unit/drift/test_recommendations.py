@@ -1,0 +1,286 @@
+"""Every recommended command can be followed, for every kind of drift."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from delta_engine.actions.drift_policy import DriftKind
+from tests.projects.catalog_project import CatalogProject
+from tests.projects.commandline import CommandLine, Result
+
+PROPERTIES = (
+    "{delta.columnMapping.mode: name, delta.enableTypeWidening: 'true', "
+    "delta.feature.allowColumnDefaults: supported, team: sales}"
+)
+CUSTOMERS = (
+    "name: customers, columns: [{name: id, type: bigint, nullable: false}, {name: note, type: string}], "
+    "primary_key: {name: pk_customers, columns: [id]}"
+)
+ORDERS = (
+    "name: orders, comment: Orders, columns: ["
+    "{name: id, type: bigint, nullable: false, comment: Key, tags: {pii: 'no'}}, "
+    "{name: amount, type: int, default: '1'}, {name: n, type: int}, {name: name, type: string}, "
+    "{name: note, type: string}, {name: day, type: date, nullable: false}, "
+    "{name: parent, type: bigint}, {name: s, type: \"struct<a: int, b: string COMMENT 'b'>\"}, "
+    "{name: more, type: 'array<struct<a: int, b: map<string, struct<c: int, d: int>>>>'}], "
+    f"properties: {PROPERTIES}, primary_key: {{name: pk_orders, columns: [id]}}, cluster_by: [name], "
+    "checks: {positive: amount > 0}, tags: {domain: sales}, owner: team, grants: {analysts: [SELECT]}, "
+    "foreign_keys: [{columns: [id], references: customers, name: fk_orders}]"
+)
+SECRETS = (
+    "name: secrets, columns: [{name: id, type: bigint}, {name: day, type: date}, "
+    "{name: name, type: string, mask: dev.f.hide}, {name: email, type: string}], "
+    "row_filter: {function: dev.f.mine, columns: [id]}, partitioned_by: [day]"
+)
+COUNTED = "name: counted, columns: [{name: id, type: bigint, identity: true}, {name: a, type: int}]"
+OUTSIDE = "name: outside, columns: [{name: id, type: bigint}], location: 's3://bucket/a'"
+SILVER = (
+    "schemas:\n  - {catalog: dev, name: silver, comment: Cleaned, tags: {layer: '2'}, owner: team, "
+    "grants: {analysts: [USE SCHEMA, SELECT]}}\n"
+)
+
+OTHERS = "tables:\n  - {catalog: dev, schema: others, name: kept, columns: [{name: id, type: bigint}]}\n"
+
+
+TABLES = {
+    "customers": CUSTOMERS,
+    "orders": ORDERS,
+    "secrets": SECRETS,
+    "counted": COUNTED,
+    "outside": OUTSIDE,
+}
+
+
+class Case(NamedTuple):
+    """A kind of drift, the statements that make it, and a policy."""
+
+    kind: DriftKind
+    statements: tuple[str, ...]
+    policy: str = ""
+
+
+def by(*changes: str, table: str = "orders") -> tuple[str, ...]:
+    """Return statements that change a table."""
+    return tuple(f"ALTER TABLE {{{table}}} {change}" for change in changes)
+
+
+def again(table: str, columns: str, clauses: str = "") -> tuple[str, ...]:
+    """Return the statements that replace a table."""
+    return (f"DROP TABLE {{{table}}}", f"CREATE TABLE {{{table}}} ({columns}) USING DELTA {clauses}")
+
+
+K = DriftKind
+FULL = "tags: full, grants: full"
+CASES = {
+    "column added": Case(K.COLUMN_ADDED, by("ADD COLUMNS (`extra` INT)")),
+    "field added": Case(K.COLUMN_ADDED, by("ADD COLUMNS (s.`c` INT)")),
+    "field of elements added": Case(K.COLUMN_ADDED, by("ADD COLUMNS (more.element.`c` INT)")),
+    "column dropped": Case(K.COLUMN_DROPPED, by("DROP COLUMN note")),
+    "field dropped": Case(K.COLUMN_DROPPED, by("DROP COLUMN s.b")),
+    "column dropped and another added": Case(
+        K.COLUMN_DROPPED, by("DROP COLUMN note", "ADD COLUMNS (`remark` STRING)")
+    ),
+    "column renamed": Case(K.COLUMN_RENAMED, by("RENAME COLUMN note TO remark")),
+    "clustering column renamed": Case(K.COLUMN_RENAMED, by("RENAME COLUMN name TO full_name")),
+    "key column renamed": Case(K.COLUMN_RENAMED, by("RENAME COLUMN id TO number")),
+    "column renamed and another added": Case(
+        K.COLUMN_RENAMED, by("RENAME COLUMN note TO remark", "ADD COLUMNS (`extra` STRING)")
+    ),
+    "field renamed": Case(K.COLUMN_RENAMED, by("RENAME COLUMN s.a TO z")),
+    "field renamed and commented": Case(
+        K.COLUMN_RENAMED, by("RENAME COLUMN s.b TO z", "ALTER COLUMN s.z COMMENT 'new'")
+    ),
+    "field of values renamed": Case(K.COLUMN_RENAMED, by("RENAME COLUMN more.element.b.value.c TO z")),
+    "outer and inner field renamed": Case(
+        K.COLUMN_RENAMED, by("RENAME COLUMN more.element.b TO y", "RENAME COLUMN more.element.y.value.c TO z")
+    ),
+    "column and field renamed": Case(
+        K.COLUMN_RENAMED, by("RENAME COLUMN s.a TO z", "RENAME COLUMN s TO t", "ADD COLUMNS (t.`c` INT)")
+    ),
+    "column perhaps renamed": Case(
+        K.COLUMN_DROPPED,
+        by("RENAME COLUMN note TO remark", *["SET TBLPROPERTIES ('team' = 'sales')"] * 1000),
+    ),
+    "type": Case(K.COLUMN_TYPE, by("ALTER COLUMN n TYPE BIGINT")),
+    "type of a field": Case(K.COLUMN_TYPE, by("ALTER COLUMN s.a TYPE BIGINT")),
+    "type and comment": Case(K.COLUMN_TYPE, by("ALTER COLUMN n TYPE BIGINT", "ALTER COLUMN n COMMENT 'new'")),
+    "not null dropped": Case(K.COLUMN_NULLABILITY, by("ALTER COLUMN day DROP NOT NULL")),
+    "not null set": Case(K.COLUMN_NULLABILITY, by("ALTER COLUMN n SET NOT NULL")),
+    "default changed": Case(K.COLUMN_DEFAULT, by("ALTER COLUMN amount SET DEFAULT 2")),
+    "default dropped": Case(K.COLUMN_DEFAULT, by("ALTER COLUMN amount DROP DEFAULT")),
+    "default added": Case(K.COLUMN_DEFAULT, by("ALTER COLUMN n SET DEFAULT 3")),
+    "identity": Case(K.COLUMN_GENERATION, again("counted", "id BIGINT, a INT")),
+    "primary key dropped": Case(K.PRIMARY_KEY, by("DROP CONSTRAINT pk_orders")),
+    "primary key added": Case(
+        K.PRIMARY_KEY,
+        by("ALTER COLUMN id SET NOT NULL", "ADD CONSTRAINT pk_secrets PRIMARY KEY (id)", table="secrets"),
+    ),
+    "primary key changed": Case(
+        K.PRIMARY_KEY, by("DROP CONSTRAINT pk_orders", "ADD CONSTRAINT pk_other PRIMARY KEY (day)")
+    ),
+    "foreign key dropped": Case(K.FOREIGN_KEY, by("DROP CONSTRAINT fk_orders")),
+    "foreign key added": Case(
+        K.FOREIGN_KEY, by("ADD CONSTRAINT fk_more FOREIGN KEY (parent) REFERENCES {customers} (id)")
+    ),
+    "foreign key changed": Case(
+        K.FOREIGN_KEY,
+        by(
+            "DROP CONSTRAINT fk_orders",
+            "ADD CONSTRAINT fk_orders FOREIGN KEY (parent) REFERENCES {customers} (id)",
+        ),
+    ),
+    "check dropped": Case(K.CHECK, by("DROP CONSTRAINT positive")),
+    "check added": Case(K.CHECK, by("ADD CONSTRAINT small CHECK (n < 9)")),
+    "check changed": Case(
+        K.CHECK, by("DROP CONSTRAINT positive", "ADD CONSTRAINT positive CHECK (amount > 9)")
+    ),
+    "clustering": Case(K.CLUSTERING, by("CLUSTER BY (note)")),
+    "no clustering": Case(K.CLUSTERING, by("CLUSTER BY NONE")),
+    "clustering added": Case(K.CLUSTERING, by("CLUSTER BY (note)", table="customers")),
+    "automatic clustering": Case(K.CLUSTERING, by("CLUSTER BY AUTO")),
+    "partitioning": Case(
+        K.PARTITIONING,
+        again(
+            "secrets",
+            "id BIGINT, day DATE, name STRING MASK dev.f.hide, email STRING",
+            "WITH ROW FILTER dev.f.mine ON (id)",
+        ),
+    ),
+    "location": Case(K.LOCATION, again("outside", "id BIGINT", "LOCATION 's3://bucket/b'")),
+    "property changed": Case(K.PROPERTY, by("SET TBLPROPERTIES ('team' = 'ads')")),
+    "property removed": Case(K.PROPERTY, by("UNSET TBLPROPERTIES ('team')")),
+    "table feature": Case(K.TABLE_FEATURE, by("SET TBLPROPERTIES ('delta.enableTypeWidening' = 'false')")),
+    "order": Case(K.COLUMN_ORDER, by("ALTER COLUMN note FIRST")),
+    "order that is enforced": Case(K.COLUMN_ORDER, by("ALTER COLUMN note FIRST"), "column_order: enforce"),
+    "order and comment": Case(
+        K.COLUMN_ORDER, by("ALTER COLUMN note FIRST", "ALTER COLUMN note COMMENT 'new'")
+    ),
+    "column comment": Case(K.COLUMN_COMMENT, by("ALTER COLUMN id COMMENT 'new'")),
+    "column comment added": Case(K.COLUMN_COMMENT, by("ALTER COLUMN note COMMENT 'new'")),
+    "field comment": Case(K.COLUMN_COMMENT, by("ALTER COLUMN s.b COMMENT 'new'")),
+    "table comment": Case(K.TABLE_COMMENT, ("COMMENT ON TABLE {orders} IS 'new'",)),
+    "row filter changed": Case(K.ROW_FILTER, by("SET ROW FILTER dev.f.all ON (id)", table="secrets")),
+    "row filter dropped": Case(K.ROW_FILTER, by("DROP ROW FILTER", table="secrets")),
+    "mask changed": Case(K.COLUMN_MASK, by("ALTER COLUMN name SET MASK dev.f.show", table="secrets")),
+    "mask dropped": Case(K.COLUMN_MASK, by("ALTER COLUMN name DROP MASK", table="secrets")),
+    "grant revoked": Case(K.GRANT, ("REVOKE SELECT ON TABLE {orders} FROM `analysts`",)),
+    "grant added": Case(K.GRANT_ADDED, ("GRANT MODIFY ON TABLE {orders} TO `eve`",), FULL),
+    "owner": Case(K.OWNER, by("OWNER TO `eve`")),
+    "tag changed": Case(K.TABLE_TAG, by("SET TAGS ('domain' = 'ads')")),
+    "tag removed": Case(K.TABLE_TAG, by("UNSET TAGS ('domain')")),
+    "tag added": Case(K.TABLE_TAG, by("SET TAGS ('theirs' = 'x')"), FULL),
+    "column tag changed": Case(K.COLUMN_TAG, by("ALTER COLUMN id SET TAGS ('pii' = 'yes')")),
+    "column tag added": Case(K.COLUMN_TAG, by("ALTER COLUMN id SET TAGS ('theirs' = 'x')"), FULL),
+    "table deleted": Case(K.TABLE_DELETED, ("DROP TABLE {orders}",)),
+    "table deleted and another drifted": Case(
+        K.TABLE_DELETED, ("DROP TABLE {secrets}", *by("ADD COLUMNS (`extra` INT)"))
+    ),
+    "referenced table deleted": Case(K.TABLE_DELETED, ("DROP TABLE {customers}",)),
+    "table replaced": Case(K.TABLE_REPLACED, again("outside", "id BIGINT", "LOCATION 's3://bucket/a'")),
+    "table replaced by a smaller one": Case(
+        K.TABLE_REPLACED, again("outside", "a INT", "LOCATION 's3://bucket/a'")
+    ),
+    "schema deleted": Case(K.SCHEMA_DELETED, ("DROP SCHEMA `dev`.`silver` CASCADE",)),
+    "schema comment": Case(K.SCHEMA_COMMENT, ("COMMENT ON SCHEMA `dev`.`silver` IS 'new'",)),
+    "schema tag": Case(K.SCHEMA_TAG, ("ALTER SCHEMA `dev`.`silver` SET TAGS ('layer' = '3')",)),
+    "schema tag added": Case(K.SCHEMA_TAG, ("ALTER SCHEMA `dev`.`silver` SET TAGS ('theirs' = 'x')",), FULL),
+    "schema grant": Case(K.SCHEMA_GRANT, ("REVOKE SELECT ON SCHEMA `dev`.`silver` FROM `analysts`",)),
+    "schema grant added": Case(
+        K.SCHEMA_GRANT_ADDED, ("GRANT MODIFY ON SCHEMA `dev`.`silver` TO `eve`",), FULL
+    ),
+    "schema owner": Case(K.SCHEMA_OWNER, ("ALTER SCHEMA `dev`.`silver` OWNER TO `eve`",)),
+    "unmanaged": Case(K.UNMANAGED, ("CREATE TABLE `dev`.`silver`.`theirs` (`id` BIGINT) USING DELTA",)),
+}
+
+
+NO_REVERT = {"order", "table replaced", "unmanaged"}
+"""What no revert brings back: places of columns, by policy, another table, and what was never applied."""
+
+
+class Situations:
+    """Makes fresh copies of a situation, and runs commands in the last one."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> None:
+        self._folder = folder
+        self._monkeypatch = monkeypatch
+        self._delta_engine = delta_engine
+        self._made = 0
+
+    def make(self, case: Case) -> CatalogProject:
+        """Declare and sync the tables of a case, and change them by hand."""
+        self._made += 1
+        project = CatalogProject(self._folder / str(self._made), self._monkeypatch, self._delta_engine)
+        if case.policy:
+            project.configure(case.policy)
+        text = " ".join(case.statements)
+        places = {name: f"`dev`.`silver`.`{name}`" for name in TABLES}
+        project.declare(
+            TABLES["customers"],
+            *(table for name, table in TABLES.items() if f"{{{name}}}" in text and name != "customers"),
+            *([TABLES["orders"]] if "{customers}" in text and "{orders}" not in text else []),
+            schemas=SILVER,
+        )
+        project.models.with_name("others.yml").write_text(OTHERS)
+        project.sync()
+        project.by_hand(*(sql.format(**places) for sql in case.statements))
+        return project
+
+    def follow(self, command: str) -> Result:
+        """Run a recommended command without a terminal."""
+        program, *arguments = shlex.split(command)
+        assert program == "delta-engine"
+        asks = {"--revert", "--accept"} & {*arguments}
+        return self._delta_engine(*arguments, *(["--yes"] if asks else []))
+
+
+@pytest.fixture
+def situations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> Situations:
+    return Situations(tmp_path, monkeypatch, delta_engine)
+
+
+def drift(project: CatalogProject) -> Any:
+    """Return the report."""
+    return json.loads(project.run("drift --json").stdout)
+
+
+def findings(report: Any) -> set[tuple[str, str, str]]:
+    """Return resource, kind and field of everything in a report."""
+    parts = ("drifted", "deleted", "schemas", "unmanaged")
+    return {
+        (one["resource"], found["kind"], found["field"])
+        for part in parts
+        for one in report[part]
+        for found in one["findings"]
+    }
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_recommended_command_can_be_followed(situations: Situations, name: str) -> None:
+    case = CASES[name]
+    project = situations.make(case)
+    report = drift(project)
+    assert case.kind.value in {kind for _, kind, _ in findings(report)}
+    recommended = [(one["text"], one["command"]) for one in report["recommendations"]]
+    assert any("--revert" in command for _, command in recommended) or report["notes"] or name in NO_REVERT
+    for number, (text, command) in enumerate(recommended):
+        project = situations.make(case) if number else project
+        done = situations.follow(command)
+        assert done.code == 0, (command, done.stderr)
+        others = {resource for resource, *_ in findings(report) if resource.partition(".")[2] not in command}
+        if "--accept" in command and not (" -t " in command and others):
+            project.sync()
+        elif " import " in command:
+            assert project.run("validate").code == 0
+            assert project.run("plan --detailed-exitcode").code == 0
+        kept = {"column_order"} if "except for the order" in text else set()
+        left = {
+            resource
+            for resource, kind, _ in findings(drift(project))
+            if kind not in kept and (" -t " not in command or resource.partition(".")[2] in command)
+        }
+        assert not left, command
