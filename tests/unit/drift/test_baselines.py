@@ -113,3 +113,16 @@ def test_moved_columns_stay_drift_whatever_else_is_applied(project: CatalogProje
     project.declare(declared("two"))
     project.sync()
     assert project.drift() == order
+
+
+def test_a_dropped_column_is_one_finding_and_no_pending_change(project: CatalogProject) -> None:
+    project.declare("name: orders, columns: [{name: id, type: int}, {name: a, type: int, default: '1'}]")
+    project.sync()
+    project.by_hand(
+        f"ALTER TABLE {TABLE} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
+        f"ALTER TABLE {TABLE} DROP COLUMN a",
+    )
+    project.declare("name: orders, columns: [{name: id, type: int}, {name: a, type: int, comment: new}]")
+    report = json.loads(project.run("drift --json").stdout)
+    assert project.drift() == {ORDERS: [("column_dropped", "column a")]}
+    assert report["pending"] == []
