@@ -40,7 +40,7 @@ from delta_engine.models import CheckConstraint, ForeignKey, Part, QualifiedName
 from delta_engine.models.record import Record
 from delta_engine.state.states import CatalogState, SchemaState, TableState, state_of
 
-_Subject: TypeAlias = tuple[DriftKind, str]
+Subject: TypeAlias = tuple[DriftKind, str]
 """What a difference is about: its kind, and the part."""
 
 _Part = TypeVar("_Part", ForeignKey, CheckConstraint)
@@ -133,8 +133,8 @@ def _changes(known: AppliedRecord[Securable], observed: SecurableState) -> tuple
     found = tuple(_differences(known.baseline, observed, known.policy))
     if not found or known.with_unmanaged_parts is None:
         return found
-    subjects = {_subject_of(one) for one in _differences(known.declared, observed, known.policy)}
-    return tuple(one for one in found if _subject_of(one) in subjects)
+    subjects = {subject_of(one) for one in _differences(known.declared, observed, known.policy)}
+    return tuple(one for one in found if subject_of(one) in subjects)
 
 
 def _unexplained(
@@ -157,6 +157,12 @@ def _unexplained(
             if (one.change.subject, one.change.observed) in seen and not _may_be_side_effect(one)
         )
     return left
+
+
+def subject_of(difference: aspects.Difference) -> Subject:
+    """Return the subject of a difference. A table has one primary key, whatever its name."""
+    is_key = difference.kind is DriftKind.PRIMARY_KEY
+    return difference.kind, "" if is_key else difference.change.subject
 
 
 def explained(found: ComparedResource) -> tuple[Deviation, ...]:
@@ -200,7 +206,7 @@ def with_unmanaged_parts(model: Table, observed: TableState, earlier: Record[Tab
         kept = _kept_by_plan(model, known, earlier)
         now = Renames.of(model, observed).applied_to(observed)
         comparison = Comparison.of(_with_names_of(model, known), now, policy=AS_APPLIED)
-        drifted = {_subject_of(one) for one in aspects.differences(comparison)}
+        drifted = {subject_of(one) for one in aspects.differences(comparison)}
         found = _with_parts(kept, model, observed, earlier, drifted)
     return None if found == model else found
 
@@ -310,20 +316,14 @@ def _kept_by_plan(model: Table, known: Table, record: Record[Table]) -> Table:
     return _with_parts(model, model, _without_dropped(model, state_of(known), record), record)
 
 
-def _subject_of(difference: aspects.Difference) -> _Subject:
-    """Return the subject of a difference. A table has one primary key, whatever its name."""
-    is_key = difference.kind is DriftKind.PRIMARY_KEY
-    return difference.kind, "" if is_key else difference.change.subject
-
-
 def _with_parts(
     base: Table,
     model: Table,
     observed: TableState,
     record: Record[Table],
-    excluded: Collection[_Subject] = frozenset(),
+    excluded: Collection[Subject] = frozenset(),
 ) -> Table:
-    parts = [one for one in unmanaged_parts(model, observed, record) if _subject_of(one) not in excluded]
+    parts = [one for one in unmanaged_parts(model, observed, record) if subject_of(one) not in excluded]
     return aspects.accept(base, Renames.of(model, observed).applied_to(observed), parts)
 
 

@@ -126,3 +126,16 @@ def test_a_dropped_column_is_one_finding_and_no_pending_change(project: CatalogP
     report = json.loads(project.run("drift --json").stdout)
     assert project.drift() == {ORDERS: [("column_dropped", "column a")]}
     assert report["pending"] == []
+
+
+def test_drift_that_a_new_value_of_the_model_overwrites_is_undone_as_well(project: CatalogProject) -> None:
+    project.declare(f"{PLAIN}, comment: one")
+    project.sync()
+    project.by_hand(f"COMMENT ON TABLE {TABLE} IS 'theirs'", user="kim")
+    project.declare(f"{PLAIN}, comment: two")
+    assert "undoes drift (low), by kim" in project.run("plan").stdout
+    project.configure("drift_from: low")
+    assert project.run("sync --yes").code == 3
+    project.declare(f"{PLAIN}, comment: theirs")
+    project.sync()
+    assert project.drift() == {}
