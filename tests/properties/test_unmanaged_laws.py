@@ -6,7 +6,8 @@ from hypothesis import given
 
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.definitions import as_table, define
-from delta_engine.drift.comparison import explained, with_unmanaged_parts
+from delta_engine.drift.baselines import with_unmanaged_parts
+from delta_engine.drift.comparison import explained
 from delta_engine.drift.drifted_resources import AppliedRecord
 from delta_engine.drift.handling import accepted
 from delta_engine.models import Table

@@ -64,6 +64,12 @@ def _diff(comparison: Comparison) -> Iterator[_Action]:
             yield DropColumnDefault(observed.name, observed.default)
 
 
+def _differences(comparison: Comparison) -> Iterator[_Action]:
+    """Yield the differences of the shared columns. The drop of a column covers its default."""
+    added = {column.key for column in comparison.added}
+    yield from (action for action in _diff(comparison) if action.name.lower() not in added)
+
+
 def _create(desired: Table, _context: RenderContext) -> CreateClauses:
     """Return the table feature that defaults need. The column definitions contain the defaults."""
     has_defaults = any(column.default is not None for column in desired.columns)
@@ -120,6 +126,7 @@ ASPECT: Aspect[_Action] = Aspect(
         DropColumnDefault: takes_modify("ALTER COLUMN … DROP DEFAULT"),
     },
     diff=_diff,
+    differences=_differences,
     render=_render,
     explain=_explain,
     accept=_accept,

@@ -55,6 +55,12 @@ _Action: TypeAlias = ChangeGeneration | ChangeFixedColumn
 
 
 def _differences(comparison: Comparison) -> Iterator[ChangeGeneration]:
+    """Yield the differences of the shared columns. The drop of a column covers its generation."""
+    added = {column.key for column in comparison.added}
+    yield from (action for action in _changes(comparison) if action.name.lower() not in added)
+
+
+def _changes(comparison: Comparison) -> Iterator[ChangeGeneration]:
     """Yield the columns, new ones included, with another source of values."""
     if not comparison.desired.is_about(Part.COLUMNS):
         return
@@ -67,7 +73,7 @@ def _differences(comparison: Comparison) -> Iterator[ChangeGeneration]:
 
 def _diff(comparison: Comparison) -> Iterator[_Action]:
     """Yield the differences and every change of fixed columns: ALTER COLUMN cannot even comment identity columns."""
-    yield from _differences(comparison)
+    yield from _changes(comparison)
     model = comparison.desired
     changed_types = {pair.path[0].lower() for pair in comparison.types}
     counted_up = [pair for pair in comparison.differing if pair[1].identity is not None]

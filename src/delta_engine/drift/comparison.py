@@ -1,34 +1,25 @@
-"""Compares tables and schemas with their baselines, less what an attempt explains. Pure.
-
-Unmanaged parts are constraints, clustering, comments and defaults that no model of the engine ever named. The first
-apply records the existing ones. Removing them is not drift, and a revert restores them.
-"""
+"""Compares tables and schemas with their baselines, less what an attempt explains. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias, TypeVar
 
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.actions.policy import AS_APPLIED, ColumnOrder, Ownership, Policy, as_applied
-from delta_engine.aspects.check_constraints import CheckDrop
-from delta_engine.aspects.clustering import ChangeClustering
+from delta_engine.actions.policy import ColumnOrder, Ownership, Policy, as_applied
 from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.comparison import (
     Comparison,
-    Renames,
     Securable,
     SecurableState,
     with_renames,
     without_declared_renames,
 )
 from delta_engine.aspects.delta_properties import is_set_by_platform
-from delta_engine.aspects.foreign_keys import ForeignKeyDrop
-from delta_engine.aspects.primary_key import PrimaryKeyDrop
 from delta_engine.deployment.document import DeploymentState, Resource, SchemaResource, TableResource
 from delta_engine.deployment.resources import resource_name
+from delta_engine.drift.baselines import kept_by_plan, subject_of, unmanaged_parts
 from delta_engine.drift.drifted_resources import (
     AppliedRecord,
     Compared,
@@ -36,15 +27,10 @@ from delta_engine.drift.drifted_resources import (
     Deviation,
     UnmanagedPart,
 )
-from delta_engine.models import CheckConstraint, ForeignKey, Part, QualifiedName, Schema, SchemaName, Table
+from delta_engine.models import Part, QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.nested_types import Path
 from delta_engine.models.record import Record, resource_key
-from delta_engine.state.states import CatalogState, SchemaState, TableState, state_of
-
-_Subject: TypeAlias = tuple[DriftKind, str]
-"""What a difference is about: its kind, and the part."""
-
-_Part = TypeVar("_Part", ForeignKey, CheckConstraint)
+from delta_engine.state.states import CatalogState, SchemaState, TableState
 
 
 def compared(
@@ -112,7 +98,7 @@ def deviations(found: ComparedResource) -> tuple[Deviation, ...]:
 def _compared(
     resource: Resource, known: AppliedRecord[Securable], observed: SecurableState
 ) -> ComparedResource:
-    current = _with_current_names(known) if known.renames else known
+    current = _with_current_names(known) if known.renames or known.field_renames else known
     changes = _changes(current, observed) if observed.exists else ()
     return Compared(
         resource=resource,
@@ -140,8 +126,8 @@ def _changes(known: AppliedRecord[Securable], observed: SecurableState) -> tuple
     found = tuple(_differences(known.baseline, observed, known.policy))
     if not found or known.with_unmanaged_parts is None:
         return found
-    subjects = {_subject_of(one) for one in _differences(known.declared, observed, known.policy)}
-    return tuple(one for one in found if _subject_of(one) in subjects)
+    subjects = {subject_of(one) for one in _differences(known.declared, observed, known.policy)}
+    return tuple(one for one in found if subject_of(one) in subjects)
 
 
 def _unexplained(
@@ -174,40 +160,6 @@ def explained(found: ComparedResource) -> tuple[Deviation, ...]:
     settled, drift = replace(known, attempted=()), deviations(found)
     everything = (*_renamed(settled), *map(_deviation, found.changes), *_reordered(settled, found.observed))
     return tuple(one for one in everything if one not in drift)
-
-
-def unmanaged_parts(
-    model: Table, observed: TableState, record: Record[Table] | None
-) -> tuple[aspects.Difference, ...]:
-    """Return the differences that a sync keeps."""
-    if not observed.exists:
-        return ()
-    found = tuple(aspects.differences(Comparison.of(model, observed, policy=AS_APPLIED)))
-    if not found:
-        return ()
-    planned = aspects.differences(Comparison.of(model, observed, record))
-    subjects = {difference.change.subject for difference in planned}
-    return tuple(difference for difference in found if difference.change.subject not in subjects)
-
-
-def with_unmanaged_parts(model: Table, observed: TableState, earlier: Record[Table]) -> Table | None:
-    """Return the baseline of an apply: the model with the prior unmanaged parts that are not drift; None without any.
-
-    Recorded parts stay, under the model's names. Parts that are new since the last apply are drift and stay out.
-    """
-    known = earlier.with_unmanaged_parts
-    if known is None and earlier.declared is not None:
-        return None
-    observed = _without_dropped(model, observed, earlier)
-    if known is None:
-        found = _with_parts(model, model, observed, earlier)
-    else:
-        kept = _kept_by_plan(model, known, earlier)
-        now = Renames.of(model, observed).applied_to(observed)
-        comparison = Comparison.of(_with_names_of(model, known), now, policy=AS_APPLIED)
-        drifted = {_subject_of(one) for one in aspects.differences(comparison)}
-        found = _with_parts(kept, model, observed, earlier, drifted)
-    return None if found == model else found
 
 
 def listed_parts(
@@ -265,7 +217,7 @@ def _with_kept_parts(attempted: Securable, known: AppliedRecord[Securable]) -> S
     if isinstance(attempted, Schema) or isinstance(whole, Schema) or whole is None:
         return attempted
     ours = tuple(model for model in known.ours if isinstance(model, Table))
-    return _kept_by_plan(
+    return kept_by_plan(
         attempted, whole, Record(declared=ours[0], with_unmanaged_parts=whole, attempted=ours[1:])
     )
 
@@ -353,52 +305,3 @@ def _reordered(known: AppliedRecord[Securable], observed: SecurableState) -> tup
 
 def _column_keys(side: Securable | SecurableState) -> list[str]:
     return [] if isinstance(side, (Schema, SchemaState)) else [column.key for column in side.columns]
-
-
-def _kept_by_plan(model: Table, known: Table, record: Record[Table]) -> Table:
-    """Return a model with the unmanaged parts of a table that its plan keeps."""
-    return _with_parts(model, model, _without_dropped(model, state_of(known), record), record)
-
-
-def _subject_of(difference: aspects.Difference) -> _Subject:
-    """Return the subject of a difference. A table has one primary key, whatever its name."""
-    is_key = difference.kind is DriftKind.PRIMARY_KEY
-    return difference.kind, "" if is_key else difference.change.subject
-
-
-def _with_parts(
-    base: Table,
-    model: Table,
-    observed: TableState,
-    record: Record[Table],
-    excluded: Collection[_Subject] = frozenset(),
-) -> Table:
-    parts = [one for one in unmanaged_parts(model, observed, record) if _subject_of(one) not in excluded]
-    return aspects.accept(base, Renames.of(model, observed).applied_to(observed), parts)
-
-
-def _without_dropped(model: Table, observed: TableState, record: Record[Table]) -> TableState:
-    """Return a table without the unmanaged parts that a plan has to drop, such as checks on dropped columns."""
-    for action in aspects.diff(Comparison.of(model, observed, record)):
-        match action:
-            case ChangeClustering(desired):
-                observed = replace(observed, cluster_by=desired)
-            case PrimaryKeyDrop():
-                observed = replace(observed, primary_key=None)
-            case ForeignKeyDrop(key, is_remade=False):
-                observed = replace(observed, foreign_keys=_without(observed.foreign_keys, key))
-            case CheckDrop(check, is_remade=False):
-                observed = replace(observed, checks=_without(observed.checks, check))
-    return observed
-
-
-def _without(parts: tuple[_Part, ...], part: _Part) -> tuple[_Part, ...]:
-    return tuple(one for one in parts if one != part)
-
-
-def _with_names_of(model: Table, known: Table) -> Table:
-    state = state_of(known)
-    renamed = Renames.of(model, state).applied_to(state)
-    return replace(
-        known, columns=renamed.columns, cluster_by=renamed.cluster_by, partitioned_by=renamed.partitioned_by
-    )

@@ -18,6 +18,7 @@ from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.comparison import Comparison, Securable, SecurableState, with_renames
 from delta_engine.aspects.foreign_keys import as_declared
+from delta_engine.drift.baselines import subject_of
 from delta_engine.drift.comparison import with_former_field_names
 from delta_engine.drift.drifted_resources import (
     ClassifiedDrift,
@@ -56,9 +57,17 @@ def accepted(model: Model, observed: SecurableState, taken: Sequence[Deviation])
 
 
 def reverted_drift(
-    model: Securable, drifted: DriftedResource, policy: Policy = NO_POLICY
+    model: Securable,
+    drifted: DriftedResource,
+    policy: Policy = NO_POLICY,
+    *,
+    includes_overwritten: bool = False,
 ) -> tuple[ClassifiedDrift, ...]:
-    """Return the drift that a sync reverts, without the order of columns unless the policy enforces it."""
+    """Return the drift that a sync reverts, without the order of columns unless the policy enforces it.
+
+    Args:
+        includes_overwritten: whether to return also the drift that a sync replaces with a new value of the model.
+    """
     observed = drifted.observed
     if not observed.exists:
         return drifted.details
@@ -67,10 +76,12 @@ def reverted_drift(
     wanted = {(one.change.subject, one.change.desired) for one in planned}
     columns = {column.key: column for column in model.columns} if isinstance(model, Table) else {}
     moves_columns = any(one.kind is DriftKind.COLUMN_ORDER for one in planned)
+    changed = {subject_of(one) for one in planned} if includes_overwritten else set()
     return tuple(
         detail
         for detail in drifted.details
         if _is_reverted(detail.deviation, columns, wanted, moves_columns=moves_columns)
+        or (detail.deviation.difference is not None and subject_of(detail.deviation.difference) in changed)
     )
 
 
@@ -94,13 +105,15 @@ def without_ignored_deletions(
 def undone_drift(
     models: Sequence[Securable], drifted: Iterable[DriftedResource], policy: Policy = NO_POLICY
 ) -> Iterator[Undone]:
-    """Yield the drift that a sync undoes, with its model. A replaced table that was accepted stays as it is."""
+    """Yield the drift that a sync reverts or overwrites, with its model. An accepted replaced table stays as it is."""
     by_key = {model.key: model for model in models}
     for one in drifted:
         model = by_key.get(one.name.key)
-        for detail in reverted_drift(model, one, policy) if model is not None else ():
+        if model is None:
+            continue
+        for detail in reverted_drift(model, one, policy, includes_overwritten=True):
             is_taken = detail.deviation.kind is DriftKind.TABLE_REPLACED and detail.finding.accepted
-            if model is not None and detail.ignored_by is None and not is_taken:
+            if detail.ignored_by is None and not is_taken:
                 yield model, one, detail
 
 

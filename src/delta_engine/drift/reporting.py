@@ -310,4 +310,6 @@ def _reverts(difference: aspects.Difference, reverted: Sequence[Deviation]) -> b
     if difference.kind is DriftKind.COLUMN_ORDER:
         return any(deviation.kind is DriftKind.COLUMN_ORDER for deviation in reverted)
     change = difference.change
+    if difference.kind in (DriftKind.COLUMN_DROPPED, DriftKind.COLUMN_ADDED):  # its model may be another one
+        return any((one.kind, one.field) == (difference.kind, change.subject) for one in reverted)
     return any((one.field, one.expected) == (change.subject, change.desired) for one in reverted)

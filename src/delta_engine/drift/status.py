@@ -44,7 +44,8 @@ from delta_engine.deployment.resources import (
     resource_name,
     unmanaged_table,
 )
-from delta_engine.drift.comparison import state_under, unmanaged_parts
+from delta_engine.drift.baselines import unmanaged_parts
+from delta_engine.drift.comparison import state_under
 from delta_engine.drift.drifted_resources import ComparedResource
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.record import Record, resource_key

@@ -211,16 +211,16 @@ def _verify(
 
 def _record_unchanged(run: OpenRun, planned: PlannedRun, records: RunRecords, stop: Stop) -> None:
     """Record the schemas and tables that needed no statement, and the new ids of replaced tables."""
-    plan, observed = planned.plan, planned.basis.observed
+    plan = planned.plan
     touched = {str(schema).lower() for schema in (*plan.create_schemas, *plan.align_schemas)}
     touched |= {action.table.key for action in plan.table_actions()}
     wanted = {model.key for model in planned.wanted}
-    records.adopt([schema for schema in planned.schemas if schema.key not in touched], observed)
+    records.adopt([schema for schema in planned.schemas if schema.key not in touched])
     unchanged = [one for one in planned.models if one.key in wanted - touched]
     versions = None if stop.is_requested() else run.environment.versions
     new = records.with_new_version(unchanged) if versions is not None else []
     found = versions.read_versions(new, with_id={name.key for name in new}) if versions and new else {}
-    records.adopt(unchanged, observed, found)
+    records.adopt(unchanged, found)
     refresh_replaced(run.recorder, versions, planned.replaced)
 
 

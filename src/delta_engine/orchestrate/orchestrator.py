@@ -5,12 +5,15 @@ The command line and the job call the same functions; a `RunView` shows the run 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from delta_engine.actions import TablePlan
-from delta_engine.deployment.document import TableResource
+from delta_engine.deployment.document import AcceptedDrift, TableResource
+from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.resources import resource_name
 from delta_engine.drift.comparison import state_under
 from delta_engine.drift.drifted_resources import DriftedResource
@@ -28,7 +31,6 @@ from delta_engine.orchestrate.planning import (
     observe_locked,
     plan_unlocked,
 )
-from delta_engine.orchestrate.records import accept_drift
 from delta_engine.orchestrate.reviewed_plans import earlier_apply, reviewed_plan
 from delta_engine.orchestrate.runs import Environment, Observation, OpenRun, PlannedRun, RunView, open_run
 from delta_engine.plan_files.document import PlanFile
@@ -129,7 +131,7 @@ def apply_file(
 
 def record_accepted(run: OpenRun, drifted: Sequence[DriftedResource]) -> None:
     """Record drift as accepted: it waits for its model, and stays drift until then."""
-    accept_drift(run.recorder, drifted)
+    _accept(run.recorder, drifted)
     run.recorder.save()
 
 
@@ -204,3 +206,21 @@ def _forget_deleted(run: OpenRun, basis: Observation) -> None:
         is_applied = isinstance(resource, TableResource) and resource.metadata.declared is not None
         if is_accepted_deletion(resource) or (planner.drops_tables and is_applied and state is not None):
             resources.pop(key)
+
+
+def _accept(recorder: RunRecorder, drifted: Iterable[DriftedResource]) -> None:
+    for one in drifted:
+        resource = recorder.resources[one.resource]
+        accepted = tuple(
+            AcceptedDrift(
+                kind=found.kind.value,
+                field=found.field,
+                expected=found.expected,
+                actual=found.actual,
+                by=found.accepted.by if found.accepted else recorder.who,
+                at=found.accepted.at if found.accepted else recorder.now(),
+            )
+            for found in (detail.finding for detail in one.drift)
+        )
+        metadata = msgspec.structs.replace(resource.metadata, accepted=accepted)
+        recorder.resources[one.resource] = msgspec.structs.replace(resource, metadata=metadata)

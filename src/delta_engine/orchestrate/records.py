@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 import msgspec
 
 from delta_engine.actions import TablePlan
-from delta_engine.actions.policy import Policy
+from delta_engine.actions.policy import ColumnOrder, Policy
 from delta_engine.aspects.columns import ColumnAdd
-from delta_engine.aspects.comparison import with_renames
+from delta_engine.aspects.comparison import Renames, with_renames
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.deployment.definitions import as_table, define
 from delta_engine.deployment.document import (
-    AcceptedDrift,
     ApplyActions,
     Checkpoint,
     Resource,
@@ -36,17 +36,16 @@ from delta_engine.deployment.resources import (
     with_renamed,
     with_version,
 )
-from delta_engine.drift.comparison import with_unmanaged_parts
+from delta_engine.drift.baselines import with_unmanaged_parts
 from delta_engine.drift.drifted_resources import (
-    DriftedResource,
     DriftedTable,
 )
 from delta_engine.drift.status import attempted_by, confirmed
 from delta_engine.execute.outcomes import AnyOutcome, OnTable, OutcomeKind, is_of_table, of_tables
-from delta_engine.models import QualifiedName, Schema, SchemaName, Table
+from delta_engine.models import Part, QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.open_struct import canonical_checksum
 from delta_engine.models.record import Record, resource_key
-from delta_engine.state.states import ABSENT, CatalogState
+from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
 from delta_engine.telemetry.logs import log
 
@@ -75,6 +74,7 @@ class RunRecords:
         self._recorder = recorder
         self._observed = observed
         self._full_ownership = policy.full_ownership
+        self._moves_columns = policy.column_order is ColumnOrder.ENFORCE
         self._column_renames = column_renames
         self._settles_attempts = settles_attempts
         self._renamed: list[tuple[QualifiedName, QualifiedName]] = []
@@ -87,9 +87,12 @@ class RunRecords:
         renames = self._column_renames.get(model.key)
         if earlier is not None and renames:
             earlier = redefined(earlier, lambda one: define(with_renames(as_table(one), renames)))
+        observed = self._observed.tables.get(model.key, ABSENT)
         if earlier is not None:
             self.earlier.setdefault(resource_key(model.qualified_name), earlier)
-        return applied_table(
+            if observed.exists and version is None:  # a killed run reads no version
+                version = recorded_version(earlier.metadata)
+        resource = applied_table(
             model,
             at=self._recorder.now(),
             by=self._recorder.who,
@@ -99,11 +102,11 @@ class RunRecords:
             full_ownership=self._full_ownership,
             settles=self._settles_attempts,
         )
+        return noted(resource, model, self._promised(model, observed), earlier)
 
     def adopt(
         self,
         models: Sequence[Table | Schema],
-        observed: CatalogState,
         versions: Mapping[str, TableVersion] = MappingProxyType({}),
     ) -> None:
         """Record tables and schemas that are as their models say without a statement of this run.
@@ -121,9 +124,7 @@ class RunRecords:
             self.note_schema(model)
             is_known = earlier and earlier.config_checksum == canonical_checksum(define(model))
             if earlier is None or not is_known or earlier.metadata.attempted:
-                known = recorded_version(earlier.metadata) if earlier else None
-                resource = self.applied(model, earlier, version=versions.get(model.key, known))
-                resources[key] = noted(resource, model, observed.table(model.qualified_name), earlier)
+                resources[key] = self.applied(model, earlier, version=versions.get(model.key))
             elif earlier.metadata.full_ownership != self._full_ownership:
                 metadata = msgspec.structs.replace(earlier.metadata, full_ownership=self._full_ownership)
                 resource = msgspec.structs.replace(earlier, metadata=metadata)
@@ -174,6 +175,18 @@ class RunRecords:
         self._renamed.append((former, table))
         self._recorder.resources = with_renamed(self._recorder.resources, former, table)
 
+    def _promised(self, model: Table, observed: TableState) -> TableState:
+        """Return a table with the columns that its plan leaves, in their order. A second read confirms it."""
+        if not observed.exists or self._moves_columns:
+            return replace(observed, exists=True, columns=model.columns)
+        if not model.is_about(Part.COLUMNS):
+            return observed
+        wanted = {column.key for column in model.columns}
+        present = Renames.of(model, observed).applied_to(observed).columns
+        kept = [column for column in present if column.key in wanted]
+        known = {column.key for column in kept}
+        return replace(observed, columns=(*kept, *(one for one in model.columns if one.key not in known)))
+
     def _baseline(self, model: Table, earlier: TableResource | None) -> Table | None:
         """Return a model with the unmanaged parts, if there are any, and the new names of tables."""
         observed = self._observed.tables.get(model.key, ABSENT)
@@ -185,25 +198,6 @@ class RunRecords:
         for former, name in self._renamed:
             definition = pointing_at(name, former, definition)
         return as_table(definition)
-
-
-def accept_drift(recorder: RunRecorder, drifted: Iterable[DriftedResource]) -> None:
-    """Record drift as accepted. It stays drift until a run sees that model and catalog agree."""
-    for one in drifted:
-        resource = recorder.resources[one.resource]
-        accepted = tuple(
-            AcceptedDrift(
-                kind=found.kind.value,
-                field=found.field,
-                expected=found.expected,
-                actual=found.actual,
-                by=found.accepted.by if found.accepted else recorder.who,
-                at=found.accepted.at if found.accepted else recorder.now(),
-            )
-            for found in (detail.finding for detail in one.drift)
-        )
-        metadata = msgspec.structs.replace(resource.metadata, accepted=accepted)
-        recorder.resources[one.resource] = msgspec.structs.replace(resource, metadata=metadata)
 
 
 def refresh_replaced(

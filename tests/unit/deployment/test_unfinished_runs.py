@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import Allowance, DestructiveKind, Policy
-from delta_engine.backends.sql_runner import Row
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import Resource, Status
 from delta_engine.errors import StatementError
@@ -21,6 +23,7 @@ from delta_engine.orchestrate.orchestrator import Orchestrator, find_drift, plan
 from delta_engine.orchestrate.planning import record_statuses
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.state.states import TableState
+from delta_engine.state.table_queries import TableQueries
 from tests.builders.engines import engine_on
 from tests.fakes.platform import recorded
 from tests.fakes.unity_catalog import FakeUnityCatalog
@@ -304,3 +307,27 @@ def test_a_killed_run_recorded_its_schemas(catalog: FakeUnityCatalog, deployment
         sync(catalog, deployment, BARE, schemas=[SILVER], at="CREATE TABLE", how=Kill)
     sync(catalog, deployment, BARE, schemas=[Schema("dev", "silver")])
     assert not catalog.schemas["dev.silver"].tags
+
+
+def test_a_killed_run_forgets_neither_the_table_that_it_changed_nor_the_order_of_its_columns(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    def models(comment: str) -> list[Table]:
+        return [replace(BARE, comment=comment), replace(BARE, table_name="others", comment=comment)]
+
+    def engine(runner: SqlRunner) -> Orchestrator:
+        versions = TableQueries(catalog, CatalogAddressing(), parallelism=1)
+        return engine_on(catalog, runner, deployment, POLICY, versions=versions)
+
+    engine(catalog).sync_tables(models("one"))
+    catalog.run("ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `mail` FIRST")
+    with pytest.raises(Kill):
+        engine(Faulty(catalog, "`others`", Kill)).sync_tables(models("two"))
+    assert state_of(catalog).table_comment == "two"
+    assert [found.field for _, found in report_drift(engine(catalog), models("two")).findings()] == [
+        "column order"
+    ]
+    catalog.run("DROP TABLE `dev`.`silver`.`orders`")
+    catalog.run("CREATE TABLE `dev`.`silver`.`orders` (`mail` STRING, `id` BIGINT) USING DELTA COMMENT 'two'")
+    kinds = {found.kind for _, found in report_drift(engine(catalog), models("two")).findings()}
+    assert kinds == {DriftKind.TABLE_REPLACED, DriftKind.COLUMN_ORDER}

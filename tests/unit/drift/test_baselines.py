@@ -197,3 +197,29 @@ def test_a_record_names_the_tables_that_its_foreign_keys_reference(project: Cata
     changes = project.run("state diff").stdout
     assert "name: dev.silver.orders → dev.silver.sales" in changes
     assert "- table.dev.silver.orders" not in changes
+
+
+def test_a_dropped_column_is_one_finding_and_no_pending_change(project: CatalogProject) -> None:
+    project.declare("name: orders, columns: [{name: id, type: int}, {name: a, type: int, default: '1'}]")
+    project.sync()
+    project.by_hand(
+        f"ALTER TABLE {TABLE} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
+        f"ALTER TABLE {TABLE} DROP COLUMN a",
+    )
+    project.declare("name: orders, columns: [{name: id, type: int}, {name: a, type: int, comment: new}]")
+    report = json.loads(project.run("drift --json").stdout)
+    assert project.drift() == {ORDERS: [("column_dropped", "column a")]}
+    assert report["pending"] == []
+
+
+def test_drift_that_a_new_value_of_the_model_overwrites_is_undone_as_well(project: CatalogProject) -> None:
+    project.declare(f"{PLAIN}, comment: one")
+    project.sync()
+    project.by_hand(f"COMMENT ON TABLE {TABLE} IS 'theirs'", user="kim")
+    project.declare(f"{PLAIN}, comment: two")
+    assert "undoes drift (low), by kim" in project.run("plan").stdout
+    project.configure("drift_from: low")
+    assert project.run("sync --yes").code == 3
+    project.declare(f"{PLAIN}, comment: theirs")
+    project.sync()
+    assert project.drift() == {}

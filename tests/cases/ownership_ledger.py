@@ -1,0 +1,224 @@
+"""A ledger of who made what: the oracle of drift, ownership and pending changes. It shares no code with the engine.
+
+A table is a mapping of its parts, by the names that reports use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from delta_engine.models import Table
+from delta_engine.state.states import TableState
+
+Parts: TypeAlias = Mapping[str, str]
+"""The values of a table's parts. A part that does not exist is missing."""
+
+Kinds: TypeAlias = frozenset[str]
+
+OF_PLATFORM = ("property delta.", "property clusterByAuto")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A table of the catalog; `birth` distinguishes it from another of that name."""
+
+    parts: Parts
+    columns: tuple[str, ...]
+    birth: str
+
+    def renamed(self, renames: Mapping[str, str]) -> Seen:
+        """Return the table with new names of columns, by the old ones."""
+        columns = tuple(renames.get(one, one) for one in self.columns)
+        return replace(self, parts=followed(self.parts, renames), columns=columns)
+
+
+def parts_of(table: Table | TableState) -> dict[str, str]:
+    """Return the parts of a model or of a table. The catalog puts parentheses around expressions."""
+    key, comment = table.primary_key, table.comment if isinstance(table, Table) else table.table_comment
+    found = {
+        "table comment": comment,
+        "clustering": ",".join(table.cluster_by),
+        "primary key": f"{key.name} {','.join(key.columns)}" if key else "",
+        "owner": table.owner or "",
+        **{f"check {one.name}": one.expression.strip("( )") for one in table.checks},
+        **{f"property {name}": value for name, value in table.table_properties.items()},
+        **{f"tag {name}": value for name, value in table.tags.items()},
+        **{f"grant {right} to {who}": "granted" for who, rights in table.grants.items() for right in rights},
+    }
+    for column in table.columns:
+        name = f"column {column.name}"
+        found |= {name: str(column.data_type), f"{name} comment": column.comment}
+        found[f"{name} default"] = (column.default or "").strip("( )")
+        found[f"{name} nullability"] = "" if column.is_nullable else "NOT NULL"
+        found |= {f"{name} tag {tag}": value for tag, value in column.tags.items()}
+    return {part: value for part, value in found.items() if value}
+
+
+def kind_of(part: str) -> str:
+    """Return the kind of a part, which decides whose it is if no model declares it."""
+    words = part.split()
+    if words[0] == "column":
+        of_column = {"comment": "value", "default": "value", "nullability": "nullability", "tag": "tag"}
+        return of_column[words[2]] if len(words) > 2 else "column"
+    kinds = {"check": "constraint", "primary": "constraint", "table": "value", "clustering": "value"}
+    return kinds.get(words[0], words[0])
+
+
+def column_of(part: str) -> str:
+    """Return the column that has a part; empty for parts of the table."""
+    return part.split()[1] if part.startswith("column ") and part != "column order" else ""
+
+
+def followed(parts: Parts, renames: Mapping[str, str]) -> dict[str, str]:
+    """Return parts under the new names of columns."""
+    found = {}
+    for part, value in parts.items():
+        old = column_of(part)
+        name = part.replace(f"column {old}", f"column {renames[old]}", 1) if old in renames else part
+        names = [renames.get(one, one) for one in value.split(",")] if part == "clustering" else [value]
+        found[name] = ",".join(names)
+    return found
+
+
+@dataclass
+class Page:
+    """What is known of one table.
+
+    Args:
+        declared: the parts that the engine applied last; None if no run finished.
+        before: what others had made when the engine took the table over, and no model has declared since.
+        attempts: the parts that later runs attempted.
+        order: of the columns after the last apply.
+        birth: of the table that was applied; None if unknown.
+        full: the kinds of parts that the engine owned whole at the last apply.
+        renames: of columns since the last apply, new names by old ones.
+        accepted: the drift that waits for its model, with the value that was accepted.
+    """
+
+    declared: Parts | None = None
+    before: Parts = field(default_factory=dict)
+    attempts: tuple[Parts, ...] = ()
+    order: tuple[str, ...] = ()
+    birth: str | None = None
+    full: Kinds = frozenset()
+    renames: Mapping[str, str] = field(default_factory=dict)
+    accepted: Mapping[str, str] = field(default_factory=dict)
+    model: Table | None = None
+
+    @property
+    def base(self) -> Parts:
+        """The table as the last apply left it, by the names of columns then."""
+        return {**self.before, **(self.declared or {})}
+
+    def renamed_base(self) -> Parts:
+        """Return the table as the last apply left it, under the present names of columns."""
+        return followed(self.base, self.renames)
+
+    def note_rename(self, old: str, new: str) -> None:
+        """Note that a column was renamed."""
+        first = next((one for one, then in self.renames.items() if then == old), old)
+        self.renames = {**self.renames, first: new}
+
+    def known_renames(self, seen: Seen) -> dict[str, str]:
+        """Return the renames of applied columns that still hold."""
+        gone = {column_of(part) for part in self.declared or ()} - {*seen.columns}
+        return {old: new for old, new in self.renames.items() if old in gone and new in seen.columns}
+
+    def drift(self, seen: Seen | None, full: Kinds) -> dict[str, str]:
+        """Return the parts that were changed outside the engine, with what they are now."""
+        if self.declared is None or seen is None:
+            return {} if self.declared is None else {"table": ""}
+        renames = self.known_renames(seen)
+        found = {"table": seen.birth} if self.birth not in (None, seen.birth) else {}
+        for old, new in renames.items():
+            if all(f"column {old}" in one for one in self.attempts):
+                found[f"column {old}"] = new
+        for part in {*followed(self.base, renames), *seen.parts}:
+            if self._is_drift(part, seen, renames, full):
+                found[part] = seen.parts.get(part, "")
+        order = [renames.get(one, one) for one in self.order]
+        actual = [one for one in seen.columns if one in order]
+        if not self.attempts and actual != [one for one in order if one in seen.columns]:
+            found["column order"] = ",".join(actual)
+        return found
+
+    def after_sync(self, model: Parts, seen: Seen, full: Kinds) -> dict[str, str]:
+        """Return what a sync leads to; the columns of the table have the names of the model."""
+        kept = {
+            part: without_columns(part, value, model)
+            for part, value in seen.parts.items()
+            if part not in model and self._is_kept(part, model, full)
+        }
+        return {**{part: value for part, value in kept.items() if value}, **model}
+
+    def unmanaged(self, model: Parts, order: tuple[str, ...], seen: Seen, full: Kinds) -> set[str]:
+        """Return the parts that a plan lists as unmanaged: tags and grants follow policies of their own."""
+        present = [one for one in seen.columns if one in order]
+        moved = {"column order"} if present != [one for one in order if one in present] else set()
+        kept = {*(self.after_sync(model, seen, full).items() & seen.parts.items())}
+        return moved | {
+            part
+            for part, _ in kept
+            if part not in model
+            and kind_of(part) in ("value", "constraint", "property")
+            and not part.startswith(OF_PLATFORM)
+        }
+
+    def applied(
+        self, model: Parts, order: tuple[str, ...], before: Seen | None, seen: Seen, full: Kinds
+    ) -> None:
+        """Note that a run brought a table to its model; `before` is the table as the run found it."""
+        known = followed(self.before, self.renames)
+        if self.declared is None and before is not None:
+            found = self.after_sync(model, before, full)
+            known = {part: found[part] for part in found if kind_of(part) in ("value", "constraint")}
+        kept = {
+            part: without_columns(part, value, model) for part, value in known.items() if part not in model
+        }
+        columns = {"", *map(column_of, model)}
+        moved = [self.renames.get(one, one) for one in self.order]
+        if self.declared is not None and seen.columns != order:  # moves by others stay drift
+            known_order = [one for one in moved if one in seen.columns]
+            self.order = (*known_order, *(one for one in seen.columns if one not in known_order))
+        else:
+            self.order = seen.columns
+        self.before = {part: value for part, value in kept.items() if value and column_of(part) in columns}
+        self.declared, self.attempts, self.full, self.renames, self.accepted = model, (), full, {}, {}
+
+    def _is_drift(self, part: str, seen: Seen, renames: Mapping[str, str], full: Kinds) -> bool:
+        base, there, kind = followed(self.base, renames), seen.parts.get(part), kind_of(part)
+        column = f"column {column_of(part)}"
+        if there == base.get(part) or (
+            column_of(part) and part != column and not (column in base and column in seen.parts)
+        ):
+            return False
+        if part not in followed(self.declared or {}, renames):
+            if kind in ("property", "owner") or (kind in ("tag", "grant") and kind not in full & self.full):
+                return False
+            if there is None:
+                return False  # others may remove what they made
+        explained = [followed({**self.before, **one}, renames).get(part) == there for one in self.attempts]
+        is_side_effect = kind == "nullability" or (kind == "constraint" and there is None)
+        return not any(explained) and not (self.attempts and is_side_effect)
+
+    def _is_kept(self, part: str, model: Parts, full: Kinds) -> bool:
+        column, kind = f"column {column_of(part)}", kind_of(part)
+        if kind in ("column", "nullability") or (column_of(part) and column not in model):
+            return False
+        if kind == "owner":
+            return True
+        declared, before = (followed(one, self.renames) for one in (self.declared or {}, self.before))
+        if part in declared or any(part in followed(one, self.renames) for one in self.attempts):
+            return False
+        if kind != "value" or self.declared is None:
+            return kind not in full
+        return part in before or bool(column_of(part) and column not in declared)
+
+
+def without_columns(part: str, value: str, model: Parts) -> str:
+    """Return the value of a part without the columns that a model drops."""
+    if part != "clustering":
+        return value
+    return ",".join(one for one in value.split(",") if f"column {one}" in model)
