@@ -164,8 +164,8 @@ FOUND = {
     ("t08", "property", "property tier", "medium", "CREATE TABLE"),
     ("t08", "column_added", "column merged", "medium", "WRITE"),
     ("t09", "table_deleted", "table", "high", None),
-    ("stranger", "unmanaged", "table", "low", "CREATE TABLE"),
-    ("other", "unmanaged", "table", "low", "CREATE TABLE"),
+    ("stranger", "unmanaged", "table", "low", None),
+    ("other", "unmanaged", "table", "low", None),
 }
 """Thirty drifts on ten tables: table, kind, field, severity, and the operation that made it."""
 

@@ -89,8 +89,20 @@ def _differing(comparison: Comparison) -> Iterator[ColumnComment]:
         if desired == observed:
             continue
         comment = ColumnComment(name, desired, observed, path)
-        if desired or comparison.clears(partial(_names, place=comment.place), name.lower()):
+        if desired or _may_clear(comparison, comment.place):
             yield comment
+
+
+def _may_clear(comparison: Comparison, place: Path) -> bool:
+    """Whether the engine may clear a comment; not a later one of a field that the baseline lacks."""
+    names, baseline = partial(_names, place=place), comparison.record.baseline
+    if comparison.may_remove(names):
+        return True
+    column = (
+        next((one for one in baseline.columns if one.key == place[0].lower()), None) if baseline else None
+    )
+    is_known = column is not None and type_at(column.data_type, place[1:]) is not None
+    return is_known and comparison.clears(names, place[0].lower())
 
 
 def _names(model: Table, place: Path) -> bool:

@@ -266,4 +266,4 @@ def _author(suspect: _Suspect, deviation: Deviation) -> Attribution | None:
 def _created(audit: Audit | None) -> Attribution | None:
     if audit is None or (audit.created_at is None and audit.created_by is None):
         return None
-    return Attribution(who=audit.created_by, at=audit.created_at, operation="CREATE TABLE")
+    return Attribution(who=audit.created_by, at=audit.created_at)

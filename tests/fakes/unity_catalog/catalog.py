@@ -18,6 +18,7 @@ from delta_engine.models import QualifiedName, Reference, Schema, Table
 from delta_engine.state.principals import Permissions
 from delta_engine.state.states import ABSENT, CatalogState, SchemaState, TableState
 from tests.fakes.unity_catalog import columns, constraints, governance, layout, properties, statements
+from tests.fakes.unity_catalog.audit import AuditLog
 from tests.fakes.unity_catalog.creation import created
 from tests.fakes.unity_catalog.descriptions import (
     as_create_statement,
@@ -50,6 +51,7 @@ class FakeUnityCatalog:
 
     Attributes:
         histories: the commits of every table.
+        audit_log: the audit log; None if it may not be read.
         knows_json: whether it runs `DESCRIBE TABLE … AS JSON`, which older runtimes do not.
         groups: the groups that the user is in.
         catalogs: the holders of catalogs; a catalog without any has no owner and no grants.
@@ -73,6 +75,7 @@ class FakeUnityCatalog:
         self._checks_owners = checks_owners
         self.user = user
         self.histories = Histories()
+        self.audit_log: AuditLog | None = None
         self.knows_json = True
         self.groups: set[str] = set()
         self.catalogs: dict[str, Permissions] = {}
@@ -87,8 +90,12 @@ class FakeUnityCatalog:
                 if sql.startswith(_QUESTIONS):
                     return self._answer(sql)
                 statement = parse(sql)
+                is_of_key = self._drops_key(statement)
                 self._apply(statement)
-                self.histories.note(statement, self.user)
+                if not is_of_key:
+                    self.histories.note(statement, self.user)
+                if self.audit_log is not None:
+                    self.audit_log.note(statement, self.user)
             except Refusal as refusal:
                 raise StatementError(refusal.message, sql=sql, error_class=refusal.error_class) from refusal
             self.statements.append(sql)
@@ -154,6 +161,8 @@ class FakeUnityCatalog:
         self.questions.append(sql)
         question = parse_question(sql)
         match question:
+            case statements.Question(_, ()) if self.audit_log is not None and "system.access.audit" in sql:
+                return self.audit_log.rows(sql)
             case statements.Question(_, ()):
                 return selected(sql, self._shown())
             case statements.Question("SHOW GRANTS ON TABLE" | "SHOW GRANTS ON SCHEMA", path):
@@ -268,6 +277,15 @@ class FakeUnityCatalog:
                 self.schemas[name] = replace(found, **changes)
             case statements.SetTags() | statements.UnsetTags():
                 self.schemas[name] = replace(found, tags=governance.altered_tags(found.tags, change))
+
+    def _drops_key(self, statement: statements.Statement) -> bool:
+        """Whether a statement drops a key, which is in no commit."""
+        match statement:
+            case statements.AlterTable(path, statements.DropConstraint(name)):
+                stored = self.tables.get(".".join(path).lower())
+                names = {check.name for check in stored.state.checks} if stored else set()
+                return name.lower() not in names
+        return False
 
     def _drop(self, key: str, if_exists: bool) -> None:
         if if_exists and key not in self.tables:

@@ -74,7 +74,7 @@ def test_drift_costs_few_statements_and_names_its_author(catalog: FakeUnityCatal
     catalog.run("ALTER TABLE `dev`.`silver`.`days` CLUSTER BY NONE")
     catalog.run("CREATE TABLE `dev`.`silver`.`stranger` (`a` int) USING delta")
     assert findings() == {
-        "orders primary key pk_dev_silver_orders__id": ("medium", "bob"),
+        "orders primary key pk_dev_silver_orders__id": ("medium", None),
         "days clustering": ("medium", "bob"),
         "stranger table": ("low", "bob"),
     }

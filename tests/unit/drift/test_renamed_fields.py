@@ -1,0 +1,154 @@
+"""Fields inside columns that were renamed by hand: told as renames, refused, accepted, reverted, ignored."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.projects.catalog_project import CatalogProject
+from tests.projects.commandline import CommandLine
+
+TABLE = "`dev`.`silver`.`orders`"
+MAPPED = "{delta.columnMapping.mode: name}"
+ORDERS = (
+    "name: orders, columns: [{name: id, type: bigint}, {name: s, type: 'struct<old: int, k: int>'}, "
+    "{name: items, type: 'array<struct<old: int, k: map<string, struct<old: int>>>>'}], "
+    f"properties: {MAPPED}"
+)
+BY_HAND = ("s.old", "items.element.k.value.old")
+RENAMES = {"s.old": "s.new", "items.element.k.value.old": "items.element.k.value.new"}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
+    """Return a project whose fields were renamed."""
+    made = CatalogProject(tmp_path, monkeypatch, delta_engine)
+    made.declare(ORDERS)
+    made.sync()
+    made.by_hand(*(f"ALTER TABLE {TABLE} RENAME COLUMN {path} TO new" for path in BY_HAND))
+    return made
+
+
+def findings(project: CatalogProject) -> list[dict[str, Any]]:
+    report = json.loads(project.run("drift --json").stdout)
+    assert report["pending"] == []
+    return [found for one in report["drifted"] for found in one["findings"]]
+
+
+def types(project: CatalogProject) -> str:
+    return " ".join(
+        str(column.data_type) for column in project.catalog.tables["dev.silver.orders"].state.columns
+    )
+
+
+def test_a_renamed_field_is_one_finding_with_its_author(project: CatalogProject) -> None:
+    found = findings(project)
+    assert {one["expected"]: one["actual"] for one in found} == RENAMES
+    assert {one["kind"] for one in found} == {"column_renamed"}
+    assert {one["changed"]["operation"] for one in found} == {"RENAME COLUMN"}
+    assert "column s.old: RENAMED to s.new\n" in project.run("drift").stdout
+
+
+def test_a_sync_refuses_and_names_the_rename(project: CatalogProject) -> None:
+    refused = project.run("sync --yes --allow drop_column")
+    assert refused.code == 3
+    assert "column s.old: it was renamed to 's.new' outside the engine" in refused.stderr
+    assert "s.old was applied as s.old and is s.new" in refused.stderr
+
+
+def test_a_revert_renames_back(project: CatalogProject) -> None:
+    before = len(project.catalog.statements)
+    done = project.run("drift --revert --yes")
+    assert done.code == 0, done.stderr
+    assert len(project.catalog.statements) == before + 2
+    assert "new" not in types(project)
+    assert findings(project) == []
+
+
+def test_an_acceptance_edits_the_types_in_the_models(project: CatalogProject) -> None:
+    done = project.run("drift --accept --yes")
+    assert done.code == 0, done.stderr
+    assert "struct<`new`: int, `k`: int>" in project.models.read_text()
+    assert not project.plan()["has_changes"]
+    project.sync()
+    assert findings(project) == []
+
+
+def test_a_model_that_has_the_new_name_takes_the_rename(project: CatalogProject) -> None:
+    project.declare(
+        ORDERS.replace("<old: int, k: int", "<new: int, k: int").replace(
+            "string, struct<old", "string, struct<new"
+        )
+    )
+    project.sync()
+    assert findings(project) == []
+
+
+def test_an_ignored_rename_of_a_field_stays(project: CatalogProject) -> None:
+    Path("conf/drift-policy.yml").write_text(
+        "ignore_drift:\n  - {resource: orders, fields: [column s.old], reason: Known}\n"
+    )
+    assert [one["expected"] for one in findings(project)] == ["items.element.k.value.old"]
+    declared = ORDERS.replace("string, struct<old", "string, struct<new")
+    project.declare(declared)
+    assert not project.plan()["has_changes"]
+    project.declare(ORDERS)
+    done = project.run("drift --revert --yes")
+    assert done.code == 0, done.stderr
+    assert types(project).count("new") == 1
+
+
+def test_a_field_renamed_in_the_model_before_keeps_its_former_names(project: CatalogProject) -> None:
+    project.run("drift --revert --yes")
+    declared = ORDERS.replace(
+        "struct<old: int, k: int>'", "struct<b: int, k: int>', renamed_fields: {b: old}"
+    )
+    project.declare(declared)
+    project.sync()
+    project.by_hand(f"ALTER TABLE {TABLE} RENAME COLUMN s.b TO c")
+    assert [(one["kind"], one["expected"], one["actual"]) for one in findings(project)] == [
+        ("column_renamed", "s.b", "s.c")
+    ]
+    done = project.run("drift --accept --yes")
+    assert done.code == 0, done.stderr
+    assert "renamed_fields: {c: old}" in project.models.read_text()
+    project.sync()
+    assert findings(project) == []
+
+
+def test_a_field_renamed_back_by_hand_is_no_former_name(project: CatalogProject) -> None:
+    project.run("drift --revert --yes")
+    declared = ORDERS.replace(
+        "struct<old: int, k: int>'", "struct<b: int, k: int>', renamed_fields: {b: old}"
+    )
+    project.declare(declared)
+    project.sync()
+    project.by_hand(f"ALTER TABLE {TABLE} RENAME COLUMN s.b TO old")
+    done = project.run("drift --accept --yes")
+    assert done.code == 0, done.stderr
+    assert "renamed_fields" not in project.models.read_text()
+    project.sync()
+    assert findings(project) == []
+
+
+def test_unmanaged_parts_of_a_renamed_field_stay_unmanaged(project: CatalogProject) -> None:
+    things = "`dev`.`silver`.`things`"
+    project.by_hand(
+        f"CREATE TABLE {things} (`id` BIGINT, `s` STRUCT<a: INT COMMENT 'theirs', b: INT>) USING DELTA "
+        "TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    )
+    declared = "name: things, columns: [{name: id, type: bigint}, {name: s, type: 'struct<a: int, b: int>'}]"
+    project.declare(declared)
+    project.sync("-t things")
+    project.by_hand(f"ALTER TABLE {things} RENAME COLUMN s.a TO z")
+    assert project.drift()["table.dev.silver.things"] == [("column_renamed", "column s.a")]
+    done = project.run("drift --accept --yes")
+    assert done.code == 0, done.stderr
+    project.sync()
+    assert "table.dev.silver.things" not in project.drift()
+    assert [part["key"] for part in project.plan()["left_alone"] if "comment" in part["key"]] == [
+        "column s.z comment"
+    ]
