@@ -220,7 +220,7 @@ def _is_reverted(
 
 
 def _with_ignored(model: Model, drifted: DriftedResource, policy: Policy) -> Model:
-    if not drifted.observed.exists:
+    if not drifted.observed.exists or len(drifted.drift) == len(drifted.details):
         return model
     found = reverted_drift(model, drifted, policy)
     ignored = [detail.deviation for detail in found if detail.ignored_by is not None]

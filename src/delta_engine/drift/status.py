@@ -6,7 +6,7 @@ Attempts are the definitions that runs record before they apply them, so that pa
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import msgspec
@@ -45,7 +45,7 @@ from delta_engine.deployment.resources import (
     resource_name,
     unmanaged_table,
 )
-from delta_engine.drift.comparison import state_under, unmanaged_parts
+from delta_engine.drift.comparison import kept_parts, state_under
 from delta_engine.drift.drifted_resources import ComparedResource
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.record import Record
@@ -97,9 +97,11 @@ def confirmed(
     A difference is lag, not drift: the catalog may show a change late, and removed parts for a while. `earlier`
     is the record before the apply.
     """
-    found = tuple(aspects.differences(Comparison.of(wanted, observed, policy=as_applied(policy))))
+    comparison = Comparison.of(wanted, observed, table_record(earlier.metadata) if earlier else None)
+    unrecorded = replace(comparison, record=Record(), policy=as_applied(policy))
+    found = tuple(aspects.differences(unrecorded))
     if found and policy.definitions is not Ownership.FULL:
-        kept = unmanaged_parts(wanted, observed, table_record(earlier.metadata) if earlier else None)
+        kept = kept_parts(comparison)
         found = tuple(one for one in found if one not in kept)
     if not found:
         return noted(resource, wanted, observed, earlier)
