@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from tests.projects.commandline import CommandLine
 from tests.proofs import IS_LONG, examples
@@ -23,6 +23,7 @@ PATIENT = settings(
 )
 settings.register_profile("patient", PATIENT)
 settings.register_profile("ci", PATIENT, derandomize=True)
+settings.register_profile("mutants", PATIENT, derandomize=True, phases=[Phase.explicit, Phase.generate])
 settings.load_profile("ci" if os.environ.get("CI") else "patient")
 
 

@@ -170,10 +170,19 @@ class Page:
         self, model: Parts, order: tuple[str, ...], before: Seen | None, seen: Seen, full: Kinds
     ) -> None:
         """Note that a run brought a table to its model; `before` is the table as the run found it."""
-        known = followed(self.before, self.renames)
-        if self.declared is None and before is not None:
-            found = self.after_sync(model, before, full)
+        known, found = (
+            followed(self.before, self.renames),
+            self.after_sync(model, before, full) if before else {},
+        )
+        if self.declared is None:
             known = {part: found[part] for part in found if kind_of(part) in ("value", "constraint")}
+        else:
+            columns = {"", *map(column_of, followed(self.declared, self.renames))}
+            known |= {
+                part: found[part]
+                for part in found
+                if kind_of(part) == "value" and column_of(part) not in columns
+            }
         kept = {
             part: without_columns(part, value, model) for part, value in known.items() if part not in model
         }

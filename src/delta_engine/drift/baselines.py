@@ -6,19 +6,18 @@ apply records the existing ones. Removing them is not drift, and a revert restor
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 from typing import TypeAlias, TypeVar
 
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.actions.policy import AS_APPLIED
+from delta_engine.actions.policy import AS_APPLIED, NO_POLICY
 from delta_engine.aspects.check_constraints import CheckDrop
 from delta_engine.aspects.clustering import ChangeClustering
-from delta_engine.aspects.comparison import Comparison, Renames
+from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.foreign_keys import ForeignKeyDrop
 from delta_engine.aspects.primary_key import PrimaryKeyDrop
-from delta_engine.models import CheckConstraint, ForeignKey, Table
+from delta_engine.models import CheckConstraint, Column, ForeignKey, Table
 from delta_engine.models.record import Record
 from delta_engine.state.states import TableState, state_of
 
@@ -38,55 +37,53 @@ def unmanaged_parts(
     model: Table, observed: TableState, record: Record[Table] | None
 ) -> tuple[aspects.Difference, ...]:
     """Return the differences that a sync keeps."""
-    if not observed.exists:
-        return ()
-    found = tuple(aspects.differences(Comparison.of(model, observed, policy=AS_APPLIED)))
+    return kept_parts(Comparison.of(model, observed, record)) if observed.exists else ()
+
+
+def kept_parts(comparison: Comparison) -> tuple[aspects.Difference, ...]:
+    """Return the differences of a comparison that a sync keeps."""
+    found = tuple(aspects.differences(replace(comparison, policy=AS_APPLIED)))
     if not found:
         return ()
-    planned = aspects.differences(Comparison.of(model, observed, record))
-    subjects = {difference.change.subject for difference in planned}
-    return tuple(difference for difference in found if difference.change.subject not in subjects)
+    planned = {one.change.subject for one in aspects.differences(replace(comparison, policy=NO_POLICY))}
+    return tuple(one for one in found if one.change.subject not in planned)
 
 
 def with_unmanaged_parts(model: Table, observed: TableState, earlier: Record[Table]) -> Table | None:
     """Return the baseline of an apply: the model with the prior unmanaged parts that are not drift; None without any.
 
-    Recorded parts stay, under the model's names. Parts that are new since the last apply are drift and stay out.
+    Those are the parts of the table when the engine took it over, and of columns that the model took over since.
     """
-    known = earlier.with_unmanaged_parts
-    if known is None and earlier.declared is not None:
-        return None
-    observed = _without_dropped(model, observed, earlier)
+    known = earlier.baseline
     if known is None:
-        found = _with_parts(model, model, observed, earlier)
+        before = observed
+    elif (taken := _taken_over(model, observed, known)) or earlier.with_unmanaged_parts is not None:
+        before = replace(state_of(known), columns=(*known.columns, *taken))
     else:
-        kept = kept_by_plan(model, known, earlier)
-        now = Renames.of(model, observed).applied_to(observed)
-        comparison = Comparison.of(_with_names_of(model, known), now, policy=AS_APPLIED)
-        drifted = {subject_of(one) for one in aspects.differences(comparison)}
-        found = _with_parts(kept, model, observed, earlier, drifted)
+        return None
+    if not before.exists:
+        return None
+    comparison = Comparison.of(model, before, earlier)
+    comparison = replace(comparison, observed=_without_dropped(comparison))
+    found = aspects.accept(model, comparison.observed, kept_parts(comparison))
     return None if found == model else found
 
 
-def kept_by_plan(model: Table, known: Table, record: Record[Table]) -> Table:
-    """Return a model with the unmanaged parts of a table that its plan keeps."""
-    return _with_parts(model, model, _without_dropped(model, state_of(known), record), record)
+def _taken_over(model: Table, observed: TableState, known: Table) -> tuple[Column, ...]:
+    """Return the columns that others added since the baseline and that the model declares now."""
+    former = {column.key: (column.renamed_from or column.name).lower() for column in model.columns}
+    columns = {column.key for column in known.columns}
+    return tuple(
+        column
+        for column in observed.columns
+        if column.key in former and columns.isdisjoint((column.key, former[column.key]))
+    )
 
 
-def _with_parts(
-    base: Table,
-    model: Table,
-    observed: TableState,
-    record: Record[Table],
-    excluded: Collection[Subject] = frozenset(),
-) -> Table:
-    parts = [one for one in unmanaged_parts(model, observed, record) if subject_of(one) not in excluded]
-    return aspects.accept(base, Renames.of(model, observed).applied_to(observed), parts)
-
-
-def _without_dropped(model: Table, observed: TableState, record: Record[Table]) -> TableState:
+def _without_dropped(comparison: Comparison) -> TableState:
     """Return a table without the unmanaged parts that a plan has to drop, such as checks on dropped columns."""
-    for action in aspects.diff(Comparison.of(model, observed, record)):
+    observed = comparison.observed
+    for action in aspects.diff(comparison):
         match action:
             case ChangeClustering(desired):
                 observed = replace(observed, cluster_by=desired)
@@ -101,11 +98,3 @@ def _without_dropped(model: Table, observed: TableState, record: Record[Table]) 
 
 def _without(parts: tuple[_Part, ...], part: _Part) -> tuple[_Part, ...]:
     return tuple(one for one in parts if one != part)
-
-
-def _with_names_of(model: Table, known: Table) -> Table:
-    state = state_of(known)
-    renamed = Renames.of(model, state).applied_to(state)
-    return replace(
-        known, columns=renamed.columns, cluster_by=renamed.cluster_by, partitioned_by=renamed.partitioned_by
-    )

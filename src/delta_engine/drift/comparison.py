@@ -19,7 +19,7 @@ from delta_engine.aspects.comparison import (
 from delta_engine.aspects.delta_properties import is_set_by_platform
 from delta_engine.deployment.document import DeploymentState, Resource, SchemaResource, TableResource
 from delta_engine.deployment.resources import resource_name
-from delta_engine.drift.baselines import kept_by_plan, subject_of, unmanaged_parts
+from delta_engine.drift.baselines import subject_of, unmanaged_parts, with_unmanaged_parts
 from delta_engine.drift.drifted_resources import (
     AppliedRecord,
     Compared,
@@ -30,7 +30,7 @@ from delta_engine.drift.drifted_resources import (
 from delta_engine.models import Part, QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.nested_types import Path
 from delta_engine.models.record import Record, resource_key
-from delta_engine.state.states import CatalogState, SchemaState, TableState
+from delta_engine.state.states import ABSENT, CatalogState, SchemaState, TableState
 
 
 def compared(
@@ -217,9 +217,8 @@ def _with_kept_parts(attempted: Securable, known: AppliedRecord[Securable]) -> S
     if isinstance(attempted, Schema) or isinstance(whole, Schema) or whole is None:
         return attempted
     ours = tuple(model for model in known.ours if isinstance(model, Table))
-    return kept_by_plan(
-        attempted, whole, Record(declared=ours[0], with_unmanaged_parts=whole, attempted=ours[1:])
-    )
+    record = Record(declared=ours[0], with_unmanaged_parts=whole, attempted=ours[1:])
+    return with_unmanaged_parts(attempted, ABSENT, record) or attempted
 
 
 def _with_current_names(known: AppliedRecord[Securable]) -> AppliedRecord[Securable]:

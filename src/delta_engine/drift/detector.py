@@ -91,8 +91,9 @@ class DriftDetector:
             for suspect in map(_suspect, filter(_is_known, records))
             if suspect.found or self._may_be_replaced(suspect)
         ]
-        found = (self._drifted(suspect, now) for suspect in self._with_evidence(suspects))
-        return tuple(one for one in found if one.details)
+        return tuple(
+            self._drifted(suspect, now) for suspect in self._with_evidence(suspects) if suspect.found
+        )
 
     def unreadable(
         self, refusals: Iterable[RefusedError], *, now: datetime

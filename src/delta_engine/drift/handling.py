@@ -239,7 +239,7 @@ def _from_the_inside_out(difference: aspects.Difference) -> int:
 
 
 def _with_ignored(model: Model, drifted: DriftedResource, policy: Policy) -> Model:
-    if not drifted.observed.exists:
+    if not drifted.observed.exists or len(drifted.drift) == len(drifted.details):
         return model
     found = reverted_drift(model, drifted, policy)
     ignored = [detail.deviation for detail in found if detail.ignored_by is not None]

@@ -6,7 +6,7 @@ Attempts are the definitions that runs record before they apply them, so that pa
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import msgspec
@@ -44,7 +44,7 @@ from delta_engine.deployment.resources import (
     resource_name,
     unmanaged_table,
 )
-from delta_engine.drift.baselines import unmanaged_parts
+from delta_engine.drift.baselines import kept_parts
 from delta_engine.drift.comparison import state_under
 from delta_engine.drift.drifted_resources import ComparedResource
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
@@ -101,9 +101,11 @@ def confirmed(
         earlier: the record before the apply.
         added: the keys of the columns that the apply added.
     """
-    found = tuple(aspects.differences(Comparison.of(wanted, observed, policy=as_applied(policy))))
+    comparison = Comparison.of(wanted, observed, table_record(earlier.metadata) if earlier else None)
+    unrecorded = replace(comparison, record=Record(), policy=as_applied(policy))
+    found = tuple(aspects.differences(unrecorded))
     if found and policy.definitions is not Ownership.FULL:
-        kept = unmanaged_parts(wanted, observed, table_record(earlier.metadata) if earlier else None)
+        kept = kept_parts(comparison)
         found = tuple(one for one in found if one not in kept)
     if not found:
         return noted(resource, wanted, observed, earlier, added)

@@ -223,3 +223,19 @@ def test_drift_that_a_new_value_of_the_model_overwrites_is_undone_as_well(projec
     project.declare(f"{PLAIN}, comment: theirs")
     project.sync()
     assert project.drift() == {}
+
+
+@pytest.mark.parametrize("existing", [(), (LATER["table comment"],)], ids=["plain", "with others' parts"])
+def test_what_others_said_of_a_column_before_the_model_took_it_over_is_kept(
+    project: CatalogProject, existing: tuple[str, ...]
+) -> None:
+    project.by_hand(f"CREATE TABLE {TABLE} (`id` BIGINT) USING DELTA", *existing)
+    project.declare(PLAIN)
+    project.sync()
+    project.by_hand(f"ALTER TABLE {TABLE} ADD COLUMNS (`n` INT COMMENT 'theirs')")
+    project.declare("name: orders, columns: [{name: id, type: bigint}, {name: n, type: int}]")
+    project.sync()
+    assert project.drift() == {}
+    plan = project.plan()
+    assert not plan["has_changes"]
+    assert "column n comment" in [part["key"] for part in plan["left_alone"]]
