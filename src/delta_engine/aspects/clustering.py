@@ -1,4 +1,4 @@
-"""Liquid clustering. Changing it rewrites no data. Undeclared clustering is unmanaged, except for dropped columns."""
+"""Liquid clustering. Changing it rewrites no data. Clustering of the baseline stays, but for dropped columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Column comments, set in one statement. The empty string means none, and clears only comments that a model named."""
+"""Column comments, set in one statement. Empty means none, and keeps a comment that the baseline has."""
 
 from __future__ import annotations
 

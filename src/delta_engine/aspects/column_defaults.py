@@ -1,4 +1,4 @@
-"""Defaults of columns, which apply to new rows only. A default that no model ever named is unmanaged."""
+"""Defaults of columns, which apply to new rows only. One of the baseline that no model ever named is unmanaged."""
 
 from __future__ import annotations
 

@@ -155,7 +155,8 @@ class Comparison(Generic[Model_co, State_co]):
     def clears(self, names: Callable[[Model_co], object], column: str | None = None) -> bool:
         """Whether the engine may clear a value that the model leaves empty.
 
-        Beside what `may_remove` allows, that is a value that the baseline has not: it was set later.
+        Beside what `may_remove` allows, that is a value that the baseline has not: it was set later. The
+        baseline of a model of some parts of a table does not know the others.
 
         Args:
             column: the key of the column that has the value; None for a value of the table.
@@ -164,6 +165,8 @@ class Comparison(Generic[Model_co, State_co]):
             return True
         baseline = self.record.baseline
         if baseline is None or names(baseline):
+            return False
+        if isinstance(baseline, Table) and baseline.manages is not None:
             return False
         return column is None or any(column == one.key for one in _columns(baseline))
 

@@ -1,4 +1,4 @@
-"""The comment of a table or schema. Empty means no comment: in a table's model, it clears managed comments only.
+"""The comment of a table or schema. Empty means none, and keeps a comment that a table's baseline has.
 
 None in a schema's model means unmanaged.
 """

@@ -52,10 +52,11 @@ def kept_parts(comparison: Comparison) -> tuple[aspects.Difference, ...]:
 def with_unmanaged_parts(model: Table, observed: TableState, earlier: Record[Table]) -> Table | None:
     """Return the baseline of an apply: the model with the prior unmanaged parts that are not drift; None without any.
 
-    Those are the parts of the table when the engine took it over, and of columns that the model took over since.
+    Those are the parts of the table when the engine took it over, and of columns and parts that the model took over
+    since.
     """
     known = earlier.baseline
-    if known is None:
+    if known is None or (known.manages is not None and known.manages != model.manages):
         before = observed
     elif (taken := _taken_over(model, observed, known)) or earlier.with_unmanaged_parts is not None:
         before = replace(state_of(known), columns=(*known.columns, *taken))

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, Policy
+from delta_engine.aspects.aspect import with_type
 from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.comparison import Comparison, Securable, SecurableState, with_renames
@@ -30,8 +32,8 @@ from delta_engine.drift.drifted_resources import (
     drifted_tables,
 )
 from delta_engine.models import Column, Schema, Table
-from delta_engine.models.nested_types import Path, type_at
-from delta_engine.models.types import is_same_type
+from delta_engine.models.nested_types import FieldRename, Path, type_at, with_field_renamed
+from delta_engine.models.types import DataType, is_same_type
 from delta_engine.state.states import SchemaState
 from delta_engine.telemetry.context import command
 
@@ -161,20 +163,46 @@ def renames_of(table: DriftedTable) -> Mapping[str, str]:
     return _new_column_names(detail.deviation for detail in table.drift)
 
 
-def taken_renames(
-    models: Iterable[Table], drifted: Iterable[DriftedResource]
-) -> dict[str, Mapping[str, str]]:
-    """Return the renamed columns that the models have under their new names, by table key."""
-    columns = {model.key: {column.key for column in model.columns} for model in models}
-    return {
-        one.name.key: {
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenRenames:
+    """The columns and fields of a table that the model has under their new names, by former ones."""
+
+    columns: Mapping[str, str]
+    fields: Mapping[Path, Path]
+
+    def applied_to(self, model: Table) -> Table:
+        """Return a former model with the new names."""
+        model = with_renames(model, self.columns)
+        for old, new in self.fields.items():
+            rename = FieldRename(path=new[1:-1], observed=old[-1], desired=new[-1])
+            model = with_type(model, new[0], partial(_renamed_inside, rename=rename))
+        return model
+
+
+def _renamed_inside(data_type: DataType, rename: FieldRename) -> DataType:
+    is_there = type_at(data_type, (*rename.path, rename.observed)) is not None
+    return with_field_renamed(data_type, rename) if is_there else data_type
+
+
+def taken_renames(models: Iterable[Table], drifted: Iterable[DriftedResource]) -> dict[str, TakenRenames]:
+    """Return the renames that the models have taken, by table key."""
+    by_key = {model.key: {column.key: column for column in model.columns} for model in models}
+    found = {}
+    for one in drifted_tables(drifted):
+        columns = by_key.get(one.name.key, {})
+        taken = {
             old: new
             for old, new in renames_of(one).items()
-            if new.lower() in columns[one.name.key] and old.lower() not in columns[one.name.key]
+            if new.lower() in columns and old.lower() not in columns
         }
-        for one in drifted_tables(drifted)
-        if one.name.key in columns
-    }
+        fields = {
+            old: new
+            for old, new in one.recorded.field_renames.items()
+            if new[0].lower() in columns and _has(columns[new[0].lower()], new)
+        }
+        if taken or fields:
+            found[one.name.key] = TakenRenames(columns=taken, fields=fields)
+    return found
 
 
 def may_be_renamed(table: DriftedTable) -> bool:

@@ -71,7 +71,9 @@ def plan_unlocked(
         environment, tables, deployment.peek_replayed(allow_cached=allow_cached), is_partial=is_partial
     )
     draft = draft_sync(environment, seen)
-    if draft.refusals and allow_cached:  # an outdated copy makes the engine's own last run look like drift
+    if (
+        draft.refusals or draft.undone
+    ) and allow_cached:  # an outdated copy makes the last run look like drift
         current = deployment.peek_replayed()
         seen = interpret(environment, seen.models, seen.observed, current, is_partial=is_partial)
         draft = draft_sync(environment, seen)
@@ -85,6 +87,7 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
         InvalidModelError, RefusalGroup: models do not fit what exists.
     """
     models, observed = basis.models, basis.observed
+    declared = {model.key for model in models}
     raise_all(partial_model_violations(models, observed))
     policy = environment.planner.policy
     records = under_new_names(basis.records, models, observed)
@@ -116,7 +119,11 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
         refusals=_drift_refusals(environment, wanted, drifted, undone),
         undone={(one.resource, detail.finding.field): detail.finding for _, one, detail in undone},
         column_renames=taken_renames(models, drifted),
-        replaced=tuple(filter(is_replaced, drifted_tables(drifted))),
+        replaced=tuple(
+            one
+            for one in drifted_tables(drifted)
+            if is_replaced(one) and one.drift and one.name.key in declared
+        ),
     )
 
 
@@ -172,12 +179,14 @@ def drift_detector(environment: Environment, *, is_thorough: bool = True) -> Dri
 
 def _drifted(environment: Environment, basis: Observation) -> tuple[DriftedResource, ...]:
     """Return the schemas and tables that differ from what was applied."""
-    now, records = utc_now(), basis.compared.values()
+    now, records = utc_now(), list(basis.compared.values())
     drifted = drift_detector(environment, is_thorough=False).detect(records, now=now)
     tables = drifted_tables(drifted)
     models: list[Securable] = [*environment.planner.schemas, *basis.models]
     if any(map(may_be_renamed, tables)) or any(undone_drift(models, drifted, environment.planner.policy)):
         # Worth a statement per table: the history tells renames from drops, and names the author.
+        found = {one.resource for one in drifted}
+        records = [one for key, one in basis.compared.items() if key in found]
         drifted = drift_detector(environment).detect(records, now=now)
     return drifted
 

@@ -12,7 +12,7 @@ import msgspec
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import ColumnOrder, Policy
 from delta_engine.aspects.columns import ColumnAdd
-from delta_engine.aspects.comparison import Renames, with_renames
+from delta_engine.aspects.comparison import Renames
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.deployment.definitions import as_table, define
 from delta_engine.deployment.document import (
@@ -40,6 +40,7 @@ from delta_engine.drift.baselines import with_unmanaged_parts
 from delta_engine.drift.drifted_resources import (
     DriftedTable,
 )
+from delta_engine.drift.handling import TakenRenames
 from delta_engine.drift.status import attempted_by, confirmed
 from delta_engine.execute.outcomes import AnyOutcome, OnTable, OutcomeKind, is_of_table, of_tables
 from delta_engine.models import Part, QualifiedName, Schema, SchemaName, Table
@@ -56,7 +57,7 @@ class RunRecords:
     Args:
         observed: the snapshot that the run started from.
         policy: of the run.
-        column_renames: the columns whose new names outside the engine the models have taken, by table key.
+        column_renames: the renames outside the engine that the models have taken, by table key.
         settles_attempts: whether the run settles what unfinished runs attempted.
 
     `earlier` has the records of tables before this run applied them.
@@ -67,7 +68,7 @@ class RunRecords:
         recorder: RunRecorder,
         observed: CatalogState,
         policy: Policy,
-        column_renames: Mapping[str, Mapping[str, str]],
+        column_renames: Mapping[str, TakenRenames],
         *,
         settles_attempts: bool,
     ) -> None:
@@ -86,7 +87,7 @@ class RunRecords:
         """Return the record of a table that is as its model says."""
         renames = self._column_renames.get(model.key)
         if earlier is not None and renames:
-            earlier = redefined(earlier, lambda one: define(with_renames(as_table(one), renames)))
+            earlier = redefined(earlier, lambda one: define(renames.applied_to(as_table(one))))
         observed = self._observed.tables.get(model.key, ABSENT)
         if earlier is not None:
             self.earlier.setdefault(resource_key(model.qualified_name), earlier)
@@ -190,6 +191,10 @@ class RunRecords:
     def _baseline(self, model: Table, earlier: TableResource | None) -> Table | None:
         """Return a model with the unmanaged parts, if there are any, and the new names of tables."""
         observed = self._observed.tables.get(model.key, ABSENT)
+        if (
+            not observed.exists and self._settles_attempts
+        ):  # a sync created it; a revert brings back what it had
+            return None
         record = table_record(earlier.metadata) if earlier else Record()
         found = with_unmanaged_parts(model, observed, record)
         if found is None:

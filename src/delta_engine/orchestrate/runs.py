@@ -20,6 +20,7 @@ from delta_engine.deployment.recorded_models import under_new_names
 from delta_engine.deployment.recorder import Notify, RunRecorder
 from delta_engine.drift.comparison import listed_parts
 from delta_engine.drift.drifted_resources import ComparedResource, DriftedTable, UndoneDrift, UnmanagedPart
+from delta_engine.drift.handling import TakenRenames
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.apply_control import ApplyControl
@@ -128,8 +129,7 @@ class PlannedRun:
         refusals: why the plan must not be applied; empty if it may.
         undone: the drift that the plan undoes, by resource key and field.
         rights_warnings: which rights the principal may lack.
-        column_renames: the columns that were renamed outside the engine, and that the models have under their new
-            names; new names by old ones, by table key.
+        column_renames: the renames outside the engine that the models have taken, by table key.
         replaced: tables that were dropped and created outside the engine.
         settles_attempts: whether applying the plan settles what unfinished runs attempted; a revert does not.
     """
@@ -146,7 +146,7 @@ class PlannedRun:
     refusals: tuple[RefusedError, ...] = ()
     undone: UndoneDrift = field(default_factory=dict)
     rights_warnings: tuple[str, ...] = ()
-    column_renames: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    column_renames: Mapping[str, TakenRenames] = field(default_factory=dict)
     replaced: tuple[DriftedTable, ...] = ()
     settles_attempts: bool = True
 

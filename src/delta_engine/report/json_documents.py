@@ -89,7 +89,10 @@ def plan_content(
         **({"kept_tables": [str(table) for table in plan.kept_tables]} if plan.kept_tables else {}),
         **({"kept_schemas": [str(schema) for schema in plan.kept_schemas]} if plan.kept_schemas else {}),
         "tables": [
-            {**_table(one, undone), **noted(f"table.{one.table.key}", "table")}
+            {
+                **_table(one, undone),
+                **(noted(f"table.{one.table.key}", "table") if isinstance(one, CreateTable) else {}),
+            }
             for one in plan.table_actions()
         ],
     }
