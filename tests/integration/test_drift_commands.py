@@ -65,7 +65,7 @@ def test_a_report_in_three_renderings(
     assert "  ? table.dev.silver.stranger\n      created: 20" in text.stdout
     assert "  · table.dev.silver.orders: theirs = '1'" in text.stdout
     assert (
-        "delta-engine -e local import dev.silver.stranger --to conf/models/silver/stranger.yml" in text.stdout
+        "delta-engine -e local import dev.silver.stranger --to conf/models/silver.stranger.yml" in text.stdout
     )
     assert text.stdout.endswith("local: 3 findings (0 high, 1 medium, 2 low) in 1 table\n")
 

@@ -1,7 +1,7 @@
 """The authors of deviations, from the commits of a table's history, and from the audit log where commits say nothing.
 
 A commit names its changes in its operation and parameters (Delta documentation, "History schema").
-tests/integration/test_drift.py pins the forms of the parameters.
+tests/integration/test_drift_authors.py pins the forms of the parameters.
 """
 
 from __future__ import annotations

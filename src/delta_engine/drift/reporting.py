@@ -81,6 +81,11 @@ def drift_report(facts: DriftFacts) -> DriftReport:
         notes=(
             *facts.notes,
             *(
+                f"{one.resource.removeprefix('table.')} cannot be reverted or accepted, because it cannot be read: "
+                "replace what is there by a Delta table, or take its model away"
+                for one in unreadable
+            ),
+            *(
                 f"{command('drift --revert')} cannot undo all of the drift: {one}"
                 for one in facts.reversal.refusals
             ),

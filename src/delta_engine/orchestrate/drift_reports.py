@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from delta_engine.actions import TablePlan
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import Allowance, DestructiveKind
 from delta_engine.config.edit_instructions import edit_instructions
@@ -199,41 +200,44 @@ def _reversal(environment: Environment, facts: DriftFacts) -> Reversal:
     """Plan a revert of declared tables and schemas, without those for which it would be refused."""
     declared = {model.key for model in facts.models} | {schema.key for schema in facts.schemas}
     left = [one for one in facts.drifted if one.drift and one.name.key in declared]
+    basis = Observation(models=tuple(facts.models), observed=facts.observed, state=facts.state)
     refused: list[RefusedError] = []
     while left:
-        found = _refusals_of_revert(environment, facts, left, frozenset(DestructiveKind))
-        if not found:
-            break
+        found: Sequence[RefusedError]
+        try:
+            draft = draft_revert(environment, basis, left)
+        except RefusedError as refusal:
+            found = (refusal,)
+        except RefusalGroup as group:
+            found = group.refusals
+        else:
+            found = (*draft.refusals, *_violations(environment, draft.plan, DestructiveKind))
+            if not found:
+                return Reversal(
+                    resources=frozenset(one.resource for one in left),
+                    consents=tuple(_consents(environment, draft.plan)),
+                    refusals=tuple(refused),
+                )
         refused += found
         names = {refusal.table for refusal in found}
         able = [one for one in left if is_table(one) and str(one.name) not in names]  # -t leaves out schemas
         left = list[DriftedResource](able) if len(able) < len(left) else []
-    consents = [
-        kind
-        for kind in (DestructiveKind if left else ())
-        if _refusals_of_revert(environment, facts, left, frozenset(DestructiveKind) - {kind})
-    ]
-    return Reversal(
-        resources=frozenset(one.resource for one in left), consents=tuple(consents), refusals=tuple(refused)
-    )
+    return Reversal(refusals=tuple(refused))
 
 
-def _refusals_of_revert(
-    environment: Environment,
-    facts: DriftFacts,
-    drifted: Sequence[DriftedResource],
-    allowed: frozenset[DestructiveKind],
+def _consents(environment: Environment, plan: TablePlan) -> Iterator[DestructiveKind]:
+    """Yield the kinds of changes without which a plan would be refused."""
+    for kind in DestructiveKind:
+        if _violations(environment, plan, {*DestructiveKind} - {kind}):
+            yield kind
+
+
+def _violations(
+    environment: Environment, plan: TablePlan, allowed: Iterable[DestructiveKind]
 ) -> tuple[RefusedError, ...]:
-    basis = Observation(models=tuple(facts.models), observed=facts.observed, state=facts.state)
     policy = environment.planner.policy
     policy = replace(policy, allow=(*policy.allow, *map(Allowance, allowed)))
-    try:
-        draft = draft_revert(environment, basis, drifted)
-    except RefusedError as refusal:
-        return (refusal,)
-    except RefusalGroup as group:
-        return group.refusals
-    return (*draft.refusals, *environment.validator.under(policy).plan_violations(draft.plan))
+    return tuple(environment.validator.under(policy).plan_violations(plan))
 
 
 def _schemas_of(tables: Sequence[Table], applied: Mapping[str, Schema]) -> tuple[Schema, ...]:

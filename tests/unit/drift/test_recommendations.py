@@ -9,7 +9,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from delta_engine.actions.drift_policy import DriftKind
+from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
+from delta_engine.drift.detector import DriftDetector
+from delta_engine.drift.drifted_resources import DriftFacts
+from delta_engine.drift.reporting import drift_report
+from delta_engine.errors import CatalogReadError
+from delta_engine.state.states import CatalogState
+from tests.builders.detection import LATER
 from tests.projects.catalog_project import CatalogProject
 from tests.projects.commandline import CommandLine, Result
 
@@ -257,6 +263,25 @@ def findings(report: Any) -> set[tuple[str, str, str]]:
         for one in report[part]
         for found in one["findings"]
     }
+
+
+def test_what_cannot_be_read_has_no_command_and_says_so() -> None:
+    refusal = CatalogReadError("it exists, but is a VIEW", table="dev.silver.orders")
+    facts = DriftFacts(
+        environment="test",
+        checked_at=LATER,
+        models=[],
+        observed=CatalogState(tables={}),
+        unreadable=DriftDetector(DriftPolicy()).unreadable([refusal], now=LATER),
+    )
+    report = drift_report(facts)
+    assert report.recommendations == ()
+    (note,) = report.notes
+    assert note.startswith("dev.silver.orders cannot be reverted or accepted")
+
+
+def test_every_kind_of_drift_has_a_case() -> None:
+    assert {case.kind for case in CASES.values()} | {K.TABLE_UNREADABLE} == {*K}
 
 
 @pytest.mark.parametrize("name", CASES)
