@@ -443,7 +443,7 @@ def named(part: str) -> str:
     return part if " " in part or part in ("clustering", "table", "owner") else f"property {part}"
 
 
-@settings(max_examples=examples(250, 5_000))
+@settings(max_examples=examples(250, 10_000))
 @given(FIRST_DECLARATIONS, HISTORIES)
 @pytest.mark.parametrize("is_adopted", [False, True], ids=["created", "adopted"])
 def test_a_history_is_what_the_ledger_says(is_adopted: bool, model: list[Step], steps: list[Step]) -> None:
