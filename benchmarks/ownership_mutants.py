@@ -214,10 +214,13 @@ def _break(mutant: Mutant) -> None:
     source = path.read_text()
     original, broken = (_codes(compile(text, path, "exec")) for text in (source, mutant.source(source)))
     codes = {(one.co_name, one.co_firstlineno): other for one, other in zip(original, broken, strict=True)}
-    for function in gc.get_objects():
-        if isinstance(function, FunctionType) and function.__code__.co_filename == str(path):
-            code = function.__code__
-            function.__code__ = codes.get((code.co_name, code.co_firstlineno), code)
+    functions = [one for one in gc.get_objects() if isinstance(one, FunctionType)]
+    ours = [one for one in functions if one.__code__.co_filename == str(path)]
+    for function in ours:
+        code = function.__code__
+        function.__code__ = codes.get((code.co_name, code.co_firstlineno), code)
+    if not any(one.__code__ in broken and one.__code__ not in original for one in ours):
+        raise ValueError(f"{mutant}: no function has its line: was {path} edited meanwhile?")
 
 
 def _codes(code: CodeType) -> list[CodeType]:

@@ -174,30 +174,46 @@ def _entry(key: str, value: str | None) -> dict[str, str]:
     return {} if value is None else {key: value}
 
 
-def _each_of(choices: Mapping[str, Sequence[object]]) -> list[tuple[str, object]]:
-    return [(key, value) for key, values in choices.items() for value in values]
-
-
 _TABLES = "aaaaab"
 """Most steps are about one table: histories are short."""
 
-FIRST_DECLARATIONS: st.SearchStrategy[list[Step]] = st.lists(
-    st.sampled_from([Declare("a", *one) for one in _each_of(FACETS)]), max_size=4
-)
+TOPICS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
+    "comment": (["comment"], ["comment", "comment like a model", "no comment"]),
+    "column comment": (["column comment"], ["column comment", "no column comment"]),
+    "default": (["default"], ["default", "no default"]),
+    "required": (["required", "key"], ["required", "not required"]),
+    "clustering": (["clustering"], ["clustering", "no clustering", "cluster by n"]),
+    "key": (["key"], ["key", "no key", "no key of the model"]),
+    "check": (["check"], ["check", "no check", "check like a model", "no check of the model"]),
+    "property": (["property"], ["property", "no property", "property of the platform"]),
+    "tag": (["tag", "column tag"], ["tag", "another tag", "no tag", "column tag", "another column tag"]),
+    "grant": (["grant", "owner"], ["grant", "no grant of the model", "owner"]),
+    "x": (["column comment"], ["drop x", "rename x", "rename n", "move x", "add n"]),
+    "y": (["second column"], ["drop y", "rename y", "move x"]),
+    "n": (["third column"], ["add n", "add n with a comment", "drop n", "cluster by n", "rename n"]),
+    "order": (["is reversed", "second column"], ["move x", "add n"]),
+    "table": (["declared"], ["drop", "create", "create with more"]),
+}
+"""The facets and changes by what they are about. Those of a history have to meet."""
 
-_BY_HAND = st.sampled_from([ByHand(table, change) for table in _TABLES for change in BY_HAND])
 _COMMANDS: list[Step] = [Accept(is_merged=True), Accept(is_merged=False), Revert()]
 _FAULTS: list[Step] = [Sync(place, is_killed) for is_killed in (False, True) for place in range(6)]
 
-HISTORIES: st.SearchStrategy[list[Step]] = st.lists(
-    st.one_of(
-        st.sampled_from([Declare(table, *one) for table in _TABLES for one in _each_of(FACETS)]),
-        _BY_HAND,
-        _BY_HAND,
-        st.sampled_from([*(Configure(*one) for one in _each_of(POLICIES)), *_COMMANDS * 3]),
+
+@st.composite
+def histories(draw: st.DrawFn) -> tuple[list[Step], list[Step]]:
+    """Draw the declarations before the first sync, and what happens after it."""
+    topics = draw(st.lists(st.sampled_from(sorted(TOPICS)), min_size=1, max_size=3, unique=True))
+    facets = [(facet, value) for topic in topics for facet in TOPICS[topic][0] for value in FACETS[facet]]
+    changes = [change for topic in topics for change in TOPICS[topic][1]]
+    policies = [Configure(key, value) for key, values in POLICIES.items() for value in values]
+    steps = st.one_of(
+        st.sampled_from([Declare(table, *one) for table in _TABLES for one in facets]),
+        st.sampled_from([ByHand(table, change) for table in _TABLES for change in changes]),
+        st.sampled_from([ByHand(table, change) for table in _TABLES for change in changes]),
+        st.sampled_from([*policies, *_COMMANDS * 3]),
         st.just(Sync()),
         st.sampled_from(_FAULTS),
-    ),
-    min_size=3,
-    max_size=8,
-)
+    )
+    first: list[Step] = [Declare("a", *one) for one in draw(st.lists(st.sampled_from(facets), max_size=4))]
+    return first, draw(st.lists(steps, min_size=3, max_size=8))

@@ -40,8 +40,6 @@ from delta_engine.validation.validator import PlanValidator
 from tests.builders.engines import runner_on
 from tests.builders.histories import (
     BY_HAND,
-    FIRST_DECLARATIONS,
-    HISTORIES,
     Accept,
     ByHand,
     Configure,
@@ -49,6 +47,7 @@ from tests.builders.histories import (
     Revert,
     Step,
     Sync,
+    histories,
     modelled,
 )
 from tests.cases.ownership_ledger import Kinds, Page, Parts, Seen, column_of, kind_of, parts_of
@@ -451,16 +450,13 @@ def named(part: str) -> str:
     return part if " " in part or part in ("clustering", "table", "owner") else f"property {part}"
 
 
-@settings(max_examples=examples(250, 5_000))
-@given(FIRST_DECLARATIONS, HISTORIES)
+@settings(max_examples=examples(250, 10_000))
+@given(histories())
 @pytest.mark.parametrize("is_adopted", [False, True], ids=["created", "adopted"])
-def test_a_history_is_what_the_ledger_says(is_adopted: bool, model: list[Step], steps: list[Step]) -> None:
-    world = World()
-    first: list[Step] = [
-        Declare("a", "comment", ""),
-        *([ByHand("a", "create with more")] if is_adopted else []),
-    ]
-    for step in (*first, *model, Sync()):
+def test_a_history_is_what_the_ledger_says(is_adopted: bool, history: tuple[list[Step], list[Step]]) -> None:
+    world, (model, steps) = World(), history
+    adopted: list[Step] = [ByHand("a", "create with more")] if is_adopted else []
+    for step in (Declare("a", "comment", ""), *adopted, *model, Sync()):
         world.do(step)
     for step in steps:
         world.check()

@@ -137,12 +137,12 @@ def _unexplained(
 
     A run may also have dropped keys and checks that blocked its changes, and NOT NULL where a check replaces it.
     """
-    left = tuple(found)
+    left, removed = tuple(found), Record(declared=known.declared)
     for model in known.attempted if left else ():
         attempted = _with_kept_parts(model, known)
         seen = {
             (one.change.subject, one.change.observed)
-            for one in _differences(attempted, observed, known.policy)
+            for one in _differences(attempted, observed, known.policy, removed)
         }
         left = tuple(
             one
@@ -201,8 +201,10 @@ def _order_kept(model: Table, table: TableState) -> str | None:
     return None if order == [name for name in wanted if name in shared] else f"({', '.join(order)})"
 
 
-def _differences(model: Securable, observed: SecurableState, policy: Policy) -> Iterable[aspects.Difference]:
-    return aspects.differences(Comparison.of(model, observed, policy=policy))
+def _differences(
+    model: Securable, observed: SecurableState, policy: Policy, record: Record[Securable] | None = None
+) -> Iterable[aspects.Difference]:
+    return aspects.differences(Comparison.of(model, observed, record, policy))
 
 
 def _may_be_side_effect(difference: aspects.Difference) -> bool:

@@ -331,3 +331,15 @@ def test_a_killed_run_forgets_neither_the_table_that_it_changed_nor_the_order_of
     catalog.run("CREATE TABLE `dev`.`silver`.`orders` (`mail` STRING, `id` BIGINT) USING DELTA COMMENT 'two'")
     kinds = {found.kind for _, found in report_drift(engine(catalog), models("two")).findings()}
     assert kinds == {DriftKind.TABLE_REPLACED, DriftKind.COLUMN_ORDER}
+
+
+def test_a_value_that_a_failed_run_was_to_remove_is_drift_if_others_set_it(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    sync(catalog, deployment, RICH)
+    catalog.run("ALTER TABLE `dev`.`silver`.`orders` SET TBLPROPERTIES ('ours' = 'theirs')")
+    catalog.run("ALTER TABLE `dev`.`silver`.`orders` SET TAGS ('domain' = 'theirs')")
+    with pytest.raises(ApplyFailedError):
+        sync(catalog, deployment, replace(RICH, table_properties={}, tags={}), at="UNSET")
+    report = report_drift(engine_over(catalog, deployment), [RICH])
+    assert {found.field for _, found in report.findings()} == {"property ours", "tag domain"}
