@@ -211,11 +211,6 @@ def may_be_renamed(table: DriftedTable) -> bool:
     return {ColumnAdd, ColumnDrop} <= kinds or {FieldAdd, FieldDrop} <= kinds
 
 
-def has_possible_renames(table: DriftedTable) -> bool:
-    """Whether a column or field may have been renamed, which the history does not tell."""
-    return any(_possible_renames(table)) or any(_possibly_renamed_fields(table))
-
-
 def irreversible(models: Iterable[Table], drifted: Iterable[DriftedResource]) -> Iterator[DriftRefusal]:
     """Yield the renames that a plan would undo by dropping a column and adding an empty one."""
     by_key = {model.key: model for model in models}
@@ -309,10 +304,21 @@ def _with_former_names(model: Table, table: DriftedTable) -> Table:
 def _lost_columns(model: Table, table: DriftedTable) -> Iterator[DriftRefusal]:
     declared = {column.key: (column.renamed_from or "").lower() for column in model.columns}
     sure = renames_of(table)
-    for old, new in (*sure.items(), *_possible_renames(table)):
+    for old, new in (*sure.items(), *_possible_renames(table), *_renamed_again(model, table)):
         is_declared = declared.get(old.lower()) == new.lower()
         if old.lower() in declared and new.lower() not in declared and not is_declared:
             yield _lost(table, old, new, is_sure=old in sure)
+
+
+def _renamed_again(model: Table, table: DriftedTable) -> Iterator[tuple[str, str]]:
+    """Yield columns that the model has under a name in between: a rename may have gone on after it was accepted."""
+    present = {column.key: column for column in table.observed.columns}
+    declared = {column.key for column in model.columns}
+    added = [one for one in model.columns if one.key not in present and one.renamed_from is None]
+    for old, new in renames_of(table).items():
+        data_type = present[new.lower()].data_type
+        if old.lower() not in declared:
+            yield from ((one.name, new) for one in added if is_same_type(one.data_type, data_type))
 
 
 def _lost_fields(model: Table, table: DriftedTable) -> Iterator[DriftRefusal]:

@@ -83,6 +83,14 @@ def test_a_column_that_is_renamed_again_after_an_acceptance_is_renamed_drift(pro
     assert (renamed["kind"], renamed["expected"], renamed["actual"]) == ("column_renamed", "total", "sum")
 
 
+def test_a_column_that_is_renamed_again_before_the_sync_keeps_its_data(project: CatalogProject) -> None:
+    accept(project)
+    project.by_hand(f"ALTER TABLE {TABLE} RENAME COLUMN total TO sum")
+    refused = project.run("sync --yes --allow drop_column")
+    assert refused.code == 3
+    assert "it may have been renamed to 'sum' outside the engine" in refused.stderr
+
+
 def test_drift_that_was_undone_by_hand_is_accepted_no_more(project: CatalogProject) -> None:
     before = project.models.read_text()
     accept(project)
