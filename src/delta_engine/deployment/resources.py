@@ -176,7 +176,7 @@ def noted(
     Args:
         earlier: the record before the apply.
     """
-    if resource.metadata.declared is None or not observed.exists:
+    if resource.metadata.declared is None:
         return resource
     order = _settled_order(model, observed, earlier)
     is_as_declared = [name.lower() for name in order] == [column.key for column in model.columns]
