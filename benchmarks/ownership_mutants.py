@@ -86,7 +86,8 @@ def mutants(module: str, names: tuple[str, ...]) -> Iterator[Mutant]:
         for node, text in _changes(function, source):
             start = starts[node.lineno - 1] + node.col_offset
             end = starts[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
-            found.setdefault(node.lineno, Mutant(module, node.lineno, start, end, text))
+            if source[start:end] != text:
+                found.setdefault(node.lineno, Mutant(module, node.lineno, start, end, text))
     yield from (found[line] for line in sorted(found))
 
 

@@ -101,7 +101,7 @@ def noted(
         earlier: the record before the apply.
         added: the keys of the columns that the apply added.
     """
-    if resource.metadata.declared is None or not observed.exists:
+    if resource.metadata.declared is None:
         return resource
     order = _settled_order(model, observed, earlier, added)
     is_as_declared = [name.lower() for name in order] == [column.key for column in model.columns]

@@ -145,7 +145,7 @@ def apply_planned(
         if reviewed is not None:
             run.recorder.remember_plan(reviewed.checksum, is_whole=_is_whole(found))
         verified, unverified = _verify(run, planned, recording, control.stop)
-        _record_unchanged(run, planned, records, control.stop)
+        _record_unchanged(run, planned, records, found, control.stop)
         unsaved = _save(run, recording.applied if plan else None)
         outcomes = tuple(replace(one, is_verified=one.name.key in verified) for one in found)
         is_stopped = control.stop.is_requested()
@@ -209,8 +209,10 @@ def _verify(
     return verified, "" if verified else NOT_SHOWN_YET
 
 
-def _record_unchanged(run: OpenRun, planned: PlannedRun, records: RunRecords, stop: Stop) -> None:
-    """Record the schemas and tables that needed no statement, and the new ids of replaced tables."""
+def _record_unchanged(
+    run: OpenRun, planned: PlannedRun, records: RunRecords, outcomes: Sequence[AnyOutcome], stop: Stop
+) -> None:
+    """Record the schemas and tables that needed no statement, and the new ids of replaced tables that were aligned."""
     plan = planned.plan
     touched = {str(schema).lower() for schema in (*plan.create_schemas, *plan.align_schemas)}
     touched |= {action.table.key for action in plan.table_actions()}
@@ -221,7 +223,9 @@ def _record_unchanged(run: OpenRun, planned: PlannedRun, records: RunRecords, st
     new = records.with_new_version(unchanged) if versions is not None else []
     found = versions.read_versions(new, with_id={name.key for name in new}) if versions and new else {}
     records.adopt(unchanged, found)
-    refresh_replaced(run.recorder, versions, planned.replaced)
+    undone = {one.name.key for one in outcomes if one.kind in (OutcomeKind.FAILED, OutcomeKind.STOPPED)}
+    replaced = [table for table in planned.replaced if table.name.key not in undone]
+    refresh_replaced(run.recorder, versions, replaced)
 
 
 def _save(run: OpenRun, applied: ApplyActions | None) -> Unsaved | None:

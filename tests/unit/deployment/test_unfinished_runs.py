@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from delta_engine.actions.drift_policy import DriftKind
+from delta_engine.actions.drift_policy import DriftHandling, DriftKind, DriftPolicy
 from delta_engine.actions.policy import Allowance, DestructiveKind, Policy
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.sql_runner import Row, SqlRunner
@@ -343,3 +343,22 @@ def test_a_value_that_a_failed_run_was_to_remove_is_drift_if_others_set_it(
         sync(catalog, deployment, replace(RICH, table_properties={}, tags={}), at="UNSET")
     report = report_drift(engine_over(catalog, deployment), [RICH])
     assert {found.field for _, found in report.findings()} == {"property ours", "tag domain"}
+
+
+def test_a_replaced_table_that_a_failed_run_was_to_take_over_stays_replaced(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    def engine(runner: SqlRunner) -> Orchestrator:
+        versions = TableQueries(catalog, CatalogAddressing(), parallelism=1)
+        plain = engine_on(catalog, runner, deployment, POLICY, versions=versions)
+        return replace(plain, drift_policy=DriftPolicy(handling=DriftHandling.REVERT))
+
+    engine(catalog).sync_tables([RICH])
+    catalog.run("DROP TABLE `dev`.`silver`.`orders`")
+    catalog.run("CREATE TABLE `dev`.`silver`.`orders` (`id` BIGINT, `mail` STRING) USING DELTA")
+    with pytest.raises(ApplyFailedError):
+        engine(Faulty(catalog, "GRANT", StatementError)).sync_tables([RICH])
+    found = {one.kind for _, one in report_drift(engine(catalog), [RICH]).findings()}
+    assert DriftKind.TABLE_REPLACED in found
+    engine(catalog).sync_tables([RICH])
+    assert not report_drift(engine(catalog), [RICH]).drifted

@@ -197,6 +197,15 @@ def test_accepted_foreign_keys_are_written_as_shortly_as_they_can_be() -> None:
     assert accepting(model, found).foreign_keys == (kept, *keys[1:])
 
 
+def test_other_drift_does_not_move_the_columns_of_the_model() -> None:
+    model = orders(Column("a", "int"), Column("b", "int"))
+    found = observed(Column("b", "int"), Column("a", "int"), comment="theirs")
+    (table,) = detect(found, state=deployment_state(model))
+    after = edited(model, table)
+    assert after.comment == "theirs"
+    assert after.columns == model.columns
+
+
 def test_each_field_of_a_struct_is_accepted_by_itself() -> None:
     def model(a: str, b: str) -> Table:
         return orders(Column("s", f"struct<a: {a}, b: {b}>"))

@@ -7,13 +7,14 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from delta_engine.actions.policy import NO_POLICY, Ownership, Policy
 from delta_engine.aspects.aspect import Sign
 from delta_engine.deployment.document import DeploymentState, Difference, Resource, Status
 from delta_engine.deployment.errors import StateMismatchError
 from delta_engine.deployment.recorded_models import applied_schema, declared_by, table_records
 from delta_engine.deployment.resources import unfinished, with_renamed_table, without_resources
-from delta_engine.drift.status import compare_states
-from delta_engine.models import Column, QualifiedName, SchemaName
+from delta_engine.drift.status import compare_states, confirmed
+from delta_engine.models import CheckConstraint, Column, QualifiedName, SchemaName
 from delta_engine.models.record import resource_key
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from tests.builders.deployment import NOON, applied, deployment_state, table_metadata
@@ -196,3 +197,15 @@ def test_resources_are_forgotten_and_renamed() -> None:
     both = deployment_state(WORKED_MODEL, orders(name="other"))
     with pytest.raises(StateMismatchError, match="already"):
         with_renamed_table(both, ORDERS, QualifiedName("dev", "silver", "other"))
+
+
+@pytest.mark.parametrize(
+    ("policy", "lag"), [(NO_POLICY, []), (Policy(definitions=Ownership.FULL), ["check theirs"])]
+)
+def test_what_a_revert_removed_and_the_catalog_still_shows_is_lag(policy: Policy, lag: list[str]) -> None:
+    resource = applied(WORKED_MODEL)
+    shown = replace(as_applied(), checks=(CheckConstraint("theirs", "id > 0"),))
+    found = confirmed(resource, WORKED_MODEL, shown, earlier=resource, policy=policy)
+    assert [one.field for one in found.metadata.lag] == lag
+    assert found.status is (Status.UNKNOWN if lag else Status.HEALTHY)
+    assert found.metadata.column_order == (None if lag else ())  # the model's
