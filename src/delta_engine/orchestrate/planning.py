@@ -145,7 +145,6 @@ def draft_revert(
         undone={
             (one.resource, detail.finding.field): detail.finding for one in drifted for detail in one.drift
         },
-        replaced=tuple(filter(is_replaced, changed)),
         settles_attempts=False,
     )
 
