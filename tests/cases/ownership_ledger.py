@@ -126,6 +126,10 @@ class Page:
         gone = {column_of(part) for part in self.declared or ()} - {*seen.columns}
         return {old: new for old, new in self.renames.items() if old in gone and new in seen.columns}
 
+    def taken(self, model: Parts) -> dict[str, str]:
+        """Return the renames that a model has taken."""
+        return {old: new for old, new in self.renames.items() if f"column {old}" not in model}
+
     def drift(self, seen: Seen | None, full: Kinds) -> dict[str, str]:
         """Return the parts that were changed outside the engine, with what they are now."""
         if self.declared is None or seen is None:
@@ -170,14 +174,12 @@ class Page:
         self, model: Parts, order: tuple[str, ...], before: Seen | None, seen: Seen, full: Kinds
     ) -> None:
         """Note that a run brought a table to its model; `before` is the table as the run found it."""
-        known, found = (
-            followed(self.before, self.renames),
-            self.after_sync(model, before, full) if before else {},
-        )
+        renames, found = self.taken(model), self.after_sync(model, before, full) if before else {}
+        known = followed(self.before, renames)
         if self.declared is None:
             known = {part: found[part] for part in found if kind_of(part) in ("value", "constraint")}
         else:
-            columns = {"", *map(column_of, followed(self.declared, self.renames))}
+            columns = {"", *map(column_of, followed(self.declared, renames))}
             known |= {
                 part: found[part]
                 for part in found
@@ -187,7 +189,7 @@ class Page:
             part: without_columns(part, value, model) for part, value in known.items() if part not in model
         }
         columns = {"", *map(column_of, model)}
-        moved = [self.renames.get(one, one) for one in self.order]
+        moved = [renames.get(one, one) for one in self.order]
         if self.declared is not None and seen.columns != order:  # moves by others stay drift
             known_order = [one for one in moved if one in seen.columns]
             self.order = (*known_order, *(one for one in seen.columns if one not in known_order))
@@ -218,8 +220,9 @@ class Page:
             return False
         if kind == "owner":
             return True
-        declared, before = (followed(one, self.renames) for one in (self.declared or {}, self.before))
-        if part in declared or any(part in followed(one, self.renames) for one in self.attempts):
+        known = (self.before, self.declared or {}, *self.attempts)
+        before, declared, *attempts = (followed(one, self.taken(model)) for one in known)
+        if part in declared or any(part in one for one in attempts):
             return False
         if kind != "value" or self.declared is None:
             return kind not in full

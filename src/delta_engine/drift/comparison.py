@@ -140,15 +140,8 @@ def _unexplained(
     left, removed = tuple(found), Record(declared=known.declared)
     for model in known.attempted if left else ():
         attempted = _with_kept_parts(model, known)
-        seen = {
-            (one.change.subject, one.change.observed)
-            for one in _differences(attempted, observed, known.policy, removed)
-        }
-        left = tuple(
-            one
-            for one in left
-            if (one.change.subject, one.change.observed) in seen and not _may_be_side_effect(one)
-        )
+        seen = {subject_of(one) for one in _differences(attempted, observed, known.policy, removed)}
+        left = tuple(one for one in left if subject_of(one) in seen and not _may_be_side_effect(one))
     return left
 
 

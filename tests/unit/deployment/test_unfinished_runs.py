@@ -16,7 +16,7 @@ from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import Resource, Status
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ApplyFailedError
-from delta_engine.models import CheckConstraint, Column, Schema, Table
+from delta_engine.models import CheckConstraint, Column, PrimaryKey, Schema, Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.orchestrator import Orchestrator, find_drift, plan_revert, record_accepted
@@ -362,3 +362,16 @@ def test_a_replaced_table_that_a_failed_run_was_to_take_over_stays_replaced(
     assert DriftKind.TABLE_REPLACED in found
     engine(catalog).sync_tables([RICH])
     assert not report_drift(engine(catalog), [RICH]).drifted
+
+
+def test_a_key_that_a_failed_run_was_to_replace_is_drift(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    plain = replace(BARE, columns=(Column("id", "bigint", is_nullable=False), Column("mail", "string")))
+    sync(catalog, deployment, plain)
+    catalog.run("ALTER TABLE `dev`.`silver`.`orders` ADD CONSTRAINT `theirs` PRIMARY KEY (`id`)")
+    model = replace(plain, primary_key=PrimaryKey(["id"], "ours"))
+    with pytest.raises(ApplyFailedError):
+        sync(catalog, deployment, model, at="DROP CONSTRAINT")
+    report = report_drift(engine_over(catalog, deployment), [model])
+    assert [found.field for _, found in report.findings()] == ["primary key theirs"]
