@@ -167,8 +167,8 @@ class Failures:
             self.found.append(report.nodeid)
 
 
-def killer(mutant: Mutant) -> str | None:
-    """Return the first test that fails on a mutant; None if it survives."""
+def killer(mutant: Mutant | None) -> str | None:
+    """Return the first test that fails on a mutant, or on the source as it is; None if all pass."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -182,11 +182,12 @@ def killer(mutant: Mutant) -> str | None:
     return "its time was up" if status else failure or None
 
 
-def _run_child(mutant: Mutant, writer: int) -> NoReturn:
+def _run_child(mutant: Mutant | None, writer: int) -> NoReturn:
     status = 1
     signal.alarm(LONGEST)
     try:
-        _break(mutant)
+        if mutant is not None:
+            _break(mutant)
         silent = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silent, 1)
         os.dup2(silent, 2)
@@ -243,6 +244,9 @@ def main(texts: list[str]) -> int:
     pytest.main(
         ["--collect-only", "-q", "-p", "no:cacheprovider", *(test for stage in STAGES for test in stage)]
     )
+    if failing := killer(None):
+        print(f"{failing} fails on the source as it is")
+        return 1
     for mutant in chosen:
         found = killer(mutant)
         print("killed  " if found else "SURVIVED", mutant, f"by {found}" if found else "", flush=True)

@@ -206,6 +206,8 @@ class World:
                 assert parts_of(self.catalog.tables[f"dev.silver.{name}"].state) == wanted[name]
             if has_ended:
                 self._note_agreement(name)
+        if has_ended:
+            self._forget_deleted()
         if is_whole:
             assert not plan_unlocked(self.engine(), [*self.declared.values()]).plan
 
@@ -214,13 +216,18 @@ class World:
         assert seen is not None
         is_known = page.declared is not None and page.birth in (None, seen.birth)
         if is_touched or page.model != model or page.attempts or page.full != self.full:
-            order = tuple(column.name for column in model.columns)
-            page.applied(parts_of(model), order, before, seen, self.full)
+            page.applied(parts_of(model), column_names(model), before, seen, self.full)
             page.model = model
         if before is None:
             page.birth = seen.birth if has_ended else None  # a killed run does not read it
         elif has_ended and (is_touched or not is_known):
             page.birth = seen.birth
+
+    def _forget_deleted(self) -> None:
+        """Forget the tables whose deletion was accepted, and whose models are gone."""
+        for name, page in self.pages.items():
+            if name not in self.declared and self.seen(name) is None and "table" in page.accepted:
+                self.pages[name] = Page()
 
     def _note_agreement(self, name: str) -> None:
         """Note that drift was undone by hand: it is accepted no more."""
@@ -260,6 +267,8 @@ class World:
             assert seen is not None
             if name in touched:
                 page.renames, page.accepted = {}, {}
+                if page.model is not None and seen.columns == column_names(page.model):
+                    page.order = seen.columns  # moves that the model says as well are drift no more
             if former is None:
                 page.birth = seen.birth  # of a replaced table it stays: its data cannot be brought back
             else:
@@ -400,6 +409,10 @@ def severity_of(part: str, seen: Seen | None) -> int:
         return LOW
     is_gone = seen is None or part not in seen.parts
     return HIGH if part == "table" or (is_gone and kind_of(part) in ("column", "grant")) else MEDIUM
+
+
+def column_names(model: Table) -> tuple[str, ...]:
+    return tuple(column.name for column in model.columns)
 
 
 def renames_of(model: Table, seen: Seen | None) -> dict[str, str]:
