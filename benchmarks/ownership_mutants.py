@@ -31,6 +31,7 @@ PACKAGE: Final = Path(delta_engine.__file__).parent
 RULES: Final[dict[str, tuple[str, ...]]] = {
     "models/record.py": ("baseline", "ours"),
     "aspects/comparison.py": ("may_remove", "is_ours", "clears", "_renamed_record", "_with_all_renames"),
+    "drift/baselines.py": (),
     "drift/comparison.py": (),
     "drift/handling.py": (),
     "drift/status.py": (),

@@ -77,7 +77,7 @@ class Policy:
 
     @property
     def full_ownership(self) -> tuple[str, ...]:
-        """The parts among which a run removes what no model declares, of those that a baseline does not have."""
+        """Which of tags and grants are removed where no model declares them. Baselines do not record them."""
         owned = {"grants": self.grants, "tags": self.tags}
         return tuple(name for name, ownership in owned.items() if ownership is Ownership.FULL)
 

@@ -240,14 +240,6 @@ def declares_renames(model: Table) -> bool:
     return any(map(_FORMER_NAME, model.columns)) or any(map(_FORMER_FIELD_NAMES, model.columns))
 
 
-def without_declared_renames(model: Table) -> Table:
-    """Return a model without former names."""
-    if not declares_renames(model):
-        return model
-    columns = (replace(column, renamed_from=None, renamed_fields={}) for column in model.columns)
-    return replace(model, columns=tuple(columns))
-
-
 def with_renames(model: Table, renames: Mapping[str, str]) -> Table:
     """Return a model with columns renamed in every part; `renames` maps old names to new ones."""
     if not renames:

@@ -14,7 +14,6 @@ from delta_engine.aspects.comparison import (
     Securable,
     SecurableState,
     with_renames,
-    without_declared_renames,
 )
 from delta_engine.aspects.delta_properties import is_set_by_platform
 from delta_engine.deployment.document import DeploymentState, Resource, SchemaResource, TableResource
@@ -186,12 +185,10 @@ def listed_parts(
 
 def _order_kept(model: Table, table: TableState) -> str | None:
     """Return the table's order of the model's columns; None if it is the model's."""
-    wanted, present = _column_keys(model), _column_keys(table)
-    if wanted == present or not model.is_about(Part.COLUMNS):
+    if not model.is_about(Part.COLUMNS):
         return None
-    shared = {*wanted} & {*present}
-    order = [name for name in present if name in shared]
-    return None if order == [name for name in wanted if name in shared] else f"({', '.join(order)})"
+    wanted, actual = _shared_order(_column_keys(model), _column_keys(table))
+    return None if wanted == actual else actual
 
 
 def _differences(
@@ -220,39 +217,43 @@ def _with_current_names(known: AppliedRecord[Securable]) -> AppliedRecord[Secura
     whole = known.with_unmanaged_parts
     return replace(
         known,
-        declared=_with_current_names_only(known, known.declared),
-        with_unmanaged_parts=whole and _with_current_names_only(known, whole),
+        declared=_renamed_model(known, known.declared),
+        with_unmanaged_parts=whole and _renamed_model(known, whole),
         attempted=tuple(_renamed_model(known, model) for model in known.attempted),
     )
 
 
 def _renamed_model(known: AppliedRecord[Securable], model: Securable) -> Securable:
     """Return a model with the new names of columns, and the new names of fields as former ones: it lags behind."""
-    if isinstance(model, Schema) or not (known.renames or known.field_renames):
+    if isinstance(model, Schema):
         return model
-    fields: dict[str, dict[str, str]] = {}
-    names = {old.lower(): new.lower() for old, new in known.renames.items()}
-    for old, new in known.field_renames.items():
-        column = names.get(old[0].lower(), old[0].lower())
-        fields.setdefault(column, {})[".".join(old[1:])] = new[-1]
-    return with_former_field_names(with_renames(model, known.renames), fields)
+    renamed = with_renames(model, known.renames)
+    return with_former_field_names(renamed, known.field_renames.items(), known.renames)
 
 
-def _with_current_names_only(known: AppliedRecord[Securable], model: Securable) -> Securable:
-    return _renamed_model(known, model if isinstance(model, Schema) else without_declared_renames(model))
+def with_former_field_names(
+    model: Table, renames: Iterable[tuple[Path, Path]], columns: Mapping[str, str]
+) -> Table:
+    """Return a model with further `renamed_fields`.
 
-
-def with_former_field_names(model: Table, names: Mapping[str, Mapping[str, str]]) -> Table:
-    """Return a model with further `renamed_fields`, by column key."""
+    Args:
+        renames: pairs of the path in `renamed_fields` and the path with the other name.
+        columns: the model's names of the columns in which the former paths start, where they differ.
+    """
+    keys = {old.lower(): new.lower() for old, new in columns.items()}
+    names: dict[str, dict[str, str]] = {}
+    for old, new in renames:
+        column = keys.get(old[0].lower(), old[0].lower())
+        names.setdefault(column, {})[".".join(old[1:])] = new[-1]
     if not names:
         return model
-    columns = (
+    changed = (
         replace(column, renamed_fields={**column.renamed_fields, **names[column.key]})
         if column.key in names
         else column
         for column in model.columns
     )
-    return replace(model, columns=tuple(columns))
+    return replace(model, columns=tuple(changed))
 
 
 def _renamed(known: AppliedRecord[Securable]) -> Iterator[Deviation]:
@@ -281,20 +282,18 @@ def _reordered(known: AppliedRecord[Securable], observed: SecurableState) -> tup
     new_names = {old.lower(): new.lower() for old, new in known.renames.items()}
     applied = [name.lower() for name in known.column_order] or _column_keys(known.declared)
     expected = [new_names.get(name, name) for name in applied]
-    present = _column_keys(observed)
-    shared = {*present} & {*expected}
-    wanted = [name for name in expected if name in shared]
-    actual = [name for name in present if name in shared]
+    wanted, actual = _shared_order(expected, _column_keys(observed))
     if wanted == actual:
         return ()
-    return (
-        Deviation(
-            kind=DriftKind.COLUMN_ORDER,
-            field="column order",
-            expected=f"({', '.join(wanted)})",
-            actual=f"({', '.join(actual)})",
-        ),
-    )
+    kind = DriftKind.COLUMN_ORDER
+    return (Deviation(kind=kind, field="column order", expected=wanted, actual=actual),)
+
+
+def _shared_order(expected: Sequence[str], present: Sequence[str]) -> tuple[str, str]:
+    """Return the columns that both sides have, as each side orders them."""
+    shared = {*expected} & {*present}
+    wanted, actual = ([name for name in side if name in shared] for side in (expected, present))
+    return f"({', '.join(wanted)})", f"({', '.join(actual)})"
 
 
 def _column_keys(side: Securable | SecurableState) -> list[str]:

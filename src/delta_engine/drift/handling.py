@@ -291,14 +291,12 @@ def _refusal(detail: ClassifiedDrift, model: Securable) -> DriftRefusal:
 
 def _with_former_names(model: Table, table: DriftedTable) -> Table:
     former = {old.lower(): new for old, new in renames_of(table).items()}
-    fields: dict[str, dict[str, str]] = {}
-    for old, new in _renamed_fields(table):
-        fields.setdefault(_column_key(table, old), {})[".".join(old[1:])] = new[-1]
     columns = (
         replace(column, renamed_from=former.get(column.key, column.renamed_from)) for column in model.columns
     )
     model = replace(model, columns=tuple(columns)) if former else model
-    return with_former_field_names(model, fields)
+    former_columns = {new: old for old, new in table.recorded.renames.items()}
+    return with_former_field_names(model, _renamed_fields(table), former_columns)
 
 
 def _lost_columns(model: Table, table: DriftedTable) -> Iterator[DriftRefusal]:

@@ -71,9 +71,8 @@ def plan_unlocked(
         environment, tables, deployment.peek_replayed(allow_cached=allow_cached), is_partial=is_partial
     )
     draft = draft_sync(environment, seen)
-    if (
-        draft.refusals or draft.undone
-    ) and allow_cached:  # an outdated copy makes the last run look like drift
+    # an outdated copy makes the engine's own last run look like drift
+    if (draft.refusals or draft.undone) and allow_cached:
         current = deployment.peek_replayed()
         seen = interpret(environment, seen.models, seen.observed, current, is_partial=is_partial)
         draft = draft_sync(environment, seen)
@@ -90,7 +89,7 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
     declared = {model.key for model in models}
     raise_all(partial_model_violations(models, observed))
     policy = environment.planner.policy
-    records = under_new_names(basis.records, models, observed)
+    records = basis.records
     drifted = _drifted(environment, basis)
     wanted = with_ignored_drift(models, drifted, policy)
     schemas = environment.planner.schemas
@@ -271,7 +270,7 @@ def interpret(
         observed=observed,
         loaded=loaded,
         state=state,
-        records=records,
+        records=under_new_names(records, models, observed),
         compared={key: replace(one, resource=state.resources[key]) for key, one in known.items()},
         is_partial=is_partial,
         warnings=warnings,

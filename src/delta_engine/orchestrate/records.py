@@ -191,14 +191,12 @@ class RunRecords:
     def _baseline(self, model: Table, earlier: TableResource | None) -> Table | None:
         """Return a model with the unmanaged parts, if there are any, and the new names of tables."""
         observed = self._observed.tables.get(model.key, ABSENT)
-        if (
-            not observed.exists and self._settles_attempts
-        ):  # a sync created it; a revert brings back what it had
-            return None
+        if not observed.exists and self._settles_attempts:
+            return None  # a sync created it; a revert brings back what it had
         record = table_record(earlier.metadata) if earlier else Record()
         found = with_unmanaged_parts(model, observed, record)
-        if found is None:
-            return None
+        if found is None or not self._renamed:
+            return found
         definition = define(found)
         for former, name in self._renamed:
             definition = pointing_at(name, former, definition)

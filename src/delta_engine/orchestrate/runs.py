@@ -16,7 +16,6 @@ from delta_engine.compile.compiled_plan import CompiledPlan
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment, LockedRun
 from delta_engine.deployment.document import AppliedPlan, DeploymentState
-from delta_engine.deployment.recorded_models import under_new_names
 from delta_engine.deployment.recorder import Notify, RunRecorder
 from delta_engine.drift.comparison import listed_parts
 from delta_engine.drift.drifted_resources import ComparedResource, DriftedTable, UndoneDrift, UnmanagedPart
@@ -97,7 +96,7 @@ class Observation:
         observed: a snapshot of them, and of the tables that are recorded and no longer declared.
         loaded: the deployment state as it was loaded; None if there is none yet.
         state: the deployment state with the statuses that the snapshot shows.
-        records: of tables, by `QualifiedName.key`.
+        records: of tables, by `QualifiedName.key`; those of tables to be renamed also under their new names.
         compared: the records next to what exists, by resource key.
         is_partial: whether other models were left out.
         warnings: what could not be read.
@@ -158,9 +157,8 @@ class PlannedRun:
     @property
     def unmanaged_parts(self) -> tuple[UnmanagedPart, ...]:
         """The parts of the declared tables that a sync keeps because they were never declared."""
-        models, observed = self.basis.models, self.basis.observed
-        records = under_new_names(self.basis.records, models, observed)
-        return tuple(listed_parts(models, observed, records, self.policy.column_order))
+        basis, order = self.basis, self.policy.column_order
+        return tuple(listed_parts(basis.models, basis.observed, basis.records, order))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,16 +10,8 @@ import pytest
 
 from delta_engine.orchestrate.backend import databricks_backend
 from tests.fakes.unity_catalog import FakeUnityCatalog
+from tests.projects.catalog_project import CONFIG
 from tests.projects.commandline import CommandLine, Result
-
-CONFIG = """\
-environment: dev
-backend: {type: databricks}
-variables: {catalog: dev}
-models: {yaml: ["conf/models/*.yml"]}
-state_backend: {type: local}
-policy: {create_schemas: true}
-"""
 
 ORDERS = """\
 # The orders of the shop.
