@@ -29,6 +29,7 @@ from delta_engine.drift.drifted_resources import (
 from delta_engine.models import Part, QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.nested_types import Path
 from delta_engine.models.record import Record, resource_key
+from delta_engine.state.catalog_reader import former_name
 from delta_engine.state.states import ABSENT, CatalogState, SchemaState, TableState
 
 
@@ -38,6 +39,7 @@ def compared(
     schema_records: Mapping[str, Record[Schema]],
     observed: CatalogState,
     policy: Policy,
+    models: Iterable[Table],
 ) -> dict[str, ComparedResource]:
     """Compare every record with what exists, once, by resource key. Resources that were not read are left out.
 
@@ -45,17 +47,28 @@ def compared(
         records: of tables, by `QualifiedName.key`.
         schema_records: of schemas, by `Schema.key`.
         policy: of the environment.
+        models: the declared tables. A table that one of them renames is compared under its former name.
     """
+    new_names = _pending_names(models)
     found = {}
     for key, resource in sorted(state.resources.items()) if state else ():
-        name = key.partition(".")[2]
+        name_key = key.partition(".")[2]
         known: Mapping[str, Record[Securable]]
         known = schema_records if isinstance(resource, SchemaResource) else records
-        record = known.get(name)
-        present = state_under(resource_name(resource), observed)
+        record, name = known.get(name_key), new_names.get(name_key, resource_name(resource))
+        present = state_under(name, observed)
         if record is not None and record.declared is not None and present is not None:
-            found[key] = _compared(resource, applied_record(resource, record, policy), present)
+            if isinstance(present, TableState) and present.former_name is not None:
+                present = replace(present, former_name=None)
+            found[key] = _compared(resource, applied_record(resource, record, policy), name, present)
     return found
+
+
+def _pending_names(models: Iterable[Table]) -> dict[str, QualifiedName]:
+    """Return the new names of tables that models rename, by the keys of the former ones."""
+    by_key = {model.key: model for model in models}
+    formers = ((former_name(model), model.qualified_name) for model in by_key.values())
+    return {former.key: name for former, name in formers if former is not None and former.key not in by_key}
 
 
 def state_under(name: QualifiedName | SchemaName, observed: CatalogState) -> SecurableState | None:
@@ -81,7 +94,7 @@ def with_new_names(
 ) -> ComparedResource:
     """Compare a table again, whose columns or fields were renamed since: present names or paths by former ones."""
     recorded = replace(found.recorded, renames=columns, field_renames=fields)
-    return _compared(found.resource, recorded, found.observed)
+    return _compared(found.resource, recorded, found.model_name, found.observed)
 
 
 def deviations(found: ComparedResource) -> tuple[Deviation, ...]:
@@ -95,13 +108,17 @@ def deviations(found: ComparedResource) -> tuple[Deviation, ...]:
 
 
 def _compared(
-    resource: Resource, known: AppliedRecord[Securable], observed: SecurableState
+    resource: Resource,
+    known: AppliedRecord[Securable],
+    model_name: QualifiedName | SchemaName,
+    observed: SecurableState,
 ) -> ComparedResource:
     current = _with_current_names(known) if known.renames or known.field_renames else known
     changes = _changes(current, observed) if observed.exists else ()
     return Compared(
         resource=resource,
         recorded=known,
+        model_name=model_name,
         observed=observed,
         changes=changes,
         drift=_unexplained(changes, current, observed),

@@ -161,6 +161,7 @@ class DriftDetector:
         }
         return Drifted(
             recorded=suspect.compared.recorded,
+            model_name=suspect.compared.model_name,
             observed=suspect.observed,
             version=suspect.version,
             is_history_whole=suspect.is_history_whole,

@@ -91,7 +91,7 @@ def with_ignored_drift(
     models: Sequence[Model], drifted: Iterable[DriftedResource], policy: Policy = NO_POLICY
 ) -> tuple[Model, ...]:
     """Return the models with the observed side of ignored drift, without those whose deletion is ignored."""
-    by_key = {one.name.key: one for one in drifted}
+    by_key = {one.model_name.key: one for one in drifted}
     pairs = ((model, by_key.get(model.key)) for model in without_ignored_deletions(models, by_key.values()))
     return tuple(_with_ignored(model, one, policy) if one else model for model, one in pairs)
 
@@ -100,7 +100,7 @@ def without_ignored_deletions(
     models: Sequence[Model], drifted: Iterable[DriftedResource]
 ) -> tuple[Model, ...]:
     """Return the models without those whose deletion the policy ignores."""
-    ignored = {one.name.key for one in drifted if not one.observed.exists and not one.drift}
+    ignored = {one.model_name.key for one in drifted if not one.observed.exists and not one.drift}
     return tuple(model for model in models if model.key not in ignored)
 
 
@@ -110,7 +110,7 @@ def undone_drift(
     """Yield the drift that a sync reverts or overwrites, with its model. An accepted replaced table stays as it is."""
     by_key = {model.key: model for model in models}
     for one in drifted:
-        model = by_key.get(one.name.key)
+        model = by_key.get(one.model_name.key)
         if model is None:
             continue
         for detail in reverted_drift(model, one, policy, includes_overwritten=True):
@@ -189,7 +189,7 @@ def taken_renames(models: Iterable[Table], drifted: Iterable[DriftedResource]) -
     by_key = {model.key: {column.key: column for column in model.columns} for model in models}
     found = {}
     for one in drifted_tables(drifted):
-        columns = by_key.get(one.name.key, {})
+        columns = by_key.get(one.model_name.key, {})
         taken = {
             old: new
             for old, new in renames_of(one).items()
@@ -201,7 +201,7 @@ def taken_renames(models: Iterable[Table], drifted: Iterable[DriftedResource]) -
             if new[0].lower() in columns and _has(columns[new[0].lower()], new)
         }
         if taken or fields:
-            found[one.name.key] = TakenRenames(columns=taken, fields=fields)
+            found[one.model_name.key] = TakenRenames(columns=taken, fields=fields)
     return found
 
 
@@ -215,7 +215,7 @@ def irreversible(models: Iterable[Table], drifted: Iterable[DriftedResource]) ->
     """Yield the renames that a plan would undo by dropping a column and adding an empty one."""
     by_key = {model.key: model for model in models}
     for table in drifted_tables(drifted):
-        model = by_key.get(table.name.key)
+        model = by_key.get(table.model_name.key)
         if model is not None:
             yield from _lost_columns(model, table)
             yield from _lost_fields(model, table)

@@ -96,7 +96,7 @@ def drift_report(facts: DriftFacts) -> DriftReport:
 def _was_deleted(one: DriftedResource, facts: DriftFacts) -> bool:
     """Whether a resource was deleted, not retired. In a partial report, the schemas of its tables count as declared."""
     declared = {*(model.key for model in facts.models), *(schema.key for schema in facts.schemas)}
-    is_declared = one.name.key in declared or (facts.is_partial and not is_table(one))
+    is_declared = one.model_name.key in declared or (facts.is_partial and not is_table(one))
     return not one.observed.exists and is_declared
 
 
@@ -219,13 +219,13 @@ def _changes_anything(drifted: DriftedResource, policy: Policy) -> bool:
 
 def _with_children(gone: Sequence[DriftedTable], facts: DriftFacts) -> list[DriftedTable]:
     """Return deleted tables with the drifted tables whose foreign keys went with them."""
-    keys = {table.name.key for table in gone}
+    keys = {table.model_name.key for table in gone}
     children = {
         model.key
         for model in facts.models
         if any(key.references.lower() in keys for key in model.foreign_keys)
     }
-    return [*gone, *(one for one in drifted_tables(facts.drifted) if one.name.key in children - keys)]
+    return [*gone, *(one for one in drifted_tables(facts.drifted) if one.model_name.key in children - keys)]
 
 
 def _has_deleted(drifted: Sequence[DriftedResource]) -> bool:
@@ -233,7 +233,7 @@ def _has_deleted(drifted: Sequence[DriftedResource]) -> bool:
 
 
 def _targets(drifted: Sequence[DriftedResource]) -> str:
-    return " ".join(f"-t {shlex.quote(str(one.name))}" for one in drifted)
+    return " ".join(f"-t {shlex.quote(str(one.model_name))}" for one in drifted)
 
 
 def _import(name: str, program: str, patterns: Sequence[str]) -> Recommendation:
@@ -264,7 +264,7 @@ def _is_match(path: str, pattern: str) -> bool:
 
 def _pending_resources(facts: DriftFacts) -> Iterator[PendingResource]:
     """Yield the declared schemas, then the tables, that the next sync would change."""
-    drifted = {one.name.key: one for one in facts.drifted}
+    drifted = {one.model_name.key: one for one in facts.drifted}
     records: Mapping[str, Record[Securable]] = {**facts.records, **facts.schema_records}
     for model, observed in _declared(facts):
         found = drifted.get(model.key)

@@ -86,7 +86,6 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
         InvalidModelError, RefusalGroup: models do not fit what exists.
     """
     models, observed = basis.models, basis.observed
-    declared = {model.key for model in models}
     raise_all(partial_model_violations(models, observed))
     policy = environment.planner.policy
     records = basis.records
@@ -103,6 +102,7 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
         return checked_plan(wanted, seen, lambda: planner.plan(wanted, seen, known, remaining, schemas_known))
 
     undone = tuple(undone_drift([*schemas, *models], drifted, policy))
+    replaced = {one.model_name.key for one in drifted if is_replaced(one) and one.drift}
     seen = _with_further_tables(environment, wanted, observed, removed)
     plan = replan(seen, None)
     return PlannedRun(
@@ -116,37 +116,39 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
         seen=seen,
         replan=replan,
         refusals=_drift_refusals(environment, wanted, drifted, undone),
-        undone={(one.resource, detail.finding.field): detail.finding for _, one, detail in undone},
+        undone={
+            (resource_key(model.qualified_name), detail.finding.field): detail.finding
+            for model, _, detail in undone
+        },
         column_renames=taken_renames(models, drifted),
-        replaced=tuple(
-            one
-            for one in drifted_tables(drifted)
-            if is_replaced(one) and one.drift and one.name.key in declared
-        ),
+        replaced=tuple(model.qualified_name for model in models if model.key in replaced),
     )
 
 
 def draft_revert(
     environment: Environment, basis: Observation, drifted: Sequence[DriftedResource]
 ) -> PlannedRun:
-    """Return the plan that brings drifted tables and schemas back to what was applied last."""
+    """Return the plan that brings drifted tables and schemas back to what was applied last, under recorded names."""
     changed, schemas = drifted_tables(drifted), drifted_schemas(drifted)
+    observed = replace(
+        basis.observed, tables={**basis.observed.tables, **{one.name.key: one.observed for one in changed}}
+    )
     wanted = tuple(map(restored, changed))
     planner = environment.planner.restoring().with_schemas(tuple(map(restored, schemas)))
 
     def replan(seen: CatalogState, _under_way: AlignTable | None) -> TablePlan:
         return checked_plan(wanted, seen, lambda: planner.plan(wanted, seen))
 
-    plan = replan(basis.observed, None)
+    plan = replan(observed, None)
     return PlannedRun(
         plan=plan,
         compiled=environment.action_runner.compile(plan),
-        basis=basis,
+        basis=replace(basis, observed=observed),
         models=tuple(table.recorded.declared for table in changed),
         wanted=wanted,
         schemas=tuple(schema.recorded.declared for schema in schemas),
         policy=planner.policy,
-        seen=basis.observed,
+        seen=observed,
         replan=replan,
         refusals=tuple(irreversible(wanted, changed)),
         undone={
@@ -262,7 +264,7 @@ def interpret(
     found, warnings = _read_undeclared(environment, with_recorded_grants(undeclared, state))
     if found is not None:
         observed = observed.with_tables(found)
-    known = compared(state, records, schema_records(state), observed, environment.planner.policy)
+    known = compared(state, records, schema_records(state), observed, environment.planner.policy, models)
     managed = None if is_partial else {resource_key(model.qualified_name) for model in models}
     state = synchronize(state, observed, known, managed=managed, now=utc_now())
     return Observation(

@@ -37,9 +37,6 @@ from delta_engine.deployment.resources import (
     with_version,
 )
 from delta_engine.drift.baselines import with_unmanaged_parts
-from delta_engine.drift.drifted_resources import (
-    DriftedTable,
-)
 from delta_engine.drift.handling import TakenRenames
 from delta_engine.drift.status import attempted_by, confirmed
 from delta_engine.execute.outcomes import AnyOutcome, OnTable, OutcomeKind, is_of_table, of_tables
@@ -204,34 +201,30 @@ class RunRecords:
 
 
 def refresh_replaced(
-    recorder: RunRecorder, versions: TableVersionReader | None, replaced: Iterable[DriftedTable]
+    recorder: RunRecorder,
+    versions: TableVersionReader | None,
+    observed: CatalogState,
+    replaced: Sequence[QualifiedName],
 ) -> None:
     """Record the new ids of replaced tables. Without a reader of versions, the recorded ids stay."""
-    tables = tuple(replaced)
-    found = _current_versions(versions, tables)
-    for table in tables:
-        if table.name.key in found:
-            resource = _table(recorder, table.recorded.declared.qualified_name)
-            resource = with_version(resource, found[table.name.key])
-            metadata = msgspec.structs.replace(
-                resource.metadata, created_at=table.observed.audit.created_at, accepted=()
+    if versions is None or not replaced:
+        return
+    found = versions.read_versions(replaced, with_id={name.key for name in replaced})
+    for name in replaced:
+        if name.key in found:
+            resource = with_version(_table(recorder, name), found[name.key])
+            created_at = observed.table(name).audit.created_at
+            metadata = msgspec.structs.replace(resource.metadata, created_at=created_at, accepted=())
+            recorder.resources[resource_key(name)] = msgspec.structs.replace(resource, metadata=metadata)
+            recorder.warn(
+                f"{name} was replaced outside the engine: from now on, the new table is the recorded one"
             )
-            recorder.resources[table.resource] = msgspec.structs.replace(resource, metadata=metadata)
 
 
 def _table(recorder: RunRecorder, name: QualifiedName) -> TableResource:
     found = recorded_table(recorder.resources, name)
     assert found is not None
     return found
-
-
-def _current_versions(
-    versions: TableVersionReader | None, tables: Iterable[DriftedTable]
-) -> dict[str, TableVersion]:
-    names = [table.recorded.declared.qualified_name for table in tables]
-    if versions is None or not names:
-        return {}
-    return dict(versions.read_versions(names, with_id={name.key for name in names}))
 
 
 class OutcomeRecording:
