@@ -201,6 +201,7 @@ class World:
             if name in touched and (outcome is None or outcome.failure):
                 renames = renames_of(model, before[name])
                 page.attempts += (parts_of(model), *(followed_under(page, renames) if renames else ()))
+                page.attempted_renames |= declared_renames(model)
             elif name in touched or has_ended:
                 self._note_applied(name, before[name], is_touched=name in touched, has_ended=has_ended)
                 assert parts_of(self.catalog.tables[f"dev.silver.{name}"].state) == wanted[name]
@@ -265,14 +266,14 @@ class World:
                 assert seen == former
                 continue
             assert seen is not None
+            back = {new: old for old, new in renames[name].items()}
             if name in touched:
                 page.renames, page.accepted = {}, {}
-                if page.model is not None and seen.columns == column_names(page.model):
-                    page.order = seen.columns  # moves that the model says as well are drift no more
+                order = column_names(page.model) if page.model else page.order
+                page.note_order(former and former.renamed(back), seen, order)
             if former is None:
                 page.birth = seen.birth  # of a replaced table it stays: its data cannot be brought back
             else:
-                back = {new: old for old, new in renames[name].items()}
                 assert_unchanged(former.renamed(back), seen, drift[name], page.base)
             assert {*page.drift(seen, self.full)} <= {"column order", "table"}
 
@@ -420,6 +421,10 @@ def renames_of(model: Table, seen: Seen | None) -> dict[str, str]:
     there = seen.columns if seen else ()
     pairs = {column.renamed_from: column.name for column in model.columns if column.renamed_from}
     return {old: new for old, new in pairs.items() if old in there and new not in there}
+
+
+def declared_renames(model: Table) -> frozenset[tuple[str, str]]:
+    return frozenset((one.renamed_from, one.name) for one in model.columns if one.renamed_from)
 
 
 def followed_under(page: Page, renames: dict[str, str]) -> tuple[Parts, ...]:

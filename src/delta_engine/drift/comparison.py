@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import ColumnOrder, Ownership, Policy, as_applied
 from delta_engine.aspects.column_renames import ColumnRename
+from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.comparison import (
     Comparison,
+    Renames,
     Securable,
     SecurableState,
     with_renames,
@@ -18,7 +20,7 @@ from delta_engine.aspects.comparison import (
 from delta_engine.aspects.delta_properties import is_set_by_platform
 from delta_engine.deployment.document import DeploymentState, Resource, SchemaResource, TableResource
 from delta_engine.deployment.resources import resource_name
-from delta_engine.drift.baselines import subject_of, unmanaged_parts, with_unmanaged_parts
+from delta_engine.drift.baselines import Subject, subject_of, unmanaged_parts, with_unmanaged_parts
 from delta_engine.drift.drifted_resources import (
     AppliedRecord,
     Compared,
@@ -157,8 +159,14 @@ def _unexplained(
     for model in known.attempted if left else ():
         attempted = _with_kept_parts(model, known)
         seen = {subject_of(one) for one in _differences(attempted, observed, known.policy, removed)}
-        left = tuple(one for one in left if subject_of(one) in seen and not _may_be_side_effect(one))
+        left = tuple(one for one in left if not _explains(model, one, seen))
     return left
+
+
+def may_be_renamed(found: ComparedResource) -> bool:
+    """Whether a drop and an add of columns or fields may be a rename, which only the history can tell."""
+    kinds = {type(one.action) for one in found.changes}
+    return {ColumnAdd, ColumnDrop} <= kinds or {FieldAdd, FieldDrop} <= kinds
 
 
 def explained(found: ComparedResource) -> tuple[Deviation, ...]:
@@ -169,6 +177,18 @@ def explained(found: ComparedResource) -> tuple[Deviation, ...]:
     settled, drift = replace(known, attempted=()), deviations(found)
     everything = (*_renamed(settled), *map(_deviation, found.changes), *_reordered(settled, found.observed))
     return tuple(one for one in everything if one not in drift)
+
+
+def beyond_drift(
+    known: AppliedRecord[Securable], observed: SecurableState, policy: Policy
+) -> Iterator[Deviation]:
+    """Yield what a policy would remove and is no drift: tags and grants from before it became `full`."""
+    if {*policy.full_ownership} <= {*known.policy.full_ownership}:
+        return
+    drift = tuple(_differences(known.baseline, observed, known.policy))
+    for one in _differences(known.baseline, observed, policy):
+        if one not in drift:
+            yield _deviation(one)
 
 
 def listed_parts(
@@ -204,6 +224,7 @@ def _order_kept(model: Table, table: TableState) -> str | None:
     """Return the table's order of the model's columns; None if it is the model's."""
     if not model.is_about(Part.COLUMNS):
         return None
+    table = Renames.of(model, table).applied_to(table)
     wanted, actual = _shared_order(_column_keys(model), _column_keys(table))
     return None if wanted == actual else actual
 
@@ -212,6 +233,24 @@ def _differences(
     model: Securable, observed: SecurableState, policy: Policy, record: Record[Securable] | None = None
 ) -> Iterable[aspects.Difference]:
     return aspects.differences(Comparison.of(model, observed, record, policy))
+
+
+def _explains(attempted: Securable, difference: aspects.Difference, differing: Collection[Subject]) -> bool:
+    """Whether a run that attempted a model may have made a change; `differing` is what it left undone."""
+    match difference.action:
+        case ColumnRename(observed=name, desired=former, inside=(_, *_) as inside):
+            return _declares_rename(attempted, (*inside, former), (*inside, name))
+    return subject_of(difference) not in differing or _may_be_side_effect(difference)
+
+
+def _declares_rename(model: Securable, old: Path, new: Path) -> bool:
+    """Whether a model names the former name of a column or field. Without that, a run renames nothing."""
+    columns = () if isinstance(model, Schema) else model.columns
+    column = next((one for one in columns if one.key == new[0].lower()), None)
+    if column is None:
+        return False
+    former = column.renamed_fields.get(".".join(new[1:])) if len(new) > 1 else column.renamed_from
+    return former is not None and former.lower() == old[-1].lower()
 
 
 def _may_be_side_effect(difference: aspects.Difference) -> bool:
@@ -275,7 +314,7 @@ def with_former_field_names(
 
 def _renamed(known: AppliedRecord[Securable]) -> Iterator[Deviation]:
     for old, new in known.renames.items():
-        if all(old.lower() in _column_keys(model) for model in known.attempted):
+        if not any(_declares_rename(model, (old,), (new,)) for model in known.attempted):
             yield Deviation(kind=DriftKind.COLUMN_RENAMED, field=f"column {old}", expected=old, actual=new)
 
 

@@ -196,25 +196,32 @@ def _reverts_of(
         return
     targets = f" {_targets(able)}" if reversal.refusals else ""
     allowed = "".join(f" --allow {kind.value}" for kind in reversal.consents)
-    keeps_order = policy.column_order is not ColumnOrder.ENFORCE and any(
-        detail.deviation.kind is DriftKind.COLUMN_ORDER for one in able for detail in one.drift
-    )
+    kinds = {detail.deviation.kind for one in able for detail in one.drift}
+    names = {
+        DriftKind.COLUMN_ORDER: "the order of columns",
+        DriftKind.TABLE_REPLACED: "the replacement of tables",
+    }
+    kept = " and ".join(name for kind, name in names.items() if kind in kinds & _kinds_beyond_reverts(policy))
     yield Recommendation(
         text="Undo the drift in the catalog"
-        + (", except for the order of columns" if keeps_order else "")
+        + (f", except for {kept}" if kept else "")
         + (", and create the deleted tables again, without their data" if _has_deleted(able) else ""),
         command=f"{program} drift --revert{targets}{allowed}",
     )
 
 
 def _changes_anything(drifted: DriftedResource, policy: Policy) -> bool:
-    """Whether a revert changes a table or schema: never what was replaced, and the order of columns by policy."""
-    beyond = {DriftKind.TABLE_REPLACED}
-    if policy.column_order is not ColumnOrder.ENFORCE:
-        beyond.add(DriftKind.COLUMN_ORDER)
+    """Whether a revert changes a table or schema."""
     if not drifted.observed.exists:
         return not is_table(drifted)
+    beyond = _kinds_beyond_reverts(policy)
     return any(detail.deviation.kind not in beyond for detail in drifted.drift)
+
+
+def _kinds_beyond_reverts(policy: Policy) -> set[DriftKind]:
+    """Return the drift that no revert undoes: a replaced table, and the order of columns unless it is enforced."""
+    is_enforced = policy.column_order is ColumnOrder.ENFORCE
+    return {DriftKind.TABLE_REPLACED} | (set() if is_enforced else {DriftKind.COLUMN_ORDER})
 
 
 def _with_children(gone: Sequence[DriftedTable], facts: DriftFacts) -> list[DriftedTable]:

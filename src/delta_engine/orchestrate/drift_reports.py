@@ -32,7 +32,14 @@ from delta_engine.drift.drifted_resources import (
     is_schema,
     is_table,
 )
-from delta_engine.drift.handling import accepting, edited, renames_of, reverted_drift
+from delta_engine.drift.handling import (
+    accepting,
+    edited,
+    renames_of,
+    reverted_drift,
+    taken_renames,
+    with_taken_renames,
+)
 from delta_engine.drift.reporting import drift_report
 from delta_engine.errors import (
     CatalogReadError,
@@ -179,6 +186,8 @@ def _facts(
     state = state and with_settled_renames(state, tables, observed)
     records = under_new_names(table_records(state), tables, observed)
     found = compared(state, records, recorded_schemas, observed, environment.planner.policy, tables)
+    drifted = detector.detect(found.values(), now=now)
+    records = with_taken_renames(records, taken_renames(tables, drifted))
     known = {*declared, *applied, *(name.key for name in environment.own_tables)}
     return DriftFacts(
         environment=environment.name,
@@ -188,7 +197,7 @@ def _facts(
         state=state,
         observed=observed,
         records=records,
-        drifted=detector.detect(found.values(), now=now),
+        drifted=drifted,
         unreadable=detector.unreadable(unreadable, now=now),
         unmanaged=() if is_partial else detector.unmanaged(observed, known, now=now),
         schemas=schemas,

@@ -17,7 +17,7 @@ from delta_engine.deployment.recorded_models import (
     with_recorded_grants,
 )
 from delta_engine.deployment.resources import recorded_table, with_settled_renames
-from delta_engine.drift.comparison import compared
+from delta_engine.drift.comparison import compared, may_be_renamed
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import (
     DriftedResource,
@@ -29,12 +29,12 @@ from delta_engine.drift.handling import (
     Undone,
     irreversible,
     is_replaced,
-    may_be_renamed,
     refusals,
     restored,
     taken_renames,
     undone_drift,
     with_ignored_drift,
+    with_taken_renames,
     without_ignored_deletions,
 )
 from delta_engine.drift.status import synchronize
@@ -88,8 +88,9 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
     models, observed = basis.models, basis.observed
     raise_all(partial_model_violations(models, observed))
     policy = environment.planner.policy
-    records = basis.records
     drifted = _drifted(environment, basis)
+    column_renames = taken_renames(models, drifted)
+    records = with_taken_renames(basis.records, column_renames)
     wanted = with_ignored_drift(models, drifted, policy)
     schemas = environment.planner.schemas
     planner = environment.planner.with_schemas(with_ignored_drift(schemas, drifted, policy))
@@ -108,7 +109,7 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
     return PlannedRun(
         plan=plan,
         compiled=environment.action_runner.compile(plan),
-        basis=basis,
+        basis=replace(basis, records=records),
         models=models,
         wanted=wanted,
         schemas=without_ignored_deletions(schemas, drifted),
@@ -120,7 +121,7 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
             (resource_key(model.qualified_name), detail.finding.field): detail.finding
             for model, _, detail in undone
         },
-        column_renames=taken_renames(models, drifted),
+        column_renames=column_renames,
         replaced=tuple(model.qualified_name for model in models if model.key in replaced),
     )
 
@@ -133,8 +134,9 @@ def draft_revert(
     observed = replace(
         basis.observed, tables={**basis.observed.tables, **{one.name.key: one.observed for one in changed}}
     )
-    wanted = tuple(map(restored, changed))
-    planner = environment.planner.restoring().with_schemas(tuple(map(restored, schemas)))
+    planner = environment.planner.restoring()
+    wanted = tuple(restored(one, planner.policy) for one in changed)
+    planner = planner.with_schemas([restored(one, planner.policy) for one in schemas])
 
     def replan(seen: CatalogState, _under_way: AlignTable | None) -> TablePlan:
         return checked_plan(wanted, seen, lambda: planner.plan(wanted, seen))
@@ -182,11 +184,11 @@ def _drifted(environment: Environment, basis: Observation) -> tuple[DriftedResou
     """Return the schemas and tables that differ from what was applied."""
     now, records = utc_now(), list(basis.compared.values())
     drifted = drift_detector(environment, is_thorough=False).detect(records, now=now)
-    tables = drifted_tables(drifted)
     models: list[Securable] = [*environment.planner.schemas, *basis.models]
-    if any(map(may_be_renamed, tables)) or any(undone_drift(models, drifted, environment.planner.policy)):
+    renamed = {key for key, one in basis.compared.items() if may_be_renamed(one)}
+    if renamed or any(undone_drift(models, drifted, environment.planner.policy)):
         # Worth a statement per table: the history tells renames from drops, and names the author.
-        found = {one.resource for one in drifted}
+        found = renamed | {one.resource for one in drifted}
         records = [one for key, one in basis.compared.items() if key in found]
         drifted = drift_detector(environment).detect(records, now=now)
     return drifted

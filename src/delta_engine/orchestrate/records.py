@@ -90,6 +90,9 @@ class RunRecords:
             self.earlier.setdefault(resource_key(model.qualified_name), earlier)
             if observed.exists and version is None:  # a killed run reads no version
                 version = recorded_version(earlier.metadata)
+        full_ownership: tuple[str, ...] | None = self._full_ownership
+        if earlier is not None and not self._settles_attempts:  # a revert changes nothing but drift
+            full_ownership = earlier.metadata.full_ownership
         resource = applied_table(
             model,
             at=self._recorder.now(),
@@ -97,7 +100,7 @@ class RunRecords:
             version=version,
             earlier=earlier,
             baseline=self._baseline(model, earlier),
-            full_ownership=self._full_ownership,
+            full_ownership=full_ownership,
             settles=self._settles_attempts,
         )
         return noted(resource, model, self._promised(model, observed), earlier)
@@ -188,9 +191,11 @@ class RunRecords:
     def _baseline(self, model: Table, earlier: TableResource | None) -> Table | None:
         """Return a model with the unmanaged parts, if there are any, and the new names of tables."""
         observed = self._observed.tables.get(model.key, ABSENT)
-        if not observed.exists and self._settles_attempts:
-            return None  # a sync created it; a revert brings back what it had
         record = table_record(earlier.metadata) if earlier else Record()
+        if not self._settles_attempts:
+            return record.with_unmanaged_parts  # a revert brings it back
+        if not observed.exists:
+            return None
         found = with_unmanaged_parts(model, observed, record)
         if found is None or not self._renamed:
             return found
