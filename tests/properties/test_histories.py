@@ -206,7 +206,7 @@ class World:
                 self._note_applied(name, before[name], is_touched=name in touched, has_ended=has_ended)
                 assert parts_of(self.catalog.tables[f"dev.silver.{name}"].state) == wanted[name]
             if has_ended:
-                self._note_agreement(name)
+                self.pages[name].note_agreement(self.seen(name), self.full)
         if has_ended:
             self._forget_deleted()
         if is_whole:
@@ -215,13 +215,12 @@ class World:
     def _note_applied(self, name: str, before: Seen | None, *, is_touched: bool, has_ended: bool) -> None:
         page, seen, model = self.pages[name], self.seen(name), self.models[name]
         assert seen is not None
-        is_known = page.declared is not None and page.birth in (None, seen.birth)
         if is_touched or page.model != model or page.attempts or page.full != self.full:
             page.applied(parts_of(model), column_names(model), before, seen, self.full)
             page.model = model
         if before is None:
             page.birth = seen.birth if has_ended else None  # a killed run does not read it
-        elif has_ended and (is_touched or not is_known):
+        elif has_ended:
             page.birth = seen.birth
 
     def _forget_deleted(self) -> None:
@@ -230,12 +229,6 @@ class World:
             if name not in self.declared and self.seen(name) is None and "table" in page.accepted:
                 self.pages[name] = Page()
 
-    def _note_agreement(self, name: str) -> None:
-        """Note that drift was undone by hand: it is accepted no more."""
-        page, beyond = self.pages[name], ("column order", "table")
-        if not page.attempts and not {*page.drift(self.seen(name), self.full)}.difference(beyond):
-            page.accepted = {part: one for part, one in page.accepted.items() if part in beyond}
-
     def _accept(self, *, is_merged: bool) -> None:
         with open_run(self.engine(), "drift --accept") as run:
             keys = {model.key for model in self.declared.values()}
@@ -243,7 +236,7 @@ class World:
             drifted = [one for one in found if one.drift and one.name.key in keys]
             record_accepted(run, drifted)
         for name in self.declared:
-            self._note_agreement(name)
+            self.pages[name].note_agreement(self.seen(name), self.full)
         for one in drifted:
             name = one.name.key.rpartition(".")[2]
             self.pages[name].accepted = self.pages[name].drift(self.seen(name), self.full)

@@ -116,7 +116,7 @@ def _not_ignored(found: Iterable[tuple[QualifiedName, ClassifiedDrift]]) -> tupl
 
 def _all(facts: DriftFacts) -> Iterator[tuple[QualifiedName | SchemaName, ClassifiedDrift]]:
     for one in facts.drifted:
-        for detail in one.details:
+        for detail in one.details if one.observed.exists or _was_deleted(one, facts) else ():
             yield one.name, detail
     yield from facts.unreadable
     yield from facts.unmanaged
