@@ -352,3 +352,26 @@ def test_a_replaced_table_that_a_sync_takes_is_a_warning(project: CatalogProject
     done = project.run("sync --yes")
     assert (done.code, "dev.silver.orders was replaced outside the engine" in done.stderr) == (0, True)
     assert project.drift() == {}
+
+
+@pytest.mark.parametrize(
+    ("statement", "part"),
+    [
+        ("ALTER COLUMN `x` SET MASK `dev`.`silver`.`f` USING COLUMNS (`n`)", "column x mask"),
+        ("SET ROW FILTER `dev`.`silver`.`f` ON (`n`)", "row filter"),
+        ("ADD CONSTRAINT `k` FOREIGN KEY (`n`) REFERENCES `dev`.`silver`.`parents` (`id`)", "foreign key k"),
+        ("ADD CONSTRAINT `c` CHECK (`n` > 0)", "check c"),
+    ],
+)
+def test_a_part_that_goes_with_a_dropped_column_is_not_listed_as_kept(
+    project: CatalogProject, statement: str, part: str
+) -> None:
+    parents = "name: parents, columns: [{name: id, type: int, nullable: false}], primary_key: [id]"
+    orders = "name: orders, columns: [{name: x, type: int}], properties: {delta.columnMapping.mode: name}"
+    project.declare(orders.replace("int}]", "int}, {name: n, type: int}]"), parents)
+    project.sync()
+    project.by_hand(f"ALTER TABLE {TABLE} {statement}")
+    assert part in {one["key"] for one in project.plan()["left_alone"]}
+    project.declare(orders, parents)
+    project.configure("allow: [drop_column, drop_constraint, drop_column_mask, drop_row_filter]")
+    assert "left_alone" not in project.plan()
