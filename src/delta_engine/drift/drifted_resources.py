@@ -102,9 +102,13 @@ NO_UNDONE_DRIFT: Final[UndoneDrift] = MappingProxyType({})
 
 
 def undone_by(resource: str, action: Action, change: Change, undone: UndoneDrift) -> Finding | None:
-    """Return the drift that a change of a plan undoes. All moves of columns undo the drift of their order."""
-    field = "column order" if isinstance(action, MoveColumn) else change.subject
-    return undone.get((resource, field))
+    """Return the drift that a change of a plan undoes."""
+    return undone.get((resource, changed_field(action, change)))
+
+
+def changed_field(action: Action, change: Change) -> str:
+    """Return what a change of a plan changes, as drift names it: all moves of columns change their order."""
+    return "column order" if isinstance(action, MoveColumn) else change.subject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

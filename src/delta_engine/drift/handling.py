@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
 from delta_engine import aspects
+from delta_engine.actions import AlignSchema, AlignTable, TablePlan
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, Policy
 from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
 from delta_engine.aspects.comparison import Comparison, Securable, SecurableState, with_renames
 from delta_engine.aspects.foreign_keys import as_declared
-from delta_engine.drift.baselines import subject_of
 from delta_engine.drift.comparison import beyond_drift
 from delta_engine.drift.drifted_resources import (
     ClassifiedDrift,
@@ -23,9 +23,11 @@ from delta_engine.drift.drifted_resources import (
     DriftedResource,
     DriftedTable,
     DriftRefusal,
+    changed_field,
 )
 from delta_engine.drift.renames import has_path, new_column_names, with_former_names
 from delta_engine.models import Column, Schema, Table
+from delta_engine.models.record import resource_key
 from delta_engine.state.states import SchemaState
 from delta_engine.telemetry.context import command
 
@@ -51,17 +53,9 @@ def accepted(model: Model, observed: SecurableState, taken: Sequence[Deviation])
 
 
 def reverted_drift(
-    model: Securable,
-    drifted: DriftedResource,
-    policy: Policy = NO_POLICY,
-    *,
-    includes_overwritten: bool = False,
+    model: Securable, drifted: DriftedResource, policy: Policy = NO_POLICY
 ) -> tuple[ClassifiedDrift, ...]:
-    """Return the drift that a sync reverts, without the order of columns unless the policy enforces it.
-
-    Args:
-        includes_overwritten: whether to return also the drift that a sync replaces with a new value of the model.
-    """
+    """Return the drift that a sync brings back to what the model says, without moved columns that it leaves."""
     observed = drifted.observed
     if not observed.exists:
         return drifted.details
@@ -70,12 +64,10 @@ def reverted_drift(
     wanted = {(one.change.subject, one.change.desired) for one in planned}
     columns = {column.key: column for column in model.columns} if isinstance(model, Table) else {}
     moves_columns = any(one.kind is DriftKind.COLUMN_ORDER for one in planned)
-    changed = {subject_of(one) for one in planned} if includes_overwritten else set()
     return tuple(
         detail
         for detail in drifted.details
         if _is_reverted(detail.deviation, columns, wanted, moves_columns=moves_columns)
-        or (detail.deviation.difference is not None and subject_of(detail.deviation.difference) in changed)
     )
 
 
@@ -97,18 +89,35 @@ def without_ignored_deletions(
 
 
 def undone_drift(
-    models: Sequence[Securable], drifted: Iterable[DriftedResource], policy: Policy = NO_POLICY
+    plan: TablePlan, models: Sequence[Securable], drifted: Iterable[DriftedResource]
 ) -> Iterator[Undone]:
-    """Yield the drift that a sync reverts or overwrites, with its model. An accepted replaced table stays as it is."""
-    by_key = {model.key: model for model in models}
+    """Yield the drift that a plan reverts or overwrites, with its model. An accepted replaced table stays as it is."""
+    by_key, changed = {model.key: model for model in models}, set(_changed_fields(plan))
     for one in drifted:
-        model = by_key.get(one.model_name.key)
-        if model is None:
-            continue
-        for detail in reverted_drift(model, one, policy, includes_overwritten=True):
-            is_taken = detail.deviation.kind is DriftKind.TABLE_REPLACED and detail.finding.accepted
-            if detail.ignored_by is None and not is_taken:
+        model, resource = by_key.get(one.model_name.key), resource_key(one.model_name)
+        for detail in one.details if model is not None else ():
+            if detail.deviation.kind is DriftKind.TABLE_REPLACED:
+                is_undone = detail.finding.accepted is None
+            else:
+                is_undone = not one.observed.exists or (resource, detail.deviation.field.lower()) in changed
+            if is_undone and detail.ignored_by is None:
+                assert model is not None
                 yield model, one, detail
+
+
+def _changed_fields(plan: TablePlan) -> Iterator[tuple[str, str]]:
+    """Yield resource key and field of what is different after a plan. Parts that it drops and makes again are not."""
+    aligned: tuple[AlignSchema | AlignTable, ...] = (*plan.align_schemas, *plan.align_tables)
+    for align in aligned:
+        resource = f"schema.{align}".lower() if isinstance(align, AlignSchema) else resource_key(align.table)
+        before: dict[str, str | None] = {}
+        after: dict[str, str | None] = {}
+        for action in align.actions:
+            for change in aspects.explain([action]):
+                field = changed_field(action, change).lower()
+                before.setdefault(field, change.observed)
+                after[field] = change.desired
+        yield from ((resource, field) for field, value in after.items() if value != before[field])
 
 
 def refusals(undone: Iterable[Undone], policy: DriftPolicy) -> Iterator[DriftRefusal]:

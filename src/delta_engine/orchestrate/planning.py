@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from delta_engine.actions import AlignTable, TablePlan
-from delta_engine.aspects.comparison import Securable
 from delta_engine.compile.planner import while_renaming
 from delta_engine.deployment.document import DeploymentState, TableResource
 from delta_engine.deployment.recorded_models import (
@@ -83,10 +82,26 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
     Raises:
         InvalidModelError, RefusalGroup: models do not fit what exists.
     """
-    models, observed = basis.models, basis.observed
-    raise_all(partial_model_violations(models, observed))
-    policy = environment.planner.policy
-    drifted = _drifted(environment, basis)
+    raise_all(partial_model_violations(basis.models, basis.observed))
+    now = utc_now()
+    drifted = drift_detector(environment, is_thorough=False).detect(basis.compared.values(), now=now)
+    draft = _with_undone(environment, _planned(environment, basis, drifted, basis.observed), drifted)
+    renamed = {key for key, one in basis.compared.items() if may_be_renamed(one)}
+    if renamed or draft.undone:
+        # Worth a statement per table: the history tells renames from drops, and names the author.
+        found = renamed | {one.resource for one in drifted}
+        records = [one for key, one in basis.compared.items() if key in found]
+        drifted = drift_detector(environment).detect(records, now=now)
+        if any(one.recorded.renames or one.recorded.field_renames for one in drifted):
+            draft = _planned(environment, basis, drifted, draft.seen)
+        draft = _with_undone(environment, draft, drifted)
+    return draft
+
+
+def _planned(
+    environment: Environment, basis: Observation, drifted: Sequence[DriftedResource], seen: CatalogState
+) -> PlannedRun:
+    models, policy = basis.models, environment.planner.policy
     column_renames = taken_renames(models, drifted)
     records = with_taken_renames(basis.records, column_renames)
     wanted = with_ignored_drift(models, drifted, policy)
@@ -100,9 +115,7 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
         known = while_renaming(records, under_way) if under_way else records
         return checked_plan(wanted, seen, lambda: planner.plan(wanted, seen, known, remaining, schemas_known))
 
-    undone = tuple(undone_drift([*schemas, *models], drifted, policy))
-    replaced = {one.model_name.key for one in drifted if is_replaced(one) and one.drift}
-    seen = _with_further_tables(environment, wanted, observed, removed)
+    seen = _with_further_tables(environment, wanted, seen, removed)
     plan = replan(seen, None)
     return PlannedRun(
         plan=plan,
@@ -114,14 +127,25 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
         policy=policy,
         seen=seen,
         replan=replan,
-        refusals=_drift_refusals(environment, wanted, drifted, undone),
+        column_renames=column_renames,
+    )
+
+
+def _with_undone(
+    environment: Environment, planned: PlannedRun, drifted: Sequence[DriftedResource]
+) -> PlannedRun:
+    """Return a planned run with the drift that its plan undoes, and why that refuses it."""
+    undone = tuple(undone_drift(planned.plan, [*environment.planner.schemas, *planned.models], drifted))
+    replaced = {one.model_name.key for one in drifted if is_replaced(one) and one.drift}
+    return replace(
+        planned,
+        refusals=_drift_refusals(environment, planned.wanted, drifted, undone),
         undone={
             (resource_key(model.qualified_name), detail.finding.field): detail.finding
             for model, _, detail in undone
         },
-        column_renames=column_renames,
         ignored_renames=ignored_renames(drifted),
-        replaced=tuple(model.qualified_name for model in models if model.key in replaced),
+        replaced=tuple(model.qualified_name for model in planned.models if model.key in replaced),
     )
 
 
@@ -177,20 +201,6 @@ def drift_detector(environment: Environment, *, is_thorough: bool = True) -> Dri
         history=environment.history if is_thorough else None,
         is_thorough=is_thorough,
     )
-
-
-def _drifted(environment: Environment, basis: Observation) -> tuple[DriftedResource, ...]:
-    """Return the schemas and tables that differ from what was applied."""
-    now, records = utc_now(), list(basis.compared.values())
-    drifted = drift_detector(environment, is_thorough=False).detect(records, now=now)
-    models: list[Securable] = [*environment.planner.schemas, *basis.models]
-    renamed = {key for key, one in basis.compared.items() if may_be_renamed(one)}
-    if renamed or any(undone_drift(models, drifted, environment.planner.policy)):
-        # Worth a statement per table: the history tells renames from drops, and names the author.
-        found = renamed | {one.resource for one in drifted}
-        records = [one for key, one in basis.compared.items() if key in found]
-        drifted = drift_detector(environment).detect(records, now=now)
-    return drifted
 
 
 def _drift_refusals(

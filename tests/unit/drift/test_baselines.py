@@ -375,3 +375,35 @@ def test_a_part_that_goes_with_a_dropped_column_is_not_listed_as_kept(
     project.declare(orders, parents)
     project.configure("allow: [drop_column, drop_constraint, drop_column_mask, drop_row_filter]")
     assert "left_alone" not in project.plan()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "ALTER COLUMN `x` SET MASK `dev`.`silver`.`f` USING COLUMNS (`n`)",
+        "SET ROW FILTER `dev`.`silver`.`f` ON (`n`)",
+    ],
+)
+def test_a_mask_or_filter_that_goes_with_a_column_of_others_is_undone_drift(
+    project: CatalogProject, statement: str
+) -> None:
+    project.configure("allow: [drop_column, drop_column_mask, drop_row_filter]")
+    columns = "columns: [{name: x, type: int}], properties: {delta.columnMapping.mode: name}"
+    project.declare(f"name: orders, {columns}")
+    project.sync()
+    project.by_hand(f"ALTER TABLE {TABLE} ADD COLUMNS (`n` INT)", f"ALTER TABLE {TABLE} {statement}")
+    refused = project.run("sync --yes")
+    assert (refused.code, "a sync would revert that" in refused.stderr) == (3, True)
+
+
+def test_drift_that_ignored_drift_keeps_is_not_refused(project: CatalogProject) -> None:
+    project.configure("drift_from: medium, allow: [drop_column]")
+    mapped = "TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    project.by_hand(f"CREATE TABLE {TABLE} (`x` INT, `y` INT) USING DELTA CLUSTER BY (`x`) {mapped}")
+    project.declare("name: orders, columns: [{name: x, type: int}, {name: y, type: int}]")
+    project.sync()
+    project.by_hand(f"ALTER TABLE {TABLE} ADD COLUMNS (`n` INT)", f"ALTER TABLE {TABLE} CLUSTER BY (`n`)")
+    entry = "{resource: '*', fields: [column n], reason: known}"
+    (project.config.parent / "drift-policy.yml").write_text(f"ignore_drift: [{entry}]")
+    project.sync()
+    assert project.catalog.tables["dev.silver.orders"].state.cluster_by == ("n",)

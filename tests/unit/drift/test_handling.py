@@ -25,6 +25,7 @@ from delta_engine.drift.handling import (
 )
 from delta_engine.drift.renames import irreversible
 from delta_engine.models import CheckConstraint, Column, ForeignKey, Table
+from delta_engine.models.record import records_of
 from delta_engine.orchestrate.planning import draft_sync, interpret
 from delta_engine.orchestrate.runs import Environment
 from delta_engine.state.states import ABSENT, CatalogState
@@ -47,7 +48,9 @@ from tests.fakes.recording_sql_runner import RecordingSqlRunner
 
 
 def refused(models: Sequence[Table], found: DriftedTable, policy: Policy = NO_POLICY) -> list[DriftRefusal]:
-    return list(refusals(undone_drift(models, [found], policy), DriftPolicy()))
+    planner = TablePlanner(policy)
+    plan = planner.plan(models, catalog_of(models, found.observed), records_of([found.recorded.declared]))
+    return list(refusals(undone_drift(plan, models, [found]), DriftPolicy()))
 
 
 def test_an_ignored_rename_is_kept_and_is_no_drop() -> None:
