@@ -96,7 +96,7 @@ class Finding:
 
 
 UndoneDrift: TypeAlias = Mapping[tuple[str, str], Finding]
-"""The drift that a plan undoes, by resource key and field."""
+"""The drift that a plan undoes, by resource key and `undone_field`."""
 
 NO_UNDONE_DRIFT: Final[UndoneDrift] = MappingProxyType({})
 
@@ -108,7 +108,12 @@ def undone_by(resource: str, action: Action, change: Change, undone: UndoneDrift
 
 def changed_field(action: Action, change: Change) -> str:
     """Return what a change of a plan changes, as drift names it: all moves of columns change their order."""
-    return "column order" if isinstance(action, MoveColumn) else change.subject
+    return "column order" if isinstance(action, MoveColumn) else undone_field(change.subject)
+
+
+def undone_field(field: str) -> str:
+    """Return the field of drift without the name of a primary key: a table has one."""
+    return "primary key" if field.startswith("primary key ") else field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,7 @@ from delta_engine.drift.drifted_resources import (
     DriftedTable,
     DriftRefusal,
     changed_field,
+    undone_field,
 )
 from delta_engine.drift.renames import has_path, new_column_names, with_former_names
 from delta_engine.models import Column, Schema, Table
@@ -99,7 +100,10 @@ def undone_drift(
             if detail.deviation.kind is DriftKind.TABLE_REPLACED:
                 is_undone = detail.finding.accepted is None
             else:
-                is_undone = not one.observed.exists or (resource, detail.deviation.field.lower()) in changed
+                is_undone = (
+                    not one.observed.exists
+                    or (resource, undone_field(detail.deviation.field).lower()) in changed
+                )
             if is_undone and detail.ignored_by is None:
                 assert model is not None
                 yield model, one, detail

@@ -23,6 +23,7 @@ from delta_engine.drift.drifted_resources import (
     DriftRefusal,
     drifted_schemas,
     drifted_tables,
+    undone_field,
 )
 from delta_engine.drift.handling import (
     Undone,
@@ -141,7 +142,7 @@ def _with_undone(
         planned,
         refusals=_drift_refusals(environment, planned.wanted, drifted, undone),
         undone={
-            (resource_key(model.qualified_name), detail.finding.field): detail.finding
+            (resource_key(model.qualified_name), undone_field(detail.finding.field)): detail.finding
             for model, _, detail in undone
         },
         ignored_renames=ignored_renames(drifted),
@@ -177,7 +178,9 @@ def draft_revert(
         replan=replan,
         refusals=tuple(irreversible(wanted, changed)),
         undone={
-            (one.resource, detail.finding.field): detail.finding for one in drifted for detail in one.drift
+            (one.resource, undone_field(detail.finding.field)): detail.finding
+            for one in drifted
+            for detail in one.drift
         },
         settles_attempts=False,
     )

@@ -279,3 +279,17 @@ def test_accepted_drift_is_explained_by_no_later_run(
     (comment,) = findings(project)
     assert (comment["kind"], comment["accepted"] is not None) == ("table_comment", True)
     assert project.run("sync --yes").code == 3
+
+
+def test_a_primary_key_of_others_that_a_plan_drops_is_undone_drift(project: CatalogProject) -> None:
+    things = "name: things, columns: [{name: id, type: int, nullable: false}]"
+    project.declare(things + ", primary_key: {name: ours, columns: [id]}")
+    project.sync()
+    table = "ALTER TABLE `dev`.`silver`.`things`"
+    project.by_hand(f"{table} DROP CONSTRAINT `ours`", f"{table} ADD CONSTRAINT `theirs` PRIMARY KEY (`id`)")
+    project.declare(things)
+    project.configure("allow: [drop_constraint]")
+    assert (
+        "primary key theirs: (id)  [breaks readers]  undoes drift (medium), by jo"
+        in project.run("plan").stdout
+    )
