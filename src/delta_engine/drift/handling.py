@@ -97,13 +97,10 @@ def undone_drift(
     for one in drifted:
         model, resource = by_key.get(one.model_name.key), resource_key(one.model_name)
         for detail in one.details if model is not None else ():
+            field = undone_field(detail.deviation.field).lower()
+            is_undone = not one.observed.exists or (resource, field) in changed
             if detail.deviation.kind is DriftKind.TABLE_REPLACED:
                 is_undone = detail.finding.accepted is None
-            else:
-                is_undone = (
-                    not one.observed.exists
-                    or (resource, undone_field(detail.deviation.field).lower()) in changed
-                )
             if is_undone and detail.ignored_by is None:
                 assert model is not None
                 yield model, one, detail
