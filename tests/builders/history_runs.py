@@ -1,0 +1,190 @@
+"""Lets the steps of a history happen in a world, and notes them in its ledger."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from delta_engine.drift.drifted_resources import is_table
+from delta_engine.drift.handling import edited
+from delta_engine.errors import StatementError
+from delta_engine.execute.action_runner import ApplyFailedError
+from delta_engine.execute.outcomes import TableOutcome
+from delta_engine.models import Table
+from delta_engine.orchestrate.applying import apply_planned
+from delta_engine.orchestrate.orchestrator import find_drift, plan_revert, plan_sync, record_accepted
+from delta_engine.orchestrate.planning import plan_unlocked
+from delta_engine.orchestrate.runs import OpenRun, PlannedRun, open_run
+from delta_engine.validation.validator import PlanValidator
+from tests.builders.histories import BY_HAND, Accept, ByHand, Configure, Declare, Revert, Step, Sync, modelled
+from tests.builders.worlds import EVERYTHING, Kill, World
+from tests.cases.ownership_expectations import after_sync, column_names, renames_of
+from tests.cases.ownership_ledger import Page, Parts, Seen, column_of, kind_of, parts_of
+
+
+def do(world: World, step: Step) -> None:
+    """Let something happen, and note it in the ledger."""
+    match step:
+        case Declare(table, facet, value):
+            world.facets.setdefault(table, {})[facet] = value
+            world.models[table] = modelled(table, world.facets[table])
+            world.pages.setdefault(table, Page())
+        case ByHand(table, change):
+            with contextlib.suppress(StatementError):
+                world.catalog.run(BY_HAND[change].format(t=f"`dev`.`silver`.`{table}`", name=table))
+                _note_statements(world, [BY_HAND[change].format(t=f"`dev`.`silver`.`{table}`", name=table)])
+        case Configure("allow", value):
+            world.policy = replace(world.policy, allow=EVERYTHING if value == "everything" else ())
+        case Configure("handling" | "refused_from" as key, value):
+            changes: dict[str, Any] = {key: value}
+            world.drift_policy = replace(world.drift_policy, **changes)
+        case Configure(key, value):
+            changes = {key: value}
+            world.policy = replace(world.policy, **changes)
+        case Sync():
+            _sync(world, step)
+        case Accept(is_merged):
+            _accept(world, is_merged=is_merged)
+        case Revert():
+            _revert(
+                world,
+            )
+
+
+def _note_statements(world: World, statements: Iterable[str]) -> None:
+    for sql in statements:
+        names = sql.split("`")[1::2]
+        page = world.pages.setdefault(names[2], Page())
+        if " RENAME COLUMN " in sql:
+            page.note_rename(*names[3:])
+        if sql.startswith("DROP TABLE"):
+            page.renames = {}
+
+
+def _applied(
+    world: World, operation: str, plan: Callable[[OpenRun, list[Table]], PlannedRun], fault: Sync
+) -> tuple[PlannedRun, dict[str, TableOutcome], bool]:
+    """Plan and apply; return the plan, the outcomes of tables by name, and whether the run ended."""
+    ran, outcomes, has_ended = len(world.catalog.statements), dict[str, TableOutcome](), True
+    planned: PlannedRun | None = None
+    try:
+        with open_run(world.engine(fault), operation) as run:
+            planned = plan(run, [*world.declared.values()])
+            if not planned.refusals:
+                apply_planned(run, planned, lambda one: outcomes.setdefault(one.name.table, one)).result()
+    except ApplyFailedError:
+        pass
+    except Kill:
+        has_ended = False
+    assert planned is not None
+    _note_statements(world, world.catalog.statements[ran:])
+    return planned, outcomes, has_ended
+
+
+def _sync(world: World, fault: Sync) -> None:
+    before = {name: world.seen(name) for name in world.declared}
+    wanted = {name: after_sync(world, name) for name in world.declared}
+    planned, outcomes, has_ended = _applied(world, "sync", plan_sync, fault)
+    if planned.refusals:
+        return
+    touched = {action.table.table for action in planned.plan.table_actions()}
+    is_whole = has_ended and not any(one.failure for one in outcomes.values())
+    for name, model in world.declared.items():
+        outcome, page = outcomes.get(name), world.pages[name]
+        if name in touched and (outcome is None or outcome.failure):
+            renames = renames_of(model, before[name])
+            page.attempts += (parts_of(model), *(followed_under(page, renames) if renames else ()))
+        elif name in touched or has_ended:
+            _note_applied(world, name, before[name], is_touched=name in touched, has_ended=has_ended)
+            assert parts_of(world.catalog.tables[f"dev.silver.{name}"].state) == wanted[name]
+        if has_ended:
+            _note_agreement(world, name)
+    if has_ended:
+        _forget_deleted(
+            world,
+        )
+    if is_whole:
+        assert not plan_unlocked(world.engine(), [*world.declared.values()]).plan
+
+
+def _note_applied(world: World, name: str, before: Seen | None, *, is_touched: bool, has_ended: bool) -> None:
+    page, seen, model = world.pages[name], world.seen(name), world.models[name]
+    assert seen is not None
+    is_known = page.declared is not None and page.birth in (None, seen.birth)
+    if is_touched or page.model != model or page.attempts or page.full != world.full:
+        page.applied(parts_of(model), column_names(model), before, seen, world.full)
+        page.model = model
+    if before is None:
+        page.birth = seen.birth if has_ended else None  # a killed run does not read it
+    elif has_ended and (is_touched or not is_known):
+        page.birth = seen.birth
+
+
+def _forget_deleted(world: World) -> None:
+    """Forget the tables whose deletion was accepted, and whose models are gone."""
+    for name, page in world.pages.items():
+        if name not in world.declared and world.seen(name) is None and "table" in page.accepted:
+            world.pages[name] = Page()
+
+
+def _note_agreement(world: World, name: str) -> None:
+    """Note that drift was undone by hand: it is accepted no more."""
+    page, beyond = world.pages[name], ("column order", "table")
+    if not page.attempts and not {*page.drift(world.seen(name), world.full)}.difference(beyond):
+        page.accepted = {part: one for part, one in page.accepted.items() if part in beyond}
+
+
+def _accept(world: World, *, is_merged: bool) -> None:
+    with open_run(world.engine(), "drift --accept") as run:
+        keys = {model.key for model in world.declared.values()}
+        found = find_drift(run, [*world.declared.values()])
+        drifted = [one for one in found if one.drift and one.name.key in keys]
+        record_accepted(run, drifted)
+    for name in world.declared:
+        _note_agreement(world, name)
+    for one in drifted:
+        name = one.name.key.rpartition(".")[2]
+        world.pages[name].accepted = world.pages[name].drift(world.seen(name), world.full)
+        model = edited(world.models[name], one) if is_table(one) else world.models[name]
+        if is_merged and not any(PlanValidator().model_violations([model])):  # else nothing is edited
+            world.models[name] = model
+            world.facets[name]["declared"] = one.observed.exists
+
+
+def _revert(world: World) -> None:
+    before = {name: world.seen(name) for name in world.declared}
+    drift = {name: world.pages[name].drift(seen, world.full) for name, seen in before.items()}
+    renames = {name: world.pages[name].known_renames(seen) if seen else {} for name, seen in before.items()}
+    planned, _, _ = _applied(world, "drift --revert", plan_revert, Sync())
+    touched = {action.table.table for action in planned.plan.table_actions()}
+    for name in () if planned.refusals else world.declared:
+        page, seen, former = world.pages[name], world.seen(name), before[name]
+        if not drift[name]:
+            assert seen == former
+            continue
+        assert seen is not None
+        if name in touched:
+            page.renames, page.accepted = {}, {}
+            if page.model is not None and seen.columns == column_names(page.model):
+                page.order = seen.columns  # moves that the model says as well are drift no more
+        if former is None:
+            page.birth = seen.birth  # of a replaced table it stays: its data cannot be brought back
+        else:
+            back = {new: old for old, new in renames[name].items()}
+            assert_unchanged(former.renamed(back), seen, drift[name], page.base)
+        assert {*page.drift(seen, world.full)} <= {"column order", "table"}
+
+
+def followed_under(page: Page, renames: dict[str, str]) -> tuple[Parts, ...]:
+    known = ((page.declared,) if page.declared else ()) + page.attempts
+    return tuple(Seen(one, (), "").renamed(renames).parts for one in known)
+
+
+def assert_unchanged(former: Seen, seen: Seen, drift: Iterable[str], base: Parts) -> None:
+    """A revert changes nothing but drift, and may bring back what others had made before the engine came."""
+    columns = {column_of(part) for part in drift if kind_of(part) == "column"}
+    for part in {*former.parts, *seen.parts}.difference(drift):
+        expected = (former.parts.get(part), base.get(part))
+        assert column_of(part) in columns or seen.parts.get(part) in expected, part
