@@ -11,13 +11,19 @@ from delta_engine.actions.drift_policy import DriftHandling, Severity
 from delta_engine.actions.policy import ColumnOrder, Ownership
 from delta_engine.models import CheckConstraint, Column, PrimaryKey, Table
 
-_MAPPED = {"delta.columnMapping.mode": "name", "delta.feature.allowColumnDefaults": "supported"}
+_FEATURES = {
+    "delta.columnMapping.mode": "name",
+    "delta.enableTypeWidening": "true",
+    "delta.feature.allowColumnDefaults": "supported",
+}
+"""What changes of columns need. Every table has it."""
 
 FACETS: Mapping[str, Sequence[object]] = {
     "comment": ("", "one", "two"),
     "column comment": ("", "one"),
     "default": (None, "1", "2"),
     "required": (False, True),
+    "type": ("int", "bigint"),
     "clustering": ((), ("id",), ("x",)),
     "key": (False, True),
     "check": (None, "`x` > 0", "`x` > 1"),
@@ -43,7 +49,7 @@ POLICIES: Mapping[str, Sequence[object]] = {
 }
 
 _CREATE = "CREATE TABLE {t} (`id` BIGINT NOT NULL, `x` INT%s) USING DELTA%s TBLPROPERTIES (" + (
-    ", ".join(f"'{key}' = '{value}'" for key, value in _MAPPED.items()) + ")"
+    ", ".join(f"'{key}' = '{value}'" for key, value in _FEATURES.items()) + ")"
 )
 
 BY_HAND: Mapping[str, str] = {
@@ -56,6 +62,8 @@ BY_HAND: Mapping[str, str] = {
     "no default": "ALTER TABLE {t} ALTER COLUMN `x` DROP DEFAULT",
     "required": "ALTER TABLE {t} ALTER COLUMN `x` SET NOT NULL",
     "not required": "ALTER TABLE {t} ALTER COLUMN `x` DROP NOT NULL",
+    "type": "ALTER TABLE {t} ALTER COLUMN `x` TYPE BIGINT",
+    "type of n": "ALTER TABLE {t} ALTER COLUMN `n` TYPE BIGINT",
     "clustering": "ALTER TABLE {t} CLUSTER BY (`x`)",
     "no clustering": "ALTER TABLE {t} CLUSTER BY NONE",
     "key": "ALTER TABLE {t} ADD CONSTRAINT `{name}_theirs` PRIMARY KEY (`id`)",
@@ -142,7 +150,7 @@ def modelled(name: str, facets: Mapping[str, Any]) -> Table:
         Column("id", "bigint", is_nullable=False),
         Column(
             "x",
-            "int",
+            said["type"],
             not said["required"],
             said["column comment"],
             default=said["default"],
@@ -163,7 +171,7 @@ def modelled(name: str, facets: Mapping[str, Any]) -> Table:
         cluster_by=said["clustering"],
         primary_key=PrimaryKey(["id"], f"{name}_pk") if said["key"] else None,
         checks=[CheckConstraint("positive", said["check"])] if said["check"] else (),
-        table_properties={**_MAPPED, **_entry("p", said["property"])},
+        table_properties={**_FEATURES, **_entry("p", said["property"])},
         tags=_entry("t", said["tag"]),
         grants={"us": ["SELECT"]} if said["grant"] else {},
         owner=said["owner"],
@@ -182,6 +190,7 @@ TOPICS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     "column comment": (["column comment"], ["column comment", "no column comment"]),
     "default": (["default"], ["default", "no default"]),
     "required": (["required", "key"], ["required", "not required"]),
+    "type": (["type"], ["type"]),
     "clustering": (["clustering"], ["clustering", "no clustering", "cluster by n"]),
     "key": (["key"], ["key", "no key", "no key of the model"]),
     "check": (["check"], ["check", "no check", "check like a model", "no check of the model"]),
@@ -190,7 +199,10 @@ TOPICS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     "grant": (["grant", "owner"], ["grant", "no grant of the model", "owner"]),
     "x": (["column comment"], ["drop x", "rename x", "rename n", "move x", "add n"]),
     "y": (["second column"], ["drop y", "rename y", "move x"]),
-    "n": (["third column"], ["add n", "add n with a comment", "drop n", "cluster by n", "rename n"]),
+    "n": (
+        ["third column"],
+        ["add n", "type of n", "add n with a comment", "drop n", "cluster by n", "rename n"],
+    ),
     "order": (["is reversed", "second column"], ["move x", "add n"]),
     "table": (["declared"], ["drop", "create", "create with more"]),
 }

@@ -120,6 +120,7 @@ OF_NEW_TABLES = {
     "property delta.checkpointPolicy": "v2",
     "property delta.columnMapping.maxColumnId": "99",
     "property delta.feature.columnMapping": "supported",
+    "property delta.feature.typeWidening": "supported",
 }
 """What the platform gives to every new table."""
 
@@ -129,7 +130,8 @@ def severity_of(part: str, seen: Seen | None) -> int:
     if part.endswith("comment") or part == "column order":
         return LOW
     is_gone = seen is None or part not in seen.parts
-    return HIGH if part == "table" or (is_gone and kind_of(part) in ("column", "grant")) else MEDIUM
+    is_high = part == "table" or kind_of(part) in ("type", "mask")
+    return HIGH if is_high or (is_gone and kind_of(part) in ("column", "grant")) else MEDIUM
 
 
 def column_names(model: Table) -> tuple[str, ...]:

@@ -49,7 +49,7 @@ def parts_of(table: Table | TableState) -> dict[str, str]:
     }
     for column in table.columns:
         name = f"column {column.name}"
-        found |= {name: str(column.data_type), f"{name} comment": column.comment}
+        found |= {name: "exists", f"{name} type": str(column.data_type), f"{name} comment": column.comment}
         found[f"{name} default"] = (column.default or "").strip("( )")
         found[f"{name} nullability"] = "" if column.is_nullable else "NOT NULL"
         found |= {f"{name} tag {tag}": value for tag, value in column.tags.items()}
@@ -60,7 +60,13 @@ def kind_of(part: str) -> str:
     """Return the kind of a part, which decides whose it is if no model declares it."""
     words = part.split()
     if words[0] == "column":
-        of_column = {"comment": "value", "default": "value", "nullability": "nullability", "tag": "tag"}
+        of_column = {
+            "comment": "value",
+            "default": "value",
+            "nullability": "nullability",
+            "type": "type",
+            "tag": "tag",
+        }
         return of_column[words[2]] if len(words) > 2 else "column"
     kinds = {"check": "constraint", "primary": "constraint", "table": "value", "clustering": "value"}
     return kinds.get(words[0], words[0])
@@ -216,7 +222,7 @@ class Page:
 
     def _is_kept(self, part: str, model: Parts, full: Kinds) -> bool:
         column, kind = f"column {column_of(part)}", kind_of(part)
-        if kind in ("column", "nullability") or (column_of(part) and column not in model):
+        if kind in ("column", "nullability", "type") or (column_of(part) and column not in model):
             return False
         if kind == "owner":
             return True
