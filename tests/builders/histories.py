@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from delta_engine.actions.drift_policy import DriftHandling, Severity
 from delta_engine.actions.policy import ColumnOrder, Ownership
-from delta_engine.models import CheckConstraint, Column, PrimaryKey, Table
+from delta_engine.models import CheckConstraint, Column, ColumnMask, PrimaryKey, RowFilter, Table
 
 _FEATURES = {
     "delta.columnMapping.mode": "name",
@@ -27,6 +27,8 @@ FACETS: Mapping[str, Sequence[object]] = {
     "clustering": ((), ("id",), ("x",)),
     "key": (False, True),
     "check": (None, "`x` > 0", "`x` > 1"),
+    "mask": (None, "hide", "blank"),
+    "row filter": (None, "seen", "mine"),
     "property": (None, "1", "2"),
     "tag": (None, "1", "2"),
     "column tag": (None, "1"),
@@ -73,6 +75,15 @@ BY_HAND: Mapping[str, str] = {
     "no check": "ALTER TABLE {t} DROP CONSTRAINT `small`",
     "check like a model": "ALTER TABLE {t} ADD CONSTRAINT `positive` CHECK (`x` > 5)",
     "no check of the model": "ALTER TABLE {t} DROP CONSTRAINT `positive`",
+    "mask": "ALTER TABLE {t} ALTER COLUMN `x` SET MASK `dev`.`silver`.`theirs`",
+    "mask like a model": "ALTER TABLE {t} ALTER COLUMN `x` SET MASK `dev`.`silver`.`hide`",
+    "mask with n": "ALTER TABLE {t} ALTER COLUMN `x` SET MASK `dev`.`silver`.`theirs` USING COLUMNS (`n`)",
+    "mask of n": "ALTER TABLE {t} ALTER COLUMN `n` SET MASK `dev`.`silver`.`theirs`",
+    "no mask": "ALTER TABLE {t} ALTER COLUMN `x` DROP MASK",
+    "row filter": "ALTER TABLE {t} SET ROW FILTER `dev`.`silver`.`theirs` ON (`x`)",
+    "row filter like a model": "ALTER TABLE {t} SET ROW FILTER `dev`.`silver`.`seen` ON (`x`)",
+    "row filter on n": "ALTER TABLE {t} SET ROW FILTER `dev`.`silver`.`theirs` ON (`n`)",
+    "no row filter": "ALTER TABLE {t} DROP ROW FILTER",
     "property": "ALTER TABLE {t} SET TBLPROPERTIES ('p' = 'theirs')",
     "no property": "ALTER TABLE {t} UNSET TBLPROPERTIES ('p')",
     "property of the platform": "ALTER TABLE {t} SET TBLPROPERTIES ('delta.lastCommitTimestamp' = '1')",
@@ -155,6 +166,7 @@ def modelled(name: str, facets: Mapping[str, Any]) -> Table:
             said["column comment"],
             default=said["default"],
             tags=_entry("t", said["column tag"]),
+            mask=ColumnMask(f"dev.silver.{said['mask']}") if said["mask"] else None,
         ),
     ]
     if said["second column"]:
@@ -171,6 +183,7 @@ def modelled(name: str, facets: Mapping[str, Any]) -> Table:
         cluster_by=said["clustering"],
         primary_key=PrimaryKey(["id"], f"{name}_pk") if said["key"] else None,
         checks=[CheckConstraint("positive", said["check"])] if said["check"] else (),
+        row_filter=RowFilter(f"dev.silver.{said['row filter']}", ["x"]) if said["row filter"] else None,
         table_properties={**_FEATURES, **_entry("p", said["property"])},
         tags=_entry("t", said["tag"]),
         grants={"us": ["SELECT"]} if said["grant"] else {},
@@ -194,6 +207,11 @@ TOPICS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     "clustering": (["clustering"], ["clustering", "no clustering", "cluster by n"]),
     "key": (["key"], ["key", "no key", "no key of the model"]),
     "check": (["check"], ["check", "no check", "check like a model", "no check of the model"]),
+    "mask": (["mask"], ["mask", "mask like a model", "mask with n", "mask of n", "no mask", "add n"]),
+    "row filter": (
+        ["row filter"],
+        ["row filter", "row filter like a model", "row filter on n", "no row filter", "add n"],
+    ),
     "property": (["property"], ["property", "no property", "property of the platform"]),
     "tag": (["tag", "column tag"], ["tag", "another tag", "no tag", "column tag", "another column tag"]),
     "grant": (["grant", "owner"], ["grant", "no grant of the model", "owner"]),
@@ -214,7 +232,7 @@ _FAULTS: list[Step] = [Sync(place, is_killed) for is_killed in (False, True) for
 
 @st.composite
 def histories(draw: st.DrawFn) -> tuple[list[Step], list[Step]]:
-    """Draw the declarations before the first sync, and what happens after it."""
+    """Draw what happens before the first sync, and after it."""
     topics = draw(st.lists(st.sampled_from(sorted(TOPICS)), min_size=1, max_size=3, unique=True))
     facets = [(facet, value) for topic in topics for facet in TOPICS[topic][0] for value in FACETS[facet]]
     changes = [change for topic in topics for change in TOPICS[topic][1]]
@@ -227,5 +245,5 @@ def histories(draw: st.DrawFn) -> tuple[list[Step], list[Step]]:
         st.just(Sync()),
         st.sampled_from(_FAULTS),
     )
-    first: list[Step] = [Declare("a", *one) for one in draw(st.lists(st.sampled_from(facets), max_size=4))]
-    return first, draw(st.lists(steps, min_size=3, max_size=8))
+    before = [*(Declare("a", *one) for one in facets), *(ByHand("a", change) for change in changes)]
+    return draw(st.lists(st.sampled_from(before), max_size=4)), draw(st.lists(steps, min_size=3, max_size=8))

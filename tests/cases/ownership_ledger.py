@@ -17,6 +17,9 @@ Parts: TypeAlias = Mapping[str, str]
 
 Kinds: TypeAlias = frozenset[str]
 
+LISTED = ("value", "constraint")
+"""The kinds of parts of others that are recorded when the engine takes a table over."""
+
 OF_PLATFORM = ("property delta.", "property clusterByAuto")
 
 
@@ -36,11 +39,13 @@ class Seen:
 
 def parts_of(table: Table | TableState) -> dict[str, str]:
     """Return the parts of a model or of a table. The catalog puts parentheses around expressions."""
-    key, comment = table.primary_key, table.comment if isinstance(table, Table) else table.table_comment
+    key, rows = table.primary_key, table.row_filter
+    comment = table.comment if isinstance(table, Table) else table.table_comment
     found = {
         "table comment": comment,
         "clustering": ",".join(table.cluster_by),
         "primary key": f"{key.name} {','.join(key.columns)}" if key else "",
+        "row filter": f"{rows.function} ({','.join(rows.columns)})" if rows else "",
         "owner": table.owner or "",
         **{f"check {one.name}": one.expression.strip("( )") for one in table.checks},
         **{f"property {name}": value for name, value in table.table_properties.items()},
@@ -52,6 +57,8 @@ def parts_of(table: Table | TableState) -> dict[str, str]:
         found |= {name: "exists", f"{name} type": str(column.data_type), f"{name} comment": column.comment}
         found[f"{name} default"] = (column.default or "").strip("( )")
         found[f"{name} nullability"] = "" if column.is_nullable else "NOT NULL"
+        if column.mask:
+            found[f"{name} mask"] = f"{column.mask.function} ({','.join(column.mask.using_columns)})"
         found |= {f"{name} tag {tag}": value for tag, value in column.tags.items()}
     return {part: value for part, value in found.items() if value}
 
@@ -60,15 +67,15 @@ def kind_of(part: str) -> str:
     """Return the kind of a part, which decides whose it is if no model declares it."""
     words = part.split()
     if words[0] == "column":
-        of_column = {
-            "comment": "value",
-            "default": "value",
-            "nullability": "nullability",
-            "type": "type",
-            "tag": "tag",
-        }
-        return of_column[words[2]] if len(words) > 2 else "column"
-    kinds = {"check": "constraint", "primary": "constraint", "table": "value", "clustering": "value"}
+        of_column = {"comment": "value", "default": "value"}
+        return of_column.get(words[2], words[2]) if len(words) > 2 else "column"
+    kinds = {
+        "check": "constraint",
+        "primary": "constraint",
+        "table": "value",
+        "clustering": "value",
+        "row": "mask",
+    }
     return kinds.get(words[0], words[0])
 
 
@@ -172,7 +179,7 @@ class Page:
             part
             for part, _ in kept
             if part not in model
-            and kind_of(part) in ("value", "constraint", "property")
+            and kind_of(part) in (*LISTED, "property")
             and not part.startswith(OF_PLATFORM)
         }
 
@@ -183,13 +190,13 @@ class Page:
         renames, found = self.taken(model), self.after_sync(model, before, full) if before else {}
         known = followed(self.before, renames)
         if self.declared is None:
-            known = {part: found[part] for part in found if kind_of(part) in ("value", "constraint")}
+            known = {part: found[part] for part in found if kind_of(part) in LISTED}
         else:
             columns = {"", *map(column_of, followed(self.declared, renames))}
             known |= {
                 part: found[part]
                 for part in found
-                if kind_of(part) == "value" and column_of(part) not in columns
+                if kind_of(part) in LISTED and column_of(part) not in columns
             }
         kept = {
             part: without_columns(part, value, model) for part, value in known.items() if part not in model
@@ -212,7 +219,9 @@ class Page:
         ):
             return False
         if part not in followed(self.declared or {}, renames):
-            if kind in ("property", "owner") or (kind in ("tag", "grant") and kind not in full & self.full):
+            if kind in ("property", "owner", "mask") or (
+                kind in ("tag", "grant") and kind not in full & self.full
+            ):
                 return False
             if there is None:
                 return False  # others may remove what they made
@@ -236,7 +245,8 @@ class Page:
 
 
 def without_columns(part: str, value: str, model: Parts) -> str:
-    """Return the value of a part without the columns that a model drops."""
-    if part != "clustering":
-        return value
-    return ",".join(one for one in value.split(",") if f"column {one}" in model)
+    """Return the value of a part without the columns that a model drops. Masks and filters do not live without them."""
+    if part == "clustering":
+        return ",".join(one for one in value.split(",") if f"column {one}" in model)
+    read = value.partition("(")[2].strip(")").split(",") if kind_of(part) == "mask" else ()
+    return value if all(f"column {one}" in model for one in read if one) else ""
