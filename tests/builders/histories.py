@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from delta_engine.actions.drift_policy import DriftHandling, Severity
 from delta_engine.actions.policy import ColumnOrder, Ownership
-from delta_engine.models import CheckConstraint, Column, ColumnMask, PrimaryKey, RowFilter, Table
+from delta_engine.models import CheckConstraint, Column, ColumnMask, ForeignKey, PrimaryKey, RowFilter, Table
 
 _FEATURES = {
     "delta.columnMapping.mode": "name",
@@ -26,6 +26,7 @@ FACETS: Mapping[str, Sequence[object]] = {
     "type": ("int", "bigint"),
     "clustering": ((), ("id",), ("x",)),
     "key": (False, True),
+    "reference": (False, True),
     "check": (None, "`x` > 0", "`x` > 1"),
     "mask": (None, "hide", "blank"),
     "row filter": (None, "seen", "mine"),
@@ -71,6 +72,9 @@ BY_HAND: Mapping[str, str] = {
     "key": "ALTER TABLE {t} ADD CONSTRAINT `{name}_theirs` PRIMARY KEY (`id`)",
     "no key": "ALTER TABLE {t} DROP CONSTRAINT `{name}_theirs`",
     "no key of the model": "ALTER TABLE {t} DROP CONSTRAINT `{name}_pk`",
+    "reference": "ALTER TABLE {t} ADD CONSTRAINT `{name}_to_b` FOREIGN KEY (`id`) REFERENCES `dev`.`silver`.`b` (`id`)",
+    "no reference": "ALTER TABLE {t} DROP CONSTRAINT `{name}_to_b`",
+    "no reference of the model": "ALTER TABLE {t} DROP CONSTRAINT `{name}_fk`",
     "check": "ALTER TABLE {t} ADD CONSTRAINT `small` CHECK (`x` < 9)",
     "no check": "ALTER TABLE {t} DROP CONSTRAINT `small`",
     "check like a model": "ALTER TABLE {t} ADD CONSTRAINT `positive` CHECK (`x` > 5)",
@@ -182,6 +186,7 @@ def modelled(name: str, facets: Mapping[str, Any]) -> Table:
         comment=said["comment"],
         cluster_by=said["clustering"],
         primary_key=PrimaryKey(["id"], f"{name}_pk") if said["key"] else None,
+        foreign_keys=[_reference(name)] if said["reference"] else (),
         checks=[CheckConstraint("positive", said["check"])] if said["check"] else (),
         row_filter=RowFilter(f"dev.silver.{said['row filter']}", ["x"]) if said["row filter"] else None,
         table_properties={**_FEATURES, **_entry("p", said["property"])},
@@ -189,6 +194,11 @@ def modelled(name: str, facets: Mapping[str, Any]) -> Table:
         grants={"us": ["SELECT"]} if said["grant"] else {},
         owner=said["owner"],
     )
+
+
+def _reference(name: str) -> ForeignKey:
+    other = "a" if name == "b" else "b"
+    return ForeignKey(["id"], f"dev.silver.{other}", ["id"], f"{name}_fk")
 
 
 def _entry(key: str, value: str | None) -> dict[str, str]:
@@ -206,6 +216,10 @@ TOPICS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     "type": (["type"], ["type"]),
     "clustering": (["clustering"], ["clustering", "no clustering", "cluster by n"]),
     "key": (["key"], ["key", "no key", "no key of the model"]),
+    "reference": (
+        ["reference", "key"],
+        ["reference", "no reference", "no reference of the model", "key", "no key", "drop", "create"],
+    ),
     "check": (["check"], ["check", "no check", "check like a model", "no check of the model"]),
     "mask": (["mask"], ["mask", "mask like a model", "mask with n", "mask of n", "no mask", "add n"]),
     "row filter": (
@@ -245,5 +259,9 @@ def histories(draw: st.DrawFn) -> tuple[list[Step], list[Step]]:
         st.just(Sync()),
         st.sampled_from(_FAULTS),
     )
-    before = [*(Declare("a", *one) for one in facets), *(ByHand("a", change) for change in changes)]
-    return draw(st.lists(st.sampled_from(before), max_size=4)), draw(st.lists(steps, min_size=3, max_size=8))
+    tables = "aaab" if "reference" in topics else "a"
+    before: list[Step] = [Declare(table, *one) for table in tables for one in facets]
+    before += [ByHand(table, change) for table in tables for change in changes]
+    parent: list[Step] = [Declare("b", "key", True)] if "reference" in topics else []
+    first = [*parent, *draw(st.lists(st.sampled_from(before), max_size=4))]
+    return first, draw(st.lists(steps, min_size=3, max_size=8))

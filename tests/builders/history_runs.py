@@ -28,9 +28,7 @@ def do(world: World, step: Step) -> None:
     """Let something happen, and note it in the ledger."""
     match step:
         case Declare(table, facet, value):
-            world.facets.setdefault(table, {})[facet] = value
-            world.models[table] = modelled(table, world.facets[table])
-            world.pages.setdefault(table, Page())
+            _declare(world, table, {**world.facets.get(table, {}), facet: value})
         case ByHand(table, change):
             with contextlib.suppress(StatementError):
                 world.catalog.run(BY_HAND[change].format(t=f"`dev`.`silver`.`{table}`", name=table))
@@ -51,6 +49,16 @@ def do(world: World, step: Step) -> None:
             _revert(
                 world,
             )
+
+
+def _declare(world: World, name: str, facets: dict[str, object]) -> None:
+    """Change a model, unless the models would be invalid."""
+    model = modelled(name, facets)
+    kept = {one: known for one, known in world.declared.items() if one != name}
+    kept |= {name: model} if facets.get("declared", True) else {}
+    if not any(PlanValidator().model_violations([*kept.values()])):
+        world.facets[name], world.models[name] = facets, model
+        world.pages.setdefault(name, Page())
 
 
 def _note_statements(world: World, statements: Iterable[str]) -> None:
@@ -144,13 +152,16 @@ def _accept(world: World, *, is_merged: bool) -> None:
         record_accepted(run, drifted)
     for name in world.declared:
         _note_agreement(world, name)
+    models = dict(world.declared)
     for one in drifted:
         name = one.name.key.rpartition(".")[2]
         world.pages[name].accepted = world.pages[name].drift(world.seen(name), world.full)
-        model = edited(world.models[name], one) if is_table(one) else world.models[name]
-        if is_merged and not any(PlanValidator().model_violations([model])):  # else nothing is edited
-            world.models[name] = model
-            world.facets[name]["declared"] = one.observed.exists
+        edits = {name: edited(world.models[name], one)} if is_table(one) and one.observed.exists else {}
+        models = {key: model for key, model in models.items() if key != name} | edits
+    if is_merged and not any(PlanValidator().model_violations([*models.values()])):  # else nothing is edited
+        for name in world.declared:
+            world.facets[name]["declared"] = name in models
+        world.models |= models
 
 
 def _revert(world: World) -> None:

@@ -52,6 +52,9 @@ def parts_of(table: Table | TableState) -> dict[str, str]:
         **{f"tag {name}": value for name, value in table.tags.items()},
         **{f"grant {right} to {who}": "granted" for who, rights in table.grants.items() for right in rights},
     }
+    for foreign in table.foreign_keys:
+        parent = f"{foreign.references.rpartition('.')[2]}({','.join(foreign.referenced_columns)})"
+        found[f"foreign key {foreign.name}"] = f"{','.join(foreign.columns)} → {parent}"
     for column in table.columns:
         name = f"column {column.name}"
         found |= {name: "exists", f"{name} type": str(column.data_type), f"{name} comment": column.comment}
@@ -72,6 +75,7 @@ def kind_of(part: str) -> str:
     kinds = {
         "check": "constraint",
         "primary": "constraint",
+        "foreign": "constraint",
         "table": "value",
         "clustering": "value",
         "row": "mask",
