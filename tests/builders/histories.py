@@ -240,6 +240,26 @@ TOPICS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
 }
 """The facets and changes by what they are about. Those of a history have to meet."""
 
+IGNORED: Mapping[str, Sequence[str]] = {
+    "comment": ["table comment"],
+    "column comment": ["column x comment"],
+    "default": ["column x default"],
+    "required": ["column x nullability"],
+    "type": ["column x type"],
+    "clustering": ["clustering"],
+    "key": ["primary key*"],
+    "reference": ["foreign key *"],
+    "check": ["check *"],
+    "mask": ["column x mask"],
+    "row filter": ["row filter"],
+    "tag": ["tag *", "column x tag *"],
+    "n": ["column n"],
+    "y": ["column y"],
+    "order": ["column order"],
+    "table": ["table"],
+}
+"""The drift that a policy may ignore, by topic."""
+
 _COMMANDS: list[Step] = [Accept(is_merged=True), Accept(is_merged=False), Revert()]
 _FAULTS: list[Step] = [Sync(place, is_killed) for is_killed in (False, True) for place in range(6)]
 
@@ -251,11 +271,12 @@ def histories(draw: st.DrawFn) -> tuple[list[Step], list[Step]]:
     facets = [(facet, value) for topic in topics for facet in TOPICS[topic][0] for value in FACETS[facet]]
     changes = [change for topic in topics for change in TOPICS[topic][1]]
     policies = [Configure(key, value) for key, values in POLICIES.items() for value in values]
+    ignores = [Configure("ignored", one) for topic in topics for one in ("", *IGNORED.get(topic, ()))]
     steps = st.one_of(
         st.sampled_from([Declare(table, *one) for table in _TABLES for one in facets]),
         st.sampled_from([ByHand(table, change) for table in _TABLES for change in changes]),
         st.sampled_from([ByHand(table, change) for table in _TABLES for change in changes]),
-        st.sampled_from([*policies, *_COMMANDS * 3]),
+        st.sampled_from([*policies, *ignores, *_COMMANDS * 3]),
         st.just(Sync()),
         st.sampled_from(_FAULTS),
     )
@@ -263,5 +284,5 @@ def histories(draw: st.DrawFn) -> tuple[list[Step], list[Step]]:
     before: list[Step] = [Declare(table, *one) for table in tables for one in facets]
     before += [ByHand(table, change) for table in tables for change in changes]
     parent: list[Step] = [Declare("b", "key", True)] if "reference" in topics else []
-    first = [*parent, *draw(st.lists(st.sampled_from(before), max_size=4))]
+    first = [draw(st.sampled_from(ignores)), *parent, *draw(st.lists(st.sampled_from(before), max_size=4))]
     return first, draw(st.lists(steps, min_size=3, max_size=8))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from delta_engine.actions.drift_policy import IgnoreEntry
 from delta_engine.drift.drifted_resources import is_table
 from delta_engine.drift.handling import edited
 from delta_engine.errors import StatementError
@@ -20,7 +21,7 @@ from delta_engine.orchestrate.runs import OpenRun, PlannedRun, open_run
 from delta_engine.validation.validator import PlanValidator
 from tests.builders.histories import BY_HAND, Accept, ByHand, Configure, Declare, Revert, Step, Sync, modelled
 from tests.builders.worlds import EVERYTHING, Kill, World
-from tests.cases.ownership_expectations import after_sync, column_names, renames_of
+from tests.cases.ownership_expectations import after_sync, column_names, ignored, is_left_deleted, renames_of
 from tests.cases.ownership_ledger import Page, Parts, Seen, column_of, kind_of, parts_of
 
 
@@ -38,6 +39,11 @@ def do(world: World, step: Step) -> None:
         case Configure("handling" | "refused_from" as key, value):
             changes: dict[str, Any] = {key: value}
             world.drift_policy = replace(world.drift_policy, **changes)
+        case Configure("ignored", value):
+            world.ignored = str(value)
+            fields = ("table_deleted", "table_replaced") if value == "table" else (world.ignored,)
+            entry = IgnoreEntry(resource="*", fields=fields, reason="known")
+            world.drift_policy = replace(world.drift_policy, ignores=(entry,) if value else ())
         case Configure(key, value):
             changes = {key: value}
             world.policy = replace(world.policy, **changes)
@@ -56,9 +62,14 @@ def _declare(world: World, name: str, facets: dict[str, object]) -> None:
     model = modelled(name, facets)
     kept = {one: known for one, known in world.declared.items() if one != name}
     kept |= {name: model} if facets.get("declared", True) else {}
-    if not any(PlanValidator().model_violations([*kept.values()])):
+    if _are_valid(kept):
         world.facets[name], world.models[name] = facets, model
         world.pages.setdefault(name, Page())
+
+
+def _are_valid(models: Mapping[str, Table]) -> bool:
+    parents = {key.references.rpartition(".")[2] for model in models.values() for key in model.foreign_keys}
+    return parents <= models.keys() and not any(PlanValidator().model_violations([*models.values()]))
 
 
 def _note_statements(world: World, statements: Iterable[str]) -> None:
@@ -93,13 +104,14 @@ def _applied(
 
 def _sync(world: World, fault: Sync) -> None:
     before = {name: world.seen(name) for name in world.declared}
-    wanted = {name: after_sync(world, name) for name in world.declared}
+    models = {name: one for name, one in world.declared.items() if not is_left_deleted(world, name)}
+    wanted = {name: after_sync(world, name) for name in models}
     planned, outcomes, has_ended = _applied(world, "sync", plan_sync, fault)
     if planned.refusals:
         return
     touched = {action.table.table for action in planned.plan.table_actions()}
     is_whole = has_ended and not any(one.failure for one in outcomes.values())
-    for name, model in world.declared.items():
+    for name, model in models.items():
         outcome, page = outcomes.get(name), world.pages[name]
         if name in touched and (outcome is None or outcome.failure):
             renames = renames_of(model, before[name])
@@ -110,14 +122,13 @@ def _sync(world: World, fault: Sync) -> None:
         if has_ended:
             _note_agreement(world, name)
     if has_ended:
-        _forget_deleted(
-            world,
-        )
+        _forget_deleted(world)
     if is_whole:
         assert not plan_unlocked(world.engine(), [*world.declared.values()]).plan
 
 
 def _note_applied(world: World, name: str, before: Seen | None, *, is_touched: bool, has_ended: bool) -> None:
+    is_ignored = "table" in ignored(world, name)
     page, seen, model = world.pages[name], world.seen(name), world.models[name]
     assert seen is not None
     is_known = page.declared is not None and page.birth in (None, seen.birth)
@@ -126,7 +137,7 @@ def _note_applied(world: World, name: str, before: Seen | None, *, is_touched: b
         page.model = model
     if before is None:
         page.birth = seen.birth if has_ended else None  # a killed run does not read it
-    elif has_ended and (is_touched or not is_known):
+    elif has_ended and (is_touched or not is_known) and not is_ignored:
         page.birth = seen.birth
 
 
@@ -155,10 +166,11 @@ def _accept(world: World, *, is_merged: bool) -> None:
     models = dict(world.declared)
     for one in drifted:
         name = one.name.key.rpartition(".")[2]
-        world.pages[name].accepted = world.pages[name].drift(world.seen(name), world.full)
+        drift, left = world.pages[name].drift(world.seen(name), world.full), ignored(world, name)
+        world.pages[name].accepted = {part: value for part, value in drift.items() if part not in left}
         edits = {name: edited(world.models[name], one)} if is_table(one) and one.observed.exists else {}
         models = {key: model for key, model in models.items() if key != name} | edits
-    if is_merged and not any(PlanValidator().model_violations([*models.values()])):  # else nothing is edited
+    if is_merged and _are_valid(models):  # else nothing is edited
         for name in world.declared:
             world.facets[name]["declared"] = name in models
         world.models |= models
@@ -167,12 +179,13 @@ def _accept(world: World, *, is_merged: bool) -> None:
 def _revert(world: World) -> None:
     before = {name: world.seen(name) for name in world.declared}
     drift = {name: world.pages[name].drift(seen, world.full) for name, seen in before.items()}
+    kept = {name: ignored(world, name) for name in world.declared}
     renames = {name: world.pages[name].known_renames(seen) if seen else {} for name, seen in before.items()}
     planned, _, _ = _applied(world, "drift --revert", plan_revert, Sync())
     touched = {action.table.table for action in planned.plan.table_actions()}
     for name in () if planned.refusals else world.declared:
         page, seen, former = world.pages[name], world.seen(name), before[name]
-        if not drift[name]:
+        if not {*drift[name]} - kept[name]:
             assert seen == former
             continue
         assert seen is not None
@@ -184,8 +197,8 @@ def _revert(world: World) -> None:
             page.birth = seen.birth  # of a replaced table it stays: its data cannot be brought back
         else:
             back = {new: old for old, new in renames[name].items()}
-            assert_unchanged(former.renamed(back), seen, drift[name], page.base)
-        assert {*page.drift(seen, world.full)} <= {"column order", "table"}
+            assert_unchanged(former.renamed(back), seen, {*drift[name]} - kept[name], page.base)
+        assert {*page.drift(seen, world.full)} <= {"column order", "table", *kept[name]}
 
 
 def followed_under(page: Page, renames: dict[str, str]) -> tuple[Parts, ...]:

@@ -70,6 +70,8 @@ class World:
     facets: dict[str, dict[str, object]] = field(default_factory=dict)
     policy: Policy = field(default_factory=lambda: Policy(allow=EVERYTHING))
     drift_policy: DriftPolicy = field(default_factory=DriftPolicy)
+    ignored: str = ""
+    """A pattern of the drift that the policy ignores."""
     pages: dict[str, Page] = field(default_factory=dict)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fnmatch import fnmatchcase
 
 from delta_engine.actions.drift_policy import DriftHandling
 from delta_engine.actions.policy import ColumnOrder
@@ -29,7 +30,26 @@ def after_sync(world: World, name: str) -> Parts:
     (page, seen), model = view(world, name), parts_of(world.models[name])
     if seen is None:
         return {**OF_NEW_TABLES, **model}
-    return page.after_sync(model, seen, world.full)
+    after, base = page.after_sync(model, seen, world.full), page.renamed_base()
+    kept = {part for part in ignored(world, name) if after.get(part) == base.get(part)}
+    columns = {column_of(part) for part in kept if kind_of(part) == "column"}
+    kept |= {part for part in {*seen.parts, *after} if column_of(part) in columns}
+    left = {part: value for part, value in after.items() if part not in kept}
+    return {**left, **{part: value for part, value in seen.parts.items() if part in kept}}
+
+
+def ignored(world: World, name: str) -> set[str]:
+    """Return the drift of a table that the policy ignores."""
+    return {
+        part
+        for part in world.pages[name].drift(world.seen(name), world.full)
+        if world.ignored and fnmatchcase(part, world.ignored)
+    }
+
+
+def is_left_deleted(world: World, name: str) -> bool:
+    """Whether the policy ignores the deletion of a table."""
+    return world.seen(name) is None and "table" in ignored(world, name)
 
 
 def changed(world: World, name: str) -> set[str]:
@@ -46,7 +66,9 @@ def undone(world: World, name: str) -> set[str]:
     page, seen, model = world.pages[name], world.seen(name), parts_of(world.models[name])
     found, differing = set(), changed(world, name)
     for part, actual in page.drift(seen, world.full).items():
-        if part == "table":
+        if part in ignored(world, name):
+            is_undone = False
+        elif part == "table":
             is_undone = seen is None or page.accepted.get(part) != actual
         elif part == "column order":
             is_undone = moves_columns(world, name)
@@ -68,7 +90,11 @@ def moves_columns(world: World, name: str) -> bool:
     seen, model = view(world, name)[1], [column.name for column in world.models[name].columns]
     left = [one for one in seen.columns if one in model] if seen else []
     end = [*left, *(one for one in model if one not in left)]
-    return world.policy.column_order is ColumnOrder.ENFORCE and end != model
+    return (
+        world.policy.column_order is ColumnOrder.ENFORCE
+        and end != model
+        and "column order" not in ignored(world, name)
+    )
 
 
 def pending(world: World, name: str) -> set[str] | None:
@@ -89,7 +115,11 @@ def is_refused(world: World, name: str) -> bool:
     page, seen, model = world.pages[name], world.seen(name), parts_of(world.models[name])
     drift = page.drift(seen, world.full)
     for old, new in page.known_renames(seen).items() if seen else ():
-        if f"column {old}" in drift and f"column {old}" in model and f"column {new}" not in model:
+        if (
+            f"column {old}" in {*drift} - ignored(world, name)
+            and f"column {old}" in model
+            and f"column {new}" not in model
+        ):
             return True  # a plan can only drop the one and add the other
     is_refusing = world.drift_policy.handling is DriftHandling.REFUSE
     least = world.drift_policy.refused_from.rank
@@ -104,8 +134,8 @@ def expected_drift(world: World, name: str) -> dict[str, bool]:
     page, seen = world.pages[name], world.seen(name)
     if seen is None and name not in world.declared:
         return {}  # it was retired
-    drift = page.drift(seen, world.full)
-    return {part: page.accepted.get(part) == actual for part, actual in drift.items()}
+    drift, left = page.drift(seen, world.full), ignored(world, name)
+    return {part: page.accepted.get(part) == drift[part] for part in {*drift} - left}
 
 
 OF_NEW_TABLES = {

@@ -16,6 +16,7 @@ from tests.builders.history_runs import do
 from tests.builders.worlds import World
 from tests.cases.ownership_expectations import (
     expected_drift,
+    ignored,
     is_refused,
     kept_order,
     pending,
@@ -32,6 +33,13 @@ def check(world: World) -> None:
     report, planned = report_drift(world.engine(), models), plan_unlocked(world.engine(), models)
     assert drift_in(report) == {
         name: expected_drift(world, name) for name in world.pages if expected_drift(world, name)
+    }
+    listed = by_table((one.resource, one.finding.field) for one in report.ignored)
+    left = {name: ignored(world, name) for name in world.pages}
+    retired = {name for name in world.pages if name not in world.declared and world.seen(name) is None}
+    assert {**listed, **dict.fromkeys(retired)} == {
+        **{name: parts for name, parts in left.items() if parts},
+        **dict.fromkeys(retired),
     }
     unmanaged = {
         name: page.unmanaged(parts_of(world.models[name]), kept_order(world, name, seen), seen, world.full)
