@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 
 from delta_engine.actions.drift_policy import DriftHandling, Severity
 from delta_engine.actions.policy import ColumnOrder, Ownership
-from delta_engine.models import CheckConstraint, Column, ColumnMask, ForeignKey, PrimaryKey, RowFilter, Table
+from delta_engine.models import (
+    CheckConstraint,
+    Column,
+    ColumnMask,
+    ForeignKey,
+    PrimaryKey,
+    RowFilter,
+    Schema,
+    Table,
+)
 
 _FEATURES = {
     "delta.columnMapping.mode": "name",
@@ -196,6 +205,25 @@ def modelled(name: str, facets: Mapping[str, Any]) -> Table:
     )
 
 
+def modelled_schema(facets: Mapping[str, Any]) -> Schema:
+    """Return the model of the schema with some facets."""
+    return Schema(
+        "dev",
+        "silver",
+        facets.get("comment") or None,
+        tags=_entry("t", facets.get("tag")),
+        grants={"us": ["SELECT"]} if facets.get("grant") else {},
+        owner=facets.get("owner"),
+    )
+
+
+def statement_by_hand(change: str, name: str) -> str:
+    """Return the statement of a change to a table or the schema."""
+    if name == "silver":
+        return BY_HAND[change].replace(" TABLE ", " SCHEMA ", 1).format(t="`dev`.`silver`", name=name)
+    return BY_HAND[change].format(t=f"`dev`.`silver`.`{name}`", name=name)
+
+
 def _reference(name: str) -> ForeignKey:
     other = "a" if name == "b" else "b"
     return ForeignKey(["id"], f"dev.silver.{other}", ["id"], f"{name}_fk")
@@ -236,9 +264,16 @@ TOPICS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
         ["add n", "type of n", "add n with a comment", "drop n", "cluster by n", "rename n"],
     ),
     "order": (["is reversed", "second column"], ["move x", "add n"]),
+    "schema": (["comment", "tag"], ["comment", "tag"]),
     "table": (["declared"], ["drop", "create", "create with more"]),
 }
 """The facets and changes by what they are about. Those of a history have to meet."""
+
+SCHEMA: tuple[Sequence[str], Sequence[str]] = (
+    ["comment", "tag", "grant", "owner"],
+    [*("comment like a model", "tag", "another tag", "no tag"), *TOPICS["comment"][1], *TOPICS["grant"][1]],
+)
+"""The facets and changes of the schema."""
 
 IGNORED: Mapping[str, Sequence[str]] = {
     "comment": ["table comment"],
@@ -256,6 +291,7 @@ IGNORED: Mapping[str, Sequence[str]] = {
     "n": ["column n"],
     "y": ["column y"],
     "order": ["column order"],
+    "schema": ["schema comment", "tag *"],
     "table": ["table"],
 }
 """The drift that a policy may ignore, by topic."""
@@ -272,10 +308,17 @@ def histories(draw: st.DrawFn) -> tuple[list[Step], list[Step]]:
     changes = [change for topic in topics for change in TOPICS[topic][1]]
     policies = [Configure(key, value) for key, values in POLICIES.items() for value in values]
     ignores = [Configure("ignored", one) for topic in topics for one in ("", *IGNORED.get(topic, ()))]
+    declarations = [Declare(table, *one) for table in _TABLES for one in facets]
+    by_hand = [ByHand(table, change) for table in _TABLES for change in changes]
+    if "schema" in topics:
+        declarations += [
+            Declare("silver", facet, value) for facet in SCHEMA[0] for value in FACETS[facet]
+        ] * 2
+        by_hand += [ByHand("silver", change) for change in SCHEMA[1]] * 2
     steps = st.one_of(
-        st.sampled_from([Declare(table, *one) for table in _TABLES for one in facets]),
-        st.sampled_from([ByHand(table, change) for table in _TABLES for change in changes]),
-        st.sampled_from([ByHand(table, change) for table in _TABLES for change in changes]),
+        st.sampled_from(declarations),
+        st.sampled_from(by_hand),
+        st.sampled_from(by_hand),
         st.sampled_from([*policies, *ignores, *_COMMANDS * 3]),
         st.just(Sync()),
         st.sampled_from(_FAULTS),

@@ -11,16 +11,28 @@ from delta_engine.actions.drift_policy import IgnoreEntry
 from delta_engine.drift.drifted_resources import is_table
 from delta_engine.drift.handling import edited
 from delta_engine.errors import StatementError
-from delta_engine.execute.action_runner import ApplyFailedError
-from delta_engine.execute.outcomes import TableOutcome
+from delta_engine.execute.outcomes import AnyOutcome, of_schemas
 from delta_engine.models import Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.orchestrator import find_drift, plan_revert, plan_sync, record_accepted
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.runs import OpenRun, PlannedRun, open_run
 from delta_engine.validation.validator import PlanValidator
-from tests.builders.histories import BY_HAND, Accept, ByHand, Configure, Declare, Revert, Step, Sync, modelled
+from tests.builders import schema_runs
+from tests.builders.histories import (
+    Accept,
+    ByHand,
+    Configure,
+    Declare,
+    Revert,
+    Step,
+    Sync,
+    modelled,
+    modelled_schema,
+    statement_by_hand,
+)
 from tests.builders.worlds import EVERYTHING, Kill, World
+from tests.cases import schema_expectations as expected_schema
 from tests.cases.ownership_expectations import after_sync, column_names, ignored, is_left_deleted, renames_of
 from tests.cases.ownership_ledger import Page, Parts, Seen, column_of, kind_of, parts_of
 
@@ -28,12 +40,15 @@ from tests.cases.ownership_ledger import Page, Parts, Seen, column_of, kind_of, 
 def do(world: World, step: Step) -> None:
     """Let something happen, and note it in the ledger."""
     match step:
+        case Declare("silver", facet, value):
+            world.schema_facets[facet] = value
+            world.schema = modelled_schema(world.schema_facets)
         case Declare(table, facet, value):
             _declare(world, table, {**world.facets.get(table, {}), facet: value})
         case ByHand(table, change):
             with contextlib.suppress(StatementError):
-                world.catalog.run(BY_HAND[change].format(t=f"`dev`.`silver`.`{table}`", name=table))
-                _note_statements(world, [BY_HAND[change].format(t=f"`dev`.`silver`.`{table}`", name=table)])
+                world.catalog.run(statement_by_hand(change, table))
+                _note_statements(world, [statement_by_hand(change, table)])
         case Configure("allow", value):
             world.policy = replace(world.policy, allow=EVERYTHING if value == "everything" else ())
         case Configure("handling" | "refused_from" as key, value):
@@ -74,6 +89,8 @@ def _are_valid(models: Mapping[str, Table]) -> bool:
 
 def _note_statements(world: World, statements: Iterable[str]) -> None:
     for sql in statements:
+        if " SCHEMA " in sql:
+            continue
         names = sql.split("`")[1::2]
         page = world.pages.setdefault(names[2], Page())
         if " RENAME COLUMN " in sql:
@@ -84,17 +101,16 @@ def _note_statements(world: World, statements: Iterable[str]) -> None:
 
 def _applied(
     world: World, operation: str, plan: Callable[[OpenRun, list[Table]], PlannedRun], fault: Sync
-) -> tuple[PlannedRun, dict[str, TableOutcome], bool]:
-    """Plan and apply; return the plan, the outcomes of tables by name, and whether the run ended."""
-    ran, outcomes, has_ended = len(world.catalog.statements), dict[str, TableOutcome](), True
+) -> tuple[PlannedRun, dict[str, AnyOutcome], bool]:
+    """Plan and apply; return the plan, the outcomes of tables and the schema, and whether the run ended."""
+    ran, outcomes, has_ended = len(world.catalog.statements), dict[str, AnyOutcome](), True
     planned: PlannedRun | None = None
     try:
         with open_run(world.engine(fault), operation) as run:
             planned = plan(run, [*world.declared.values()])
             if not planned.refusals:
-                apply_planned(run, planned, lambda one: outcomes.setdefault(one.name.table, one)).result()
-    except ApplyFailedError:
-        pass
+                done = apply_planned(run, planned, lambda one: outcomes.setdefault(one.name.table, one))
+                outcomes |= {one.name.schema: one for one in of_schemas(done.outcomes)}
     except Kill:
         has_ended = False
     assert planned is not None
@@ -106,9 +122,19 @@ def _sync(world: World, fault: Sync) -> None:
     before = {name: world.seen(name) for name in world.declared}
     models = {name: one for name, one in world.declared.items() if not is_left_deleted(world, name)}
     wanted = {name: after_sync(world, name) for name in models}
+    schema_before, schema_wanted = world.seen_schema(), expected_schema.after_sync(world)
     planned, outcomes, has_ended = _applied(world, "sync", plan_sync, fault)
     if planned.refusals:
         return
+    done = outcomes.get("silver")
+    schema_runs.note_synced(
+        world,
+        schema_before,
+        schema_wanted,
+        has_failed=done.failure is not None if done else world.seen_schema().parts != schema_wanted,
+        is_touched=bool(planned.plan.align_schemas),
+        has_ended=has_ended,
+    )
     touched = {action.table.table for action in planned.plan.table_actions()}
     is_whole = has_ended and not any(one.failure for one in outcomes.values())
     for name, model in models.items():
@@ -159,16 +185,19 @@ def _accept(world: World, *, is_merged: bool) -> None:
     with open_run(world.engine(), "drift --accept") as run:
         keys = {model.key for model in world.declared.values()}
         found = find_drift(run, [*world.declared.values()])
+        keys |= {world.schema.key} if world.schema else set()
         drifted = [one for one in found if one.drift and one.name.key in keys]
         record_accepted(run, drifted)
     for name in world.declared:
         _note_agreement(world, name)
+    schema_runs.note_agreement(world)
+    schema_runs.note_accepted(world, drifted, is_merged=is_merged)
     models = dict(world.declared)
-    for one in drifted:
+    for one in filter(is_table, drifted):
         name = one.name.key.rpartition(".")[2]
         drift, left = world.pages[name].drift(world.seen(name), world.full), ignored(world, name)
         world.pages[name].accepted = {part: value for part, value in drift.items() if part not in left}
-        edits = {name: edited(world.models[name], one)} if is_table(one) and one.observed.exists else {}
+        edits = {name: edited(world.models[name], one)} if one.observed.exists else {}
         models = {key: model for key, model in models.items() if key != name} | edits
     if is_merged and _are_valid(models):  # else nothing is edited
         for name in world.declared:
@@ -181,7 +210,11 @@ def _revert(world: World) -> None:
     drift = {name: world.pages[name].drift(seen, world.full) for name, seen in before.items()}
     kept = {name: ignored(world, name) for name in world.declared}
     renames = {name: world.pages[name].known_renames(seen) if seen else {} for name, seen in before.items()}
+    schema_before, schema_drift = world.seen_schema(), {*expected_schema.drift(world)}
+    schema_kept = expected_schema.ignored(world)
     planned, _, _ = _applied(world, "drift --revert", plan_revert, Sync())
+    if not planned.refusals:
+        schema_runs.check_reverted(world, schema_before, schema_drift, schema_kept)
     touched = {action.table.table for action in planned.plan.table_actions()}
     for name in () if planned.refusals else world.declared:
         page, seen, former = world.pages[name], world.seen(name), before[name]

@@ -12,14 +12,14 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import StatementError
-from delta_engine.models import Table
+from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.states import Audit, TableState
 from delta_engine.state.table_queries import TableQueries
 from delta_engine.validation.validator import PlanValidator
 from tests.builders.engines import runner_on
 from tests.builders.histories import Sync
-from tests.cases.ownership_ledger import Kinds, Page, Seen, parts_of
+from tests.cases.ownership_ledger import Kinds, Page, Seen, parts_of, parts_of_schema
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
 EVERYTHING = tuple(map(Allowance, DestructiveKind))
@@ -68,11 +68,14 @@ class World:
     deployment: Deployment = field(default_factory=Deployment.unrecorded)
     models: dict[str, Table] = field(default_factory=dict)
     facets: dict[str, dict[str, object]] = field(default_factory=dict)
+    schema: Schema | None = None
+    schema_facets: dict[str, object] = field(default_factory=dict)
     policy: Policy = field(default_factory=lambda: Policy(allow=EVERYTHING))
     drift_policy: DriftPolicy = field(default_factory=DriftPolicy)
     ignored: str = ""
     """A pattern of the drift that the policy ignores."""
     pages: dict[str, Page] = field(default_factory=dict)
+    schema_page: Page = field(default_factory=Page)
 
     @property
     def declared(self) -> dict[str, Table]:
@@ -90,12 +93,15 @@ class World:
         columns = tuple(column.name for column in found.state.columns)
         return Seen(parts_of(found.state), columns, self.catalog.histories.id_of(found.name.key))
 
+    def seen_schema(self) -> Seen:
+        return Seen(parts_of_schema(self.catalog.schemas["dev.silver"]), (), "")
+
     def engine(self, fault: Sync = Sync()) -> Orchestrator:  # noqa: B008 - a tuple
         queries = TableQueries(self.catalog, CatalogAddressing(), parallelism=1)
         return Orchestrator(
             reader=self.catalog,
             action_runner=runner_on(Unreliable(self.catalog, fault)),
-            planner=TablePlanner(self.policy),
+            planner=TablePlanner(self.policy, (self.schema,) if self.schema else ()),
             validator=PlanValidator(self.policy),
             drift_policy=self.drift_policy,
             deployment=self.deployment,

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from delta_engine.models import Table
-from delta_engine.state.states import TableState
+from delta_engine.models import Schema, Table
+from delta_engine.state.states import SchemaState, TableState
 
 Parts: TypeAlias = Mapping[str, str]
 """The values of a table's parts. A part that does not exist is missing."""
@@ -66,6 +66,17 @@ def parts_of(table: Table | TableState) -> dict[str, str]:
     return {part: value for part, value in found.items() if value}
 
 
+def parts_of_schema(schema: Schema | SchemaState) -> dict[str, str]:
+    """Return the parts of the model or of the state of a schema."""
+    found = {
+        "schema comment": schema.comment or "",
+        "owner": schema.owner or "",
+        **{f"tag {name}": value for name, value in schema.tags.items()},
+        **{f"grant {right} to {who}": "granted" for who, rights in schema.grants.items() for right in rights},
+    }
+    return {part: value for part, value in found.items() if value}
+
+
 def kind_of(part: str) -> str:
     """Return the kind of a part, which decides whose it is if no model declares it."""
     words = part.split()
@@ -79,6 +90,7 @@ def kind_of(part: str) -> str:
         "table": "value",
         "clustering": "value",
         "row": "mask",
+        "schema": "owner",  # as an owner: if no model declares it, any value is right
     }
     return kinds.get(words[0], words[0])
 

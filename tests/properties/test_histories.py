@@ -14,6 +14,7 @@ from delta_engine.orchestrate.planning import plan_unlocked
 from tests.builders.histories import ByHand, Declare, Step, Sync, histories
 from tests.builders.history_runs import do
 from tests.builders.worlds import World
+from tests.cases import schema_expectations
 from tests.cases.ownership_expectations import (
     expected_drift,
     ignored,
@@ -31,11 +32,13 @@ def check(world: World) -> None:
     """Compare what the engine says with the ledger."""
     models = [*world.declared.values()]
     report, planned = report_drift(world.engine(), models), plan_unlocked(world.engine(), models)
-    assert drift_in(report) == {
-        name: expected_drift(world, name) for name in world.pages if expected_drift(world, name)
-    }
+    expected = {name: expected_drift(world, name) for name in world.pages}
+    expected["silver"] = schema_expectations.expected_drift(world)
+    assert drift_in(report) == {name: parts for name, parts in expected.items() if parts}
     listed = by_table((one.resource, one.finding.field) for one in report.ignored)
-    left = {name: ignored(world, name) for name in world.pages}
+    left = {name: ignored(world, name) for name in world.pages} | {
+        "silver": schema_expectations.ignored(world)
+    }
     retired = {name for name in world.pages if name not in world.declared and world.seen(name) is None}
     assert {**listed, **dict.fromkeys(retired)} == {
         **{name: parts for name, parts in left.items() if parts},
@@ -50,11 +53,14 @@ def check(world: World) -> None:
     listed = by_table((one.resource, one.key) for one in planned.unmanaged_parts)
     assert listed == {name: parts for name, parts in unmanaged.items() if parts}
     reverted = {name: undone(world, name) for name in world.declared}
+    reverted["silver"] = schema_expectations.undone(world)
     assert by_table(planned.undone) == {name: parts for name, parts in reverted.items() if parts}
     changes = {name: pending(world, name) for name in world.declared}
+    changes["silver"] = schema_expectations.pending(world) or None
     assert pending_in(report) == {name: parts for name, parts in changes.items() if parts is not None}
     has_refused = any(isinstance(one, DriftRefusal) for one in planned.refusals)
-    assert has_refused == any(is_refused(world, name) for name in world.declared)
+    refused = [is_refused(world, name) for name in world.declared]
+    assert has_refused == any([*refused, schema_expectations.is_refused(world)])
 
 
 def drift_in(report: DriftReport) -> dict[str, dict[str, bool]]:
@@ -62,7 +68,7 @@ def drift_in(report: DriftReport) -> dict[str, dict[str, bool]]:
         one.resource.rpartition(".")[2]: {
             named(finding.field): finding.accepted is not None for finding in one.findings
         }
-        for one in (*report.drifted, *report.deleted)
+        for one in (*report.drifted, *report.deleted, *report.schemas)
     }
 
 
