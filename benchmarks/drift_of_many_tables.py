@@ -76,7 +76,7 @@ def main() -> int:
 
     seconds, detected = _timed(
         lambda: DriftDetector(policy).detect(
-            compared(state, table_records(state), {}, observed, NO_POLICY).values(), now=NOW
+            compared(state, table_records(state), {}, observed, NO_POLICY, models).values(), now=NOW
         )
     )
     more, report = _timed(

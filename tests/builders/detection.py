@@ -89,7 +89,7 @@ def compare(
     state: DeploymentState, snapshot: CatalogState, policy: Policy = NO_POLICY
 ) -> tuple[ComparedResource, ...]:
     """Compare a document with a snapshot."""
-    return tuple(compared(state, table_records(state), schema_records(state), snapshot, policy).values())
+    return tuple(compared(state, table_records(state), schema_records(state), snapshot, policy, ()).values())
 
 
 def synchronized(
@@ -102,7 +102,8 @@ def synchronized(
 
 def compared_with(record: AppliedRecord[Table], observed: TableState) -> ComparedResource:
     """Compare a record with a table."""
-    found = Compared(resource=applied(record.declared), recorded=record, observed=observed)
+    name, resource = record.declared.qualified_name, applied(record.declared)
+    found = Compared(resource=resource, recorded=record, model_name=name, observed=observed)
     return with_new_names(found, record.renames, record.field_renames)
 
 

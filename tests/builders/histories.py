@@ -310,11 +310,10 @@ def histories(draw: st.DrawFn) -> tuple[list[Step], list[Step]]:
     ignores = [Configure("ignored", one) for topic in topics for one in ("", *IGNORED.get(topic, ()))]
     declarations = [Declare(table, *one) for table in _TABLES for one in facets]
     by_hand = [ByHand(table, change) for table in _TABLES for change in changes]
+    of_schema = [Declare("silver", facet, value) for facet in SCHEMA[0] for value in FACETS[facet]]
     if "schema" in topics:
-        declarations += [
-            Declare("silver", facet, value) for facet in SCHEMA[0] for value in FACETS[facet]
-        ] * 2
-        by_hand += [ByHand("silver", change) for change in SCHEMA[1]] * 2
+        declarations += of_schema * 3
+        by_hand += [ByHand("silver", change) for change in SCHEMA[1]] * 6
     steps = st.one_of(
         st.sampled_from(declarations),
         st.sampled_from(by_hand),
@@ -326,6 +325,8 @@ def histories(draw: st.DrawFn) -> tuple[list[Step], list[Step]]:
     tables = "aaab" if "reference" in topics else "a"
     before: list[Step] = [Declare(table, *one) for table in tables for one in facets]
     before += [ByHand(table, change) for table in tables for change in changes]
-    parent: list[Step] = [Declare("b", "key", True)] if "reference" in topics else []
-    first = [draw(st.sampled_from(ignores)), *parent, *draw(st.lists(st.sampled_from(before), max_size=4))]
+    others: list[Step] = [Declare("b", "key", True)] if "reference" in topics else []
+    if "schema" in topics:
+        others += draw(st.lists(st.sampled_from(of_schema), min_size=1, max_size=3))
+    first = [draw(st.sampled_from(ignores)), *others, *draw(st.lists(st.sampled_from(before), max_size=4))]
     return first, draw(st.lists(steps, min_size=3, max_size=8))

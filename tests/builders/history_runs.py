@@ -142,6 +142,7 @@ def _sync(world: World, fault: Sync) -> None:
         if name in touched and (outcome is None or outcome.failure):
             renames = renames_of(model, before[name])
             page.attempts += (parts_of(model), *(followed_under(page, renames) if renames else ()))
+            page.attempted_renames |= declared_renames(model)
         elif name in touched or has_ended:
             _note_applied(world, name, before[name], is_touched=name in touched, has_ended=has_ended)
             assert parts_of(world.catalog.tables[f"dev.silver.{name}"].state) == wanted[name]
@@ -222,16 +223,20 @@ def _revert(world: World) -> None:
             assert seen == former
             continue
         assert seen is not None
+        back = {new: old for old, new in renames[name].items()}
         if name in touched:
             page.renames, page.accepted = {}, {}
-            if page.model is not None and seen.columns == column_names(page.model):
-                page.order = seen.columns  # moves that the model says as well are drift no more
+            order = column_names(page.model) if page.model else page.order
+            page.note_order(former and former.renamed(back), seen, order)
         if former is None:
             page.birth = seen.birth  # of a replaced table it stays: its data cannot be brought back
         else:
-            back = {new: old for old, new in renames[name].items()}
             assert_unchanged(former.renamed(back), seen, {*drift[name]} - kept[name], page.base)
         assert {*page.drift(seen, world.full)} <= {"column order", "table", *kept[name]}
+
+
+def declared_renames(model: Table) -> frozenset[tuple[str, str]]:
+    return frozenset((one.renamed_from, one.name) for one in model.columns if one.renamed_from)
 
 
 def followed_under(page: Page, renames: dict[str, str]) -> tuple[Parts, ...]:

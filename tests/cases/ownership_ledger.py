@@ -17,7 +17,7 @@ Parts: TypeAlias = Mapping[str, str]
 
 Kinds: TypeAlias = frozenset[str]
 
-LISTED = ("value", "constraint")
+LISTED = ("value", "constraint", "mask")
 """The kinds of parts of others that are recorded when the engine takes a table over."""
 
 OF_PLATFORM = ("property delta.", "property clusterByAuto")
@@ -119,6 +119,7 @@ class Page:
         declared: the parts that the engine applied last; None if no run finished.
         before: what others had made when the engine took the table over, and no model has declared since.
         attempts: the parts that later runs attempted.
+        attempted_renames: the renames of columns that these runs attempted.
         order: of the columns after the last apply.
         birth: of the table that was applied; None if unknown.
         full: the kinds of parts that the engine owned whole at the last apply.
@@ -129,6 +130,7 @@ class Page:
     declared: Parts | None = None
     before: Parts = field(default_factory=dict)
     attempts: tuple[Parts, ...] = ()
+    attempted_renames: frozenset[tuple[str, str]] = frozenset()
     order: tuple[str, ...] = ()
     birth: str | None = None
     full: Kinds = frozenset()
@@ -166,7 +168,7 @@ class Page:
         renames = self.known_renames(seen)
         found = {"table": seen.birth} if self.birth not in (None, seen.birth) else {}
         for old, new in renames.items():
-            if all(f"column {old}" in one for one in self.attempts):
+            if (old, new) not in self.attempted_renames:
                 found[f"column {old}"] = new
         for part in {*followed(self.base, renames), *seen.parts}:
             if self._is_drift(part, seen, renames, full):
@@ -218,14 +220,19 @@ class Page:
             part: without_columns(part, value, model) for part, value in known.items() if part not in model
         }
         columns = {"", *map(column_of, model)}
-        moved = [renames.get(one, one) for one in self.order]
-        if self.declared is not None and seen.columns != order:  # moves by others stay drift
-            known_order = [one for one in moved if one in seen.columns]
-            self.order = (*known_order, *(one for one in seen.columns if one not in known_order))
-        else:
-            self.order = seen.columns
+        self.order = tuple(renames.get(one, one) for one in self.order)
+        self.note_order(before if self.declared is not None else None, seen, order)
         self.before = {part: value for part, value in kept.items() if value and column_of(part) in columns}
-        self.declared, self.attempts, self.full, self.renames, self.accepted = model, (), full, {}, {}
+        self.declared, self.attempts, self.attempted_renames = model, (), frozenset()
+        self.full, self.renames, self.accepted = full, {}, {}
+
+    def note_order(self, before: Seen | None, seen: Seen, order: tuple[str, ...]) -> None:
+        """Note the order of columns after a run: moves by others stay drift, and new columns are last."""
+        if before is None or seen.columns == order:
+            self.order = seen.columns
+        else:
+            kept = [one for one in self.order if one in seen.columns and one in before.columns]
+            self.order = (*kept, *(one for one in seen.columns if one not in kept))
 
     def _is_drift(self, part: str, seen: Seen, renames: Mapping[str, str], full: Kinds) -> bool:
         base, there, kind = followed(self.base, renames), seen.parts.get(part), kind_of(part)
@@ -235,9 +242,7 @@ class Page:
         ):
             return False
         if part not in followed(self.declared or {}, renames):
-            if kind in ("property", "owner", "mask") or (
-                kind in ("tag", "grant") and kind not in full & self.full
-            ):
+            if kind in ("property", "owner") or (kind in ("tag", "grant") and kind not in full & self.full):
                 return False
             if there is None:
                 return False  # others may remove what they made

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from delta_engine.actions import TablePlan
 from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftPolicy, IgnoreEntry
-from delta_engine.actions.policy import Policy
+from delta_engine.actions.policy import AS_APPLIED, Policy
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorded_models import applied_schema
@@ -84,7 +84,7 @@ def test_a_revert_leaves_no_drift_and_takes_nothing_from_others(drawn: Drawn) ->
     catalog, state, found = made(drawn)
     before = {key: dict(schema.tags) for key, schema in catalog.schemas.items()}
     assert all(reverted_drift(schema.recorded.declared, schema) == schema.details for schema in found)
-    bring(catalog, [restored(schema) for schema in found])
+    bring(catalog, [restored(schema, AS_APPLIED) for schema in found])
     assert detected(catalog, state, drawn[0]) == ()
     assert all(before[key].keys() <= catalog.schemas[key].tags.keys() for key in before)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, TypeAlias
 
 from delta_engine.actions import Hazard, Phase
@@ -79,16 +80,17 @@ def _differences(comparison: Comparison) -> Iterable[_Action]:
     if not masked:
         return
     name = comparison.desired.qualified_name
-    known = {
-        column.key for model in comparison.record.ours for column in model.columns if column.mask is not None
-    }
     for column, present in masked:
         desired, observed = _normal(column.mask, name), _normal(present.mask, name)
         if desired is None:
-            if observed is not None and present.key in known:
+            if observed is not None and comparison.may_remove(partial(_masks, present.key)):
                 yield DropColumnMask(present.name, observed)
         elif observed is None or _identity(desired) != _identity(observed):
             yield SetColumnMask(present.name, desired, observed)
+
+
+def _masks(key: str, model: Table) -> bool:
+    return any(column.mask is not None for column in model.columns if column.key == key)
 
 
 def _render(actions: Sequence[_Action], context: RenderContext) -> Iterable[str]:

@@ -70,7 +70,7 @@ def _differences(comparison: Comparison) -> Iterable[_Action]:
     desired = _normal(comparison.desired.row_filter, name)
     observed = _normal(comparison.observed.row_filter, name)
     if desired is None:
-        if observed is not None and any(model.row_filter for model in comparison.record.ours):
+        if observed is not None and comparison.may_remove(lambda model: model.row_filter):
             yield DropRowFilter(observed)
     elif observed is None or _identity(desired) != _identity(observed):
         yield SetRowFilter(desired, observed)

@@ -13,6 +13,7 @@ import msgspec
 
 from delta_engine.aspects.facet import Facet
 from delta_engine.deployment.document import (
+    FORMER_NAME_FACETS,
     RECORDED_COLUMN_FACETS,
     RECORDED_SCHEMA_FACETS,
     RECORDED_TABLE_FACETS,
@@ -56,6 +57,17 @@ def define(model: Table) -> TableDefinition:
     )
 
 
+def define_attempt(model: Table) -> TableDefinition:
+    """Return a model's definition with the former names of columns and fields: a run is to rename them."""
+    columns = tuple(
+        msgspec.structs.replace(
+            found, **{facet.key: facet.form.encode(facet.declared(column)) for facet in FORMER_NAME_FACETS}
+        )
+        for found, column in zip(define_columns(model.columns), model.columns, strict=True)
+    )
+    return msgspec.structs.replace(define(model), columns=columns)
+
+
 def define_columns(columns: Iterable[Column]) -> tuple[ColumnDefinition, ...]:
     """Return columns as documents record them."""
     return tuple(map(_define_column, columns))
@@ -90,12 +102,13 @@ def _arguments(
 
 # A large document has half a million columns, most of them with none of these: one comparison tells.
 _RARE = tuple(facet for facet in RECORDED_COLUMN_FACETS if not facet.is_always_recorded)
+_READ = (*_RARE, *FORMER_NAME_FACETS)
 _DECLARED_VALUES = attrgetter(*(facet.attribute for facet in _RARE))
-_RECORDED_VALUES = attrgetter(*(facet.key for facet in _RARE))
+_RECORDED_VALUES = attrgetter(*(facet.key for facet in _READ))
 _NONE_DECLARED = tuple(facet.absent for facet in _RARE)
-_NONE_RECORDED = tuple(facet.form.encode(facet.absent) for facet in _RARE)
+_NONE_RECORDED = tuple(facet.form.encode(facet.absent) for facet in _READ)
 _ENCODINGS = [(facet.key, facet.form.encode, facet.absent) for facet in _RARE]
-_DECODINGS = [(facet.attribute, facet.form.decode, facet.form.encode(facet.absent)) for facet in _RARE]
+_DECODINGS = [(facet.attribute, facet.form.decode, facet.form.encode(facet.absent)) for facet in _READ]
 
 
 def _define_column(column: Column) -> ColumnDefinition:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import msgspec
 
-from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS, storage
+from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS, column_renames, storage
 from delta_engine.aspects.facet import Facet
 from delta_engine.models.open_struct import Moment, OpenStruct
 
@@ -33,6 +33,11 @@ def _recorded(facets: Iterable[Facet[Any, Any, Any]]) -> tuple[Facet[Any, Any, A
 
 
 RECORDED_COLUMN_FACETS = _recorded(COLUMN_FACETS)
+FORMER_NAME_FACETS: Final[tuple[Facet[Any, Any, Any], ...]] = (
+    column_renames.FACET,
+    column_renames.FIELDS_FACET,
+)
+"""Facets of columns in attempted definitions: they tell the renames of a run from those of others."""
 RECORDED_SCHEMA_FACETS = _recorded(SCHEMA_FACETS)
 # Format 1 has the location last, and the same model has to give the same bytes.
 RECORDED_TABLE_FACETS = tuple(
@@ -60,7 +65,9 @@ def _keys(
 
 
 _ColumnKeys: Any = _keys(
-    "_ColumnKeys", [("name", str), ("type", str), *map(_key, RECORDED_COLUMN_FACETS)], has_cycles=False
+    "_ColumnKeys",
+    [("name", str), ("type", str), *map(_key, (*RECORDED_COLUMN_FACETS, *FORMER_NAME_FACETS))],
+    has_cycles=False,
 )
 
 

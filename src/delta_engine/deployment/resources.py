@@ -105,9 +105,13 @@ def noted(
         return resource
     order = _settled_order(model, observed, earlier, added)
     is_as_declared = [name.lower() for name in order] == [column.key for column in model.columns]
-    metadata = msgspec.structs.replace(
-        resource.metadata, created_at=observed.audit.created_at, column_order=() if is_as_declared else order
-    )
+    known, found = resource.metadata, observed.audit.created_at
+    if earlier is not None and known.delta_table_id is not None:
+        is_same = known.delta_table_id == earlier.metadata.delta_table_id
+        found = (
+            earlier.metadata.created_at if is_same else None
+        ) or found  # another table may have replaced it
+    metadata = msgspec.structs.replace(known, created_at=found, column_order=() if is_as_declared else order)
     return msgspec.structs.replace(resource, metadata=metadata)
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import ColumnOrder, Ownership, Policy, as_applied
 from delta_engine.aspects.column_renames import ColumnRename
+from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.comparison import (
     Comparison,
+    Renames,
     Securable,
     SecurableState,
     with_renames,
@@ -18,7 +20,7 @@ from delta_engine.aspects.comparison import (
 from delta_engine.aspects.delta_properties import is_set_by_platform
 from delta_engine.deployment.document import DeploymentState, Resource, SchemaResource, TableResource
 from delta_engine.deployment.resources import resource_name
-from delta_engine.drift.baselines import subject_of, unmanaged_parts, with_unmanaged_parts
+from delta_engine.drift.baselines import Subject, subject_of, unmanaged_parts, with_unmanaged_parts
 from delta_engine.drift.drifted_resources import (
     AppliedRecord,
     Compared,
@@ -29,6 +31,7 @@ from delta_engine.drift.drifted_resources import (
 from delta_engine.models import Part, QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.nested_types import Path
 from delta_engine.models.record import Record, resource_key
+from delta_engine.state.catalog_reader import former_name
 from delta_engine.state.states import ABSENT, CatalogState, SchemaState, TableState
 
 
@@ -38,6 +41,7 @@ def compared(
     schema_records: Mapping[str, Record[Schema]],
     observed: CatalogState,
     policy: Policy,
+    models: Iterable[Table],
 ) -> dict[str, ComparedResource]:
     """Compare every record with what exists, once, by resource key. Resources that were not read are left out.
 
@@ -45,17 +49,28 @@ def compared(
         records: of tables, by `QualifiedName.key`.
         schema_records: of schemas, by `Schema.key`.
         policy: of the environment.
+        models: the declared tables. A table that one of them renames is compared under its former name.
     """
+    new_names = _pending_names(models)
     found = {}
     for key, resource in sorted(state.resources.items()) if state else ():
-        name = key.partition(".")[2]
+        name_key = key.partition(".")[2]
         known: Mapping[str, Record[Securable]]
         known = schema_records if isinstance(resource, SchemaResource) else records
-        record = known.get(name)
-        present = state_under(resource_name(resource), observed)
+        record, name = known.get(name_key), new_names.get(name_key, resource_name(resource))
+        present = state_under(name, observed)
         if record is not None and record.declared is not None and present is not None:
-            found[key] = _compared(resource, applied_record(resource, record, policy), present)
+            if isinstance(present, TableState) and present.former_name is not None:
+                present = replace(present, former_name=None)
+            found[key] = _compared(resource, applied_record(resource, record, policy), name, present)
     return found
+
+
+def _pending_names(models: Iterable[Table]) -> dict[str, QualifiedName]:
+    """Return the new names of tables that models rename, by the keys of the former ones."""
+    by_key = {model.key: model for model in models}
+    formers = ((former_name(model), model.qualified_name) for model in by_key.values())
+    return {former.key: name for former, name in formers if former is not None and former.key not in by_key}
 
 
 def state_under(name: QualifiedName | SchemaName, observed: CatalogState) -> SecurableState | None:
@@ -81,7 +96,7 @@ def with_new_names(
 ) -> ComparedResource:
     """Compare a table again, whose columns or fields were renamed since: present names or paths by former ones."""
     recorded = replace(found.recorded, renames=columns, field_renames=fields)
-    return _compared(found.resource, recorded, found.observed)
+    return _compared(found.resource, recorded, found.model_name, found.observed)
 
 
 def deviations(found: ComparedResource) -> tuple[Deviation, ...]:
@@ -95,13 +110,17 @@ def deviations(found: ComparedResource) -> tuple[Deviation, ...]:
 
 
 def _compared(
-    resource: Resource, known: AppliedRecord[Securable], observed: SecurableState
+    resource: Resource,
+    known: AppliedRecord[Securable],
+    model_name: QualifiedName | SchemaName,
+    observed: SecurableState,
 ) -> ComparedResource:
     current = _with_current_names(known) if known.renames or known.field_renames else known
     changes = _changes(current, observed) if observed.exists else ()
     return Compared(
         resource=resource,
         recorded=known,
+        model_name=model_name,
         observed=observed,
         changes=changes,
         drift=_unexplained(changes, current, observed),
@@ -140,8 +159,14 @@ def _unexplained(
     for model in known.attempted if left else ():
         attempted = _with_kept_parts(model, known)
         seen = {subject_of(one) for one in _differences(attempted, observed, known.policy, removed)}
-        left = tuple(one for one in left if subject_of(one) in seen and not _may_be_side_effect(one))
+        left = tuple(one for one in left if not _explains(model, one, seen))
     return left
+
+
+def may_be_renamed(found: ComparedResource) -> bool:
+    """Whether a drop and an add of columns or fields may be a rename, which only the history can tell."""
+    kinds = {type(one.action) for one in found.changes}
+    return {ColumnAdd, ColumnDrop} <= kinds or {FieldAdd, FieldDrop} <= kinds
 
 
 def explained(found: ComparedResource) -> tuple[Deviation, ...]:
@@ -152,6 +177,18 @@ def explained(found: ComparedResource) -> tuple[Deviation, ...]:
     settled, drift = replace(known, attempted=()), deviations(found)
     everything = (*_renamed(settled), *map(_deviation, found.changes), *_reordered(settled, found.observed))
     return tuple(one for one in everything if one not in drift)
+
+
+def beyond_drift(
+    known: AppliedRecord[Securable], observed: SecurableState, policy: Policy
+) -> Iterator[Deviation]:
+    """Yield what a policy would remove and is no drift: tags and grants from before it became `full`."""
+    if {*policy.full_ownership} <= {*known.policy.full_ownership}:
+        return
+    drift = tuple(_differences(known.baseline, observed, known.policy))
+    for one in _differences(known.baseline, observed, policy):
+        if one not in drift:
+            yield _deviation(one)
 
 
 def listed_parts(
@@ -187,6 +224,7 @@ def _order_kept(model: Table, table: TableState) -> str | None:
     """Return the table's order of the model's columns; None if it is the model's."""
     if not model.is_about(Part.COLUMNS):
         return None
+    table = Renames.of(model, table).applied_to(table)
     wanted, actual = _shared_order(_column_keys(model), _column_keys(table))
     return None if wanted == actual else actual
 
@@ -195,6 +233,24 @@ def _differences(
     model: Securable, observed: SecurableState, policy: Policy, record: Record[Securable] | None = None
 ) -> Iterable[aspects.Difference]:
     return aspects.differences(Comparison.of(model, observed, record, policy))
+
+
+def _explains(attempted: Securable, difference: aspects.Difference, differing: Collection[Subject]) -> bool:
+    """Whether a run that attempted a model may have made a change; `differing` is what it left undone."""
+    match difference.action:
+        case ColumnRename(observed=name, desired=former, inside=(_, *_) as inside):
+            return _declares_rename(attempted, (*inside, former), (*inside, name))
+    return subject_of(difference) not in differing or _may_be_side_effect(difference)
+
+
+def _declares_rename(model: Securable, old: Path, new: Path) -> bool:
+    """Whether a model names the former name of a column or field. Without that, a run renames nothing."""
+    columns = () if isinstance(model, Schema) else model.columns
+    column = next((one for one in columns if one.key == new[0].lower()), None)
+    if column is None:
+        return False
+    former = column.renamed_fields.get(".".join(new[1:])) if len(new) > 1 else column.renamed_from
+    return former is not None and former.lower() == old[-1].lower()
 
 
 def _may_be_side_effect(difference: aspects.Difference) -> bool:
@@ -258,7 +314,7 @@ def with_former_field_names(
 
 def _renamed(known: AppliedRecord[Securable]) -> Iterator[Deviation]:
     for old, new in known.renames.items():
-        if all(old.lower() in _column_keys(model) for model in known.attempted):
+        if not any(_declares_rename(model, (old,), (new,)) for model in known.attempted):
             yield Deviation(kind=DriftKind.COLUMN_RENAMED, field=f"column {old}", expected=old, actual=new)
 
 

@@ -19,7 +19,7 @@ from delta_engine.drift.attribution import (
     since_recreated,
 )
 from delta_engine.drift.commit_paths import renames
-from delta_engine.drift.comparison import deviations, explained, with_new_names
+from delta_engine.drift.comparison import deviations, explained, may_be_renamed, with_new_names
 from delta_engine.drift.drifted_resources import (
     NOT_DELTA,
     Acceptance,
@@ -89,7 +89,7 @@ class DriftDetector:
         suspects = [
             suspect
             for suspect in map(_suspect, filter(_is_known, records))
-            if suspect.found or self._may_be_replaced(suspect)
+            if suspect.found or may_be_renamed(suspect.compared) or self._may_be_replaced(suspect)
         ]
         return tuple(
             self._drifted(suspect, now) for suspect in self._with_evidence(suspects) if suspect.found
@@ -130,7 +130,9 @@ class DriftDetector:
     def _with_evidence(self, suspects: Sequence[_Suspect]) -> list[_Suspect]:
         present = [suspect for suspect in suspects if suspect.observed.exists]
         versions = self._current_versions([suspect for suspect in present if self._may_be_replaced(suspect)])
-        changed = _table_names(one for one in present if one.found or _is_replaced(one, versions))
+        changed = _table_names(
+            one for one in present if one.found or may_be_renamed(one.compared) or _is_replaced(one, versions)
+        )
         commits = self._history.read_commits(changed) if self._history and changed else {}
         return [
             _with_history(suspect, versions.get(suspect.name.key), commits.get(suspect.name.key, ()))
@@ -161,6 +163,7 @@ class DriftDetector:
         }
         return Drifted(
             recorded=suspect.compared.recorded,
+            model_name=suspect.compared.model_name,
             observed=suspect.observed,
             version=suspect.version,
             is_history_whole=suspect.is_history_whole,

@@ -146,19 +146,21 @@ class Compared(Generic[Model_co, State_co]):
     """A recorded table or schema next to what exists.
 
     Args:
+        model_name: its name in the models: another one than the recorded name while a rename of the table is pending.
         changes: what differs from the baseline; empty if it does not exist.
         drift: those changes that no unfinished run can have made.
     """
 
     resource: Resource
     recorded: AppliedRecord[Model_co]
+    model_name: QualifiedName | SchemaName
     observed: State_co
     changes: tuple[aspects.Difference, ...] = ()
     drift: tuple[aspects.Difference, ...] = ()
 
     @property
     def name(self) -> QualifiedName | SchemaName:
-        """The name of the table or schema."""
+        """The recorded name, under which the table or schema exists."""
         return self.recorded.declared.qualified_name
 
 
@@ -204,11 +206,13 @@ class Drifted(Generic[Model_co, State_co]):
     """A table or schema that differs from its last apply.
 
     Args:
+        model_name: as in `Compared`.
         is_history_whole: whether the history of a table reaches back to the apply, so that renames are known.
         explained: the changes since the baseline that an unfinished run may have made. They are not drift.
     """
 
     recorded: AppliedRecord[Model_co]
+    model_name: QualifiedName | SchemaName
     observed: State_co
     version: TableVersion | None = None
     is_history_whole: bool = False
@@ -217,7 +221,7 @@ class Drifted(Generic[Model_co, State_co]):
 
     @property
     def name(self) -> QualifiedName | SchemaName:
-        """The name of the table or schema."""
+        """The recorded name, under which the table or schema exists."""
         return self.recorded.declared.qualified_name
 
     @property

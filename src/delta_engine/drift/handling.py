@@ -21,7 +21,7 @@ from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldD
 from delta_engine.aspects.comparison import Comparison, Securable, SecurableState, with_renames
 from delta_engine.aspects.foreign_keys import as_declared
 from delta_engine.drift.baselines import subject_of
-from delta_engine.drift.comparison import with_former_field_names
+from delta_engine.drift.comparison import beyond_drift, with_former_field_names
 from delta_engine.drift.drifted_resources import (
     ClassifiedDrift,
     Deviation,
@@ -33,6 +33,7 @@ from delta_engine.drift.drifted_resources import (
 )
 from delta_engine.models import Column, Schema, Table
 from delta_engine.models.nested_types import FieldRename, Path, type_at, with_field_renamed
+from delta_engine.models.record import Record
 from delta_engine.models.types import DataType, is_same_type
 from delta_engine.state.states import SchemaState
 from delta_engine.telemetry.context import command
@@ -91,7 +92,7 @@ def with_ignored_drift(
     models: Sequence[Model], drifted: Iterable[DriftedResource], policy: Policy = NO_POLICY
 ) -> tuple[Model, ...]:
     """Return the models with the observed side of ignored drift, without those whose deletion is ignored."""
-    by_key = {one.name.key: one for one in drifted}
+    by_key = {one.model_name.key: one for one in drifted}
     pairs = ((model, by_key.get(model.key)) for model in without_ignored_deletions(models, by_key.values()))
     return tuple(_with_ignored(model, one, policy) if one else model for model, one in pairs)
 
@@ -100,7 +101,7 @@ def without_ignored_deletions(
     models: Sequence[Model], drifted: Iterable[DriftedResource]
 ) -> tuple[Model, ...]:
     """Return the models without those whose deletion the policy ignores."""
-    ignored = {one.name.key for one in drifted if not one.observed.exists and not one.drift}
+    ignored = {one.model_name.key for one in drifted if not one.observed.exists and not one.drift}
     return tuple(model for model in models if model.key not in ignored)
 
 
@@ -110,7 +111,7 @@ def undone_drift(
     """Yield the drift that a sync reverts or overwrites, with its model. An accepted replaced table stays as it is."""
     by_key = {model.key: model for model in models}
     for one in drifted:
-        model = by_key.get(one.name.key)
+        model = by_key.get(one.model_name.key)
         if model is None:
             continue
         for detail in reverted_drift(model, one, policy, includes_overwritten=True):
@@ -148,12 +149,12 @@ def edited(model: Table, table: DriftedTable) -> Table:
     return replace(found, foreign_keys=tuple(keys))
 
 
-def restored(drifted: Drifted[Model, Any]) -> Model:
-    """Return the baseline with ignored drift and explained differences. Renamed columns are renamed back."""
+def restored(drifted: Drifted[Model, Any], policy: Policy) -> Model:
+    """Return the baseline with all that is no drift, or ignored. Renamed columns are renamed back."""
     if not drifted.observed.exists:
         return drifted.recorded.baseline
     kept = [detail.deviation for detail in drifted.details if detail.ignored_by is not None]
-    kept.extend(drifted.explained)
+    kept += (*drifted.explained, *beyond_drift(drifted.recorded, drifted.observed, policy))
     model = accepted(drifted.recorded.baseline, drifted.observed, kept)
     return model if isinstance(model, Schema) else _with_former_names(model, drifted)
 
@@ -178,10 +179,27 @@ class TakenRenames:
             model = with_type(model, new[0], partial(_renamed_inside, rename=rename))
         return model
 
+    def applied_to_record(self, record: Record[Table]) -> Record[Table]:
+        """Return a record with the new names."""
+        whole = record.with_unmanaged_parts
+        return Record(
+            declared=record.declared and self.applied_to(record.declared),
+            with_unmanaged_parts=whole and self.applied_to(whole),
+            attempted=tuple(map(self.applied_to, record.attempted)),
+        )
+
 
 def _renamed_inside(data_type: DataType, rename: FieldRename) -> DataType:
     is_there = type_at(data_type, (*rename.path, rename.observed)) is not None
     return with_field_renamed(data_type, rename) if is_there else data_type
+
+
+def with_taken_renames(
+    records: Mapping[str, Record[Table]], taken: Mapping[str, TakenRenames]
+) -> Mapping[str, Record[Table]]:
+    """Return records of tables under the new names of columns and fields that the models have taken."""
+    renamed = {key: renames.applied_to_record(records[key]) for key, renames in taken.items()}
+    return {**records, **renamed} if renamed else records
 
 
 def taken_renames(models: Iterable[Table], drifted: Iterable[DriftedResource]) -> dict[str, TakenRenames]:
@@ -189,7 +207,7 @@ def taken_renames(models: Iterable[Table], drifted: Iterable[DriftedResource]) -
     by_key = {model.key: {column.key: column for column in model.columns} for model in models}
     found = {}
     for one in drifted_tables(drifted):
-        columns = by_key.get(one.name.key, {})
+        columns = by_key.get(one.model_name.key, {})
         taken = {
             old: new
             for old, new in renames_of(one).items()
@@ -201,21 +219,15 @@ def taken_renames(models: Iterable[Table], drifted: Iterable[DriftedResource]) -
             if new[0].lower() in columns and _has(columns[new[0].lower()], new)
         }
         if taken or fields:
-            found[one.name.key] = TakenRenames(columns=taken, fields=fields)
+            found[one.model_name.key] = TakenRenames(columns=taken, fields=fields)
     return found
-
-
-def may_be_renamed(table: DriftedTable) -> bool:
-    """Whether a drop and an add of columns or fields may be a rename, which only the history can tell."""
-    kinds = {type(action) for action in _actions(table.details)}
-    return {ColumnAdd, ColumnDrop} <= kinds or {FieldAdd, FieldDrop} <= kinds
 
 
 def irreversible(models: Iterable[Table], drifted: Iterable[DriftedResource]) -> Iterator[DriftRefusal]:
     """Yield the renames that a plan would undo by dropping a column and adding an empty one."""
     by_key = {model.key: model for model in models}
     for table in drifted_tables(drifted):
-        model = by_key.get(table.name.key)
+        model = by_key.get(table.model_name.key)
         if model is not None:
             yield from _lost_columns(model, table)
             yield from _lost_fields(model, table)

@@ -96,7 +96,7 @@ def drift_report(facts: DriftFacts) -> DriftReport:
 def _was_deleted(one: DriftedResource, facts: DriftFacts) -> bool:
     """Whether a resource was deleted, not retired. In a partial report, the schemas of its tables count as declared."""
     declared = {*(model.key for model in facts.models), *(schema.key for schema in facts.schemas)}
-    is_declared = one.name.key in declared or (facts.is_partial and not is_table(one))
+    is_declared = one.model_name.key in declared or (facts.is_partial and not is_table(one))
     return not one.observed.exists and is_declared
 
 
@@ -196,36 +196,43 @@ def _reverts_of(
         return
     targets = f" {_targets(able)}" if reversal.refusals else ""
     allowed = "".join(f" --allow {kind.value}" for kind in reversal.consents)
-    keeps_order = policy.column_order is not ColumnOrder.ENFORCE and any(
-        detail.deviation.kind is DriftKind.COLUMN_ORDER for one in able for detail in one.drift
-    )
+    kinds = {detail.deviation.kind for one in able for detail in one.drift}
+    names = {
+        DriftKind.COLUMN_ORDER: "the order of columns",
+        DriftKind.TABLE_REPLACED: "the replacement of tables",
+    }
+    kept = " and ".join(name for kind, name in names.items() if kind in kinds & _kinds_beyond_reverts(policy))
     yield Recommendation(
         text="Undo the drift in the catalog"
-        + (", except for the order of columns" if keeps_order else "")
+        + (f", except for {kept}" if kept else "")
         + (", and create the deleted tables again, without their data" if _has_deleted(able) else ""),
         command=f"{program} drift --revert{targets}{allowed}",
     )
 
 
 def _changes_anything(drifted: DriftedResource, policy: Policy) -> bool:
-    """Whether a revert changes a table or schema: never what was replaced, and the order of columns by policy."""
-    beyond = {DriftKind.TABLE_REPLACED}
-    if policy.column_order is not ColumnOrder.ENFORCE:
-        beyond.add(DriftKind.COLUMN_ORDER)
+    """Whether a revert changes a table or schema."""
     if not drifted.observed.exists:
         return not is_table(drifted)
+    beyond = _kinds_beyond_reverts(policy)
     return any(detail.deviation.kind not in beyond for detail in drifted.drift)
+
+
+def _kinds_beyond_reverts(policy: Policy) -> set[DriftKind]:
+    """Return the drift that no revert undoes: a replaced table, and the order of columns unless it is enforced."""
+    is_enforced = policy.column_order is ColumnOrder.ENFORCE
+    return {DriftKind.TABLE_REPLACED} | (set() if is_enforced else {DriftKind.COLUMN_ORDER})
 
 
 def _with_children(gone: Sequence[DriftedTable], facts: DriftFacts) -> list[DriftedTable]:
     """Return deleted tables with the drifted tables whose foreign keys went with them."""
-    keys = {table.name.key for table in gone}
+    keys = {table.model_name.key for table in gone}
     children = {
         model.key
         for model in facts.models
         if any(key.references.lower() in keys for key in model.foreign_keys)
     }
-    return [*gone, *(one for one in drifted_tables(facts.drifted) if one.name.key in children - keys)]
+    return [*gone, *(one for one in drifted_tables(facts.drifted) if one.model_name.key in children - keys)]
 
 
 def _has_deleted(drifted: Sequence[DriftedResource]) -> bool:
@@ -233,7 +240,7 @@ def _has_deleted(drifted: Sequence[DriftedResource]) -> bool:
 
 
 def _targets(drifted: Sequence[DriftedResource]) -> str:
-    return " ".join(f"-t {shlex.quote(str(one.name))}" for one in drifted)
+    return " ".join(f"-t {shlex.quote(str(one.model_name))}" for one in drifted)
 
 
 def _import(name: str, program: str, patterns: Sequence[str]) -> Recommendation:
@@ -264,7 +271,7 @@ def _is_match(path: str, pattern: str) -> bool:
 
 def _pending_resources(facts: DriftFacts) -> Iterator[PendingResource]:
     """Yield the declared schemas, then the tables, that the next sync would change."""
-    drifted = {one.name.key: one for one in facts.drifted}
+    drifted = {one.model_name.key: one for one in facts.drifted}
     records: Mapping[str, Record[Securable]] = {**facts.records, **facts.schema_records}
     for model, observed in _declared(facts):
         found = drifted.get(model.key)

@@ -21,6 +21,7 @@ from delta_engine.aspects.comparison import Comparison, with_renames
 from delta_engine.deployment.definitions import (
     as_table,
     define,
+    define_attempt,
     define_columns,
     define_schema,
     schema_checksum,
@@ -123,7 +124,8 @@ def attempted_by(
     changed = {*aligned, *(resource_key(create.table) for create in plan.create_tables)} & by_key.keys()
     changed_schemas = {str(align).lower() for align in plan.align_schemas}
     tables = {
-        key: (define(by_key[key]), *_renamed(aligned.get(key), resources.get(key))) for key in sorted(changed)
+        key: (define_attempt(by_key[key]), *_renamed(aligned.get(key), resources.get(key)))
+        for key in sorted(changed)
     }
     return tables | {
         resource_key(schema.qualified_name): (define_schema(schema),)

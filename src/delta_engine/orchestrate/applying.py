@@ -224,8 +224,8 @@ def _record_unchanged(
     found = versions.read_versions(new, with_id={name.key for name in new}) if versions and new else {}
     records.adopt(unchanged, found)
     undone = {one.name.key for one in outcomes if one.kind in (OutcomeKind.FAILED, OutcomeKind.STOPPED)}
-    replaced = [table for table in planned.replaced if table.name.key not in undone]
-    refresh_replaced(run.recorder, versions, replaced)
+    replaced = [name for name in planned.replaced if name.key not in undone]
+    refresh_replaced(run.recorder, versions, planned.basis.observed, replaced)
 
 
 def _save(run: OpenRun, applied: ApplyActions | None) -> Unsaved | None:

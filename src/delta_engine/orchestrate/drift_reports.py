@@ -17,8 +17,10 @@ from delta_engine.deployment.recorded_models import (
     declared_by,
     schema_records,
     table_records,
+    under_new_names,
     with_recorded_grants,
 )
+from delta_engine.deployment.resources import with_settled_renames
 from delta_engine.drift.attribution import with_audited_authors
 from delta_engine.drift.comparison import compared
 from delta_engine.drift.drift_report import DriftReport
@@ -30,7 +32,14 @@ from delta_engine.drift.drifted_resources import (
     is_schema,
     is_table,
 )
-from delta_engine.drift.handling import accepting, edited, renames_of, reverted_drift
+from delta_engine.drift.handling import (
+    accepting,
+    edited,
+    renames_of,
+    reverted_drift,
+    taken_renames,
+    with_taken_renames,
+)
 from delta_engine.drift.reporting import drift_report
 from delta_engine.errors import (
     CatalogReadError,
@@ -43,7 +52,7 @@ from delta_engine.errors import (
 from delta_engine.models import Schema, Table
 from delta_engine.models.constraints import resolved
 from delta_engine.models.record import resource_key
-from delta_engine.orchestrate.planning import draft_revert, drift_detector
+from delta_engine.orchestrate.planning import draft_revert, drift_detector, undeclared_tables
 from delta_engine.orchestrate.runs import Environment, Observation
 from delta_engine.report.pages import drift_html
 from delta_engine.state.catalog_reader import readable_snapshot
@@ -109,7 +118,7 @@ def acceptable(project: Project, found: Sequence[DriftedResource]) -> list[Drift
         )
     declared = {resource_key(model.qualified_name) for model in project.models}
     declared |= {resource_key(schema.qualified_name) for schema in project.synced_schemas}
-    return [one for one in found if one.drift and one.resource in declared]
+    return [one for one in found if one.drift and resource_key(one.model_name) in declared]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +141,7 @@ def edit_project(
     schemas = {model.key: model for model in project.schemas}
     found = []
     for one in drifted:
-        key = one.name.key
+        key = one.model_name.key
         if is_schema(one):
             after = accepting(schemas[key], one) if one.observed.exists else None
             found.append(ModelEdit(before=schemas[key], after=after))
@@ -158,9 +167,8 @@ def _facts(
     environment: Environment, tables: Sequence[Table], state: DeploymentState | None, *, is_partial: bool
 ) -> DriftFacts:
     declared = {model.key for model in tables}
-    records, recorded_schemas = table_records(state), schema_records(state)
-    applied = declared_by(records)
-    undeclared = [] if is_partial else [one for key, one in applied.items() if key not in declared]
+    applied, recorded_schemas = declared_by(table_records(state)), schema_records(state)
+    undeclared = [] if is_partial else undeclared_tables(tables, applied)
     schemas = environment.planner.schemas
     declared_schemas = declared_by(recorded_schemas)
     around = with_recorded_grants(_schemas_of(tables, declared_schemas) if is_partial else schemas, state)
@@ -175,7 +183,11 @@ def _facts(
             raise
         observed, unreadable = readable_snapshot(environment.reader, declared_tables, around)
     now, detector = utc_now(), drift_detector(environment)
-    found = compared(state, records, recorded_schemas, observed, environment.planner.policy)
+    state = state and with_settled_renames(state, tables, observed)
+    records = under_new_names(table_records(state), tables, observed)
+    found = compared(state, records, recorded_schemas, observed, environment.planner.policy, tables)
+    drifted = detector.detect(found.values(), now=now)
+    records = with_taken_renames(records, taken_renames(tables, drifted))
     known = {*declared, *applied, *(name.key for name in environment.own_tables)}
     return DriftFacts(
         environment=environment.name,
@@ -185,7 +197,7 @@ def _facts(
         state=state,
         observed=observed,
         records=records,
-        drifted=detector.detect(found.values(), now=now),
+        drifted=drifted,
         unreadable=detector.unreadable(unreadable, now=now),
         unmanaged=() if is_partial else detector.unmanaged(observed, known, now=now),
         schemas=schemas,
@@ -199,7 +211,7 @@ def _facts(
 def _reversal(environment: Environment, facts: DriftFacts) -> Reversal:
     """Plan a revert of declared tables and schemas, without those for which it would be refused."""
     declared = {model.key for model in facts.models} | {schema.key for schema in facts.schemas}
-    left = [one for one in facts.drifted if one.drift and one.name.key in declared]
+    left = [one for one in facts.drifted if one.drift and one.model_name.key in declared]
     basis = Observation(models=tuple(facts.models), observed=facts.observed, state=facts.state)
     refused: list[RefusedError] = []
     while left:

@@ -153,7 +153,7 @@ def plan_revert(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = Fal
     """Return what brings the declared tables and schemas that drifted back to what was applied to them last."""
     declared = {model.key for model in tables} | {one.key for one in run.environment.planner.schemas}
     basis, found = _detected(run, tables, is_partial=is_partial)
-    drifted = [one for one in found if one.drift and one.name.key in declared]
+    drifted = [one for one in found if one.drift and one.model_name.key in declared]
     return _judged(run, draft_revert(run.environment, basis, drifted))
 
 

@@ -17,7 +17,7 @@ from delta_engine.deployment.recorded_models import (
     with_recorded_grants,
 )
 from delta_engine.deployment.resources import recorded_table, with_settled_renames
-from delta_engine.drift.comparison import compared
+from delta_engine.drift.comparison import compared, may_be_renamed
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import (
     DriftedResource,
@@ -29,12 +29,12 @@ from delta_engine.drift.handling import (
     Undone,
     irreversible,
     is_replaced,
-    may_be_renamed,
     refusals,
     restored,
     taken_renames,
     undone_drift,
     with_ignored_drift,
+    with_taken_renames,
     without_ignored_deletions,
 )
 from delta_engine.drift.status import synchronize
@@ -86,11 +86,11 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
         InvalidModelError, RefusalGroup: models do not fit what exists.
     """
     models, observed = basis.models, basis.observed
-    declared = {model.key for model in models}
     raise_all(partial_model_violations(models, observed))
     policy = environment.planner.policy
-    records = basis.records
     drifted = _drifted(environment, basis)
+    column_renames = taken_renames(models, drifted)
+    records = with_taken_renames(basis.records, column_renames)
     wanted = with_ignored_drift(models, drifted, policy)
     schemas = environment.planner.schemas
     planner = environment.planner.with_schemas(with_ignored_drift(schemas, drifted, policy))
@@ -103,12 +103,13 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
         return checked_plan(wanted, seen, lambda: planner.plan(wanted, seen, known, remaining, schemas_known))
 
     undone = tuple(undone_drift([*schemas, *models], drifted, policy))
+    replaced = {one.model_name.key for one in drifted if is_replaced(one) and one.drift}
     seen = _with_further_tables(environment, wanted, observed, removed)
     plan = replan(seen, None)
     return PlannedRun(
         plan=plan,
         compiled=environment.action_runner.compile(plan),
-        basis=basis,
+        basis=replace(basis, records=records),
         models=models,
         wanted=wanted,
         schemas=without_ignored_deletions(schemas, drifted),
@@ -116,37 +117,40 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
         seen=seen,
         replan=replan,
         refusals=_drift_refusals(environment, wanted, drifted, undone),
-        undone={(one.resource, detail.finding.field): detail.finding for _, one, detail in undone},
-        column_renames=taken_renames(models, drifted),
-        replaced=tuple(
-            one
-            for one in drifted_tables(drifted)
-            if is_replaced(one) and one.drift and one.name.key in declared
-        ),
+        undone={
+            (resource_key(model.qualified_name), detail.finding.field): detail.finding
+            for model, _, detail in undone
+        },
+        column_renames=column_renames,
+        replaced=tuple(model.qualified_name for model in models if model.key in replaced),
     )
 
 
 def draft_revert(
     environment: Environment, basis: Observation, drifted: Sequence[DriftedResource]
 ) -> PlannedRun:
-    """Return the plan that brings drifted tables and schemas back to what was applied last."""
+    """Return the plan that brings drifted tables and schemas back to what was applied last, under recorded names."""
     changed, schemas = drifted_tables(drifted), drifted_schemas(drifted)
-    wanted = tuple(map(restored, changed))
-    planner = environment.planner.restoring().with_schemas(tuple(map(restored, schemas)))
+    observed = replace(
+        basis.observed, tables={**basis.observed.tables, **{one.name.key: one.observed for one in changed}}
+    )
+    planner = environment.planner.restoring()
+    wanted = tuple(restored(one, planner.policy) for one in changed)
+    planner = planner.with_schemas([restored(one, planner.policy) for one in schemas])
 
     def replan(seen: CatalogState, _under_way: AlignTable | None) -> TablePlan:
         return checked_plan(wanted, seen, lambda: planner.plan(wanted, seen))
 
-    plan = replan(basis.observed, None)
+    plan = replan(observed, None)
     return PlannedRun(
         plan=plan,
         compiled=environment.action_runner.compile(plan),
-        basis=basis,
+        basis=replace(basis, observed=observed),
         models=tuple(table.recorded.declared for table in changed),
         wanted=wanted,
         schemas=tuple(schema.recorded.declared for schema in schemas),
         policy=planner.policy,
-        seen=basis.observed,
+        seen=observed,
         replan=replan,
         refusals=tuple(irreversible(wanted, changed)),
         undone={
@@ -180,11 +184,11 @@ def _drifted(environment: Environment, basis: Observation) -> tuple[DriftedResou
     """Return the schemas and tables that differ from what was applied."""
     now, records = utc_now(), list(basis.compared.values())
     drifted = drift_detector(environment, is_thorough=False).detect(records, now=now)
-    tables = drifted_tables(drifted)
     models: list[Securable] = [*environment.planner.schemas, *basis.models]
-    if any(map(may_be_renamed, tables)) or any(undone_drift(models, drifted, environment.planner.policy)):
+    renamed = {key for key, one in basis.compared.items() if may_be_renamed(one)}
+    if renamed or any(undone_drift(models, drifted, environment.planner.policy)):
         # Worth a statement per table: the history tells renames from drops, and names the author.
-        found = {one.resource for one in drifted}
+        found = renamed | {one.resource for one in drifted}
         records = [one for key, one in basis.compared.items() if key in found]
         drifted = drift_detector(environment).detect(records, now=now)
     return drifted
@@ -262,7 +266,7 @@ def interpret(
     found, warnings = _read_undeclared(environment, with_recorded_grants(undeclared, state))
     if found is not None:
         observed = observed.with_tables(found)
-    known = compared(state, records, schema_records(state), observed, environment.planner.policy)
+    known = compared(state, records, schema_records(state), observed, environment.planner.policy, models)
     managed = None if is_partial else {resource_key(model.qualified_name) for model in models}
     state = synchronize(state, observed, known, managed=managed, now=utc_now())
     return Observation(

@@ -37,9 +37,6 @@ from delta_engine.deployment.resources import (
     with_version,
 )
 from delta_engine.drift.baselines import with_unmanaged_parts
-from delta_engine.drift.drifted_resources import (
-    DriftedTable,
-)
 from delta_engine.drift.handling import TakenRenames
 from delta_engine.drift.status import attempted_by, confirmed
 from delta_engine.execute.outcomes import AnyOutcome, OnTable, OutcomeKind, is_of_table, of_tables
@@ -93,6 +90,9 @@ class RunRecords:
             self.earlier.setdefault(resource_key(model.qualified_name), earlier)
             if observed.exists and version is None:  # a killed run reads no version
                 version = recorded_version(earlier.metadata)
+        full_ownership: tuple[str, ...] | None = self._full_ownership
+        if earlier is not None and not self._settles_attempts:  # a revert changes nothing but drift
+            full_ownership = earlier.metadata.full_ownership
         resource = applied_table(
             model,
             at=self._recorder.now(),
@@ -100,7 +100,7 @@ class RunRecords:
             version=version,
             earlier=earlier,
             baseline=self._baseline(model, earlier),
-            full_ownership=self._full_ownership,
+            full_ownership=full_ownership,
             settles=self._settles_attempts,
         )
         return noted(resource, model, self._promised(model, observed), earlier)
@@ -191,9 +191,11 @@ class RunRecords:
     def _baseline(self, model: Table, earlier: TableResource | None) -> Table | None:
         """Return a model with the unmanaged parts, if there are any, and the new names of tables."""
         observed = self._observed.tables.get(model.key, ABSENT)
-        if not observed.exists and self._settles_attempts:
-            return None  # a sync created it; a revert brings back what it had
         record = table_record(earlier.metadata) if earlier else Record()
+        if not self._settles_attempts:
+            return record.with_unmanaged_parts  # a revert brings it back
+        if not observed.exists:
+            return None
         found = with_unmanaged_parts(model, observed, record)
         if found is None or not self._renamed:
             return found
@@ -204,34 +206,30 @@ class RunRecords:
 
 
 def refresh_replaced(
-    recorder: RunRecorder, versions: TableVersionReader | None, replaced: Iterable[DriftedTable]
+    recorder: RunRecorder,
+    versions: TableVersionReader | None,
+    observed: CatalogState,
+    replaced: Sequence[QualifiedName],
 ) -> None:
     """Record the new ids of replaced tables. Without a reader of versions, the recorded ids stay."""
-    tables = tuple(replaced)
-    found = _current_versions(versions, tables)
-    for table in tables:
-        if table.name.key in found:
-            resource = _table(recorder, table.recorded.declared.qualified_name)
-            resource = with_version(resource, found[table.name.key])
-            metadata = msgspec.structs.replace(
-                resource.metadata, created_at=table.observed.audit.created_at, accepted=()
+    if versions is None or not replaced:
+        return
+    found = versions.read_versions(replaced, with_id={name.key for name in replaced})
+    for name in replaced:
+        if name.key in found:
+            resource = with_version(_table(recorder, name), found[name.key])
+            created_at = observed.table(name).audit.created_at
+            metadata = msgspec.structs.replace(resource.metadata, created_at=created_at, accepted=())
+            recorder.resources[resource_key(name)] = msgspec.structs.replace(resource, metadata=metadata)
+            recorder.warn(
+                f"{name} was replaced outside the engine: from now on, the new table is the recorded one"
             )
-            recorder.resources[table.resource] = msgspec.structs.replace(resource, metadata=metadata)
 
 
 def _table(recorder: RunRecorder, name: QualifiedName) -> TableResource:
     found = recorded_table(recorder.resources, name)
     assert found is not None
     return found
-
-
-def _current_versions(
-    versions: TableVersionReader | None, tables: Iterable[DriftedTable]
-) -> dict[str, TableVersion]:
-    names = [table.recorded.declared.qualified_name for table in tables]
-    if versions is None or not names:
-        return {}
-    return dict(versions.read_versions(names, with_id={name.key for name in names}))
 
 
 class OutcomeRecording:

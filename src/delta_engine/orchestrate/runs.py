@@ -18,7 +18,7 @@ from delta_engine.deployment.deployment import Deployment, LockedRun
 from delta_engine.deployment.document import AppliedPlan, DeploymentState
 from delta_engine.deployment.recorder import Notify, RunRecorder
 from delta_engine.drift.comparison import listed_parts
-from delta_engine.drift.drifted_resources import ComparedResource, DriftedTable, UndoneDrift, UnmanagedPart
+from delta_engine.drift.drifted_resources import ComparedResource, UndoneDrift, UnmanagedPart
 from delta_engine.drift.handling import TakenRenames
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner
@@ -129,7 +129,7 @@ class PlannedRun:
         undone: the drift that the plan undoes, by resource key and field.
         rights_warnings: which rights the principal may lack.
         column_renames: the renames outside the engine that the models have taken, by table key.
-        replaced: tables that were dropped and created outside the engine.
+        replaced: declared tables that were dropped and created outside the engine.
         settles_attempts: whether applying the plan settles what unfinished runs attempted; a revert does not.
     """
 
@@ -146,7 +146,7 @@ class PlannedRun:
     undone: UndoneDrift = field(default_factory=dict)
     rights_warnings: tuple[str, ...] = ()
     column_renames: Mapping[str, TakenRenames] = field(default_factory=dict)
-    replaced: tuple[DriftedTable, ...] = ()
+    replaced: tuple[QualifiedName, ...] = ()
     settles_attempts: bool = True
 
     @property

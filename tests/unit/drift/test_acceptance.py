@@ -185,3 +185,44 @@ def test_unmanaged_parts_follow_a_column_whose_new_name_is_accepted(project: Cat
     assert "table.dev.silver.things" not in project.drift()
     parts = [part["key"] for part in project.plan()["left_alone"]]
     assert {"column full_name comment", "clustering"} <= {*parts}
+
+
+def test_drift_that_a_killed_run_of_rejected_models_explains_stays_protected(
+    project: CatalogProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = project.models.read_text()
+    accept(project)
+    project.models.write_text(
+        project.models.read_text().replace("name: orders,", "name: orders, comment: x,")
+    )
+    run = project.catalog.run
+
+    def killed(sql: str) -> object:
+        if sql.startswith("COMMENT ON TABLE"):
+            raise KeyboardInterrupt
+        return run(sql)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(project.catalog, "run", killed)
+        assert project.run("sync --yes").code != 0
+    project.models.write_text(before)  # the pull request was rejected
+    assert ("column_renamed", True) in [
+        (one["kind"], one["accepted"] is not None) for one in findings(project)
+    ]
+    refused = project.run("sync --yes --allow drop_column")
+    assert refused.code == 3
+    assert "renamed to 'total' outside the engine" in refused.stderr
+
+
+def test_what_the_engine_applied_stays_its_own_when_its_column_is_renamed(project: CatalogProject) -> None:
+    things, create = "`dev`.`silver`.`things`", "(`id` BIGINT, `x` INT COMMENT 'theirs') USING DELTA"
+    project.by_hand(f"CREATE TABLE {things} {create} TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
+    table = f"name: things, columns: [{{name: id, type: bigint}}, {{name: x, type: int}}], {MAPPED}"
+    project.declare(table.replace("type: int}", "type: int, comment: ours}"))
+    project.sync()
+    project.declare(table)
+    project.by_hand(f"ALTER TABLE {things} RENAME COLUMN `x` TO `n`")
+    accept(project)
+    assert "left_alone" not in project.plan()
+    project.sync()
+    assert {one.comment for one in project.catalog.tables["dev.silver.things"].state.columns} == {""}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from delta_engine.errors import StatementError
 from tests.projects.catalog_project import CatalogProject
 from tests.projects.commandline import CommandLine
 
@@ -239,3 +240,74 @@ def test_what_others_said_of_a_column_before_the_model_took_it_over_is_kept(
     plan = project.plan()
     assert not plan["has_changes"]
     assert "column n comment" in [part["key"] for part in plan["left_alone"]]
+
+
+def test_a_revert_after_a_failed_run_leaves_the_baseline_as_it_was(
+    project: CatalogProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = project.catalog.run
+
+    def refusing(sql: str) -> object:
+        if sql.startswith("ALTER TABLE"):
+            raise StatementError("no", sql=sql, error_class=None)
+        return run(sql)
+
+    project.by_hand(f"CREATE TABLE {TABLE} (`id` BIGINT COMMENT 'theirs') USING DELTA")
+    project.declare(PLAIN)
+    project.sync()
+    project.declare(PLAIN.replace("bigint}", "bigint, comment: ours}"))
+    with monkeypatch.context() as patch:
+        patch.setattr(project.catalog, "run", refusing)
+        assert project.run("sync --yes").code != 0
+    project.by_hand(f"COMMENT ON TABLE {TABLE} IS 'later'")
+    project.declare(PLAIN)
+    assert project.run("drift --revert --yes").code == 0
+    assert project.drift() == {}
+
+
+@pytest.mark.parametrize("kind", ["tags", "grants"])
+def test_a_revert_under_a_policy_that_became_full_keeps_what_was_there(
+    project: CatalogProject, kind: str
+) -> None:
+    project.declare(f"{PLAIN}, comment: ours")
+    project.sync()
+    project.by_hand(f"ALTER TABLE {TABLE} SET TAGS ('a' = 'b')", f"GRANT SELECT ON TABLE {TABLE} TO `us`")
+    project.configure(f"{kind}: full")
+    project.by_hand(f"COMMENT ON TABLE {TABLE} IS 'theirs'")
+    assert project.drift() == {ORDERS: [("table_comment", "table comment")]}
+    assert project.run("drift --revert --yes").code == 0
+    table = project.catalog.tables["dev.silver.orders"].state
+    assert (table.table_comment, table.tags, table.grants) == ("ours", {"a": "b"}, {"us": ("SELECT",)})
+    project.by_hand(f"ALTER TABLE {TABLE} SET TAGS ('c' = 'd')", f"GRANT MODIFY ON TABLE {TABLE} TO `us`")
+    assert project.drift() == {}
+    project.sync()
+    assert not getattr(project.catalog.tables["dev.silver.orders"].state, kind)
+
+
+def test_a_mask_or_filter_of_others_is_drift_and_only_a_revert_removes_it(project: CatalogProject) -> None:
+    project.declare(PLAIN)
+    project.sync()
+    masked = f"ALTER TABLE {TABLE} ALTER COLUMN `id` SET MASK `dev`.`silver`.`f`"
+    project.by_hand(masked, f"ALTER TABLE {TABLE} SET ROW FILTER `dev`.`silver`.`g` ON (`id`)")
+    assert {*project.drift()[ORDERS]} == {("column_mask", "column id mask"), ("row_filter", "row filter")}
+    parts = {part["key"] for part in project.plan()["left_alone"]}
+    assert {"column id mask", "row filter"} <= parts
+    project.sync()
+    assert project.plan()["left_alone"]
+    assert "its row filter would be dropped" in project.run("drift --revert --yes").stderr
+    done = project.run("drift --revert --yes --allow drop_column_mask --allow drop_row_filter")
+    assert done.code == 0, done.stderr
+    assert project.catalog.tables["dev.silver.orders"].state.row_filter is None
+    assert project.drift() == {}
+
+
+def test_a_mask_that_was_there_before_is_no_drift(project: CatalogProject) -> None:
+    project.by_hand(
+        f"CREATE TABLE {TABLE} (`id` BIGINT, `x` INT) USING DELTA",
+        f"ALTER TABLE {TABLE} ALTER COLUMN `id` SET MASK `dev`.`silver`.`f`",
+    )
+    project.declare("name: orders, columns: [{name: id, type: bigint}, {name: x, type: int}]")
+    project.sync()
+    assert project.drift() == {}
+    project.by_hand(f"ALTER TABLE {TABLE} ALTER COLUMN `id` DROP MASK")  # others may remove what they made
+    assert project.drift() == {}

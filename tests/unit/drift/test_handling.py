@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from delta_engine.actions.drift_policy import DriftHandling, DriftPolicy, IgnoreEntry, Severity, SeverityRule
-from delta_engine.actions.policy import NO_POLICY, ColumnOrder, Policy
+from delta_engine.actions.policy import AS_APPLIED, NO_POLICY, ColumnOrder, Policy
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.definitions import define
 from delta_engine.deployment.resources import baseline_of
@@ -80,7 +80,7 @@ def test_a_renamed_column_is_renamed_back_with_its_data() -> None:
     columns = (Column("id", "bigint"), Column("full_name", "string", comment="x"))
     moved = observed(*columns, comment="a table", properties={"delta.columnMapping.mode": "name"})
     (found,) = detect(moved, history=FakeHistory(commit(3, "OPTIMIZE"), rename))
-    wanted = restored(found)
+    wanted = restored(found, AS_APPLIED)
     plan = TablePlanner().restoring().plan([wanted], catalog_of([MODEL], moved))
     assert [type(action).__name__ for align in plan.align_tables for action in align.actions] == [
         "ColumnRename",
@@ -108,18 +108,18 @@ def test_a_renamed_field_is_renamed_back_and_never_replaced_by_an_empty_one() ->
         ("column st.x", "st.x", "st.y")
     ]
     assert kinds([sure]) == ["column_renamed"]
-    wanted = restored(sure)
+    wanted = restored(sure, AS_APPLIED)
     assert list(irreversible([wanted], [sure])) == []
     (align,) = TablePlanner().plan([wanted], catalog_of([NESTED], moved)).align_tables
     assert [type(action).__name__ for action in align.actions] == ["ColumnRename"]
     (refusal,) = irreversible([NESTED], [sure])
     assert "column st.x: it was renamed to 'st.y'" in str(refusal)
     (short,) = detect(moved, state=state, history=FakeHistory(commit(5000, "WRITE")))
-    (refusal,) = irreversible([restored(short)], [short])
+    (refusal,) = irreversible([restored(short, AS_APPLIED)], [short])
     assert "column st.x: it may have been renamed to 'st.y'" in str(refusal)
     others = FakeHistory(commit(4, "ADD COLUMNS"), commit(5, "DROP COLUMNS"))
     (whole,) = detect(moved, state=state, history=others)
-    assert list(irreversible([restored(whole)], [whole])) == []
+    assert list(irreversible([restored(whole, AS_APPLIED)], [whole])) == []
     followed = orders(Column("st", "struct<y: int, z: string>"))
     assert list(irreversible([followed], [sure, short])) == []
     assert not TablePlanner().plan([accepting(NESTED, sure)], catalog_of([NESTED], moved))
@@ -140,7 +140,7 @@ def test_unmanaged_parts_of_a_renamed_column_are_no_drift_and_come_back_with_it(
         moved, state=recorded(baseline=baseline_of(define(MODEL), define(theirs))), history=history
     )
     assert kinds([found]) == ["column_renamed"]
-    plan = TablePlanner().restoring().plan([restored(found)], catalog_of([MODEL], moved))
+    plan = TablePlanner().restoring().plan([restored(found, AS_APPLIED)], catalog_of([MODEL], moved))
     assert [type(action).__name__ for align in plan.align_tables for action in align.actions] == [
         "ColumnRename"
     ]
@@ -219,7 +219,7 @@ def test_each_field_of_a_struct_is_accepted_by_itself() -> None:
         detector.detect(compare(deployment_state(model("int", "int")), snapshot), now=LATER)
     )
     assert accepting(model("int", "double"), found) == model("bigint", "double")
-    assert restored(found) == model("int", "bigint")
+    assert restored(found, AS_APPLIED) == model("int", "bigint")
 
 
 def test_what_a_sync_reverts_keeps_and_refuses() -> None:
@@ -231,8 +231,8 @@ def test_what_a_sync_reverts_keeps_and_refuses() -> None:
     assert [refusal.table for refusal in refused([MODEL], found)] == ["dev.silver.orders"]
     (wanted,) = with_ignored_drift([MODEL], [found])
     assert (wanted.comment, wanted.columns) == ("theirs", MODEL.columns)
-    assert restored(found).comment == "theirs"
-    assert restored(found).columns == MODEL.columns
+    assert restored(found, AS_APPLIED).comment == "theirs"
+    assert restored(found, AS_APPLIED).columns == MODEL.columns
     accepted = accepting(MODEL, found)
     assert [column.name for column in accepted.columns] == ["id", "hotfix"]
     assert accepted.comment == "a table"  # what is ignored is not accepted either
@@ -246,7 +246,10 @@ def test_what_a_sync_reverts_keeps_and_refuses() -> None:
 def test_a_deleted_table_is_made_as_it_was_left() -> None:
     theirs = replace(MODEL, comment="theirs", checks=(CheckConstraint("positive", "id > 0"),))
     (found,) = detect(ABSENT, state=recorded(baseline=baseline_of(define(MODEL), define(theirs))))
-    assert (restored(found).comment, restored(found).checks) == ("theirs", theirs.checks)
+    assert (restored(found, AS_APPLIED).comment, restored(found, AS_APPLIED).checks) == (
+        "theirs",
+        theirs.checks,
+    )
 
 
 def test_a_deleted_table_is_severe_and_is_not_ignored() -> None:

@@ -152,3 +152,23 @@ def test_unmanaged_parts_of_a_renamed_field_stay_unmanaged(project: CatalogProje
     assert [part["key"] for part in project.plan()["left_alone"] if "comment" in part["key"]] == [
         "column s.z comment"
     ]
+
+
+def test_a_run_of_other_models_that_was_killed_does_not_explain_a_rename(
+    project: CatalogProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, run = project.models.read_text(), project.catalog.run
+
+    def interrupted(sql: str) -> object:
+        if sql.startswith("COMMENT ON TABLE"):
+            raise KeyboardInterrupt
+        return run(sql)
+
+    project.declare(ORDERS.replace("old", "new") + ", comment: x")
+    with monkeypatch.context() as patch:
+        patch.setattr(project.catalog, "run", interrupted)
+        assert project.run("sync --yes").code != 0
+    project.models.write_text(before)
+    refused = project.run("sync --yes --allow drop_column")
+    assert refused.code == 3
+    assert "column s.old: it was renamed to 's.new' outside the engine" in refused.stderr

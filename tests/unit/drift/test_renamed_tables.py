@@ -1,0 +1,93 @@
+"""Drift of a table that its model renames: it is found under the former name, and nothing protects less."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.projects.catalog_project import CatalogProject
+from tests.projects.commandline import CommandLine
+
+ORDERS = "`dev`.`silver`.`orders`"
+COLUMNS = "columns: [{name: id, type: bigint}, {name: amount, type: int}]"
+MAPPED = "properties: {delta.columnMapping.mode: name}"
+BEFORE = f"name: orders, comment: ours, {COLUMNS}, {MAPPED}"
+AFTER = f"name: sales, renamed_from: orders, comment: ours, {COLUMNS}, {MAPPED}"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
+    """Return a project with one synced table."""
+    made = CatalogProject(tmp_path, monkeypatch, delta_engine)
+    made.declare(BEFORE)
+    made.sync()
+    return made
+
+
+def test_a_plan_that_renames_a_table_marks_the_drift_that_it_undoes(project: CatalogProject) -> None:
+    project.by_hand(f"COMMENT ON TABLE {ORDERS} IS 'theirs'")
+    project.declare(AFTER)
+    assert project.drift() == {"table.dev.silver.orders": [("table_comment", "table comment")]}
+    assert "undoes drift (low), by jo" in project.run("plan").stdout
+    project.configure("drift_from: low")
+    refused = project.run("sync --yes")
+    assert (refused.code, {*project.catalog.tables}) == (3, {"dev.silver.orders"})
+    assert "it was changed outside the engine, by jo" in refused.stderr
+
+
+def test_a_sync_that_renames_a_table_never_drops_a_column_that_was_renamed(project: CatalogProject) -> None:
+    project.by_hand(f"ALTER TABLE {ORDERS} RENAME COLUMN amount TO total")
+    project.declare(AFTER)
+    refused = project.run("sync --yes --allow drop_column")
+    assert refused.code == 3
+    assert "renamed to 'total' outside the engine" in refused.stderr
+    project.declare(AFTER.replace("name: amount", "name: total"))
+    project.sync()
+    assert [one.name for one in project.catalog.tables["dev.silver.sales"].state.columns] == ["id", "total"]
+    assert project.drift() == {}
+
+
+def test_drift_of_a_table_to_be_renamed_can_be_reverted_under_its_former_name(
+    project: CatalogProject,
+) -> None:
+    project.by_hand(f"COMMENT ON TABLE {ORDERS} IS 'theirs'")
+    project.declare(AFTER)
+    report = json.loads(project.run("drift --json").stdout)
+    commands = [one["command"] for one in report["recommendations"]]
+    assert commands == ["delta-engine -e dev drift --revert", "delta-engine -e dev drift --accept"]
+    reverted = project.run("drift --revert --yes -t sales")
+    assert reverted.code == 0, reverted.stderr
+    assert project.catalog.tables["dev.silver.orders"].state.table_comment == "ours"
+    assert project.drift() == {}
+    project.sync()
+    assert project.catalog.tables.keys() == {"dev.silver.sales"}
+
+
+def test_drift_of_a_table_to_be_renamed_can_be_accepted(project: CatalogProject) -> None:
+    project.by_hand(f"COMMENT ON TABLE {ORDERS} IS 'theirs'")
+    project.declare(AFTER)
+    accepted = project.run("drift --accept --yes")
+    assert accepted.code == 0, accepted.stderr
+    assert "comment: theirs" in project.models.read_text()
+    project.sync()
+    assert project.drift() == {}
+    assert project.catalog.tables["dev.silver.sales"].state.table_comment == "theirs"
+
+
+def test_a_table_to_be_renamed_that_is_gone_is_not_silently_made_anew(project: CatalogProject) -> None:
+    project.by_hand(f"DROP TABLE {ORDERS}")
+    project.declare(AFTER)
+    assert project.drift() == {"table.dev.silver.orders": [("table_deleted", "table")]}
+    refused = project.run("sync --yes")
+    assert (refused.code, project.catalog.tables) == (3, {})
+
+
+def test_a_table_that_was_renamed_by_hand_keeps_its_record(project: CatalogProject) -> None:
+    project.by_hand(
+        f"ALTER TABLE {ORDERS} RENAME TO `dev`.`silver`.`sales`",
+        "COMMENT ON TABLE `dev`.`silver`.`sales` IS 'theirs'",
+    )
+    project.declare(AFTER)
+    assert project.drift() == {"table.dev.silver.sales": [("table_comment", "table comment")]}
