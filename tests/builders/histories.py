@@ -47,6 +47,7 @@ FACETS: Mapping[str, Sequence[object]] = {
     "second column": (None, "y", "z"),  # z is y renamed
     "third column": (None, "n"),
     "is reversed": (False, True),
+    "name": ("", "2"),  # what is added to the name: the table is renamed
     "declared": (True, False),
 }
 """What models may say, the plainest first."""
@@ -188,7 +189,7 @@ def modelled(name: str, facets: Mapping[str, Any]) -> Table:
     return Table(
         "dev",
         "silver",
-        name,
+        f"{name}{said['name']}",
         columns[::-1] if said["is reversed"] else columns,
         comment=said["comment"],
         cluster_by=said["clustering"],
@@ -200,6 +201,7 @@ def modelled(name: str, facets: Mapping[str, Any]) -> Table:
         tags=_entry("t", said["tag"]),
         grants={"us": ["SELECT"]} if said["grant"] else {},
         owner=said["owner"],
+        renamed_from=name if said["name"] else None,
     )
 
 
@@ -215,11 +217,11 @@ def modelled_schema(facets: Mapping[str, Any]) -> Schema:
     )
 
 
-def statement_by_hand(change: str, name: str) -> str:
-    """Return the statement of a change to a table or the schema."""
+def statement_by_hand(change: str, name: str, present: str) -> str:
+    """Return the statement of a change to a table, by its name at first and its present one, or to the schema."""
     if name == "silver":
         return BY_HAND[change].replace(" TABLE ", " SCHEMA ", 1).format(t="`dev`.`silver`", name=name)
-    return BY_HAND[change].format(t=f"`dev`.`silver`.`{name}`", name=name)
+    return BY_HAND[change].format(t=f"`dev`.`silver`.`{present}`", name=name)
 
 
 def _reference(name: str) -> ForeignKey:
@@ -262,6 +264,7 @@ TOPICS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
         ["add n", "type of n", "add n with a comment", "drop n", "cluster by n", "rename n"],
     ),
     "order": (["is reversed", "second column"], ["move x", "add n"]),
+    "name": (["name", "comment"], ["comment", "rename x", "drop", "create"]),
     "schema": (["comment", "tag"], ["comment", "tag"]),
     "table": (["declared"], ["drop", "create", "create with more"]),
 }

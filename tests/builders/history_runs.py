@@ -31,7 +31,7 @@ from tests.builders.histories import (
     modelled_schema,
     statement_by_hand,
 )
-from tests.builders.worlds import EVERYTHING, Kill, World
+from tests.builders.worlds import EVERYTHING, Kill, World, first_name
 from tests.cases import schema_expectations as expected_schema
 from tests.cases.ownership_expectations import after_sync, column_names, ignored, is_left_deleted, renames_of
 from tests.cases.ownership_ledger import Page, Parts, Seen, column_of, kind_of, parts_of
@@ -47,8 +47,9 @@ def do(world: World, step: Step) -> None:
             _declare(world, table, {**world.facets.get(table, {}), facet: value})
         case ByHand(table, change):
             with contextlib.suppress(StatementError):
-                world.catalog.run(statement_by_hand(change, table))
-                _note_statements(world, [statement_by_hand(change, table)])
+                statement = statement_by_hand(change, table, world.present_name(table))
+                world.catalog.run(statement)
+                _note_statements(world, [statement])
         case Configure("allow", value):
             world.policy = replace(world.policy, allow=EVERYTHING if value == "everything" else ())
         case Configure("handling" | "refused_from" as key, value):
@@ -73,7 +74,8 @@ def do(world: World, step: Step) -> None:
 
 
 def _declare(world: World, name: str, facets: dict[str, object]) -> None:
-    """Change a model, unless the models would be invalid."""
+    """Change a model, unless the models would be invalid. A table is not renamed back."""
+    facets["name"] = facets.get("name") or world.facets.get(name, {}).get("name", "")
     model = modelled(name, facets)
     kept = {one: known for one, known in world.declared.items() if one != name}
     kept |= {name: model} if facets.get("declared", True) else {}
@@ -83,8 +85,9 @@ def _declare(world: World, name: str, facets: dict[str, object]) -> None:
 
 
 def _are_valid(models: Mapping[str, Table]) -> bool:
+    names = {model.table_name for model in models.values()}
     parents = {key.references.rpartition(".")[2] for model in models.values() for key in model.foreign_keys}
-    return parents <= models.keys() and not any(PlanValidator().model_violations([*models.values()]))
+    return parents <= names and not any(PlanValidator().model_violations([*models.values()]))
 
 
 def _note_statements(world: World, statements: Iterable[str]) -> None:
@@ -92,7 +95,7 @@ def _note_statements(world: World, statements: Iterable[str]) -> None:
         if " SCHEMA " in sql:
             continue
         names = sql.split("`")[1::2]
-        page = world.pages.setdefault(names[2], Page())
+        page = world.pages.setdefault(first_name(names[2]), Page())
         if " RENAME COLUMN " in sql:
             page.note_rename(*names[3:])
         if sql.startswith("DROP TABLE"):
@@ -109,7 +112,9 @@ def _applied(
         with open_run(world.engine(fault), operation) as run:
             planned = plan(run, [*world.declared.values()])
             if not planned.refusals:
-                done = apply_planned(run, planned, lambda one: outcomes.setdefault(one.name.table, one))
+                done = apply_planned(
+                    run, planned, lambda one: outcomes.setdefault(first_name(one.name.table), one)
+                )
                 outcomes |= {one.name.schema: one for one in of_schemas(done.outcomes)}
     except Kill:
         has_ended = False
@@ -135,7 +140,7 @@ def _sync(world: World, fault: Sync) -> None:
         is_touched=bool(planned.plan.align_schemas),
         has_ended=has_ended,
     )
-    touched = {action.table.table for action in planned.plan.table_actions()}
+    touched = {first_name(action.table.table) for action in planned.plan.table_actions()}
     is_whole = has_ended and not any(one.failure for one in outcomes.values())
     for name, model in models.items():
         outcome, page = outcomes.get(name), world.pages[name]
@@ -145,7 +150,8 @@ def _sync(world: World, fault: Sync) -> None:
             page.attempted_renames |= declared_renames(model)
         elif name in touched or has_ended:
             _note_applied(world, name, before[name], is_touched=name in touched, has_ended=has_ended)
-            assert parts_of(world.catalog.tables[f"dev.silver.{name}"].state) == wanted[name]
+            stored = world.catalog.tables[model.key]
+            assert parts_of(stored.state) == wanted[name]
         if has_ended:
             _note_agreement(world, name)
     if has_ended:
@@ -187,7 +193,7 @@ def _accept(world: World, *, is_merged: bool) -> None:
         keys = {model.key for model in world.declared.values()}
         found = find_drift(run, [*world.declared.values()])
         keys |= {world.schema.key} if world.schema else set()
-        drifted = [one for one in found if one.drift and one.name.key in keys]
+        drifted = [one for one in found if one.drift and one.model_name.key in keys]
         record_accepted(run, drifted)
     for name in world.declared:
         _note_agreement(world, name)
@@ -195,7 +201,7 @@ def _accept(world: World, *, is_merged: bool) -> None:
     schema_runs.note_accepted(world, drifted, is_merged=is_merged)
     models = dict(world.declared)
     for one in filter(is_table, drifted):
-        name = one.name.key.rpartition(".")[2]
+        name = first_name(one.recorded.declared.table_name)
         drift, left = world.pages[name].drift(world.seen(name), world.full), ignored(world, name)
         world.pages[name].accepted = {part: value for part, value in drift.items() if part not in left}
         edits = {name: edited(world.models[name], one)} if one.observed.exists else {}
@@ -216,7 +222,7 @@ def _revert(world: World) -> None:
     planned, _, _ = _applied(world, "drift --revert", plan_revert, Sync())
     if not planned.refusals:
         schema_runs.check_reverted(world, schema_before, schema_drift, schema_kept)
-    touched = {action.table.table for action in planned.plan.table_actions()}
+    touched = {first_name(action.table.table) for action in planned.plan.table_actions()}
     for name in () if planned.refusals else world.declared:
         page, seen, former = world.pages[name], world.seen(name), before[name]
         if not {*drift[name]} - kept[name]:

@@ -21,6 +21,7 @@ from tests.builders.engines import runner_on
 from tests.builders.histories import Sync
 from tests.cases.ownership_ledger import Kinds, Page, Seen, parts_of, parts_of_schema
 from tests.fakes.unity_catalog import FakeUnityCatalog
+from tests.fakes.unity_catalog.stored import Stored
 
 EVERYTHING = tuple(map(Allowance, DestructiveKind))
 
@@ -86,8 +87,17 @@ class World:
     def full(self) -> Kinds:
         return frozenset(kind.removesuffix("s") for kind in self.policy.full_ownership)
 
+    def stored(self, name: str) -> Stored | None:
+        """Return a table by its name at first; a model may have renamed it."""
+        found = self.catalog.tables
+        return found.get(f"dev.silver.{name}2") or found.get(f"dev.silver.{name}")
+
+    def present_name(self, name: str) -> str:
+        found = self.stored(name)
+        return found.name.table if found else name
+
     def seen(self, name: str) -> Seen | None:
-        found = self.catalog.tables.get(f"dev.silver.{name}")
+        found = self.stored(name)
         if found is None:
             return None
         columns = tuple(column.name for column in found.state.columns)
@@ -108,3 +118,8 @@ class World:
             versions=queries,
             history=queries,
         )
+
+
+def first_name(name: str) -> str:
+    """Return the name that a table had at first: the ledger knows it by that."""
+    return name.removesuffix("2")

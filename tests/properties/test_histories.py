@@ -13,7 +13,7 @@ from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.planning import plan_unlocked
 from tests.builders.histories import ByHand, Declare, Step, Sync, histories
 from tests.builders.history_runs import do
-from tests.builders.worlds import World
+from tests.builders.worlds import World, first_name
 from tests.cases import schema_expectations
 from tests.cases.ownership_expectations import (
     expected_drift,
@@ -65,7 +65,7 @@ def check(world: World) -> None:
 
 def drift_in(report: DriftReport) -> dict[str, dict[str, bool]]:
     return {
-        one.resource.rpartition(".")[2]: {
+        first_name(one.resource.rpartition(".")[2]): {
             named(finding.field): finding.accepted is not None for finding in one.findings
         }
         for one in (*report.drifted, *report.deleted, *report.schemas)
@@ -76,13 +76,17 @@ def pending_in(report: DriftReport) -> dict[str, set[str]]:
     """Return the pending changes by table, without the moves of columns."""
     found = {one.resource: {part.field for part in one.changes} for one in report.pending}
     kept = {key: {part for part in parts if not part.endswith(" place")} for key, parts in found.items()}
-    return {key.rpartition(".")[2]: {*map(named, kept[key])} for key in found if kept[key] or not found[key]}
+    return {
+        first_name(key.rpartition(".")[2]): {*map(named, kept[key])}
+        for key in found
+        if kept[key] or not found[key]
+    }
 
 
 def by_table(parts: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for resource, part in parts:
-        found.setdefault(resource.rpartition(".")[2], set()).add(named(part))
+        found.setdefault(first_name(resource.rpartition(".")[2]), set()).add(named(part))
     return found
 
 
