@@ -30,12 +30,14 @@ def after_sync(world: World, name: str) -> Parts:
     (page, seen), model = view(world, name), parts_of(world.models[name])
     if seen is None:
         return {**OF_NEW_TABLES, **model}
-    after, base = page.after_sync(model, seen, world.full), page.renamed_base()
-    kept = {part for part in ignored(world, name) if after.get(part) == base.get(part)}
-    columns = {column_of(part) for part in kept if kind_of(part) == "column"}
-    kept |= {part for part in {*seen.parts, *after} if column_of(part) in columns}
-    left = {part: value for part, value in after.items() if part not in kept}
-    return {**left, **{part: value for part, value in seen.parts.items() if part in kept}}
+    base, left = page.renamed_base(), ignored(world, name) - {"table", "column order"}
+    columns = {column_of(one) for one in left if kind_of(one) == "column" and model.get(one) == base.get(one)}
+    model = {part: value for part, value in model.items() if column_of(part) not in columns}
+    model |= {part: value for part, value in seen.parts.items() if column_of(part) in columns}
+    after = page.after_sync(model, seen, world.full)
+    kept = {part for part in left if after.get(part) == base.get(part)}
+    changed = {part: value for part, value in after.items() if part not in kept}
+    return changed | {part: value for part, value in seen.parts.items() if part in kept}
 
 
 def ignored(world: World, name: str) -> set[str]:
