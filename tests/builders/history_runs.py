@@ -153,7 +153,7 @@ def _sync(world: World, fault: Sync) -> None:
             stored = world.catalog.tables[model.key]
             assert parts_of(stored.state) == wanted[name]
         if has_ended:
-            _note_agreement(world, name)
+            world.pages[name].note_agreement(world.seen(name), world.full)
     if has_ended:
         _forget_deleted(world)
     if is_whole:
@@ -164,13 +164,12 @@ def _note_applied(world: World, name: str, before: Seen | None, *, is_touched: b
     is_ignored = "table" in ignored(world, name)
     page, seen, model = world.pages[name], world.seen(name), world.models[name]
     assert seen is not None
-    is_known = page.declared is not None and page.birth in (None, seen.birth)
     if is_touched or page.model != model or page.attempts or page.full != world.full:
         page.applied(parts_of(model), column_names(model), before, seen, world.full)
         page.model = model
     if before is None:
         page.birth = seen.birth if has_ended else None  # a killed run does not read it
-    elif has_ended and (is_touched or not is_known) and not is_ignored:
+    elif has_ended and not is_ignored:
         page.birth = seen.birth
 
 
@@ -181,13 +180,6 @@ def _forget_deleted(world: World) -> None:
             world.pages[name] = Page()
 
 
-def _note_agreement(world: World, name: str) -> None:
-    """Note that drift was undone by hand: it is accepted no more."""
-    page, beyond = world.pages[name], ("column order", "table")
-    if not page.attempts and not {*page.drift(world.seen(name), world.full)}.difference(beyond):
-        page.accepted = {part: one for part, one in page.accepted.items() if part in beyond}
-
-
 def _accept(world: World, *, is_merged: bool) -> None:
     with open_run(world.engine(), "drift --accept") as run:
         keys = {model.key for model in world.declared.values()}
@@ -196,8 +188,8 @@ def _accept(world: World, *, is_merged: bool) -> None:
         drifted = [one for one in found if one.drift and one.model_name.key in keys]
         record_accepted(run, drifted)
     for name in world.declared:
-        _note_agreement(world, name)
-    schema_runs.note_agreement(world)
+        world.pages[name].note_agreement(world.seen(name), world.full)
+    world.schema_page.note_agreement(world.seen_schema(), world.full)
     schema_runs.note_accepted(world, drifted, is_merged=is_merged)
     models = dict(world.declared)
     for one in filter(is_table, drifted):

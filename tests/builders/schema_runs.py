@@ -28,13 +28,7 @@ def note_synced(
     if is_touched or page.declared != parts or page.attempts or page.full != world.full:
         page.applied(parts, (), before, seen, world.full)
     page.birth = seen.birth
-    note_agreement(world)
-
-
-def note_agreement(world: World) -> None:
-    """Note that drift was undone by hand: it is accepted no more."""
-    if not world.schema_page.attempts and not expected.drift(world):
-        world.schema_page.accepted = {}
+    page.note_agreement(seen, world.full)
 
 
 def note_accepted(world: World, drifted: Iterable[DriftedResource], *, is_merged: bool) -> None:

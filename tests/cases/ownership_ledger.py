@@ -168,7 +168,7 @@ class Page:
         renames = self.known_renames(seen)
         found = {"table": seen.birth} if self.birth not in (None, seen.birth) else {}
         for old, new in renames.items():
-            if (old, new) not in self.attempted_renames:
+            if (old, new) not in self.attempted_renames or self.accepted.get(f"column {old}") == new:
                 found[f"column {old}"] = new
         for part in {*followed(self.base, renames), *seen.parts}:
             if self._is_drift(part, seen, renames, full):
@@ -224,7 +224,7 @@ class Page:
         self.note_order(before if self.declared is not None else None, seen, order)
         self.before = {part: value for part, value in kept.items() if value and column_of(part) in columns}
         self.declared, self.attempts, self.attempted_renames = model, (), frozenset()
-        self.full, self.renames, self.accepted = full, {}, {}
+        self.full, self.renames = full, {}
 
     def note_order(self, before: Seen | None, seen: Seen, order: tuple[str, ...]) -> None:
         """Note the order of columns after a run: moves by others stay drift, and new columns are last."""
@@ -233,6 +233,12 @@ class Page:
         else:
             kept = [one for one in self.order if one in seen.columns and one in before.columns]
             self.order = (*kept, *(one for one in seen.columns if one not in kept))
+
+    def note_agreement(self, seen: Seen | None, full: Kinds) -> None:
+        """Note that a run looked: drift that was undone, or that the models have taken, is accepted no more."""
+        drift = self.drift(seen, full)
+        if not self.attempts:
+            self.accepted = {part: one for part, one in self.accepted.items() if drift.get(part) == one}
 
     def _is_drift(self, part: str, seen: Seen, renames: Mapping[str, str], full: Kinds) -> bool:
         base, there, kind = followed(self.base, renames), seen.parts.get(part), kind_of(part)
@@ -248,7 +254,8 @@ class Page:
                 return False  # others may remove what they made
         explained = [followed({**self.before, **one}, renames).get(part) == there for one in self.attempts]
         is_side_effect = kind == "nullability" or (kind == "constraint" and there is None)
-        return not any(explained) and not (self.attempts and is_side_effect)
+        is_explained = any(explained) or bool(self.attempts and is_side_effect)
+        return not is_explained or self.accepted.get(part) == (there or "")
 
     def _is_kept(self, part: str, model: Parts, full: Kinds) -> bool:
         column, kind = f"column {column_of(part)}", kind_of(part)

@@ -62,8 +62,8 @@ class RemovedTables(Enum):
 class Policy:
     """The changes that a run may make.
 
-    `definitions` is the ownership of undeclared constraints, clustering, comments and defaults. `rules` holds
-    additional rules as `module:attribute`.
+    `definitions` is the ownership of undeclared constraints, clustering, comments, defaults, masks and row filters.
+    `rules` holds additional rules as `module:attribute`.
     """
 
     allow: tuple[Allowance, ...] = ()

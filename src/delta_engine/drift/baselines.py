@@ -1,7 +1,7 @@
 """What a table has besides its model, and the baseline that an apply leaves. Pure.
 
-Unmanaged parts are constraints, clustering, comments and defaults that no model of the engine ever named. The first
-apply records the existing ones. Removing them is not drift, and a revert restores them.
+Unmanaged parts are constraints, clustering, comments, defaults, masks and row filters that no model of the engine ever
+named. The first apply records the existing ones. Removing them is not drift, and a revert restores them.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import AS_APPLIED, NO_POLICY
 from delta_engine.aspects.check_constraints import CheckDrop
 from delta_engine.aspects.clustering import ChangeClustering
+from delta_engine.aspects.column_masks import DropColumnMask
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.foreign_keys import ForeignKeyDrop
 from delta_engine.aspects.primary_key import PrimaryKeyDrop
+from delta_engine.aspects.row_filters import DropRowFilter
 from delta_engine.models import CheckConstraint, Column, ForeignKey, Table
 from delta_engine.models.record import Record
 from delta_engine.state.states import TableState, state_of
@@ -42,6 +44,8 @@ def unmanaged_parts(
 
 def kept_parts(comparison: Comparison) -> tuple[aspects.Difference, ...]:
     """Return the differences of a comparison that a sync keeps."""
+    if comparison.dropped:
+        comparison = _without_dropped(comparison)
     found = tuple(aspects.differences(replace(comparison, policy=AS_APPLIED)))
     if not found:
         return ()
@@ -64,8 +68,7 @@ def with_unmanaged_parts(model: Table, observed: TableState, earlier: Record[Tab
         return None
     if not before.exists:
         return None
-    comparison = Comparison.of(model, before, earlier)
-    comparison = replace(comparison, observed=_without_dropped(comparison))
+    comparison = _without_dropped(Comparison.of(model, before, earlier))
     found = aspects.accept(model, comparison.observed, kept_parts(comparison))
     return None if found == model else found
 
@@ -81,8 +84,8 @@ def _taken_over(model: Table, observed: TableState, known: Table) -> tuple[Colum
     )
 
 
-def _without_dropped(comparison: Comparison) -> TableState:
-    """Return a table without the unmanaged parts that a plan has to drop, such as checks on dropped columns."""
+def _without_dropped(comparison: Comparison) -> Comparison:
+    """Return a comparison without the unmanaged parts that a plan has to drop, such as checks on dropped columns."""
     observed = comparison.observed
     for action in aspects.diff(comparison):
         match action:
@@ -94,7 +97,14 @@ def _without_dropped(comparison: Comparison) -> TableState:
                 observed = replace(observed, foreign_keys=_without(observed.foreign_keys, key))
             case CheckDrop(check, is_remade=False):
                 observed = replace(observed, checks=_without(observed.checks, check))
-    return observed
+            case DropRowFilter():
+                observed = replace(observed, row_filter=None)
+            case DropColumnMask(column):
+                columns = (replace(one, mask=None) if one.name == column else one for one in observed.columns)
+                observed = replace(observed, columns=tuple(columns))
+    if observed is comparison.observed:
+        return comparison
+    return Comparison.of(comparison.desired, observed, comparison.record, comparison.policy)
 
 
 def _without(parts: tuple[_Part, ...], part: _Part) -> tuple[_Part, ...]:

@@ -18,7 +18,13 @@ from delta_engine.aspects.comparison import (
     with_renames,
 )
 from delta_engine.aspects.delta_properties import is_set_by_platform
-from delta_engine.deployment.document import DeploymentState, Resource, SchemaResource, TableResource
+from delta_engine.deployment.document import (
+    AcceptedDrift,
+    DeploymentState,
+    Resource,
+    SchemaResource,
+    TableResource,
+)
 from delta_engine.deployment.resources import resource_name
 from delta_engine.drift.baselines import Subject, subject_of, unmanaged_parts, with_unmanaged_parts
 from delta_engine.drift.drifted_resources import (
@@ -123,7 +129,7 @@ def _compared(
         model_name=model_name,
         observed=observed,
         changes=changes,
-        drift=_unexplained(changes, current, observed),
+        drift=_unexplained(changes, current, observed, resource.metadata.accepted),
     )
 
 
@@ -149,17 +155,26 @@ def _changes(known: AppliedRecord[Securable], observed: SecurableState) -> tuple
 
 
 def _unexplained(
-    found: Sequence[aspects.Difference], known: AppliedRecord[Securable], observed: SecurableState
+    found: Sequence[aspects.Difference],
+    known: AppliedRecord[Securable],
+    observed: SecurableState,
+    accepted: Iterable[AcceptedDrift],
 ) -> tuple[aspects.Difference, ...]:
-    """Return the changes that no unfinished run can have made.
+    """Return the changes that no unfinished run can have made. Accepted ones were there before the run.
 
     A run may also have dropped keys and checks that blocked its changes, and NOT NULL where a check replaces it.
     """
     left, removed = tuple(found), Record(declared=known.declared)
+    before = {(one.kind, one.field, one.actual) for one in accepted}
     for model in known.attempted if left else ():
         attempted = _with_kept_parts(model, known)
         seen = {subject_of(one) for one in _differences(attempted, observed, known.policy, removed)}
-        left = tuple(one for one in left if not _explains(model, one, seen))
+        left = tuple(
+            one
+            for one in left
+            if (one.kind.value, one.change.subject, one.change.observed) in before
+            or not _explains(model, one, seen)
+        )
     return left
 
 
@@ -167,6 +182,16 @@ def may_be_renamed(found: ComparedResource) -> bool:
     """Whether a drop and an add of columns or fields may be a rename, which only the history can tell."""
     kinds = {type(one.action) for one in found.changes}
     return {ColumnAdd, ColumnDrop} <= kinds or {FieldAdd, FieldDrop} <= kinds
+
+
+def still_accepted(found: ComparedResource) -> tuple[AcceptedDrift, ...]:
+    """Return the accepted drift that was not undone by hand. Only the history tells of renames and replacements."""
+    accepted = found.resource.metadata.accepted
+    if not accepted or found.recorded.attempted:
+        return accepted
+    left = {(one.kind.value, one.field, one.actual) for one in deviations(found)}
+    beyond = {DriftKind.TABLE_REPLACED.value, *([DriftKind.COLUMN_RENAMED.value] if found.changes else [])}
+    return tuple(one for one in accepted if one.kind in beyond or (one.kind, one.field, one.actual) in left)
 
 
 def explained(found: ComparedResource) -> tuple[Deviation, ...]:

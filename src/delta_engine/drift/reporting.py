@@ -36,6 +36,7 @@ from delta_engine.drift.drifted_resources import (
 from delta_engine.drift.handling import reverted_drift
 from delta_engine.models import QualifiedName, SchemaName
 from delta_engine.models.record import Record, resource_key
+from delta_engine.state.states import TableState
 from delta_engine.telemetry.context import command
 
 _MOST_COMMANDS = 20
@@ -116,7 +117,7 @@ def _not_ignored(found: Iterable[tuple[QualifiedName, ClassifiedDrift]]) -> tupl
 
 def _all(facts: DriftFacts) -> Iterator[tuple[QualifiedName | SchemaName, ClassifiedDrift]]:
     for one in facts.drifted:
-        for detail in one.details:
+        for detail in one.details if one.observed.exists or _was_deleted(one, facts) else ():
             yield one.name, detail
     yield from facts.unreadable
     yield from facts.unmanaged
@@ -300,6 +301,9 @@ def _pending(
     record: Record[Securable] | None,
     drifted: DriftedResource | None,
 ) -> Iterator[PendingChange]:
+    if isinstance(observed, TableState) and observed.former_name is not None:
+        former, name = str(observed.former_name), str(model.qualified_name)
+        yield PendingChange(field="table name", observed=former, desired=name)
     policy = facts.plan_policy
     found = reverted_drift(model, drifted, policy) if drifted else ()
     reverted = [detail.deviation for detail in found]

@@ -45,8 +45,8 @@ from delta_engine.deployment.resources import (
     resource_name,
     unmanaged_table,
 )
-from delta_engine.drift.baselines import kept_parts
-from delta_engine.drift.comparison import state_under
+from delta_engine.drift.baselines import kept_parts, unmanaged_parts
+from delta_engine.drift.comparison import state_under, still_accepted
 from delta_engine.drift.drifted_resources import ComparedResource
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.record import Record, resource_key
@@ -54,9 +54,6 @@ from delta_engine.state.states import CatalogState, TableState, state_of
 
 NOT_SHOWN_YET = "right after the apply the catalog did not show all of it yet"
 """Why an applied table that can be read is not verified."""
-
-_BEYOND_DEFINITIONS = (DriftKind.COLUMN_ORDER.value, DriftKind.TABLE_REPLACED.value)
-"""Drift that leaves the definition of a table as it was."""
 
 _SETTLED = (Status.HEALTHY, Status.MISSING, Status.DRIFTED)
 """Statuses that do not hold for a half-done resource."""
@@ -115,6 +112,28 @@ def confirmed(
     return msgspec.structs.replace(resource, status=Status.UNKNOWN, metadata=metadata)
 
 
+def with_accepted_drift(
+    resource: TableResource, model: Table, observed: TableState, promised: TableState, earlier: TableResource
+) -> TableResource:
+    """Return the record of a table that was just applied, with the accepted drift that the apply left.
+
+    Args:
+        observed: the table before the apply.
+        promised: the table after it.
+        earlier: the record before the apply.
+    """
+    kept = unmanaged_parts(model, observed, table_record(earlier.metadata))
+    left = {(one.change.subject, one.change.observed) for one in kept}
+    is_moved = [column.key for column in promised.columns] != [column.key for column in model.columns]
+    accepted = tuple(
+        one
+        for one in earlier.metadata.accepted
+        if (one.field, one.actual) in left or (is_moved and one.kind == DriftKind.COLUMN_ORDER.value)
+    )
+    metadata = msgspec.structs.replace(resource.metadata, accepted=accepted)
+    return msgspec.structs.replace(resource, metadata=metadata)
+
+
 def attempted_by(
     plan: TablePlan, models: Iterable[Table], schemas: Iterable[Schema], resources: Mapping[str, Resource]
 ) -> Mapping[str, tuple[Definition, ...]]:
@@ -167,6 +186,10 @@ def _synchronized(resource: Resource, observed: CatalogState, compared: Compared
     if compared is None or found is None:
         is_back = resource.status is Status.MISSING and _has_tables(name, observed)
         return _with_status(resource, Status.HEALTHY) if is_back else resource
+    accepted = still_accepted(compared)
+    if accepted != resource.metadata.accepted:
+        metadata = msgspec.structs.replace(resource.metadata, accepted=accepted)
+        resource = msgspec.structs.replace(resource, metadata=metadata)
     if not compared.changes:
         return _with_status(resource, Status.HEALTHY)
     checksum = schema_checksum(define_columns(found.columns)) if isinstance(found, TableState) else None
@@ -209,9 +232,6 @@ def _with_status(
     actual_checksum: str | None = None,
 ) -> Resource:
     metadata = msgspec.structs.replace(resource.metadata, sync_error=sync_error, drift=drift)
-    if status is Status.HEALTHY and metadata.accepted:  # undone by hand
-        left = tuple(one for one in metadata.accepted if one.kind in _BEYOND_DEFINITIONS)
-        metadata = msgspec.structs.replace(metadata, accepted=left)
     if isinstance(metadata, TableMetadata):
         lag = () if status is Status.HEALTHY else metadata.lag
         metadata = msgspec.structs.replace(metadata, lag=lag, actual_checksum=actual_checksum)

@@ -32,14 +32,8 @@ from delta_engine.drift.drifted_resources import (
     is_schema,
     is_table,
 )
-from delta_engine.drift.handling import (
-    accepting,
-    edited,
-    renames_of,
-    reverted_drift,
-    taken_renames,
-    with_taken_renames,
-)
+from delta_engine.drift.handling import accepting, edited, reverted_drift
+from delta_engine.drift.renames import renames_of, taken_renames, with_taken_renames
 from delta_engine.drift.reporting import drift_report
 from delta_engine.errors import (
     CatalogReadError,

@@ -27,16 +27,14 @@ from delta_engine.drift.drifted_resources import (
 )
 from delta_engine.drift.handling import (
     Undone,
-    irreversible,
     is_replaced,
     refusals,
     restored,
-    taken_renames,
     undone_drift,
     with_ignored_drift,
-    with_taken_renames,
     without_ignored_deletions,
 )
+from delta_engine.drift.renames import irreversible, taken_renames, with_taken_renames
 from delta_engine.drift.status import synchronize
 from delta_engine.errors import RefusedError, raise_all
 from delta_engine.models import QualifiedName, Table

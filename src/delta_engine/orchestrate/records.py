@@ -37,8 +37,8 @@ from delta_engine.deployment.resources import (
     with_version,
 )
 from delta_engine.drift.baselines import with_unmanaged_parts
-from delta_engine.drift.handling import TakenRenames
-from delta_engine.drift.status import attempted_by, confirmed
+from delta_engine.drift.renames import TakenRenames
+from delta_engine.drift.status import attempted_by, confirmed, with_accepted_drift
 from delta_engine.execute.outcomes import AnyOutcome, OnTable, OutcomeKind, is_of_table, of_tables
 from delta_engine.models import Part, QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.open_struct import canonical_checksum
@@ -103,7 +103,10 @@ class RunRecords:
             full_ownership=full_ownership,
             settles=self._settles_attempts,
         )
-        return noted(resource, model, self._promised(model, observed), earlier)
+        promised = self._promised(model, observed)
+        if earlier is not None and earlier.metadata.accepted:
+            resource = with_accepted_drift(resource, model, observed, promised, earlier)
+        return noted(resource, model, promised, earlier)
 
     def adopt(
         self,
@@ -126,7 +129,7 @@ class RunRecords:
             is_known = earlier and earlier.config_checksum == canonical_checksum(define(model))
             if earlier is None or not is_known or earlier.metadata.attempted:
                 resources[key] = self.applied(model, earlier, version=versions.get(model.key))
-            elif earlier.metadata.full_ownership != self._full_ownership:
+            elif model.key in versions or earlier.metadata.full_ownership != self._full_ownership:
                 metadata = msgspec.structs.replace(earlier.metadata, full_ownership=self._full_ownership)
                 resource = msgspec.structs.replace(earlier, metadata=metadata)
                 version = versions.get(model.key)
@@ -144,18 +147,12 @@ class RunRecords:
         )
 
     def with_new_version(self, models: Iterable[Table]) -> list[QualifiedName]:
-        """Return the tables that are recorded for the first time, or whose renames the models have taken.
-
-        Format 1 recorded adopted tables without a version: they get one now.
-        """
+        """Return the tables whose version no record has, and those whose renames the models have taken."""
         known = ((one, recorded_table(self._recorder.resources, one.qualified_name)) for one in models)
         return [
             one.qualified_name
             for one, found in known
-            if self._column_renames.get(one.key)
-            or found is None
-            or found.metadata.declared is None
-            or (found.metadata.full_ownership is None and found.metadata.delta_version is None)
+            if self._column_renames.get(one.key) or found is None or found.metadata.delta_version is None
         ]
 
     def note_schema(self, model: Table) -> None:

@@ -19,7 +19,7 @@ from delta_engine.deployment.document import AppliedPlan, DeploymentState
 from delta_engine.deployment.recorder import Notify, RunRecorder
 from delta_engine.drift.comparison import listed_parts
 from delta_engine.drift.drifted_resources import ComparedResource, UndoneDrift, UnmanagedPart
-from delta_engine.drift.handling import TakenRenames
+from delta_engine.drift.renames import TakenRenames
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.apply_control import ApplyControl

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from delta_engine.errors import StatementError
 from tests.projects.catalog_project import CatalogProject
 from tests.projects.commandline import CommandLine
 
@@ -226,3 +227,55 @@ def test_what_the_engine_applied_stays_its_own_when_its_column_is_renamed(projec
     assert "left_alone" not in project.plan()
     project.sync()
     assert {one.comment for one in project.catalog.tables["dev.silver.things"].state.columns} == {""}
+
+
+def test_an_accepted_order_that_was_undone_by_hand_is_accepted_no_more(project: CatalogProject) -> None:
+    move = f"ALTER TABLE {TABLE} ALTER COLUMN total"
+    project.declare(ORDERS.replace("amount", "total"))
+    project.sync("--allow drop_table")
+    before = project.models.read_text()
+    project.by_hand(f"{move} FIRST")
+    accept(project)
+    project.models.write_text(before)
+    project.by_hand(f"{move} AFTER id")
+    project.run("state sync")
+    project.by_hand(f"{move} FIRST")
+    (moved,) = findings(project)
+    assert (moved["kind"], moved["accepted"]) == ("column_order", None)
+
+
+def test_an_apply_keeps_the_acceptance_of_drift_that_it_leaves(project: CatalogProject) -> None:
+    project.declare(ORDERS.replace("amount", "total"))
+    project.sync()
+    before = project.models.read_text()
+    project.by_hand(f"ALTER TABLE {TABLE} ADD CONSTRAINT theirs CHECK (id > 0)")
+    accept(project)
+    project.models.write_text(before.replace("name: orders,", "name: orders, comment: new,"))
+    project.sync()
+    (check,) = findings(project)
+    assert (check["kind"], check["accepted"]["by"]) == ("check", "ann@example.com")
+
+
+def test_accepted_drift_is_explained_by_no_later_run(
+    project: CatalogProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.declare(ORDERS.replace("amount", "total"))
+    project.sync()
+    before, run = project.models.read_text(), project.catalog.run
+    project.by_hand(f"COMMENT ON TABLE {TABLE} IS 'theirs'")
+    accept(project)
+
+    def refusing(sql: str) -> object:
+        if sql.startswith("ALTER TABLE"):
+            raise StatementError("no", sql=sql, error_class=None)
+        return run(sql)
+
+    edited = project.models.read_text()
+    project.models.write_text(edited.replace("{name: id,", "{name: id, comment: key,"))
+    with monkeypatch.context() as patch:
+        patch.setattr(project.catalog, "run", refusing)
+        assert project.run("sync --yes").code == 1
+    project.models.write_text(before)
+    (comment,) = findings(project)
+    assert (comment["kind"], comment["accepted"] is not None) == ("table_comment", True)
+    assert project.run("sync --yes").code == 3

@@ -311,3 +311,67 @@ def test_a_mask_that_was_there_before_is_no_drift(project: CatalogProject) -> No
     assert project.drift() == {}
     project.by_hand(f"ALTER TABLE {TABLE} ALTER COLUMN `id` DROP MASK")  # others may remove what they made
     assert project.drift() == {}
+
+
+def test_a_retired_table_is_no_ignored_drift(project: CatalogProject) -> None:
+    others = "name: others, columns: [{name: id, type: bigint}]"
+    project.declare(PLAIN, others)
+    project.sync()
+    project.declare(others)
+    project.by_hand(f"DROP TABLE {TABLE}")
+    entry = "{resource: '*', fields: [table_deleted], reason: known}"
+    (project.config.parent / "drift-policy.yml").write_text(f"ignore_drift: [{entry}]")
+    assert json.loads(project.run("drift --json").stdout)["ignored"] == []
+
+
+def test_a_table_whose_version_could_not_be_read_gets_it_with_the_next_sync(
+    project: CatalogProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create, run = f"CREATE TABLE {TABLE} (`id` BIGINT) USING DELTA", project.catalog.run
+
+    def refusing(sql: str) -> object:
+        if sql.startswith("DESCRIBE HISTORY"):
+            raise StatementError("no", sql=sql, error_class=None)
+        return run(sql)
+
+    project.by_hand(create)
+    project.declare(PLAIN)
+    with monkeypatch.context() as patch:
+        patch.setattr(project.catalog, "run", refusing)
+        project.sync()
+    project.sync()
+    project.by_hand(f"DROP TABLE {TABLE}", create)
+    assert project.drift() == {ORDERS: [("table_replaced", "table")]}
+
+
+def test_a_replaced_table_that_a_sync_takes_is_a_warning(project: CatalogProject) -> None:
+    project.configure("drift: revert")
+    project.declare(PLAIN)
+    project.sync()
+    project.by_hand(f"DROP TABLE {TABLE}", f"CREATE TABLE {TABLE} (`id` BIGINT) USING DELTA")
+    done = project.run("sync --yes")
+    assert (done.code, "dev.silver.orders was replaced outside the engine" in done.stderr) == (0, True)
+    assert project.drift() == {}
+
+
+@pytest.mark.parametrize(
+    ("statement", "part"),
+    [
+        ("ALTER COLUMN `x` SET MASK `dev`.`silver`.`f` USING COLUMNS (`n`)", "column x mask"),
+        ("SET ROW FILTER `dev`.`silver`.`f` ON (`n`)", "row filter"),
+        ("ADD CONSTRAINT `k` FOREIGN KEY (`n`) REFERENCES `dev`.`silver`.`parents` (`id`)", "foreign key k"),
+        ("ADD CONSTRAINT `c` CHECK (`n` > 0)", "check c"),
+    ],
+)
+def test_a_part_that_goes_with_a_dropped_column_is_not_listed_as_kept(
+    project: CatalogProject, statement: str, part: str
+) -> None:
+    parents = "name: parents, columns: [{name: id, type: int, nullable: false}], primary_key: [id]"
+    orders = "name: orders, columns: [{name: x, type: int}], properties: {delta.columnMapping.mode: name}"
+    project.declare(orders.replace("int}]", "int}, {name: n, type: int}]"), parents)
+    project.sync()
+    project.by_hand(f"ALTER TABLE {TABLE} {statement}")
+    assert part in {one["key"] for one in project.plan()["left_alone"]}
+    project.declare(orders, parents)
+    project.configure("allow: [drop_column, drop_constraint, drop_column_mask, drop_row_filter]")
+    assert "left_alone" not in project.plan()

@@ -16,7 +16,7 @@ from delta_engine.deployment.document import DeploymentState, Difference, Status
 from delta_engine.deployment.resources import baseline_of
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import NOT_DELTA, DriftFacts, Reversal
-from delta_engine.drift.handling import irreversible
+from delta_engine.drift.renames import irreversible
 from delta_engine.drift.reporting import drift_report
 from delta_engine.models import Column, PrimaryKey, QualifiedName
 from delta_engine.models.record import records_of, resource_key

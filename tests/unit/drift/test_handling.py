@@ -17,13 +17,13 @@ from delta_engine.drift.drifted_resources import DriftedTable, DriftRefusal, dri
 from delta_engine.drift.handling import (
     accepting,
     edited,
-    irreversible,
     refusals,
     restored,
     reverted_drift,
     undone_drift,
     with_ignored_drift,
 )
+from delta_engine.drift.renames import irreversible
 from delta_engine.models import CheckConstraint, Column, ForeignKey, Table
 from delta_engine.orchestrate.planning import draft_sync, interpret
 from delta_engine.orchestrate.runs import Environment

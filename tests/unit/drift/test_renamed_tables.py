@@ -91,3 +91,10 @@ def test_a_table_that_was_renamed_by_hand_keeps_its_record(project: CatalogProje
     )
     project.declare(AFTER)
     assert project.drift() == {"table.dev.silver.sales": [("table_comment", "table comment")]}
+
+
+def test_the_rename_of_a_table_is_a_pending_change(project: CatalogProject) -> None:
+    project.declare(AFTER)
+    (pending,) = json.loads(project.run("drift --json").stdout)["pending"]
+    change = {"field": "table name", "observed": "dev.silver.orders", "desired": "dev.silver.sales"}
+    assert pending == {"resource": "table.dev.silver.sales", "changes": [change]}
