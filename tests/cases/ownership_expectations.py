@@ -109,6 +109,8 @@ def pending(world: World, name: str) -> set[str] | None:
     reverted = {part for part in drift if kind_of(part) == "column" or after.get(part) == base.get(part)}
     halves = {f"column {column}" for pair in known.items() for column in pair}
     names = {f"column {new}" for new in renames_of(world.models[name], seen).values()}
+    if world.present_name(name) != world.models[name].table_name:
+        names.add("table name")
     return (changed(world, name) - reverted - halves) | names or None
 
 
