@@ -115,6 +115,16 @@ def taken_renames(models: Iterable[Table], drifted: Iterable[DriftedResource]) -
     return found
 
 
+def ignored_renames(drifted: Iterable[DriftedResource]) -> frozenset[str]:
+    """Return the tables with renames that the policy ignores, by key. Only the history tells of these renames."""
+    return frozenset(
+        table.model_name.key
+        for table in drifted_tables(drifted)
+        for detail in table.details
+        if detail.ignored_by is not None and detail.deviation.kind is DriftKind.COLUMN_RENAMED
+    )
+
+
 def irreversible(models: Iterable[Table], drifted: Iterable[DriftedResource]) -> Iterator[DriftRefusal]:
     """Yield the renames that a plan would undo by dropping a column and adding an empty one."""
     by_key = {model.key: model for model in models}

@@ -128,6 +128,7 @@ def apply_planned(
             planned.basis.observed,
             planned.policy,
             planned.column_renames,
+            planned.ignored_renames,
             settles_attempts=planned.settles_attempts,
         )
         recording = OutcomeRecording(run.recorder, records, plan, planned.models, planned.schemas, on_outcome)

@@ -34,7 +34,7 @@ from delta_engine.drift.handling import (
     with_ignored_drift,
     without_ignored_deletions,
 )
-from delta_engine.drift.renames import irreversible, taken_renames, with_taken_renames
+from delta_engine.drift.renames import ignored_renames, irreversible, taken_renames, with_taken_renames
 from delta_engine.drift.status import synchronize
 from delta_engine.errors import RefusedError, raise_all
 from delta_engine.models import QualifiedName, Table
@@ -120,6 +120,7 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
             for model, _, detail in undone
         },
         column_renames=column_renames,
+        ignored_renames=ignored_renames(drifted),
         replaced=tuple(model.qualified_name for model in models if model.key in replaced),
     )
 

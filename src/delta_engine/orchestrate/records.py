@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -55,6 +55,7 @@ class RunRecords:
         observed: the snapshot that the run started from.
         policy: of the run.
         column_renames: the renames outside the engine that the models have taken, by table key.
+        ignored_renames: the keys of tables whose recorded version stays: the history goes on telling of renames.
         settles_attempts: whether the run settles what unfinished runs attempted.
 
     `earlier` has the records of tables before this run applied them.
@@ -66,6 +67,7 @@ class RunRecords:
         observed: CatalogState,
         policy: Policy,
         column_renames: Mapping[str, TakenRenames],
+        ignored_renames: Collection[str],
         *,
         settles_attempts: bool,
     ) -> None:
@@ -74,6 +76,7 @@ class RunRecords:
         self._full_ownership = policy.full_ownership
         self._moves_columns = policy.column_order is ColumnOrder.ENFORCE
         self._column_renames = column_renames
+        self.ignored_renames = ignored_renames
         self._settles_attempts = settles_attempts
         self._renamed: list[tuple[QualifiedName, QualifiedName]] = []
         self.earlier: dict[str, TableResource] = {}
@@ -294,6 +297,7 @@ class OutcomeRecording:
             outcome
             for outcome in of_tables(self._recorded)
             if outcome.kind in (OutcomeKind.CREATED, OutcomeKind.CHANGED)
+            and outcome.name.key not in self._records.ignored_renames
         ]
         ids: dict[str, str | None] = {}
         for outcome in done:

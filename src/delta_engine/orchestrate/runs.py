@@ -129,6 +129,7 @@ class PlannedRun:
         undone: the drift that the plan undoes, by resource key and field.
         rights_warnings: which rights the principal may lack.
         column_renames: the renames outside the engine that the models have taken, by table key.
+        ignored_renames: the keys of tables with renames that the policy ignores.
         replaced: declared tables that were dropped and created outside the engine.
         settles_attempts: whether applying the plan settles what unfinished runs attempted; a revert does not.
     """
@@ -146,6 +147,7 @@ class PlannedRun:
     undone: UndoneDrift = field(default_factory=dict)
     rights_warnings: tuple[str, ...] = ()
     column_renames: Mapping[str, TakenRenames] = field(default_factory=dict)
+    ignored_renames: frozenset[str] = frozenset()
     replaced: tuple[QualifiedName, ...] = ()
     settles_attempts: bool = True
 

@@ -172,3 +172,16 @@ def test_a_run_of_other_models_that_was_killed_does_not_explain_a_rename(
     refused = project.run("sync --yes --allow drop_column")
     assert refused.code == 3
     assert "column s.old: it was renamed to 's.new' outside the engine" in refused.stderr
+
+
+@pytest.mark.parametrize("field", ["column s.old", "column id"])
+def test_an_ignored_rename_stays_one_after_a_later_apply(project: CatalogProject, field: str) -> None:
+    project.by_hand(f"ALTER TABLE {TABLE} RENAME COLUMN id TO key")
+    policy = "ignore_drift:\n  - {resource: orders, fields: ['*'], reason: Known}\n"
+    (project.config.parent / "drift-policy.yml").write_text(policy)
+    project.declare(ORDERS + ", comment: new")
+    project.sync()
+    (project.config.parent / "drift-policy.yml").unlink()
+    renamed = {one["field"] for one in findings(project) if one["kind"] == "column_renamed"}
+    assert field in renamed
+    assert project.run("sync --yes --allow drop_column").code == 3
