@@ -289,7 +289,6 @@ IGNORED: Mapping[str, Sequence[str]] = {
     "mask": ["column x mask"],
     "row filter": ["row filter"],
     "tag": ["tag *", "column x tag *"],
-    "y": ["column y"],
     "order": ["column order"],
     "schema": ["schema comment", "tag *"],
     "table": ["table"],
