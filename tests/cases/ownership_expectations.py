@@ -42,11 +42,15 @@ def after_sync(world: World, name: str) -> Parts:
 
 def ignored(world: World, name: str) -> set[str]:
     """Return the drift of a table that the policy ignores."""
-    return {
-        part
-        for part in world.pages[name].drift(world.seen(name), world.full)
-        if world.ignored and fnmatchcase(part, world.ignored)
-    }
+    drift = known_drift(world, name)
+    return {part for part in drift if world.ignored and fnmatchcase(part, world.ignored)}
+
+
+def known_drift(world: World, name: str) -> dict[str, str]:
+    """Return the drift of a table. One that is gone and no longer declared was retired."""
+    seen = world.seen(name)
+    is_retired = seen is None and name not in world.declared
+    return {} if is_retired else world.pages[name].drift(seen, world.full)
 
 
 def is_left_deleted(world: World, name: str) -> bool:
@@ -135,11 +139,8 @@ def is_refused(world: World, name: str) -> bool:
 
 def expected_drift(world: World, name: str) -> dict[str, bool]:
     """Return the drift of a table, each with whether it was accepted."""
-    page, seen = world.pages[name], world.seen(name)
-    if seen is None and name not in world.declared:
-        return {}  # it was retired
-    drift, left = page.drift(seen, world.full), ignored(world, name)
-    return {part: page.accepted.get(part) == drift[part] for part in {*drift} - left}
+    drift, accepted = known_drift(world, name), world.pages[name].accepted
+    return {part: accepted.get(part) == drift[part] for part in {*drift} - ignored(world, name)}
 
 
 OF_NEW_TABLES = {

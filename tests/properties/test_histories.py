@@ -35,15 +35,11 @@ def check(world: World) -> None:
     expected = {name: expected_drift(world, name) for name in world.pages}
     expected["silver"] = schema_expectations.expected_drift(world)
     assert drift_in(report) == {name: parts for name, parts in expected.items() if parts}
-    listed = by_table((one.resource, one.finding.field) for one in report.ignored)
     left = {name: ignored(world, name) for name in world.pages} | {
         "silver": schema_expectations.ignored(world)
     }
-    retired = {name for name in world.pages if name not in world.declared and world.seen(name) is None}
-    assert {**listed, **dict.fromkeys(retired)} == {
-        **{name: parts for name, parts in left.items() if parts},
-        **dict.fromkeys(retired),
-    }
+    found = by_table((one.resource, one.finding.field) for one in report.ignored)
+    assert found == {name: parts for name, parts in left.items() if parts}
     unmanaged = {
         name: page.unmanaged(parts_of(world.models[name]), kept_order(world, name, seen), seen, world.full)
         for name in world.declared
