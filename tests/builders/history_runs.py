@@ -68,9 +68,7 @@ def do(world: World, step: Step) -> None:
         case Accept(is_merged):
             _accept(world, is_merged=is_merged)
         case Revert():
-            _revert(
-                world,
-            )
+            _revert(world)
 
 
 def _declare(world: World, name: str, facets: dict[str, object]) -> None:
