@@ -172,7 +172,7 @@ class Page:
                 found[f"column {old}"] = new
         for part in {*followed(self.base, renames), *seen.parts}:
             if self._is_drift(part, seen, renames, full):
-                found[part] = seen.parts.get(part, "")
+                found[part] = seen.parts.get(f"{part} type") or seen.parts.get(part, "")
         order = [renames.get(one, one) for one in self.order]
         actual = [one for one in seen.columns if one in order]
         if not self.attempts and actual != [one for one in order if one in seen.columns]:
