@@ -42,8 +42,8 @@ def after_sync(world: World, name: str) -> Parts:
 
 def ignored(world: World, name: str) -> set[str]:
     """Return the drift of a table that the policy ignores."""
-    drift = known_drift(world, name)
-    return {part for part in drift if world.ignored and fnmatchcase(part, world.ignored)}
+    drift = known_drift(world, name) if world.ignored else {}
+    return {part for part in drift if fnmatchcase(part, world.ignored)}
 
 
 def known_drift(world: World, name: str) -> dict[str, str]:
@@ -70,9 +70,9 @@ def changed(world: World, name: str) -> set[str]:
 def undone(world: World, name: str) -> set[str]:
     """Return the drift that a sync undoes."""
     page, seen, model = world.pages[name], world.seen(name), parts_of(world.models[name])
-    found, differing = set(), changed(world, name)
+    found, differing, left = set(), changed(world, name), ignored(world, name)
     for part, actual in page.drift(seen, world.full).items():
-        if part in ignored(world, name):
+        if part in left:
             is_undone = False
         elif part == "table":
             is_undone = seen is None or page.accepted.get(part) != actual
