@@ -9,18 +9,36 @@ from hypothesis import strategies as st
 
 from delta_engine.actions.drift_policy import DriftHandling, Severity
 from delta_engine.actions.policy import ColumnOrder, Ownership
-from delta_engine.models import CheckConstraint, Column, PrimaryKey, Table
+from delta_engine.models import (
+    CheckConstraint,
+    Column,
+    ColumnMask,
+    ForeignKey,
+    PrimaryKey,
+    RowFilter,
+    Schema,
+    Table,
+)
 
-_MAPPED = {"delta.columnMapping.mode": "name", "delta.feature.allowColumnDefaults": "supported"}
+_FEATURES = {
+    "delta.columnMapping.mode": "name",
+    "delta.enableTypeWidening": "true",
+    "delta.feature.allowColumnDefaults": "supported",
+}
+"""What changes of columns need. Every table has it."""
 
 FACETS: Mapping[str, Sequence[object]] = {
     "comment": ("", "one", "two"),
     "column comment": ("", "one"),
     "default": (None, "1", "2"),
     "required": (False, True),
+    "type": ("int", "bigint"),
     "clustering": ((), ("id",), ("x",)),
     "key": (False, True),
+    "reference": (False, True),
     "check": (None, "`x` > 0", "`x` > 1"),
+    "mask": (None, "hide", "blank"),
+    "row filter": (None, "seen", "mine"),
     "property": (None, "1", "2"),
     "tag": (None, "1", "2"),
     "column tag": (None, "1"),
@@ -29,6 +47,7 @@ FACETS: Mapping[str, Sequence[object]] = {
     "second column": (None, "y", "z"),  # z is y renamed
     "third column": (None, "n"),
     "is reversed": (False, True),
+    "name": ("", "2"),  # what is added to the name: the table is renamed
     "declared": (True, False),
 }
 """What models may say, the plainest first."""
@@ -43,7 +62,7 @@ POLICIES: Mapping[str, Sequence[object]] = {
 }
 
 _CREATE = "CREATE TABLE {t} (`id` BIGINT NOT NULL, `x` INT%s) USING DELTA%s TBLPROPERTIES (" + (
-    ", ".join(f"'{key}' = '{value}'" for key, value in _MAPPED.items()) + ")"
+    ", ".join(f"'{key}' = '{value}'" for key, value in _FEATURES.items()) + ")"
 )
 
 BY_HAND: Mapping[str, str] = {
@@ -56,15 +75,27 @@ BY_HAND: Mapping[str, str] = {
     "no default": "ALTER TABLE {t} ALTER COLUMN `x` DROP DEFAULT",
     "required": "ALTER TABLE {t} ALTER COLUMN `x` SET NOT NULL",
     "not required": "ALTER TABLE {t} ALTER COLUMN `x` DROP NOT NULL",
+    "type": "ALTER TABLE {t} ALTER COLUMN `x` TYPE BIGINT",
+    "type of n": "ALTER TABLE {t} ALTER COLUMN `n` TYPE BIGINT",
     "clustering": "ALTER TABLE {t} CLUSTER BY (`x`)",
     "no clustering": "ALTER TABLE {t} CLUSTER BY NONE",
     "key": "ALTER TABLE {t} ADD CONSTRAINT `{name}_theirs` PRIMARY KEY (`id`)",
     "no key": "ALTER TABLE {t} DROP CONSTRAINT `{name}_theirs`",
     "no key of the model": "ALTER TABLE {t} DROP CONSTRAINT `{name}_pk`",
+    "reference": "ALTER TABLE {t} ADD CONSTRAINT `{name}_to_b` FOREIGN KEY (`id`) REFERENCES `dev`.`silver`.`b` (`id`)",
+    "no reference": "ALTER TABLE {t} DROP CONSTRAINT `{name}_to_b`",
+    "no reference of the model": "ALTER TABLE {t} DROP CONSTRAINT `{name}_fk`",
     "check": "ALTER TABLE {t} ADD CONSTRAINT `small` CHECK (`x` < 9)",
     "no check": "ALTER TABLE {t} DROP CONSTRAINT `small`",
     "check like a model": "ALTER TABLE {t} ADD CONSTRAINT `positive` CHECK (`x` > 5)",
     "no check of the model": "ALTER TABLE {t} DROP CONSTRAINT `positive`",
+    "mask": "ALTER TABLE {t} ALTER COLUMN `x` SET MASK `dev`.`silver`.`theirs`",
+    "mask like a model": "ALTER TABLE {t} ALTER COLUMN `x` SET MASK `dev`.`silver`.`hide`",
+    "mask of n": "ALTER TABLE {t} ALTER COLUMN `n` SET MASK `dev`.`silver`.`theirs`",
+    "no mask": "ALTER TABLE {t} ALTER COLUMN `x` DROP MASK",
+    "row filter": "ALTER TABLE {t} SET ROW FILTER `dev`.`silver`.`theirs` ON (`x`)",
+    "row filter like a model": "ALTER TABLE {t} SET ROW FILTER `dev`.`silver`.`seen` ON (`x`)",
+    "no row filter": "ALTER TABLE {t} DROP ROW FILTER",
     "property": "ALTER TABLE {t} SET TBLPROPERTIES ('p' = 'theirs')",
     "no property": "ALTER TABLE {t} UNSET TBLPROPERTIES ('p')",
     "property of the platform": "ALTER TABLE {t} SET TBLPROPERTIES ('delta.lastCommitTimestamp' = '1')",
@@ -142,11 +173,12 @@ def modelled(name: str, facets: Mapping[str, Any]) -> Table:
         Column("id", "bigint", is_nullable=False),
         Column(
             "x",
-            "int",
+            said["type"],
             not said["required"],
             said["column comment"],
             default=said["default"],
             tags=_entry("t", said["column tag"]),
+            mask=ColumnMask(f"dev.silver.{said['mask']}") if said["mask"] else None,
         ),
     ]
     if said["second column"]:
@@ -157,17 +189,44 @@ def modelled(name: str, facets: Mapping[str, Any]) -> Table:
     return Table(
         "dev",
         "silver",
-        name,
+        f"{name}{said['name']}",
         columns[::-1] if said["is reversed"] else columns,
         comment=said["comment"],
         cluster_by=said["clustering"],
         primary_key=PrimaryKey(["id"], f"{name}_pk") if said["key"] else None,
+        foreign_keys=[_reference(name)] if said["reference"] else (),
         checks=[CheckConstraint("positive", said["check"])] if said["check"] else (),
-        table_properties={**_MAPPED, **_entry("p", said["property"])},
+        row_filter=RowFilter(f"dev.silver.{said['row filter']}", ["x"]) if said["row filter"] else None,
+        table_properties={**_FEATURES, **_entry("p", said["property"])},
         tags=_entry("t", said["tag"]),
         grants={"us": ["SELECT"]} if said["grant"] else {},
         owner=said["owner"],
+        renamed_from=name if said["name"] else None,
     )
+
+
+def modelled_schema(facets: Mapping[str, Any]) -> Schema:
+    """Return the model of the schema with some facets."""
+    return Schema(
+        "dev",
+        "silver",
+        facets.get("comment") or None,
+        tags=_entry("t", facets.get("tag")),
+        grants={"us": ["SELECT"]} if facets.get("grant") else {},
+        owner=facets.get("owner"),
+    )
+
+
+def statement_by_hand(change: str, name: str, present: str) -> str:
+    """Return the statement of a change to a table, by its name at first and its present one, or to the schema."""
+    if name == "silver":
+        return BY_HAND[change].replace(" TABLE ", " SCHEMA ", 1).format(t="`dev`.`silver`", name=name)
+    return BY_HAND[change].format(t=f"`dev`.`silver`.`{present}`", name=name)
+
+
+def _reference(name: str) -> ForeignKey:
+    other = "a" if name == "b" else "b"
+    return ForeignKey(["id"], f"dev.silver.{other}", ["id"], f"{name}_fk")
 
 
 def _entry(key: str, value: str | None) -> dict[str, str]:
@@ -182,19 +241,59 @@ TOPICS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     "column comment": (["column comment"], ["column comment", "no column comment"]),
     "default": (["default"], ["default", "no default"]),
     "required": (["required", "key"], ["required", "not required"]),
+    "type": (["type"], ["type"]),
     "clustering": (["clustering"], ["clustering", "no clustering", "cluster by n"]),
     "key": (["key"], ["key", "no key", "no key of the model"]),
+    "reference": (
+        ["reference", "key"],
+        ["reference", "no reference", "no reference of the model", "key", "no key", "drop", "create"],
+    ),
     "check": (["check"], ["check", "no check", "check like a model", "no check of the model"]),
+    "mask": (["mask"], ["mask", "mask like a model", "mask of n", "no mask", "add n"]),
+    "row filter": (
+        ["row filter"],
+        ["row filter", "row filter like a model", "no row filter", "add n"],
+    ),
     "property": (["property"], ["property", "no property", "property of the platform"]),
     "tag": (["tag", "column tag"], ["tag", "another tag", "no tag", "column tag", "another column tag"]),
     "grant": (["grant", "owner"], ["grant", "no grant of the model", "owner"]),
     "x": (["column comment"], ["drop x", "rename x", "rename n", "move x", "add n"]),
     "y": (["second column"], ["drop y", "rename y", "move x"]),
-    "n": (["third column"], ["add n", "add n with a comment", "drop n", "cluster by n", "rename n"]),
+    "n": (
+        ["third column"],
+        ["add n", "type of n", "add n with a comment", "drop n", "cluster by n", "rename n"],
+    ),
     "order": (["is reversed", "second column"], ["move x", "add n"]),
+    "name": (["name", "comment"], ["comment", "rename x"]),
+    "schema": (["comment", "tag"], ["comment", "tag"]),
     "table": (["declared"], ["drop", "create", "create with more"]),
 }
 """The facets and changes by what they are about. Those of a history have to meet."""
+
+SCHEMA: tuple[Sequence[str], Sequence[str]] = (
+    ["comment", "tag", "grant", "owner"],
+    [*("comment like a model", "tag", "another tag", "no tag"), *TOPICS["comment"][1], *TOPICS["grant"][1]],
+)
+"""The facets and changes of the schema."""
+
+IGNORED: Mapping[str, Sequence[str]] = {
+    "comment": ["table comment"],
+    "column comment": ["column x comment"],
+    "default": ["column x default"],
+    "required": ["column x nullability"],
+    "type": ["column x type"],
+    "clustering": ["clustering"],
+    "key": ["primary key*"],
+    "reference": ["foreign key *"],
+    "check": ["check *"],
+    "mask": ["column x mask"],
+    "row filter": ["row filter"],
+    "tag": ["tag *", "column x tag *"],
+    "order": ["column order"],
+    "schema": ["schema comment", "tag *"],
+    "table": ["table"],
+}
+"""The drift that a policy may ignore, by topic."""
 
 _COMMANDS: list[Step] = [Accept(is_merged=True), Accept(is_merged=False), Revert()]
 _FAULTS: list[Step] = [Sync(place, is_killed) for is_killed in (False, True) for place in range(6)]
@@ -202,18 +301,35 @@ _FAULTS: list[Step] = [Sync(place, is_killed) for is_killed in (False, True) for
 
 @st.composite
 def histories(draw: st.DrawFn) -> tuple[list[Step], list[Step]]:
-    """Draw the declarations before the first sync, and what happens after it."""
+    """Draw what happens before the first sync, and after it."""
     topics = draw(st.lists(st.sampled_from(sorted(TOPICS)), min_size=1, max_size=3, unique=True))
+    if "mask" in topics or "row filter" in topics:  # Databricks refuses them beside checks
+        topics = [one for one in topics if one != "check"]
+    if "name" in topics:  # a table that is made again has one of two names
+        topics = [one for one in topics if one not in ("table", "reference")]
     facets = [(facet, value) for topic in topics for facet in TOPICS[topic][0] for value in FACETS[facet]]
     changes = [change for topic in topics for change in TOPICS[topic][1]]
     policies = [Configure(key, value) for key, values in POLICIES.items() for value in values]
+    ignores = [Configure("ignored", one) for topic in topics for one in ("", *IGNORED.get(topic, ()))]
+    declarations = [Declare(table, *one) for table in _TABLES for one in facets]
+    by_hand = [ByHand(table, change) for table in _TABLES for change in changes]
+    of_schema = [Declare("silver", facet, value) for facet in SCHEMA[0] for value in FACETS[facet]]
+    if "schema" in topics:
+        declarations += of_schema * 3
+        by_hand += [ByHand("silver", change) for change in SCHEMA[1]] * 6
     steps = st.one_of(
-        st.sampled_from([Declare(table, *one) for table in _TABLES for one in facets]),
-        st.sampled_from([ByHand(table, change) for table in _TABLES for change in changes]),
-        st.sampled_from([ByHand(table, change) for table in _TABLES for change in changes]),
-        st.sampled_from([*policies, *_COMMANDS * 3]),
+        st.sampled_from(declarations),
+        st.sampled_from(by_hand),
+        st.sampled_from(by_hand),
+        st.sampled_from([*policies, *ignores, *_COMMANDS * 3]),
         st.just(Sync()),
         st.sampled_from(_FAULTS),
     )
-    first: list[Step] = [Declare("a", *one) for one in draw(st.lists(st.sampled_from(facets), max_size=4))]
+    tables = "aaab" if "reference" in topics else "a"
+    before: list[Step] = [Declare(table, *one) for table in tables for one in facets]
+    before += [ByHand(table, change) for table in tables for change in changes]
+    others: list[Step] = [Declare("b", "key", True)] if "reference" in topics else []
+    if "schema" in topics:
+        others += draw(st.lists(st.sampled_from(of_schema), min_size=1, max_size=3))
+    first = [draw(st.sampled_from(ignores)), *others, *draw(st.lists(st.sampled_from(before), max_size=4))]
     return first, draw(st.lists(steps, min_size=3, max_size=8))

@@ -9,13 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from delta_engine.models import Table
-from delta_engine.state.states import TableState
+from delta_engine.models import Schema, Table
+from delta_engine.state.states import SchemaState, TableState
 
 Parts: TypeAlias = Mapping[str, str]
 """The values of a table's parts. A part that does not exist is missing."""
 
 Kinds: TypeAlias = frozenset[str]
+
+LISTED = ("value", "constraint", "mask")
+"""The kinds of parts of others that are recorded when the engine takes a table over."""
 
 OF_PLATFORM = ("property delta.", "property clusterByAuto")
 
@@ -36,23 +39,41 @@ class Seen:
 
 def parts_of(table: Table | TableState) -> dict[str, str]:
     """Return the parts of a model or of a table. The catalog puts parentheses around expressions."""
-    key, comment = table.primary_key, table.comment if isinstance(table, Table) else table.table_comment
+    key, rows = table.primary_key, table.row_filter
+    comment = table.comment if isinstance(table, Table) else table.table_comment
     found = {
         "table comment": comment,
         "clustering": ",".join(table.cluster_by),
         "primary key": f"{key.name} {','.join(key.columns)}" if key else "",
+        "row filter": f"{rows.function} ({','.join(rows.columns)})" if rows else "",
         "owner": table.owner or "",
         **{f"check {one.name}": one.expression.strip("( )") for one in table.checks},
         **{f"property {name}": value for name, value in table.table_properties.items()},
         **{f"tag {name}": value for name, value in table.tags.items()},
         **{f"grant {right} to {who}": "granted" for who, rights in table.grants.items() for right in rights},
     }
+    for foreign in table.foreign_keys:
+        parent = f"{foreign.references.rpartition('.')[2]}({','.join(foreign.referenced_columns)})"
+        found[f"foreign key {foreign.name}"] = f"{','.join(foreign.columns)} → {parent}"
     for column in table.columns:
         name = f"column {column.name}"
-        found |= {name: str(column.data_type), f"{name} comment": column.comment}
+        found |= {name: "exists", f"{name} type": str(column.data_type), f"{name} comment": column.comment}
         found[f"{name} default"] = (column.default or "").strip("( )")
         found[f"{name} nullability"] = "" if column.is_nullable else "NOT NULL"
+        if column.mask:
+            found[f"{name} mask"] = f"{column.mask.function} ({','.join(column.mask.using_columns)})"
         found |= {f"{name} tag {tag}": value for tag, value in column.tags.items()}
+    return {part: value for part, value in found.items() if value}
+
+
+def parts_of_schema(schema: Schema | SchemaState) -> dict[str, str]:
+    """Return the parts of the model or of the state of a schema."""
+    found = {
+        "schema comment": schema.comment or "",
+        "owner": schema.owner or "",
+        **{f"tag {name}": value for name, value in schema.tags.items()},
+        **{f"grant {right} to {who}": "granted" for who, rights in schema.grants.items() for right in rights},
+    }
     return {part: value for part, value in found.items() if value}
 
 
@@ -60,9 +81,17 @@ def kind_of(part: str) -> str:
     """Return the kind of a part, which decides whose it is if no model declares it."""
     words = part.split()
     if words[0] == "column":
-        of_column = {"comment": "value", "default": "value", "nullability": "nullability", "tag": "tag"}
-        return of_column[words[2]] if len(words) > 2 else "column"
-    kinds = {"check": "constraint", "primary": "constraint", "table": "value", "clustering": "value"}
+        of_column = {"comment": "value", "default": "value"}
+        return of_column.get(words[2], words[2]) if len(words) > 2 else "column"
+    kinds = {
+        "check": "constraint",
+        "primary": "constraint",
+        "foreign": "constraint",
+        "table": "value",
+        "clustering": "value",
+        "row": "mask",
+        "schema": "owner",  # as an owner: if no model declares it, any value is right
+    }
     return kinds.get(words[0], words[0])
 
 
@@ -143,7 +172,7 @@ class Page:
                 found[f"column {old}"] = new
         for part in {*followed(self.base, renames), *seen.parts}:
             if self._is_drift(part, seen, renames, full):
-                found[part] = seen.parts.get(part, "")
+                found[part] = seen.parts.get(f"{part} type") or seen.parts.get(part, "")
         order = [renames.get(one, one) for one in self.order]
         actual = [one for one in seen.columns if one in order]
         if not self.attempts and actual != [one for one in order if one in seen.columns]:
@@ -168,7 +197,7 @@ class Page:
             part
             for part, _ in kept
             if part not in model
-            and kind_of(part) in ("value", "constraint", "property")
+            and kind_of(part) in (*LISTED, "property")
             and not part.startswith(OF_PLATFORM)
         }
 
@@ -179,13 +208,13 @@ class Page:
         renames, found = self.taken(model), self.after_sync(model, before, full) if before else {}
         known = followed(self.before, renames)
         if self.declared is None:
-            known = {part: found[part] for part in found if kind_of(part) in ("value", "constraint")}
+            known = {part: found[part] for part in found if kind_of(part) in LISTED}
         else:
             columns = {"", *map(column_of, followed(self.declared, renames))}
             known |= {
                 part: found[part]
                 for part in found
-                if kind_of(part) == "value" and column_of(part) not in columns
+                if kind_of(part) in LISTED and column_of(part) not in columns
             }
         kept = {
             part: without_columns(part, value, model) for part, value in known.items() if part not in model
@@ -230,7 +259,7 @@ class Page:
 
     def _is_kept(self, part: str, model: Parts, full: Kinds) -> bool:
         column, kind = f"column {column_of(part)}", kind_of(part)
-        if kind in ("column", "nullability") or (column_of(part) and column not in model):
+        if kind in ("column", "nullability", "type") or (column_of(part) and column not in model):
             return False
         if kind == "owner":
             return True
@@ -244,7 +273,8 @@ class Page:
 
 
 def without_columns(part: str, value: str, model: Parts) -> str:
-    """Return the value of a part without the columns that a model drops."""
-    if part != "clustering":
-        return value
-    return ",".join(one for one in value.split(",") if f"column {one}" in model)
+    """Return the value of a part without the columns that a model drops. Masks and filters do not live without them."""
+    if part == "clustering":
+        return ",".join(one for one in value.split(",") if f"column {one}" in model)
+    read = value.partition("(")[2].strip(")").split(",") if kind_of(part) == "mask" else ()
+    return value if all(f"column {one}" in model for one in read if one) else ""

@@ -1,0 +1,52 @@
+"""Notes in the ledger of a world what runs did to its schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from delta_engine.drift.drifted_resources import DriftedResource, is_schema
+from delta_engine.drift.handling import accepting
+from tests.builders.worlds import World
+from tests.cases import schema_expectations as expected
+from tests.cases.ownership_ledger import Parts, Seen, parts_of_schema
+
+
+def note_synced(
+    world: World, before: Seen, wanted: Parts, *, has_failed: bool, is_touched: bool, has_ended: bool
+) -> None:
+    """Note what a sync did; `has_failed` is whether it did not reach the end of its statements for the schema."""
+    page, model, seen = world.schema_page, world.schema, world.seen_schema()
+    if model is None:
+        return
+    parts = parts_of_schema(model)
+    if is_touched and has_failed:
+        page.attempts += (parts,)
+        return
+    if not is_touched and not has_ended:
+        return
+    assert seen.parts == wanted
+    if is_touched or page.declared != parts or page.attempts or page.full != world.full:
+        page.applied(parts, (), before, seen, world.full)
+    page.birth = seen.birth
+    page.note_agreement(seen, world.full)
+
+
+def note_accepted(world: World, drifted: Iterable[DriftedResource], *, is_merged: bool) -> None:
+    """Note what was accepted, and edit the model."""
+    for one in filter(is_schema, drifted):
+        found = expected.drift(world)
+        world.schema_page.accepted = {part: found[part] for part in {*found} - expected.ignored(world)}
+        if is_merged and world.schema is not None:
+            world.schema = accepting(world.schema, one)
+
+
+def check_reverted(world: World, before: Seen, drift: set[str], kept: set[str]) -> None:
+    """Check that a revert changed the drift of the schema and nothing else."""
+    seen = world.seen_schema()
+    if world.schema is None or not drift - kept:
+        assert seen == before
+        return
+    differing = {part for part, _ in seen.parts.items() ^ before.parts.items()}
+    assert differing == drift - kept
+    world.schema_page.accepted = {}
+    assert {*expected.drift(world)} <= kept

@@ -1,0 +1,180 @@
+"""What the ledger of a world expects of its next report, plan and sync."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+from delta_engine.actions.drift_policy import DriftHandling
+from delta_engine.actions.policy import ColumnOrder
+from delta_engine.models import Table
+from tests.builders.worlds import World
+from tests.cases.ownership_ledger import Page, Parts, Seen, column_of, kind_of, parts_of
+
+LOW, MEDIUM, HIGH = range(3)
+
+
+def view(world: World, name: str) -> tuple[Page, Seen | None]:
+    """Return the page of a table, and the table, under the new names that the model gives to columns."""
+    page, seen = world.pages[name], world.seen(name)
+    renames = renames_of(world.models[name], seen)
+    if seen is None or not renames:
+        return page, seen
+    page = replace(page)
+    for old, new in renames.items():
+        page.note_rename(old, new)
+    return page, seen.renamed(renames)
+
+
+def after_sync(world: World, name: str) -> Parts:
+    (page, seen), model = view(world, name), parts_of(world.models[name])
+    if seen is None:
+        return {**OF_NEW_TABLES, **model}
+    base, left = page.renamed_base(), ignored(world, name) - {"table", "column order"}
+    columns = {column_of(one) for one in left if kind_of(one) == "column" and model.get(one) == base.get(one)}
+    model = {part: value for part, value in model.items() if column_of(part) not in columns}
+    model |= {part: value for part, value in seen.parts.items() if column_of(part) in columns}
+    after = page.after_sync(model, seen, world.full)
+    kept = {part for part in left if after.get(part) == base.get(part)}
+    changed = {part: value for part, value in after.items() if part not in kept}
+    return changed | {part: value for part, value in seen.parts.items() if part in kept}
+
+
+def ignored(world: World, name: str) -> set[str]:
+    """Return the drift of a table that the policy ignores."""
+    drift = known_drift(world, name) if world.ignored else {}
+    return {part for part in drift if fnmatchcase(part, world.ignored)}
+
+
+def known_drift(world: World, name: str) -> dict[str, str]:
+    """Return the drift of a table. One that is gone and no longer declared was retired."""
+    seen = world.seen(name)
+    is_retired = seen is None and name not in world.declared
+    return {} if is_retired else world.pages[name].drift(seen, world.full)
+
+
+def is_left_deleted(world: World, name: str) -> bool:
+    """Whether the policy ignores the deletion of a table."""
+    return world.seen(name) is None and "table" in ignored(world, name)
+
+
+def changed(world: World, name: str) -> set[str]:
+    """Return what a sync changes in an existing table, without the parts of columns that it adds or drops."""
+    seen, after = view(world, name)[1], after_sync(world, name)
+    there = seen.parts if seen else {}
+    columns = {"", *(column_of(part) for part in {*there} & {*after} if kind_of(part) == "column")}
+    parts = {part for part, _ in {*there.items()} ^ {*after.items()}}
+    return {part for part in parts if kind_of(part) == "column" or column_of(part) in columns}
+
+
+def undone(world: World, name: str) -> set[str]:
+    """Return the drift that a sync undoes."""
+    page, seen, model = world.pages[name], world.seen(name), parts_of(world.models[name])
+    found, differing, left = set(), changed(world, name), ignored(world, name)
+    for part, actual in page.drift(seen, world.full).items():
+        if part in left:
+            is_undone = False
+        elif part == "table":
+            is_undone = seen is None or page.accepted.get(part) != actual
+        elif part == "column order":
+            is_undone = moves_columns(world, name)
+        elif kind_of(part) == "column":
+            is_undone = seen is not None and (part in model) == (part not in seen.parts)
+        else:
+            is_undone = part in differing
+        found |= {part} if is_undone else set()
+    return found
+
+
+def kept_order(world: World, name: str, seen: Seen) -> tuple[str, ...]:
+    """Return the order of columns that a plan reports where the table has another one."""
+    is_enforced = world.policy.column_order is ColumnOrder.ENFORCE
+    return seen.columns if is_enforced else tuple(column.name for column in world.models[name].columns)
+
+
+def moves_columns(world: World, name: str) -> bool:
+    seen, model = view(world, name)[1], [column.name for column in world.models[name].columns]
+    left = [one for one in seen.columns if one in model] if seen else []
+    end = [*left, *(one for one in model if one not in left)]
+    return (
+        world.policy.column_order is ColumnOrder.ENFORCE
+        and end != model
+        and "column order" not in ignored(world, name)
+    )
+
+
+def pending(world: World, name: str) -> set[str] | None:
+    """Return what a sync changes and is no revert of drift; None for nothing, empty for a new table."""
+    page, seen = world.pages[name], world.seen(name)
+    if seen is None:
+        return set() if page.declared is None else None
+    after, drift, known = after_sync(world, name), page.drift(seen, world.full), page.known_renames(seen)
+    base = view(world, name)[0].renamed_base()
+    reverted = {part for part in drift if kind_of(part) == "column" or after.get(part) == base.get(part)}
+    halves = {f"column {column}" for pair in known.items() for column in pair}
+    names = {f"column {new}" for new in renames_of(world.models[name], seen).values()}
+    if world.present_name(name) != world.models[name].table_name:
+        names.add("table name")
+    return (changed(world, name) - reverted - halves) | names or None
+
+
+def is_refused(world: World, name: str) -> bool:
+    """Whether a sync refuses to undo the drift of a table."""
+    page, seen, model = world.pages[name], world.seen(name), parts_of(world.models[name])
+    drift = page.drift(seen, world.full)
+    for old, new in page.known_renames(seen).items() if seen else ():
+        if (
+            f"column {old}" in {*drift} - ignored(world, name)
+            and f"column {old}" in model
+            and f"column {new}" not in model
+        ):
+            return True  # a plan can only drop the one and add the other
+    is_refusing = world.drift_policy.handling is DriftHandling.REFUSE
+    least = world.drift_policy.refused_from.rank
+    return is_refusing and any(
+        severity_of(part, seen) >= least or page.accepted.get(part) == drift[part]
+        for part in undone(world, name)
+    )
+
+
+def expected_drift(world: World, name: str) -> dict[str, bool]:
+    """Return the drift of a table, each with whether it was accepted."""
+    drift, accepted = known_drift(world, name), world.pages[name].accepted
+    return {part: accepted.get(part) == drift[part] for part in {*drift} - ignored(world, name)}
+
+
+OF_NEW_TABLES = {
+    "owner": "ann@example.com",
+    "property delta.enableDeletionVectors": "true",
+    "property delta.feature.deletionVectors": "supported",
+    "property delta.feature.appendOnly": "supported",
+    "property delta.feature.invariants": "supported",
+    "property delta.enableRowTracking": "true",
+    "property delta.minReaderVersion": "3",
+    "property delta.minWriterVersion": "7",
+    "property delta.checkpointPolicy": "v2",
+    "property delta.columnMapping.maxColumnId": "99",
+    "property delta.feature.columnMapping": "supported",
+    "property delta.feature.typeWidening": "supported",
+}
+"""What the platform gives to every new table."""
+
+
+def severity_of(part: str, seen: Seen | None) -> int:
+    """Return the default severity of drift, as docs/drift.md lists it."""
+    if part.endswith("comment") or part == "column order":
+        return LOW
+    is_gone = seen is None or part not in seen.parts
+    is_high = part == "table" or kind_of(part) in ("type", "mask")
+    return HIGH if is_high or (is_gone and kind_of(part) in ("column", "grant")) else MEDIUM
+
+
+def column_names(model: Table) -> tuple[str, ...]:
+    return tuple(column.name for column in model.columns)
+
+
+def renames_of(model: Table, seen: Seen | None) -> dict[str, str]:
+    """Return the columns that a sync renames, new names by old ones."""
+    there = seen.columns if seen else ()
+    pairs = {column.renamed_from: column.name for column in model.columns if column.renamed_from}
+    return {old: new for old, new in pairs.items() if old in there and new not in there}
