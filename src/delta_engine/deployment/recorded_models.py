@@ -23,7 +23,7 @@ from delta_engine.deployment.resources import baseline_of, dependencies_of, unap
 from delta_engine.models import Schema, Table
 from delta_engine.models.open_struct import canonical_checksum
 from delta_engine.models.parts import Grants, SchemaName, joined_grants
-from delta_engine.models.record import Record
+from delta_engine.models.record import Record, resource_key
 from delta_engine.state.catalog_reader import former_name
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_queries import TableVersion
@@ -67,6 +67,18 @@ def table_record(metadata: TableMetadata) -> Record[Table]:
 def declared_by(records: Mapping[str, Record[_Declared]]) -> dict[str, _Declared]:
     """Return the models that were applied last, by their keys."""
     return {key: record.declared for key, record in records.items() if record.declared is not None}
+
+
+def without_done_renames(models: Iterable[Table], state: DeploymentState | None) -> tuple[Table, ...]:
+    """Return models without the former names of tables that were applied under their present names."""
+    resources = state.resources if state else {}
+    done = {key for key, one in resources.items() if one.metadata.declared is not None}
+    return tuple(
+        replace(model, renamed_from=None)
+        if model.renamed_from is not None and resource_key(model.qualified_name) in done
+        else model
+        for model in models
+    )
 
 
 def under_new_names(

@@ -19,6 +19,7 @@ from delta_engine.deployment.recorded_models import (
     table_records,
     under_new_names,
     with_recorded_grants,
+    without_done_renames,
 )
 from delta_engine.deployment.resources import with_settled_renames
 from delta_engine.drift.attribution import with_audited_authors
@@ -160,6 +161,7 @@ def edit_project(
 def _facts(
     environment: Environment, tables: Sequence[Table], state: DeploymentState | None, *, is_partial: bool
 ) -> DriftFacts:
+    tables = without_done_renames(tables, state)
     declared = {model.key for model in tables}
     applied, recorded_schemas = declared_by(table_records(state)), schema_records(state)
     undeclared = [] if is_partial else undeclared_tables(tables, applied)

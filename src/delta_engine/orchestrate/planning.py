@@ -14,6 +14,7 @@ from delta_engine.deployment.recorded_models import (
     table_records,
     under_new_names,
     with_recorded_grants,
+    without_done_renames,
 )
 from delta_engine.deployment.resources import recorded_table, with_settled_renames
 from delta_engine.drift.comparison import compared, may_be_renamed
@@ -252,7 +253,7 @@ def observe(
     environment: Environment, tables: Sequence[Table], state: DeploymentState | None, *, is_partial: bool
 ) -> Observation:
     """Read the tables of models and interpret the records of a deployment state by what is found."""
-    models = resolved(tables)
+    models = without_done_renames(resolved(tables), state)
     observed = snapshot_with_former_names(
         environment.reader,
         with_recorded_grants(models, state),

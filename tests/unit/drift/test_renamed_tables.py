@@ -98,3 +98,12 @@ def test_the_rename_of_a_table_is_a_pending_change(project: CatalogProject) -> N
     (pending,) = json.loads(project.run("drift --json").stdout)["pending"]
     change = {"field": "table name", "observed": "dev.silver.orders", "desired": "dev.silver.sales"}
     assert pending == {"resource": "table.dev.silver.sales", "changes": [change]}
+
+
+def test_a_deleted_table_is_drift_though_another_has_its_former_name(project: CatalogProject) -> None:
+    project.declare(AFTER)
+    project.sync()
+    project.by_hand("DROP TABLE `dev`.`silver`.`sales`", f"CREATE TABLE {ORDERS} (`id` BIGINT) USING DELTA")
+    assert project.drift()["table.dev.silver.sales"] == [("table_deleted", "table")]
+    assert project.run("sync --yes").code == 3
+    assert {*project.catalog.tables} == {"dev.silver.orders"}
