@@ -102,6 +102,8 @@ def column_of(part: str) -> str:
 
 def followed(parts: Parts, renames: Mapping[str, str]) -> dict[str, str]:
     """Return parts under the new names of columns."""
+    if not renames:
+        return dict(parts)
     found = {}
     for part, value in parts.items():
         old = column_of(part)
@@ -147,6 +149,12 @@ class Page:
         """Return the table as the last apply left it, under the present names of columns."""
         return followed(self.base, self.renames)
 
+    def under(self, renames: Mapping[str, str]) -> Page:
+        """Return the page with all parts under new names of columns."""
+        attempts = tuple(followed(one, renames) for one in self.attempts)
+        declared = None if self.declared is None else followed(self.declared, renames)
+        return replace(self, before=followed(self.before, renames), declared=declared, attempts=attempts)
+
     def note_rename(self, old: str, new: str) -> None:
         """Note that a column was renamed."""
         first = next((one for one, then in self.renames.items() if then == old), old)
@@ -170,8 +178,10 @@ class Page:
         for old, new in renames.items():
             if (old, new) not in self.attempted_renames or self.accepted.get(f"column {old}") == new:
                 found[f"column {old}"] = new
-        for part in {*followed(self.base, renames), *seen.parts}:
-            if self._is_drift(part, seen, renames, full):
+        page = self.under(renames)
+        base = page.base
+        for part in {*base, *seen.parts}:
+            if base.get(part) != seen.parts.get(part) and page._is_drift(part, base, seen, full):
                 found[part] = seen.parts.get(f"{part} type") or seen.parts.get(part, "")
         order = [renames.get(one, one) for one in self.order]
         actual = [one for one in seen.columns if one in order]
@@ -181,10 +191,11 @@ class Page:
 
     def after_sync(self, model: Parts, seen: Seen, full: Kinds) -> dict[str, str]:
         """Return what a sync leads to; the columns of the table have the names of the model."""
+        page = self.under(self.taken(model))
         kept = {
             part: without_columns(part, value, model)
             for part, value in seen.parts.items()
-            if part not in model and self._is_kept(part, model, full)
+            if part not in model and page._is_kept(part, model, full)
         }
         return {**{part: value for part, value in kept.items() if value}, **model}
 
@@ -240,19 +251,16 @@ class Page:
         if not self.attempts:
             self.accepted = {part: one for part, one in self.accepted.items() if drift.get(part) == one}
 
-    def _is_drift(self, part: str, seen: Seen, renames: Mapping[str, str], full: Kinds) -> bool:
-        base, there, kind = followed(self.base, renames), seen.parts.get(part), kind_of(part)
-        column = f"column {column_of(part)}"
-        if there == base.get(part) or (
-            column_of(part) and part != column and not (column in base and column in seen.parts)
-        ):
+    def _is_drift(self, part: str, base: Parts, seen: Seen, full: Kinds) -> bool:
+        there, kind, column = seen.parts.get(part), kind_of(part), f"column {column_of(part)}"
+        if column_of(part) and part != column and not (column in base and column in seen.parts):
             return False
-        if part not in followed(self.declared or {}, renames):
+        if part not in (self.declared or {}):
             if kind in ("property", "owner") or (kind in ("tag", "grant") and kind not in full & self.full):
                 return False
             if there is None:
                 return False  # others may remove what they made
-        explained = [followed({**self.before, **one}, renames).get(part) == there for one in self.attempts]
+        explained = [{**self.before, **one}.get(part) == there for one in self.attempts]
         is_side_effect = kind == "nullability" or (kind == "constraint" and there is None)
         is_explained = any(explained) or bool(self.attempts and is_side_effect)
         return not is_explained or self.accepted.get(part) == (there or "")
@@ -263,13 +271,12 @@ class Page:
             return False
         if kind == "owner":
             return True
-        known = (self.before, self.declared or {}, *self.attempts)
-        before, declared, *attempts = (followed(one, self.taken(model)) for one in known)
-        if part in declared or any(part in one for one in attempts):
+        declared = self.declared or {}
+        if part in declared or any(part in one for one in self.attempts):
             return False
         if kind != "value" or self.declared is None:
             return kind not in full
-        return part in before or bool(column_of(part) and column not in declared)
+        return part in self.before or bool(column_of(part) and column not in declared)
 
 
 def without_columns(part: str, value: str, model: Parts) -> str:

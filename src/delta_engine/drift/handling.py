@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
 from delta_engine import aspects
-from delta_engine.actions import AlignSchema, AlignTable, TablePlan
+from delta_engine.actions import Action, AlignSchema, AlignTable, TablePlan
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, Policy
+from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
 from delta_engine.aspects.comparison import Comparison, Securable, SecurableState, with_renames
@@ -111,14 +112,15 @@ def _changed_fields(plan: TablePlan) -> Iterator[tuple[str, str]]:
     aligned: tuple[AlignSchema | AlignTable, ...] = (*plan.align_schemas, *plan.align_tables)
     for align in aligned:
         resource = f"schema.{align}".lower() if isinstance(align, AlignSchema) else resource_key(align.table)
-        before: dict[str, str | None] = {}
-        after: dict[str, str | None] = {}
+        first: dict[str, Change] = {}
+        last: dict[str, tuple[Action, Change]] = {}
         for action in align.actions:
             for change in aspects.explain([action]):
-                field = changed_field(action, change).lower()
-                before.setdefault(field, change.observed)
-                after[field] = change.desired
-        yield from ((resource, field) for field, value in after.items() if value != before[field])
+                first.setdefault(change.subject, change)
+                last[change.subject] = action, change
+        for subject, (action, change) in last.items():
+            if change.desired != first[subject].observed:
+                yield resource, changed_field(action, change).lower()
 
 
 def refusals(undone: Iterable[Undone], policy: DriftPolicy) -> Iterator[DriftRefusal]:
