@@ -70,14 +70,17 @@ def declared_by(records: Mapping[str, Record[_Declared]]) -> dict[str, _Declared
 
 
 def without_done_renames(models: Iterable[Table], state: DeploymentState | None) -> tuple[Table, ...]:
-    """Return models without the former names of tables that were applied under their present names."""
+    """Return models without former names of tables that were renamed: only their present names are recorded."""
     resources = state.resources if state else {}
-    done = {key for key, one in resources.items() if one.metadata.declared is not None}
+    applied = {key for key, one in resources.items() if one.metadata.declared is not None}
     return tuple(
         replace(model, renamed_from=None)
-        if model.renamed_from is not None and resource_key(model.qualified_name) in done
+        if former is not None
+        and resource_key(former) not in applied
+        and resource_key(model.qualified_name) in applied
         else model
         for model in models
+        for former in [former_name(model)]
     )
 
 
