@@ -67,10 +67,15 @@ def changed(world: World, name: str) -> set[str]:
     return {part for part in parts if kind_of(part) == "column" or column_of(part) in columns}
 
 
-def undone(world: World, name: str) -> set[str]:
-    """Return the drift that a sync undoes."""
+def undone(world: World, name: str) -> dict[str, str]:
+    """Return the drift that a sync undoes, each with what the plan changes: the new name of a column that is gone."""
     page, seen, model = world.pages[name], world.seen(name), parts_of(world.models[name])
-    found, differing, left = set(), changed(world, name), ignored(world, name)
+    found, differing, left = dict[str, str](), changed(world, name), ignored(world, name)
+    made_anew = {
+        f"column {column.renamed_from}": f"column {column.name}"
+        for column in world.models[name].columns
+        if seen is not None and column.renamed_from and column.name not in seen.columns
+    }
     for part, actual in page.drift(seen, world.full).items():
         if part in left:
             is_undone = False
@@ -79,10 +84,13 @@ def undone(world: World, name: str) -> set[str]:
         elif part == "column order":
             is_undone = moves_columns(world, name)
         elif kind_of(part) == "column":
-            is_undone = seen is not None and (part in model) == (part not in seen.parts)
+            is_undone = seen is not None and (
+                (part in model or part in made_anew) == (part not in seen.parts)
+            )
         else:
             is_undone = part in differing
-        found |= {part} if is_undone else set()
+        if is_undone:
+            found[part] = made_anew.get(part, part)
     return found
 
 

@@ -25,7 +25,7 @@ from delta_engine.models.open_struct import canonical_checksum
 from delta_engine.models.parts import Grants, SchemaName, joined_grants
 from delta_engine.models.record import Record, resource_key
 from delta_engine.state.catalog_reader import former_name
-from delta_engine.state.states import CatalogState
+from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.state.table_queries import TableVersion
 
 _Declared = TypeVar("_Declared", Table, Schema)
@@ -90,7 +90,7 @@ def under_new_names(
     """Return records, with those of tables that will be renamed also under their new names."""
     renamed = {}
     for model in models:
-        former = observed.table(model.qualified_name).former_name
+        former = observed.tables.get(model.key, ABSENT).former_name
         if former is not None and former.key in records:
             renamed[model.key] = _renamed(records[former.key], records.get(model.key), model.table_name)
     return {**records, **renamed} if renamed else records

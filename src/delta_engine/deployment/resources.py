@@ -105,13 +105,12 @@ def noted(
         return resource
     order = _settled_order(model, observed, earlier, added)
     is_as_declared = [name.lower() for name in order] == [column.key for column in model.columns]
-    known, found = resource.metadata, observed.audit.created_at
-    if earlier is not None and known.delta_table_id is not None:
-        is_same = known.delta_table_id == earlier.metadata.delta_table_id
-        found = (
-            earlier.metadata.created_at if is_same else None
-        ) or found  # another table may have replaced it
-    metadata = msgspec.structs.replace(known, created_at=found, column_order=() if is_as_declared else order)
+    known, created_at = resource.metadata, observed.audit.created_at
+    if earlier is not None and known.delta_table_id == earlier.metadata.delta_table_id is not None:
+        created_at = earlier.metadata.created_at or created_at  # another table may have replaced it
+    metadata = msgspec.structs.replace(
+        known, created_at=created_at, column_order=() if is_as_declared else order
+    )
     return msgspec.structs.replace(resource, metadata=metadata)
 
 
@@ -131,10 +130,15 @@ def _settled_order(
     return tuple(present[key] for key in (*kept, *(key for key in present if key not in kept)))
 
 
-def with_version(resource: TableResource, version: TableVersion) -> TableResource:
-    """Return a table's record with its Delta id and version."""
+def with_version(
+    resource: TableResource, version: TableVersion, created_at: datetime | None
+) -> TableResource:
+    """Return a table's record with its Delta id, version and time of creation."""
     metadata = msgspec.structs.replace(
-        resource.metadata, delta_table_id=version.table_id, delta_version=version.version
+        resource.metadata,
+        delta_table_id=version.table_id,
+        delta_version=version.version,
+        created_at=created_at,
     )
     return msgspec.structs.replace(resource, metadata=metadata)
 

@@ -65,18 +65,20 @@ def compared(
         known = schema_records if isinstance(resource, SchemaResource) else records
         record, name = known.get(name_key), new_names.get(name_key, resource_name(resource))
         present = state_under(name, observed)
-        if record is not None and record.declared is not None and present is not None:
-            if isinstance(present, TableState) and present.former_name is not None:
-                present = replace(present, former_name=None)
-            found[key] = _compared(resource, applied_record(resource, record, policy), name, present)
+        if record is None or record.declared is None or present is None:
+            continue
+        if isinstance(present, TableState) and present.former_name is not None:
+            if present.former_name.key != name_key:
+                continue  # the record of a table that is gone: another one gets its name
+            present = replace(present, former_name=None)
+        found[key] = _compared(resource, applied_record(resource, record, policy), name, present)
     return found
 
 
 def _pending_names(models: Iterable[Table]) -> dict[str, QualifiedName]:
     """Return the new names of tables that models rename, by the keys of the former ones."""
-    by_key = {model.key: model for model in models}
-    formers = ((former_name(model), model.qualified_name) for model in by_key.values())
-    return {former.key: name for former, name in formers if former is not None and former.key not in by_key}
+    formers = ((former_name(model), model.qualified_name) for model in models)
+    return {former.key: name for former, name in formers if former is not None}
 
 
 def state_under(name: QualifiedName | SchemaName, observed: CatalogState) -> SecurableState | None:

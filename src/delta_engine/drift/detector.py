@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
@@ -215,17 +215,12 @@ def _with_history(suspect: _Suspect, version: TableVersion | None, commits: tupl
     is_whole = bool(commits) and commits[-1].version <= since_when + 1
     if version is None and commits:
         version = TableVersion(table_id=known_id, version=commits[0].version)
-    columns = {column.key for column in declared.columns}
     present = {column.key for column in suspect.observed.columns}
     moved = renames(news)
-    renamed = {
-        old[0]: new[0]
-        for old, new in moved.items()
-        if len(old) == 1
-        and old[0].lower() in columns
-        and old[0].lower() not in present
-        and new[0].lower() in present
-    }
+    renamed = _of_baseline(
+        {old[0]: new[0] for old, new in moved.items() if len(old) == 1 and new[0].lower() in present},
+        {column.key for column in declared.columns},
+    )
     fields = {old: new for old, new in moved.items() if len(old) > 1}
     compared, found = suspect.compared, suspect.found
     if renamed or fields:
@@ -238,6 +233,14 @@ def _with_history(suspect: _Suspect, version: TableVersion | None, commits: tupl
     return replace(
         suspect, compared=compared, found=found, version=version, commits=news, is_history_whole=is_whole
     )
+
+
+def _of_baseline(found: dict[str, str], columns: Collection[str]) -> dict[str, str]:
+    """Return the renames of columns of a baseline, without those that take the name of a column that is gone."""
+    found = {old: new for old, new in found.items() if old.lower() in columns}
+    former = {old.lower() for old in found}
+    kept = {old: new for old, new in found.items() if new.lower() in former or new.lower() not in columns}
+    return kept if len(kept) == len(found) else _of_baseline(kept, columns)
 
 
 def _deleted(one: ComparedResource) -> Deviation:

@@ -35,8 +35,8 @@ from delta_engine.telemetry.context import command
 
 Model = TypeVar("Model", Table, Schema)
 
-Undone: TypeAlias = tuple[Securable, DriftedResource, ClassifiedDrift]
-"""Drift that a plan undoes, with its model."""
+Undone: TypeAlias = tuple[Securable, ClassifiedDrift, str]
+"""Drift that a plan undoes: its model, and the field that the plan changes, under the new name of a column."""
 
 
 def accepted(model: Model, observed: SecurableState, taken: Sequence[Deviation]) -> Model:
@@ -94,21 +94,25 @@ def undone_drift(
     plan: TablePlan, models: Sequence[Securable], drifted: Iterable[DriftedResource]
 ) -> Iterator[Undone]:
     """Yield the drift that a plan reverts or overwrites, with its model. An accepted replaced table stays as it is."""
-    by_key, changed = {model.key: model for model in models}, set(_changed_fields(plan))
+    by_key, changed = {model.key: model for model in models}, dict(_changed_fields(plan))
     for one in drifted:
         model, resource = by_key.get(one.model_name.key), resource_key(one.model_name)
         for detail in one.details if model is not None else ():
-            field = undone_field(detail.deviation.field).lower()
-            is_undone = not one.observed.exists or (resource, field) in changed
+            field = undone_field(detail.deviation.field)
+            by_plan = changed.get((resource, field.lower()))
+            is_undone = by_plan is not None or not one.observed.exists
             if detail.deviation.kind is DriftKind.TABLE_REPLACED:
                 is_undone = detail.finding.accepted is None
             if is_undone and detail.ignored_by is None:
                 assert model is not None
-                yield model, one, detail
+                yield model, detail, by_plan or field
 
 
-def _changed_fields(plan: TablePlan) -> Iterator[tuple[str, str]]:
-    """Yield resource key and field of what is different after a plan. Parts that it drops and makes again are not."""
+def _changed_fields(plan: TablePlan) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield what is different after a plan: resource key and field in lower case, and the field.
+
+    Parts that a plan drops and makes again are not different. A part of a renamed column has two fields.
+    """
     aligned: tuple[AlignSchema | AlignTable, ...] = (*plan.align_schemas, *plan.align_tables)
     for align in aligned:
         resource = f"schema.{align}".lower() if isinstance(align, AlignSchema) else resource_key(align.table)
@@ -118,21 +122,37 @@ def _changed_fields(plan: TablePlan) -> Iterator[tuple[str, str]]:
             for change in aspects.explain([action]):
                 first.setdefault(change.subject, change)
                 last[change.subject] = action, change
+        former = dict(_former_names(align.actions))
         for subject, (action, change) in last.items():
             if change.desired != first[subject].observed:
-                yield resource, changed_field(action, change).lower()
+                field = changed_field(action, change)
+                yield (resource, field.lower()), field
+                for name, old in former.items():
+                    prefix = f"column {name}"
+                    if field == prefix or field.startswith((f"{prefix} ", f"{prefix}.")):
+                        yield (resource, f"column {old}{field[len(prefix) :]}".lower()), field
+
+
+def _former_names(actions: Iterable[Action]) -> Iterator[tuple[str, str]]:
+    """Yield the new and former names of columns that a plan renames, or makes anew because the former one is gone."""
+    for action in actions:
+        match action:
+            case ColumnRename(observed, desired, inside=()):
+                yield desired, observed
+            case ColumnAdd(column) if column.renamed_from is not None:
+                yield column.name, column.renamed_from
 
 
 def refusals(undone: Iterable[Undone], policy: DriftPolicy) -> Iterator[DriftRefusal]:
     """Yield one refusal for each drift that a sync would undo, and that the policy refuses to undo."""
-    for model, _, detail in undone:
+    for model, detail, _ in undone:
         if policy.refuses(detail.finding.severity, is_accepted=detail.finding.accepted is not None):
             yield _refusal(detail, model)
 
 
 def is_replaced(drifted: DriftedResource) -> bool:
-    """Whether another table of the same name replaced the table."""
-    return any(one.deviation.kind is DriftKind.TABLE_REPLACED for one in drifted.details)
+    """Whether another table of the same name replaced the table, and the policy does not ignore that."""
+    return any(one.deviation.kind is DriftKind.TABLE_REPLACED for one in drifted.drift)
 
 
 def accepting(model: Model, drifted: Drifted[Model, Any]) -> Model:

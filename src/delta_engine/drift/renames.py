@@ -137,7 +137,9 @@ def irreversible(models: Iterable[Table], drifted: Iterable[DriftedResource]) ->
 
 def _lost_columns(model: Table, table: DriftedTable) -> Iterator[DriftRefusal]:
     declared = {column.key: (column.renamed_from or "").lower() for column in model.columns}
-    sure = renames_of(table)
+    present = {column.key for column in table.observed.columns}
+    names = {former: key for key, former in declared.items() if key not in present}
+    sure = {names.get(old.lower(), old): new for old, new in renames_of(table).items()}
     for old, new in (*sure.items(), *_possible_renames(table), *_renamed_again(model, table)):
         is_declared = declared.get(old.lower()) == new.lower()
         if old.lower() in declared and new.lower() not in declared and not is_declared:
@@ -198,9 +200,17 @@ def _field_pairs(table: DriftedTable) -> Iterator[tuple[FieldAdd, FieldDrop]]:
 
 def _would_be_lost(model: Table, table: DriftedTable, old: Path, new: Path) -> bool:
     column = next((one for one in model.columns if one.key == _column_key(table, old)), None)
-    if column is None or has_path(column, new) or not has_path(column, old):
+    if column is None or has_path(column, new):
         return False
+    if not has_path(column, old):
+        return _text(old[1:]) in map(_text, _former_paths(column))
     return column.renamed_fields.get(".".join(old[1:]), "").lower() != new[-1].lower()
+
+
+def _former_paths(column: Column) -> Iterator[Path]:
+    """Yield the former paths of fields, inside the column."""
+    for path, former in column.renamed_fields.items():
+        yield (*path.split(".")[:-1], former)
 
 
 def _column_key(table: DriftedTable, path: Path) -> str:

@@ -51,7 +51,11 @@ def drift_report(facts: DriftFacts) -> DriftReport:
     gone = [one for one in tables if _was_deleted(one, facts)]
     schemas = [one for one in drifted_schemas(found) if one.observed.exists or _was_deleted(one, facts)]
     unreadable, unmanaged = _not_ignored(facts.unreadable), _not_ignored(facts.unmanaged)
-    drifted = {(one.resource, detail.deviation.field) for one in facts.drifted for detail in one.details}
+    drifted = {
+        (resource_key(one.model_name), detail.deviation.field)
+        for one in facts.drifted
+        for detail in one.details
+    }
     resources = state.resources if state else {}
     return DriftReport(
         environment=facts.environment,

@@ -73,8 +73,9 @@ def plan_unlocked(
     # an outdated copy makes the engine's own last run look like drift
     if (draft.refusals or draft.undone) and allow_cached:
         current = deployment.peek_replayed()
-        seen = interpret(environment, seen.models, seen.observed, current, is_partial=is_partial)
-        draft = draft_sync(environment, seen)
+        if current != seen.loaded:
+            seen = interpret(environment, seen.models, seen.observed, current, is_partial=is_partial)
+            draft = draft_sync(environment, seen)
     return judged(environment, draft)
 
 
@@ -138,13 +139,12 @@ def _with_undone(
 ) -> PlannedRun:
     """Return a planned run with the drift that its plan undoes, and why that refuses it."""
     undone = tuple(undone_drift(planned.plan, [*environment.planner.schemas, *planned.models], drifted))
-    replaced = {one.model_name.key for one in drifted if is_replaced(one) and one.drift}
+    replaced = {one.model_name.key for one in drifted if is_replaced(one)}
     return replace(
         planned,
         refusals=_drift_refusals(environment, planned.wanted, drifted, undone),
         undone={
-            (resource_key(model.qualified_name), undone_field(detail.finding.field)): detail.finding
-            for model, _, detail in undone
+            (resource_key(model.qualified_name), field): detail.finding for model, detail, field in undone
         },
         ignored_renames=ignored_renames(drifted),
         replaced=tuple(model.qualified_name for model in planned.models if model.key in replaced),

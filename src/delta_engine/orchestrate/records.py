@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from types import MappingProxyType
+from typing import Final
 
 import msgspec
 
@@ -46,6 +48,9 @@ from delta_engine.models.record import Record, resource_key
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
 from delta_engine.telemetry.logs import log
+
+_MOST_RETRIES: Final = 50
+"""How many unknown versions a run reads again: each costs a statement, and a principal may never see some."""
 
 
 class RunRecords:
@@ -135,8 +140,10 @@ class RunRecords:
             elif model.key in versions or earlier.metadata.full_ownership != self._full_ownership:
                 metadata = msgspec.structs.replace(earlier.metadata, full_ownership=self._full_ownership)
                 resource = msgspec.structs.replace(earlier, metadata=metadata)
-                version = versions.get(model.key)
-                resources[key] = with_version(resource, version) if version else resource
+                if model.key in versions:
+                    created_at = self._observed.table(model.qualified_name).audit.created_at
+                    resource = with_version(resource, versions[model.key], created_at)
+                resources[key] = resource
 
     def applied_schema(self, schema: Schema | SchemaName) -> SchemaResource:
         """Return the record of a schema that is as its model says."""
@@ -150,13 +157,25 @@ class RunRecords:
         )
 
     def with_new_version(self, models: Iterable[Table]) -> list[QualifiedName]:
-        """Return the tables whose version no record has, and those whose renames the models have taken."""
-        known = ((one, recorded_table(self._recorder.resources, one.qualified_name)) for one in models)
-        return [
+        """Return the tables that are recorded for the first time, or whose renames the models have taken.
+
+        A few more have no version, because it could not be read, or a killed run made them.
+        """
+        known = [(one, recorded_table(self._recorder.resources, one.qualified_name)) for one in models]
+        new = [
             one.qualified_name
             for one, found in known
-            if self._column_renames.get(one.key) or found is None or found.metadata.delta_version is None
+            if found is None or found.metadata.declared is None or self._takes_renames(one)
         ]
+        unknown = (
+            one.qualified_name
+            for one, found in known
+            if found is not None and found.metadata.declared and found.metadata.delta_version is None
+        )
+        return [*new, *islice(unknown, _MOST_RETRIES)]
+
+    def _takes_renames(self, model: Table) -> bool:
+        return model.key in self._column_renames and model.key not in self.ignored_renames
 
     def note_schema(self, model: Table) -> None:
         """Record that a table's schema exists."""
@@ -172,8 +191,11 @@ class RunRecords:
             resources[key] = self.applied_schema(name)
 
     def rename(self, former: QualifiedName, table: QualifiedName) -> None:
-        """Move a table's record to the table's new name."""
+        """Move a table's record to the table's new name. The record of an earlier table of that name gives way."""
         self._renamed.append((former, table))
+        gone = recorded_table(self._recorder.resources, table)
+        if gone is not None and gone.metadata.declared is not None:
+            del self._recorder.resources[resource_key(table)]
         self._recorder.resources = with_renamed(self._recorder.resources, former, table)
 
     def _promised(self, model: Table, observed: TableState) -> TableState:
@@ -217,9 +239,9 @@ def refresh_replaced(
     found = versions.read_versions(replaced, with_id={name.key for name in replaced})
     for name in replaced:
         if name.key in found:
-            resource = with_version(_table(recorder, name), found[name.key])
             created_at = observed.table(name).audit.created_at
-            metadata = msgspec.structs.replace(resource.metadata, created_at=created_at, accepted=())
+            resource = with_version(_table(recorder, name), found[name.key], created_at)
+            metadata = msgspec.structs.replace(resource.metadata, accepted=())
             recorder.resources[resource_key(name)] = msgspec.structs.replace(resource, metadata=metadata)
             recorder.warn(
                 f"{name} was replaced outside the engine: from now on, the new table is the recorded one"
@@ -313,7 +335,8 @@ class OutcomeRecording:
             if version is not None:
                 key, table_id = resource_key(outcome.name), version.table_id or ids[outcome.name.key]
                 known = TableVersion(table_id=table_id, version=version.version)
-                self._recorder.resources[key] = with_version(_table(self._recorder, outcome.name), known)
+                resource = _table(self._recorder, outcome.name)
+                self._recorder.resources[key] = with_version(resource, known, resource.metadata.created_at)
 
     def confirm(self, wanted: Sequence[Table], observed: CatalogState, policy: Policy) -> frozenset[str]:
         """Compare what was just applied with a second read; a difference is lag, and the next run tells.

@@ -107,3 +107,22 @@ def test_a_deleted_table_is_drift_though_another_has_its_former_name(project: Ca
     assert project.drift()["table.dev.silver.sales"] == [("table_deleted", "table")]
     assert project.run("sync --yes").code == 3
     assert {*project.catalog.tables} == {"dev.silver.orders"}
+
+
+def test_the_record_of_an_earlier_table_gives_way_to_a_renamed_one(project: CatalogProject) -> None:
+    project.declare(BEFORE, "name: sales, columns: [{name: id, type: bigint}]")
+    project.sync()
+    project.declare(BEFORE)
+    project.sync()
+    project.by_hand("DROP TABLE `dev`.`silver`.`sales`")
+    project.declare(AFTER)
+    assert project.drift() == {}
+    project.sync()
+    assert project.drift() == {}
+    project.sync()
+
+
+def test_the_drift_of_a_table_to_be_renamed_is_not_listed_as_kept_besides(project: CatalogProject) -> None:
+    project.by_hand(f"ALTER TABLE {ORDERS} ADD CONSTRAINT `theirs` CHECK (`amount` > 0)")
+    project.declare(AFTER)
+    assert json.loads(project.run("drift --json").stdout)["left_alone"] == []
