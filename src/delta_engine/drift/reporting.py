@@ -33,7 +33,7 @@ from delta_engine.drift.drifted_resources import (
     drifted_tables,
     is_table,
 )
-from delta_engine.drift.handling import reverted_drift
+from delta_engine.drift.handling import reverted_drift, with_ignored_drift
 from delta_engine.models import QualifiedName, SchemaName
 from delta_engine.models.record import Record, resource_key
 from delta_engine.state.states import TableState
@@ -308,11 +308,12 @@ def _pending(
     if isinstance(observed, TableState) and observed.former_name is not None:
         former, name = str(observed.former_name), str(model.qualified_name)
         yield PendingChange(field="table name", observed=former, desired=name)
-    policy = facts.plan_policy
-    found = reverted_drift(model, drifted, policy) if drifted else ()
-    reverted = [detail.deviation for detail in found]
-    names = set(_renamed_names(drifted)) if drifted else set()
-    for difference in aspects.differences(Comparison.of(model, observed, record, policy)):
+    policy, wanted, reverted, names = facts.plan_policy, model, list[Deviation](), set[str]()
+    if drifted is not None:
+        (wanted,) = with_ignored_drift([model], [drifted], policy)
+        reverted = [detail.deviation for detail in reverted_drift(model, drifted, policy)]
+        names = set(_renamed_names(drifted))
+    for difference in aspects.differences(Comparison.of(wanted, observed, record, policy)):
         change = difference.change
         is_rename = change.subject.lower().removeprefix("column ") in names  # half of one: a drop or an add
         if not is_rename and not _reverts(difference, reverted):

@@ -112,7 +112,7 @@ class RunRecords:
             settles=self._settles_attempts,
         )
         promised = self._promised(model, observed)
-        if earlier is not None and earlier.metadata.accepted:
+        if earlier is not None and earlier.metadata.accepted and self._settles_attempts:
             resource = with_accepted_drift(resource, model, observed, promised, earlier)
         return noted(resource, model, promised, earlier)
 

@@ -290,3 +290,15 @@ def test_a_primary_key_of_others_that_a_plan_drops_is_undone_drift(project: Cata
     project.declare(things)
     project.configure("allow: [drop_constraint]")
     assert "primary key theirs: (id)  [breaks readers]  undoes drift (medium)" in project.run("plan").stdout
+
+
+def test_reverted_drift_is_accepted_no_more(project: CatalogProject) -> None:
+    project.declare(ORDERS.replace("amount", "total"))
+    project.sync()
+    check = f"ALTER TABLE {TABLE} ADD CONSTRAINT theirs CHECK (id > 0)"
+    project.by_hand(check)
+    accept(project)
+    assert project.run("drift --revert --yes --allow drop_constraint").code == 0
+    project.by_hand(check)
+    (found,) = findings(project)
+    assert (found["kind"], found["accepted"]) == ("check", None)

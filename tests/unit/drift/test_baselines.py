@@ -405,5 +405,6 @@ def test_drift_that_ignored_drift_keeps_is_not_refused(project: CatalogProject) 
     project.by_hand(f"ALTER TABLE {TABLE} ADD COLUMNS (`n` INT)", f"ALTER TABLE {TABLE} CLUSTER BY (`n`)")
     entry = "{resource: '*', fields: [column n], reason: known}"
     (project.config.parent / "drift-policy.yml").write_text(f"ignore_drift: [{entry}]")
+    assert json.loads(project.run("drift --json").stdout)["pending"] == []
     project.sync()
     assert project.catalog.tables["dev.silver.orders"].state.cluster_by == ("n",)
