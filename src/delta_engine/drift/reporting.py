@@ -278,10 +278,16 @@ def _pending_resources(facts: DriftFacts) -> Iterator[PendingResource]:
     """Yield the declared schemas, then the tables, that the next sync would change."""
     drifted = {one.model_name.key: one for one in facts.drifted}
     records: Mapping[str, Record[Securable]] = {**facts.records, **facts.schema_records}
+    policy = facts.plan_policy
+    schemas = {one.key: one for one in with_ignored_drift(facts.schemas, facts.drifted, policy)}
+    tables = {one.key: one for one in with_ignored_drift(facts.readable_models, facts.drifted, policy)}
+    wanted: dict[str, Securable] = {**schemas, **tables}
     for model, observed in _declared(facts):
         found = drifted.get(model.key)
         if observed.exists:
-            changes = tuple(_pending(facts, model, observed, records.get(model.key), found))
+            changes = tuple(
+                _pending(facts, model, wanted[model.key], observed, records.get(model.key), found)
+            )
             is_pending = bool(changes)
         else:
             changes, is_pending = (), found is None
@@ -301,6 +307,7 @@ def _declared(facts: DriftFacts) -> Iterator[tuple[Securable, SecurableState]]:
 def _pending(
     facts: DriftFacts,
     model: Securable,
+    wanted: Securable,
     observed: SecurableState,
     record: Record[Securable] | None,
     drifted: DriftedResource | None,
@@ -308,11 +315,10 @@ def _pending(
     if isinstance(observed, TableState) and observed.former_name is not None:
         former, name = str(observed.former_name), str(model.qualified_name)
         yield PendingChange(field="table name", observed=former, desired=name)
-    policy, wanted, reverted, names = facts.plan_policy, model, list[Deviation](), set[str]()
-    if drifted is not None:
-        (wanted,) = with_ignored_drift([model], [drifted], policy)
-        reverted = [detail.deviation for detail in reverted_drift(model, drifted, policy)]
-        names = set(_renamed_names(drifted))
+    policy = facts.plan_policy
+    found = reverted_drift(model, drifted, policy) if drifted else ()
+    reverted = [detail.deviation for detail in found]
+    names = set(_renamed_names(drifted)) if drifted else set()
     for difference in aspects.differences(Comparison.of(wanted, observed, record, policy)):
         change = difference.change
         is_rename = change.subject.lower().removeprefix("column ") in names  # half of one: a drop or an add
