@@ -19,8 +19,7 @@ from delta_engine.models.open_struct import Moment, OpenStruct
 VERSION: Final = 2
 SCHEMA_URI: Final = "urn:delta-engine:deployment-state:v2"
 KEPT_WRITE_IDS: Final = 20
-"""How many earlier write ids a document remembers. They identify a save whose answer was lost, even after other runs
-have saved on top of it."""
+"""How many earlier write ids a document remembers. They identify a save whose answer was lost."""
 KEPT_APPLIED_PLANS: Final = 20
 """How many applied plan files a document remembers."""
 
@@ -28,15 +27,15 @@ Checksum = Annotated[str, msgspec.Meta(pattern="^sha256:[0-9a-f]{64}$")]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
-def _recorded(facets: Iterable[Facet[Any, Any, Any]]) -> tuple[Facet[Any, Any, Any], ...]:
+_Facets: TypeAlias = tuple[Facet[Any, Any, Any], ...]
+
+
+def _recorded(facets: _Facets) -> _Facets:
     return tuple(facet for facet in facets if facet.observed is not None)
 
 
 RECORDED_COLUMN_FACETS = _recorded(COLUMN_FACETS)
-FORMER_NAME_FACETS: Final[tuple[Facet[Any, Any, Any], ...]] = (
-    column_renames.FACET,
-    column_renames.FIELDS_FACET,
-)
+FORMER_NAME_FACETS: _Facets = (column_renames.FACET, column_renames.FIELDS_FACET)
 """Facets of columns in attempted definitions: they tell the renames of a run from those of others."""
 RECORDED_SCHEMA_FACETS = _recorded(SCHEMA_FACETS)
 # Format 1 has the location last, and the same model has to give the same bytes.
@@ -280,11 +279,7 @@ class TableResource(_Resource, frozen=True, kw_only=True, tag_field="type", tag=
 
 
 class SchemaResource(_Resource, frozen=True, kw_only=True, tag_field="type", tag="schema"):
-    """One schema.
-
-    Args:
-        metadata: its details.
-    """
+    """One schema."""
 
     metadata: SchemaMetadata
 

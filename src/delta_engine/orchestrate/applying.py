@@ -7,9 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+import msgspec
+
 from delta_engine.backends.cancellation import Stop, stopped_by_signals
 from delta_engine.deployment.document import ApplyActions
 from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
+from delta_engine.deployment.recorder import RunRecorder
+from delta_engine.deployment.resources import recorded_table, with_version
 from delta_engine.drift.status import NOT_SHOWN_YET
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError
 from delta_engine.execute.action_runner import ApplyFailedError, ApplyStoppedError
@@ -25,12 +29,13 @@ from delta_engine.execute.statement_runner import StaleTableError
 from delta_engine.models import QualifiedName
 from delta_engine.models.parts import joined_grants
 from delta_engine.models.record import resource_key
-from delta_engine.orchestrate.records import OutcomeRecording, RunRecords, refresh_replaced
+from delta_engine.orchestrate.records import OutcomeRecording, RunRecords
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, OpenRun, PlannedRun
 from delta_engine.plan_files.staleness import ReviewedPlan
 from delta_engine.report.run_report import RunEnd, RunReport
 from delta_engine.state.catalog_reader import bare_model
 from delta_engine.state.states import ABSENT, CatalogState
+from delta_engine.state.table_queries import TableVersionReader
 from delta_engine.telemetry.context import utc_now
 from delta_engine.telemetry.logs import log
 
@@ -226,7 +231,30 @@ def _record_unchanged(
     records.adopt(unchanged, found)
     undone = {one.name.key for one in outcomes if one.kind in (OutcomeKind.FAILED, OutcomeKind.STOPPED)}
     replaced = [name for name in planned.replaced if name.key not in undone]
-    refresh_replaced(run.recorder, versions, planned.basis.observed, replaced)
+    _refresh_replaced(run.recorder, versions, planned.basis.observed, replaced)
+
+
+def _refresh_replaced(
+    recorder: RunRecorder,
+    versions: TableVersionReader | None,
+    observed: CatalogState,
+    replaced: Sequence[QualifiedName],
+) -> None:
+    """Record the new ids of replaced tables. Without a reader of versions, the recorded ids stay."""
+    if versions is None or not replaced:
+        return
+    found = versions.read_versions(replaced, with_id={name.key for name in replaced})
+    for name in replaced:
+        if name.key in found:
+            created_at = observed.table(name).audit.created_at
+            resource = recorded_table(recorder.resources, name)
+            assert resource is not None
+            resource = with_version(resource, found[name.key], created_at)
+            metadata = msgspec.structs.replace(resource.metadata, accepted=())
+            recorder.resources[resource_key(name)] = msgspec.structs.replace(resource, metadata=metadata)
+            recorder.warn(
+                f"{name} was replaced outside the engine: from now on, the new table is the recorded one"
+            )
 
 
 def _save(run: OpenRun, applied: ApplyActions | None) -> Unsaved | None:

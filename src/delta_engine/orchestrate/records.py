@@ -227,27 +227,6 @@ class RunRecords:
         return as_table(definition)
 
 
-def refresh_replaced(
-    recorder: RunRecorder,
-    versions: TableVersionReader | None,
-    observed: CatalogState,
-    replaced: Sequence[QualifiedName],
-) -> None:
-    """Record the new ids of replaced tables. Without a reader of versions, the recorded ids stay."""
-    if versions is None or not replaced:
-        return
-    found = versions.read_versions(replaced, with_id={name.key for name in replaced})
-    for name in replaced:
-        if name.key in found:
-            created_at = observed.table(name).audit.created_at
-            resource = with_version(_table(recorder, name), found[name.key], created_at)
-            metadata = msgspec.structs.replace(resource.metadata, accepted=())
-            recorder.resources[resource_key(name)] = msgspec.structs.replace(resource, metadata=metadata)
-            recorder.warn(
-                f"{name} was replaced outside the engine: from now on, the new table is the recorded one"
-            )
-
-
 def _table(recorder: RunRecorder, name: QualifiedName) -> TableResource:
     found = recorded_table(recorder.resources, name)
     assert found is not None
