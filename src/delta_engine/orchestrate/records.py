@@ -93,14 +93,15 @@ class RunRecords:
         renames = self._column_renames.get(model.key)
         if earlier is not None and renames:
             earlier = redefined(earlier, lambda one: define(renames.applied_to(as_table(one))))
+            order = earlier.metadata.column_order
+            order = order and tuple(renames.columns.get(name, name) for name in order)
+            metadata = msgspec.structs.replace(earlier.metadata, column_order=order)
+            earlier = msgspec.structs.replace(earlier, metadata=metadata)
         observed = self._observed.tables.get(model.key, ABSENT)
         if earlier is not None:
             self.earlier.setdefault(resource_key(model.qualified_name), earlier)
             if observed.exists and version is None:  # a killed run reads no version
                 version = recorded_version(earlier.metadata)
-        full_ownership: tuple[str, ...] | None = self._full_ownership
-        if earlier is not None and not self._settles_attempts:  # a revert changes nothing but drift
-            full_ownership = earlier.metadata.full_ownership
         resource = applied_table(
             model,
             at=self._recorder.now(),
@@ -108,7 +109,7 @@ class RunRecords:
             version=version,
             earlier=earlier,
             baseline=self._baseline(model, earlier),
-            full_ownership=full_ownership,
+            full_ownership=self._owned(earlier),
             settles=self._settles_attempts,
         )
         promised = self._promised(model, observed)
@@ -148,13 +149,19 @@ class RunRecords:
     def applied_schema(self, schema: Schema | SchemaName) -> SchemaResource:
         """Return the record of a schema that is as its model says."""
         name = schema if isinstance(schema, SchemaName) else schema.qualified_name
+        earlier = recorded_schema(self._recorder.resources, name)
         return applied_schema(
             schema,
             at=self._recorder.now(),
             by=self._recorder.who,
-            earlier=recorded_schema(self._recorder.resources, name),
-            full_ownership=self._full_ownership,
+            earlier=earlier,
+            full_ownership=self._owned(earlier),
         )
+
+    def _owned(self, earlier: Resource | None) -> tuple[str, ...] | None:
+        """Return the recorded ownership of tags and grants. A revert changes nothing but drift."""
+        is_revert = not self._settles_attempts
+        return earlier.metadata.full_ownership if earlier and is_revert else self._full_ownership
 
     def with_new_version(self, models: Iterable[Table]) -> list[QualifiedName]:
         """Return the tables that are recorded for the first time, or whose renames the models have taken.

@@ -302,3 +302,16 @@ def test_reverted_drift_is_accepted_no_more(project: CatalogProject) -> None:
     project.by_hand(check)
     (found,) = findings(project)
     assert (found["kind"], found["accepted"]) == ("check", None)
+
+
+def test_an_order_of_others_follows_a_column_whose_new_name_is_accepted(project: CatalogProject) -> None:
+    project.by_hand(
+        "CREATE TABLE `dev`.`silver`.`things` (`x` INT, `id` BIGINT) USING DELTA "
+        "TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    )
+    project.declare("name: things, columns: [{name: id, type: bigint}, {name: x, type: int}]")
+    project.sync()
+    project.by_hand("ALTER TABLE `dev`.`silver`.`things` RENAME COLUMN x TO n")
+    accept(project)
+    project.sync()
+    assert "table.dev.silver.things" not in project.drift()

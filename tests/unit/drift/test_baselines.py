@@ -337,3 +337,16 @@ def test_drift_that_ignored_drift_keeps_is_not_refused(project: CatalogProject) 
     assert json.loads(project.run("drift --json").stdout)["pending"] == []
     project.sync()
     assert project.catalog.tables["dev.silver.orders"].state.cluster_by == ("n",)
+
+
+def test_a_revert_under_a_policy_that_became_full_keeps_the_tags_of_schemas(project: CatalogProject) -> None:
+    schemas = "schemas: [{catalog: dev, name: silver, comment: ours}]"
+    project.declare(PLAIN, schemas=schemas)
+    project.sync()
+    project.by_hand(
+        "COMMENT ON SCHEMA `dev`.`silver` IS 'x'", "ALTER SCHEMA `dev`.`silver` SET TAGS ('a' = 'b')"
+    )
+    project.configure("tags: full")
+    assert project.run("drift --revert --yes").code == 0
+    assert project.drift() == {}
+    assert project.catalog.schemas["dev.silver"].tags == {"a": "b"}
