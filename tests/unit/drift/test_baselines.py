@@ -9,16 +9,10 @@ import pytest
 
 from delta_engine.errors import StatementError
 from tests.projects.catalog_project import CatalogProject
-from tests.projects.commandline import CommandLine
 
 TABLE = "`dev`.`silver`.`orders`"
 PLAIN = "name: orders, columns: [{name: id, type: bigint}]"
 ORDERS = "table.dev.silver.orders"
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
-    return CatalogProject(tmp_path, monkeypatch, delta_engine)
 
 
 def test_an_adopted_table_that_was_replaced_is_drift(project: CatalogProject) -> None:

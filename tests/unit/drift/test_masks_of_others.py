@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.projects.catalog_project import CatalogProject
-from tests.projects.commandline import CommandLine
 
 TABLE = "`dev`.`silver`.`orders`"
 PLAIN = "name: orders, columns: [{name: id, type: bigint}]"
 ORDERS = "table.dev.silver.orders"
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
-    return CatalogProject(tmp_path, monkeypatch, delta_engine)
 
 
 def test_a_mask_or_filter_of_others_is_drift_and_only_a_revert_removes_it(project: CatalogProject) -> None:
