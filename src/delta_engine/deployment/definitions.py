@@ -59,13 +59,14 @@ def define(model: Table) -> TableDefinition:
 
 def define_attempt(model: Table) -> TableDefinition:
     """Return a model's definition with the former names of columns and fields: a run is to rename them."""
+    definition = define(model)
     columns = tuple(
         msgspec.structs.replace(
             found, **{facet.key: facet.form.encode(facet.declared(column)) for facet in FORMER_NAME_FACETS}
         )
-        for found, column in zip(define_columns(model.columns), model.columns, strict=True)
+        for found, column in zip(definition.columns, model.columns, strict=True)
     )
-    return msgspec.structs.replace(define(model), columns=columns)
+    return msgspec.structs.replace(definition, columns=columns)
 
 
 def define_columns(columns: Iterable[Column]) -> tuple[ColumnDefinition, ...]:

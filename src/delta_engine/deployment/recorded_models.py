@@ -27,10 +27,12 @@ from delta_engine.models.record import Record, resource_key
 from delta_engine.state.catalog_reader import former_name
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.state.table_queries import TableVersion
+from delta_engine.telemetry.garbage import no_garbage_collection
 
 _Declared = TypeVar("_Declared", Table, Schema)
 
 
+@no_garbage_collection()
 def table_records(state: DeploymentState | None) -> dict[str, Record[Table]]:
     """Return the records of tables as models, by `QualifiedName.key`."""
     resources = state.resources.values() if state else ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
@@ -39,8 +40,12 @@ from delta_engine.models.nested_types import Path
 from delta_engine.models.record import Record, resource_key
 from delta_engine.state.catalog_reader import former_name
 from delta_engine.state.states import ABSENT, CatalogState, SchemaState, TableState
+from delta_engine.telemetry.garbage import no_garbage_collection
+
+_NAME = attrgetter("name")
 
 
+@no_garbage_collection()
 def compared(
     state: DeploymentState | None,
     records: Mapping[str, Record[Table]],
@@ -249,7 +254,7 @@ def listed_parts(
 
 def _order_kept(model: Table, table: TableState) -> str | None:
     """Return the table's order of the model's columns; None if it is the model's."""
-    if not model.is_about(Part.COLUMNS):
+    if not model.is_about(Part.COLUMNS) or [*map(_NAME, model.columns)] == [*map(_NAME, table.columns)]:
         return None
     table = Renames.of(model, table).applied_to(table)
     wanted, actual = _shared_order(_column_keys(model), _column_keys(table))

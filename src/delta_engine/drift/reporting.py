@@ -38,10 +38,12 @@ from delta_engine.models import QualifiedName, SchemaName
 from delta_engine.models.record import Record, resource_key
 from delta_engine.state.states import TableState
 from delta_engine.telemetry.context import command
+from delta_engine.telemetry.garbage import no_garbage_collection
 
 _MOST_COMMANDS = 20
 
 
+@no_garbage_collection()
 def drift_report(facts: DriftFacts) -> DriftReport:
     """Return the report on the facts."""
     state = facts.state
