@@ -156,11 +156,15 @@ def _pairs(comparison: Comparison) -> Iterator[tuple[ForeignKey | None, ForeignK
 def _blocking_others(comparison: Comparison) -> Iterator[tuple[ForeignKey, None]]:
     gone = {old.lower() for old, _ in comparison.renames.columns}
     gone |= {column.key for column in comparison.dropped}
+    former = comparison.observed.former_name
+    own_names = {comparison.desired.key, former.key if former else ""}
     for key in comparison.observed.foreign_keys:
         is_named = _names(comparison.desired, (key.name or "").lower())
         if is_named or comparison.may_remove(partial(_names, name=(key.name or "").lower())):
             continue
-        if not gone.isdisjoint(map(str.lower, key.columns)):
+        is_own = key.references.lower() in own_names
+        columns = (*key.columns, *key.referenced_columns) if is_own else key.columns
+        if not gone.isdisjoint(map(str.lower, columns)):
             yield key, None
 
 

@@ -1,4 +1,4 @@
-ALTER TABLE `dev`.`silver`.`orders` UNSET TBLPROPERTIES IF EXISTS ('delta_engine.constraint.theirs_too');
+ALTER TABLE `dev`.`silver`.`orders` UNSET TBLPROPERTIES IF EXISTS ('delta_engine.constraint.theirs_too', 'delta_engine.constraint.theirs_inside');
 ALTER TABLE `dev`.`silver`.`orders` UNSET TBLPROPERTIES IF EXISTS ('delta_engine.constraint.theirs');
 ALTER TABLE `dev`.`silver`.`orders` DROP CONSTRAINT `positive`;
 ALTER TABLE `dev`.`silver`.`orders` RENAME COLUMN `id` TO `number`;
