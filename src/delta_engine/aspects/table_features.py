@@ -87,7 +87,9 @@ def _diff(comparison: Comparison) -> Iterable[_Action]:
 
 def _differences(comparison: Comparison) -> Iterable[EnableTableFeature]:
     """Yield the features that the model declares. The needs of a revert are not drift."""
-    yield from _missing(_declared(comparison), _observed(comparison))
+    declared = _declared(comparison)
+    if declared:
+        yield from _missing(declared, _observed(comparison))
 
 
 def _render(actions: Sequence[_Action], context: RenderContext) -> Iterable[str]:

@@ -5,7 +5,7 @@ The keys of a definition follow from the facets in `delta_engine.aspects`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -41,7 +41,7 @@ def define_schema(schema: Schema) -> SchemaDefinition:
 
 def as_schema(definition: SchemaDefinition) -> Schema:
     """Return a definition as a plain model, for the planner."""
-    arguments = _arguments(definition, RECORDED_SCHEMA_FACETS)
+    arguments = _schema_arguments(definition)
     return Schema(definition.catalog, definition.schema, **arguments, declared_at=_RECORD)
 
 
@@ -83,7 +83,7 @@ def as_table(definition: TableDefinition) -> Table:
         [_as_column(column) for column in definition.columns],
         manages=definition.manages,
         declared_at=_RECORD,
-        **_arguments(definition, RECORDED_TABLE_FACETS),
+        **_table_arguments(definition),
     )
 
 
@@ -94,22 +94,32 @@ def schema_checksum(columns: Iterable[ColumnDefinition]) -> str:
     )
 
 
-def _arguments(
-    definition: TableDefinition | SchemaDefinition, facets: Iterable[Facet[Any, Any, Any]]
-) -> dict[str, Any]:
-    """Return the arguments of a model that a definition records."""
-    return {facet.attribute: facet.form.decode(getattr(definition, facet.key)) for facet in facets}
+def _reader(facets: Sequence[Facet[Any, Any, Any]]) -> Callable[[object], dict[str, Any]]:
+    """Return a function from a definition to the arguments of its model."""
+    values_of = attrgetter(*(facet.key for facet in facets))
+    none = tuple(facet.form.encode(facet.absent) for facet in facets)
+    decodings = [
+        (facet.attribute, facet.form.decode, absent) for facet, absent in zip(facets, none, strict=True)
+    ]
+
+    def arguments(definition: object) -> dict[str, Any]:
+        values = values_of(definition)
+        if values == none:  # half a million columns: one comparison tells
+            return {}
+        pairs = zip(decodings, values, strict=True)
+        return {attribute: decode(value) for (attribute, decode, absent), value in pairs if value != absent}
+
+    return arguments
 
 
-# A large document has half a million columns, most of them with none of these: one comparison tells.
 _RARE = tuple(facet for facet in RECORDED_COLUMN_FACETS if not facet.is_always_recorded)
-_READ = (*_RARE, *FORMER_NAME_FACETS)
 _DECLARED_VALUES = attrgetter(*(facet.attribute for facet in _RARE))
-_RECORDED_VALUES = attrgetter(*(facet.key for facet in _READ))
 _NONE_DECLARED = tuple(facet.absent for facet in _RARE)
-_NONE_RECORDED = tuple(facet.form.encode(facet.absent) for facet in _READ)
 _ENCODINGS = [(facet.key, facet.form.encode, facet.absent) for facet in _RARE]
-_DECODINGS = [(facet.attribute, facet.form.decode, facet.form.encode(facet.absent)) for facet in _READ]
+
+_column_arguments = _reader((*_RARE, *FORMER_NAME_FACETS))
+_table_arguments = _reader(RECORDED_TABLE_FACETS)
+_schema_arguments = _reader(RECORDED_SCHEMA_FACETS)
 
 
 def _define_column(column: Column) -> ColumnDefinition:
@@ -124,9 +134,7 @@ def _define_column(column: Column) -> ColumnDefinition:
 
 
 def _as_column(column: ColumnDefinition) -> Column:
-    values = _RECORDED_VALUES(column)
-    if values == _NONE_RECORDED:
+    rare = _column_arguments(column)
+    if not rare:
         return Column(column.name, column.type, column.nullable, column.comment)
-    pairs = zip(_DECODINGS, values, strict=True)
-    rare = {attribute: decode(value) for (attribute, decode, absent), value in pairs if value != absent}
     return Column(column.name, column.type, column.nullable, column.comment, **rare)

@@ -62,7 +62,7 @@ def compared(
         policy: of the environment.
         models: the declared tables. A table that one of them renames is compared under its former name.
     """
-    new_names = _pending_names(models)
+    new_names, held = _pending_names(models), as_applied(policy)
     found = {}
     for key, resource in sorted(state.resources.items()) if state else ():
         name_key = key.partition(".")[2]
@@ -76,7 +76,7 @@ def compared(
             if present.former_name.key != name_key:
                 continue  # the record of a table that is gone: another one gets its name
             present = replace(present, former_name=None)
-        found[key] = _compared(resource, applied_record(resource, record, policy), name, present)
+        found[key] = _compared(resource, applied_record(resource, record, held), name, present)
     return found
 
 
@@ -92,7 +92,11 @@ def state_under(name: QualifiedName | SchemaName, observed: CatalogState) -> Sec
 
 
 def applied_record(resource: Resource, record: Record[Securable], policy: Policy) -> AppliedRecord[Securable]:
-    """Return the record of an applied resource, with the policy that decides which undeclared parts are drift."""
+    """Return the record of an applied resource, with the policy that decides which undeclared parts are drift.
+
+    Args:
+        policy: of `as_applied`.
+    """
     assert record.declared is not None
     table = resource if isinstance(resource, TableResource) else None
     return AppliedRecord(
@@ -142,13 +146,12 @@ def _compared(
 
 def _as_recorded(policy: Policy, full_ownership: Sequence[str] | None) -> Policy:
     """Return the policy of drift: what was there before a policy became `full` is none."""
-    held = as_applied(policy)
     if full_ownership is None:
-        return held
+        return policy
     return replace(
-        held,
-        tags=held.tags if "tags" in full_ownership else Ownership.ADDITIVE,
-        grants=held.grants if "grants" in full_ownership else Ownership.ADDITIVE,
+        policy,
+        tags=policy.tags if "tags" in full_ownership else Ownership.ADDITIVE,
+        grants=policy.grants if "grants" in full_ownership else Ownership.ADDITIVE,
     )
 
 

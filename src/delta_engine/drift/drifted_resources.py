@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from types import MappingProxyType
 from typing import Final, Generic, TypeAlias, TypeGuard
 
@@ -310,7 +311,7 @@ class Reversal:
     refusals: tuple[RefusedError, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class DriftFacts:
     """The input of a report.
 
@@ -340,6 +341,11 @@ class DriftFacts:
     reversal: Reversal = field(default_factory=Reversal)
     model_patterns: Sequence[str] = ()
     notes: tuple[str, ...] = ()
+
+    @cached_property
+    def declared_keys(self) -> frozenset[str]:
+        """The keys of the declared tables and schemas."""
+        return frozenset([*(table.key for table in self.models), *(schema.key for schema in self.schemas)])
 
     @property
     def readable_models(self) -> list[Table]:

@@ -102,8 +102,7 @@ def drift_report(facts: DriftFacts) -> DriftReport:
 
 def _was_deleted(one: DriftedResource, facts: DriftFacts) -> bool:
     """Whether a resource was deleted, not retired. In a partial report, the schemas of its tables count as declared."""
-    declared = {*(model.key for model in facts.models), *(schema.key for schema in facts.schemas)}
-    is_declared = one.model_name.key in declared or (facts.is_partial and not is_table(one))
+    is_declared = one.model_name.key in facts.declared_keys or (facts.is_partial and not is_table(one))
     return not one.observed.exists and is_declared
 
 

@@ -189,10 +189,9 @@ def parts(data_type: DataType) -> Iterator[DataType]:
         yield from parts(inner)
 
 
+@lru_cache(maxsize=4096)
 def first_unsupported(data_type: DataType) -> UnsupportedType | None:
     """Return the first part of a type that Delta cannot store, or None."""
-    if isinstance(data_type, (AtomicType, DecimalType, CharacterType)):
-        return None  # most columns: nothing inside
     for part in parts(data_type):
         match part:
             case UnsupportedType():
