@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
-from msgspec.structs import asdict
 
 from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
 from delta_engine.aspects.facet import Facet
@@ -20,11 +19,13 @@ from delta_engine.config.variables import fill_in
 from delta_engine.config.yaml_documents import Document, DocumentPath, parse_document, read_document
 from delta_engine.errors import ConfigError, Refusal, RefusedError, SourceLocation, raise_all, unknown
 from delta_engine.models import Column, Part, Schema, Table
+from delta_engine.telemetry.garbage import no_garbage_collection
 
 if TYPE_CHECKING:
     from delta_engine.config.settings import Settings
 
 
+@no_garbage_collection()
 def load_declared(settings: Settings) -> tuple[tuple[Table, ...], tuple[Schema, ...]]:
     """Return all models in configuration order, variables filled in; several refusals form a RefusalGroup."""
     refusals: list[RefusedError] = []
@@ -74,9 +75,11 @@ def _filled_in(
 ) -> Iterator[Table | Schema | RefusedError]:
     defaults = settings.default_table_properties
     for one in models:
-        model = replace(one, default_table_properties=defaults) if isinstance(one, Table) else one
         try:
-            yield fill_in(model, settings.variables)
+            model = fill_in(one, settings.variables)
+            if defaults and isinstance(model, Table):
+                model = replace(model, default_table_properties=defaults)
+            yield model
         except RefusedError as refusal:
             yield refusal
 
@@ -111,10 +114,11 @@ def _declared(document: Document) -> Iterator[Table | Schema | RefusedError]:
         for position, value in enumerate(lists.get(key, ())):
             try:
                 yield model_of(document, (key, position), value)
-            except RefusedError as refusal:
-                if key == "tables":
-                    refusal.table = refusal.table or _declared_name(value)
-                yield refusal
+            except Refusal as refusal:
+                for one in refusal.refusals:
+                    if key == "tables":
+                        one.table = one.table or _declared_name(value)
+                    yield one
 
 
 def _declared_name(value: object) -> str | None:
@@ -184,7 +188,8 @@ def _origin(error: Exception) -> SourceLocation | None:
     return SourceLocation(frames[-1].filename, frames[-1].lineno) if frames else None
 
 
-_Facets = tuple[Facet[Any, Any, Any], ...]
+_Facet = Facet[Any, Any, Any]
+_Facets = tuple[_Facet, ...]
 
 
 def _shape(name: str, keys: Iterable[tuple[str, Any] | tuple[str, Any, Any]], facets: _Facets) -> Any:
@@ -216,6 +221,11 @@ _Table = _shape(
 _Schema = _shape("_Schema", [("catalog", str), ("name", str)], _SCHEMA_FACETS)
 
 
+_COLUMN_KEYS, _TABLE_KEYS, _SCHEMA_KEYS = (
+    {facet.key: facet for facet in facets} for facets in (_COLUMN_FACETS, _TABLE_FACETS, _SCHEMA_FACETS)
+)
+
+
 @dataclass(frozen=True, slots=True)
 class _Place:
     document: Document
@@ -232,59 +242,60 @@ class _Place:
         return self.document.error((*self.path, *steps), reason, way_out)
 
 
-def schema_of(document: Document, path: DocumentPath, value: object) -> Schema:
+def schema_of(document: Document, path: DocumentPath, value: dict[str, object]) -> Schema:
     """Return the schema that a part of a document declares."""
-    schema = asdict(document.convert(path, value, _Schema))
+    schema = document.convert(path, value, _Schema)
     return Schema(
-        schema["catalog"],
-        schema["name"],
+        schema.catalog,
+        schema.name,
         declared_at=document.location(path),
-        **_arguments(document, path, schema, _SCHEMA_FACETS),
+        **_arguments(document, path, value, schema, _SCHEMA_KEYS),
     )
 
 
-def table_of(document: Document, path: DocumentPath, value: object) -> Table:
+def table_of(document: Document, path: DocumentPath, value: dict[str, object]) -> Table:
     """Return the table that a part of a document declares; refuse column types that Delta cannot store."""
-    table = asdict(document.convert(path, value, _Table))
-    managed = _parts(document, (*path, "manages"), table["manages"])
+    table = document.convert(path, value, _Table)
+    managed = _parts(document, (*path, "manages"), table.manages)
     return Table(
-        table["catalog"],
-        table["schema"],
-        table["name"],
-        [
-            _column(document, (*path, "columns", position), asdict(column), managed)
-            for position, column in enumerate(table["columns"])
-        ],
+        table.catalog,
+        table.schema,
+        table.name,
+        [*_columns(document, (*path, "columns"), value.get("columns"), table.columns, managed)],
         manages=managed,
         declared_at=document.location(path),
-        **_arguments(document, path, table, _TABLE_FACETS),
+        **_arguments(document, path, value, table, _TABLE_KEYS),
     )
 
 
-def _column(
-    document: Document, path: DocumentPath, column: dict[str, Any], managed: list[str] | None
-) -> Column:
-    if column["type"] is None and (managed is None or Part.COLUMNS.value in managed):
-        raise document.error(
-            path, f"column {column['name']!r} has no type", "Write one, such as type: bigint."
-        )
-    return Column(
-        column["name"],
-        column["type"] or "void",
-        declared_at=document.location(path),
-        **_arguments(document, path, column, _COLUMN_FACETS),
-    )
+def _columns(
+    document: Document, path: DocumentPath, written: Any, columns: Sequence[Any], managed: list[str] | None
+) -> Iterator[Column]:
+    has_types = managed is None or Part.COLUMNS.value in managed
+    places = document.item_locations(path, len(columns))
+    for position, (place, value, column) in enumerate(zip(places, written or (), columns, strict=True)):
+        if column.type is None and has_types:
+            way_out = "Write one, such as type: bigint."
+            raise document.error((*path, position), f"column {column.name!r} has no type", way_out)
+        arguments = _arguments(document, (*path, position), value, column, _COLUMN_KEYS)
+        yield Column(column.name, column.type or "void", declared_at=place, **arguments)
 
 
 def _arguments(
-    document: Document, path: DocumentPath, values: dict[str, Any], facets: _Facets
+    document: Document,
+    path: DocumentPath,
+    written: Mapping[str, object],
+    converted: object,
+    keys: Mapping[str, _Facet],
 ) -> dict[str, Any]:
     """Return a model's arguments from a document; omitted keys keep the model's defaults."""
-    return {
-        facet.attribute: facet.form.read(_Place(document, (*path, facet.key)), values[facet.key])
-        for facet in facets
-        if values[facet.key] is not msgspec.UNSET
-    }
+    found = {}
+    for key in written:
+        facet = keys.get(key)
+        if facet is not None:
+            value = getattr(converted, key)
+            found[facet.attribute] = facet.form.read(_Place(document, (*path, key)), value)
+    return found
 
 
 def _parts(document: Document, path: DocumentPath, names: list[str] | None) -> list[str] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import lru_cache
 from typing import TypeAlias
 
 from delta_engine.models.types import (
@@ -199,6 +200,7 @@ def changed_at(whole: DataType, path: Path, change: Callable[[DataType], DataTyp
     )
 
 
+@lru_cache(maxsize=4096)
 def has_not_null_field(data_type: DataType) -> bool:
     """Whether a field anywhere inside a type is NOT NULL."""
     return any(
@@ -209,6 +211,7 @@ def has_not_null_field(data_type: DataType) -> bool:
     )
 
 
+@lru_cache(maxsize=4096)
 def forgotten_clause(data_type: DataType) -> tuple[str, str] | None:
     """Return the (field, clause) of a nested NOT NULL or COMMENT that would be lost, or None.
 

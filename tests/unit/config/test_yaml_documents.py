@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.config.yaml_documents import MAX_DEPTH, read_document
+from delta_engine.config.yaml_documents import read_document
+from delta_engine.config.yaml_nodes import MAX_DEPTH
 from delta_engine.errors import ConfigError
 
 

@@ -1,0 +1,288 @@
+"""Holds plain data against a declared shape, and tells everything that does not fit. Pure.
+
+A shape is an annotation: a msgspec struct, a dataclass, a list or mapping of shapes, or a union. msgspec stops at the
+first fault and suggests no similar key.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, is_dataclass
+from enum import Enum
+from functools import cache
+from typing import Any, TypeAlias, TypeGuard, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from delta_engine.errors import unknown
+
+Path: TypeAlias = tuple[str | int, ...]
+"""The path of a value from the root: keys and list positions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A value or a key that does not fit."""
+
+    path: Path
+    reason: str
+    way_out: str = ""
+
+
+def problems(value: object, shape: object) -> Iterator[Problem]:
+    """Yield every unknown key, missing key and wrong value, in the order of the data."""
+    yield from _problems(value, [shape], ())
+
+
+def _problems(value: object, types: Sequence[object], path: Path) -> Iterator[Problem]:
+    found = [*(_unknown_keys(value, types, path) or _missing_keys(value, types, path))]
+    for step, part in _parts(value):
+        inner = _types_inside(types, step, list if isinstance(value, list) else dict)
+        found += _problems(part, inner, (*path, step)) if inner else ()
+    yield from found or _mismatch(value, types, path)
+
+
+def _mismatch(value: object, types: Sequence[object], path: Path) -> Iterator[Problem]:
+    try:
+        msgspec.convert(value, Union[tuple(types)])  # noqa: UP007 - the types are known when it runs
+    except msgspec.ValidationError as error:
+        problem, _, inner = str(error).partition(" - at `$.")
+        place = (*path, inner.rstrip("`")) if inner else path  # the key that chooses a shape
+        reason, way_out = _type_error(problem, _tags(types) if inner else _choices(types))
+        yield _problem(place, reason, way_out)
+
+
+def _unknown_keys(value: object, types: Iterable[object], path: Path) -> list[Problem]:
+    shapes = _shapes(types)
+    if not isinstance(value, dict) or not shapes:
+        return []
+    allowed = {key for shape in _chosen(value, shapes) for key in _fields(shape)}
+    others = {key for shape in shapes for key in _fields(shape)}
+    found = []
+    for key in value:
+        if key in allowed:
+            continue
+        if key in others:
+            reason, way_out = (
+                f"{key} does not belong to type: {value['type']}",
+                "Remove it, or change the type.",
+            )
+        else:
+            reason, way_out = unknown("key", str(key), allowed)
+        if value[key] is None and str(key).endswith(")"):  # {type: decimal(18,2)} is two keys
+            way_out = 'A comma ends a value here: write it in quotes, as in "decimal(18,2)".'
+        found.append(Problem((*path, str(key)), reason, way_out))
+    return found
+
+
+def _missing_keys(value: object, types: Iterable[object], path: Path) -> list[Problem]:
+    chosen = _chosen(value, _shapes(types)) if isinstance(value, dict) else []
+    if not isinstance(value, dict) or len(chosen) != 1:
+        return []
+    missing = [key for key in _required(chosen[0]) if key not in value]
+    return [_problem(path, f"the key {key!r} is missing", "Write it.") for key in missing]
+
+
+def _problem(path: Path, reason: str, way_out: str) -> Problem:
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return Problem(path, f"{text.removeprefix('.')}: {reason}" if path else reason, way_out)
+
+
+def _chosen(value: Mapping[str, object], shapes: Sequence[Any]) -> Sequence[Any]:
+    """Return the shape that the data's `type` chooses, or all of them."""
+    return [shape for shape in shapes if _tag(shape) == ("type", value.get("type"))] or shapes
+
+
+def _shapes(types: Iterable[object]) -> list[Any]:
+    return [one for kind in types for one in _flat(kind) if is_class(one) and _fields(one)]
+
+
+def _parts(value: object) -> list[tuple[str | int, object]]:
+    match value:
+        case dict():
+            return [*value.items()]
+        case list():
+            return [*enumerate(value)]
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    """The keys that data may have.
+
+    Args:
+        types: of the data.
+        allowed: the keys of all its shapes; None if any key is.
+        by_key: what is known of the parts under these keys.
+        of_each: what is known of the items of a list, or of the values of a mapping with any keys.
+        has_tags: whether the data's `type` chooses one of several shapes.
+    """
+
+    types: tuple[object, ...]
+    allowed: frozenset[str] | None
+    by_key: Mapping[str, _Keys]
+    of_each: _Keys | None
+    has_tags: bool
+
+
+def has_unknown_keys(value: object, shape: object) -> bool:
+    """Whether data has a key that its shape lacks: as `problems` tells, in a fraction of its time."""
+    known = _keys((shape,))
+    return known is not None and _has_unknown_keys(value, known)
+
+
+def _has_unknown_keys(value: object, known: _Keys) -> bool:
+    each = known.of_each
+    if isinstance(value, list):
+        return each is not None and any(_has_unknown_keys(item, each) for item in value)
+    if not isinstance(value, dict):
+        return False
+    if known.allowed is None:
+        return each is not None and any(_has_unknown_keys(item, each) for item in value.values())
+    if not value.keys() <= known.allowed or (known.has_tags and _unknown_keys(value, known.types, ())):
+        return True
+    inner = known.by_key.keys() & value.keys() if known.by_key else ()
+    return any(_has_unknown_keys(value[key], known.by_key[key]) for key in inner)
+
+
+@cache
+def _keys(types: tuple[object, ...]) -> _Keys | None:
+    """Return the keys of data of these types; None if it has no keys to check."""
+    keys = {key for one in types for shape in _flat(one) if is_class(shape) for key in _fields(shape)}
+    by_key = {key: _keys(tuple(_types_inside(types, key))) for key in keys}
+    each = tuple(
+        get_args(one)[-1] for kind in types for one in _flat(kind) if get_origin(one) in (list, dict)
+    )
+    of_each = _keys(each) if each else None
+    if not keys and of_each is None:
+        return None
+    inner = {key: known for key, known in by_key.items() if known is not None}
+    return _Keys(
+        types=types,
+        allowed=frozenset(keys) if keys else None,
+        by_key=inner,
+        of_each=of_each,
+        has_tags=bool(_tags(types)),
+    )
+
+
+def _flat(annotation: object) -> list[object]:
+    """Return the members of a union or a `Literal`, or the annotation alone."""
+    if get_origin(annotation) in (list, dict) or not get_args(annotation):
+        return [annotation]
+    return [one for part in get_args(annotation) for one in _flat(part)]
+
+
+def _types_inside(types: Iterable[object], step: str | int, collection: type = dict) -> list[object]:
+    """Return the types of a part of data, under a key of a mapping or at a position of a list."""
+    found: list[object] = []
+    for one in (inner for annotation in types for inner in _flat(annotation)):
+        if get_origin(one) is collection:
+            found.append(get_args(one)[-1])
+        elif is_class(one) and str(step) in _fields(one):
+            found.append(_fields(one)[str(step)])
+    return found
+
+
+def is_class(annotation: object) -> TypeGuard[Any]:
+    """Whether an annotation is a class; Python 3.10 counts `list[int]` as one."""
+    return isinstance(annotation, type) and get_origin(annotation) is None
+
+
+@cache
+def _fields(shape: Any) -> Mapping[str, object]:
+    """Return the types of a struct's or dataclass's fields by key, with a struct's tag; empty for other classes."""
+    if issubclass(shape, msgspec.Struct):
+        tag, _ = _tag(shape)
+        fields = {field.encode_name: field.type for field in msgspec.structs.fields(shape)}
+        return {**fields, tag: str} if tag else fields
+    return get_type_hints(shape) if is_dataclass(shape) else {}
+
+
+@cache
+def _required(shape: Any) -> tuple[str, ...]:
+    if issubclass(shape, msgspec.Struct):
+        return tuple(field.encode_name for field in msgspec.structs.fields(shape) if field.required)
+    missing = dataclasses.MISSING
+    return tuple(
+        field.name
+        for field in dataclasses.fields(shape)
+        if field.default is missing and field.default_factory is missing
+    )
+
+
+def _tag(shape: type[Any]) -> tuple[str | None, str | int | None]:
+    """Return the key and the value of a struct's tag in a union."""
+    if not issubclass(shape, msgspec.Struct):
+        return None, None
+    return shape.__struct_config__.tag_field, shape.__struct_config__.tag
+
+
+def _tags(types: Iterable[object]) -> list[str]:
+    return sorted(str(tag) for _, tag in map(_tag, _shapes(types)) if tag is not None)
+
+
+def _choices(types: Iterable[object]) -> list[str]:
+    """Return the values that types allow, if they are a few words."""
+    found = [one for annotation in types for one in _flat(annotation)]
+    literals = [one for one in found if isinstance(one, str)]
+    members = [member for one in found if is_class(one) and issubclass(one, Enum) for member in one]
+    return [*literals, *(str(member.value) for member in members)]
+
+
+_MISMATCH = re.compile(
+    r"Expected `(?P<wanted>[^`]+)`(?P<bound>(?: of length)? [<>=]+ \S+)?(?:, got `(?P<found>[^`]+)`)?"
+)
+_NO_CHOICE = re.compile(r"Invalid (?:enum )?value (?P<found>.+)")
+
+_WORDS = {
+    "array": "a list",
+    "bool": "true or false",
+    "date": "a date",
+    "datetime": "a time",
+    "float": "a number",
+    "int": "a whole number",
+    "null": "nothing",
+    "object": "a mapping",
+    "str": "a text",
+}
+
+
+def _type_error(problem: str, choices: Sequence[str] = ()) -> tuple[str, str]:
+    """Return the reason and the way out of a msgspec message; unknown messages pass unchanged, without a way out."""
+    no_choice = _NO_CHOICE.fullmatch(problem)
+    if no_choice and choices:
+        close = difflib.get_close_matches(no_choice["found"].strip("'"), choices, n=1)
+        way_out = f"Did you mean {close[0]!r}?" if close else ""
+        return f"{no_choice['found']} is not one of: {', '.join(choices)}", way_out
+    mismatch = _MISMATCH.fullmatch(problem)
+    if mismatch is None:
+        return problem, ""
+    kinds = [kind for kind in mismatch["wanted"].split(" | ") if kind != "null"]
+    if not {*kinds, mismatch["found"] or "null"} <= _WORDS.keys():
+        return problem, ""
+    wanted = " or ".join(_WORDS[kind] for kind in kinds) + (mismatch["bound"] or "")
+    found = f", not {_WORDS[mismatch['found']]}" if mismatch["found"] else ""
+    return f"{wanted} is wanted{found}", _way_out(kinds, mismatch["found"])
+
+
+def _way_out(wanted: list[str], found: str | None) -> str:
+    match wanted, found:
+        case _, "null":
+            return "Write it, or leave the key out."
+        case ["bool"], "str":
+            return "Write true or false, without quotes."
+        case ["int" | "float"], "str":
+            return "Write it without quotes."
+        case [*kinds], "bool" | "date" | "datetime" | "float" | "int" if "str" in kinds:
+            return "Write it in quotes."
+        case ["array"], "object":
+            return "Begin each item with a dash."
+        case [*kinds], str() if "array" in kinds:
+            return "Write [a, b]."
+        case [*kinds], str() if "object" in kinds:
+            return "Write {key: value}."
+    return ""

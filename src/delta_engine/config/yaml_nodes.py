@@ -1,0 +1,287 @@
+"""Composes YAML texts with libyaml, and reads their values as YAML 1.2 does: `no` and `on` are texts, `012` is 12.
+
+Nodes keep their lines. A text that would exhaust memory is refused before it does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import date
+from typing import Any, Final, TypeAlias
+
+from yaml import MappingNode, Node, ScalarNode, SequenceNode, YAMLError
+from yaml._yaml import CParser
+from yaml.constructor import SafeConstructor
+from yaml.error import MarkedYAMLError
+from yaml.reader import ReaderError
+
+from delta_engine.errors import ConfigError, SourceLocation
+
+Value: TypeAlias = "str | int | float | bool | date | list[Value] | dict[object, Value] | None"
+"""Plain data."""
+
+MAX_NODES: Final = 1_000_000
+"""A document with more nodes is an alias bomb, not a configuration."""
+
+MAX_DEPTH: Final = 64
+
+MERGE: Final = "<<"
+"""The key whose mappings give a mapping more keys."""
+
+HALF_A_CHARACTER: Final = r"\ud800 to \udfff are halves of characters, which no text may contain"
+
+_PLAIN, _TEXT, _COLLECTION = "plain", "text", "collection"
+_TAGS: Final = "tag:yaml.org,2002:"
+
+
+class _Composer(CParser):
+    """Composes nodes. A scalar's tag tells whether it is plain or in quotes, unless the text has one."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._nodes = self._depth = 0
+
+    def descend_resolver(self, _parent: Node | None, _index: object) -> None:
+        self._nodes += 1
+        self._depth += 1
+        if self._nodes > MAX_NODES or self._depth > MAX_DEPTH:
+            raise _TooLargeError
+
+    def ascend_resolver(self) -> None:
+        self._depth -= 1
+
+    def resolve(self, kind: type[Node], value: str, implicit: tuple[bool, bool]) -> str:
+        if kind is not ScalarNode:
+            return _COLLECTION
+        is_text = not implicit[0] or (value[:1] not in _NUMERIC and value not in _WORDS and value != MERGE)
+        return _TEXT if is_text else _PLAIN
+
+
+class _TooLargeError(Exception):
+    pass
+
+
+def compose(text: str, file: str) -> Node | None:
+    """Return the root of a YAML text, None if it is empty; ConfigError if it is invalid or too large."""
+    try:
+        return _Composer(text).get_single_node()
+    except _TooLargeError:
+        raise too_large(file) from None
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        problem = error.problem or error.context or "its structure is broken"
+        raise _invalid(text, file, mark.line + 1 if mark else 1, problem) from None
+    except ReaderError as error:
+        line = text.encode()[: error.position].count(b"\n") + 1
+        raise _invalid(text, file, line, "it contains a control character") from None
+    except (YAMLError, ValueError) as error:
+        raise _invalid(text, file, 1, str(error)) from None
+
+
+def line_of(node: Node) -> int:
+    """Return the line of a node, from 1."""
+    return int(node.start_mark.line) + 1
+
+
+def child(node: Node, step: str | int) -> tuple[int, Node] | None:
+    """Return the line and the node of an item of a list, or of a mapping's own key and its value; None if missing."""
+    if isinstance(node, SequenceNode) and isinstance(step, int) and step < len(node.value):
+        return line_of(node.value[step]), node.value[step]
+    if isinstance(node, MappingNode):
+        return next(((line_of(key), item) for key, item in node.value if key.value == str(step)), None)
+    return None
+
+
+def too_large(file: str) -> ConfigError:
+    """Return the refusal of a document that would exhaust memory."""
+    return ConfigError("it is too large or too deep", location=SourceLocation(file))
+
+
+class Reader:
+    """Reads the values of nodes, aliases expanded and merge keys applied; ConfigError names the line of a refusal."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._nodes = 0
+
+    def value(self, node: Node, depth: int = 0) -> Any:
+        """Return the value of a node; refuse duplicate keys, keys that are collections, and unknown tags."""
+        if isinstance(node, ScalarNode):
+            return self._scalar(node)
+        self._nodes += len(node.value)
+        if self._nodes > MAX_NODES or depth > MAX_DEPTH:
+            raise too_large(self._file)
+        if node.tag not in (_COLLECTION, f"{_TAGS}seq", f"{_TAGS}map"):
+            raise self._error(node, f"the tag {_shown(node.tag)} is not supported", "Leave it out.")
+        if isinstance(node, SequenceNode):
+            return [self.value(item, depth + 1) for item in node.value]
+        assert isinstance(node, MappingNode)
+        return self._mapping(node, depth)
+
+    def _mapping(self, node: MappingNode, depth: int) -> dict[object, Any]:
+        written, merged = dict[object, Any](), dict[object, Any]()
+        for key, item in node.value:
+            name = key.value if key.tag == _TEXT else self._key(key)
+            if name in written:
+                raise self._error(key, f"the key {key.value!r} is written twice")
+            if name == MERGE and key.tag == _PLAIN:
+                merged = self._merged(item, depth)
+            written[name] = item.value if item.tag == _TEXT else self.value(item, depth + 1)
+        if not merged:
+            return written
+        del written[MERGE]
+        return {**merged, **written}
+
+    def _key(self, node: Node) -> object:
+        if isinstance(node, ScalarNode):
+            return self._scalar(node)
+        raise self._error(node, "a key is a list or a mapping", "Write variables within braces in quotes.")
+
+    def _merged(self, node: Node, depth: int) -> dict[object, Any]:
+        if isinstance(node, MappingNode):
+            return self._mapping(node, depth + 1)
+        if not isinstance(node, SequenceNode) or not all(isinstance(one, MappingNode) for one in node.value):
+            raise self._error(node, f"{MERGE} takes a mapping or a list of mappings")
+        found: dict[object, Any] = {}
+        for one in node.value:
+            found = {**self._mapping(one, depth + 1), **found}
+        return found
+
+    def _scalar(self, node: ScalarNode) -> object:
+        if node.tag == _TEXT:
+            return node.value
+        read = _plain if node.tag == _PLAIN else _BY_TAG.get(node.tag)
+        if read is None:
+            raise self._error(
+                node, f"the tag {_shown(node.tag)} is not supported", "Write the value in quotes."
+            )
+        try:
+            return read(node.value)
+        except (ValueError, OverflowError, AttributeError) as error:
+            raise self._error(
+                node, f"{node.value!r} cannot be read: {error}", "Write it in quotes."
+            ) from None
+
+    def _error(self, node: Node, reason: str, way_out: str = "") -> ConfigError:
+        return ConfigError(reason, location=SourceLocation(self._file, line_of(node)), way_out=way_out)
+
+
+_WORDS: Final[Mapping[str, bool | None]] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+
+_NUMERIC: Final = frozenset("+-.0123456789")
+"""The first characters of numbers, dates and times."""
+
+_INTEGER = re.compile(r"[-+]?(?:0b[01_]+|0o[0-7_]+|0x[0-9a-fA-F_]+|[0-9_]+)").fullmatch
+_FLOAT = re.compile(
+    r"[-+]?[0-9][0-9_]*(?:\.[0-9_]*(?:[eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+)|[-+]?\.[0-9_]+(?:[eE][-+][0-9]+)?"
+    r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
+).fullmatch
+_TIME = SafeConstructor.timestamp_regexp.match
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}").fullmatch
+
+
+def _plain(text: str) -> object:
+    """Return the value of a text without quotes, by the core schema of YAML 1.2, with dates and times."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in _NUMERIC:
+        return text
+    if _INTEGER(text):
+        return _integer(text)
+    if _FLOAT(text):
+        return _float(text)
+    if _DATE(text) or (_TIME(text) and ":" in text):
+        return _moment(text)
+    return text
+
+
+def _integer(text: str) -> int:
+    digits = text.replace("_", "").lstrip("+-")
+    base = {"0b": 2, "0o": 8, "0x": 16}.get(digits[:2], 10)
+    number = int(digits[2:] if base != 10 else digits, base)
+    return -number if text.startswith("-") else number
+
+
+def _float(text: str) -> float:
+    return float(re.sub(r"\.(?=inf|nan)", "", text.replace("_", "").lower()))
+
+
+def _moment(text: str) -> object:
+    return SafeConstructor().construct_yaml_timestamp(ScalarNode("", text))
+
+
+_BY_TAG: Final[Mapping[str, Callable[[str], object]]] = {
+    f"{_TAGS}str": str,
+    f"{_TAGS}int": _integer,
+    f"{_TAGS}float": _float,
+    f"{_TAGS}bool": lambda text: _WORDS[text],
+    f"{_TAGS}null": lambda _text: None,
+    f"{_TAGS}timestamp": _moment,
+    "!": str,
+}
+
+
+def _shown(tag: str) -> str:
+    return f"!!{tag.removeprefix(_TAGS)}" if tag.startswith(_TAGS) else tag
+
+
+_PROBLEMS: Final[Mapping[str, tuple[str, str]]] = {
+    "mapping values are not allowed in this context": (
+        "a value without quotes contains a colon and a space, or a line has the wrong indentation",
+        'Write the value in quotes, as in comment: "id: the key", or align the line with its neighbours.',
+    ),
+    "could not find expected ':'": (
+        "a key has no colon, or a value goes on in a line with the wrong indentation",
+        "Write key: value, and write values of several lines in quotes.",
+    ),
+    "did not find expected key": (
+        "the line has the wrong indentation, or a quote or a comma is missing",
+        "Align it with the keys above.",
+    ),
+    "did not find expected '-' indicator": (
+        "the list goes on in a line without a dash, or with the wrong indentation",
+        "Begin each item with a dash, all in one column.",
+    ),
+    "found undefined alias": (
+        "a value that begins with * is an alias, and no & defines it",
+        'Write a text that begins with * in quotes, as in "*.yml".',
+    ),
+    "did not find expected alphabetic or numeric character": (
+        "a value that begins with * or & is an alias or an anchor, and this one has no name",
+        'Write a text that begins with * in quotes, as in "*.yml".',
+    ),
+    "found unexpected end of stream": ("a quote is not closed", "Close it."),
+    "did not find expected ',' or ']'": (
+        "a list in brackets is not closed",
+        "Close it with ], with commas in between.",
+    ),
+    "did not find expected ',' or '}'": (
+        "a mapping in braces is not closed",
+        'Close it with }. Write variables within braces in quotes, as in "${catalog}".',
+    ),
+}
+"""What libyaml's problems mean, and their ways out."""
+
+
+def _invalid(text: str, file: str, line: int, problem: str) -> ConfigError:
+    if "Unicode character escape" in problem:
+        return ConfigError(
+            HALF_A_CHARACTER,
+            location=SourceLocation(file, line),
+            way_out=r"Write the character itself, or \U and its eight digits.",
+        )
+    (written,) = text.split("\n")[line - 1 : line] or [""]
+    if written.strip(" ").startswith("\t"):
+        reason, way_out = "a tab indents the line", "Indent with spaces: YAML takes no tabs."
+    elif "cannot start any token" in problem:
+        reason, way_out = "a value begins with a character that YAML reserves", "Write it in quotes."
+    else:
+        reason, way_out = _PROBLEMS.get(problem, (problem, ""))
+    return ConfigError(
+        f"it is not valid YAML: {reason}", location=SourceLocation(file, line), way_out=way_out
+    )
