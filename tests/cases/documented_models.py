@@ -10,7 +10,7 @@ from typing import Any
 
 from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
 from delta_engine.aspects.facet import Facet
-from delta_engine.config.model_files import models_of_text
+from delta_engine.config.loading import models_of_text
 from delta_engine.models import Column, Schema, Table
 from tests.cases.golden_cases import settings_for
 

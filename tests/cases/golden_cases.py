@@ -14,7 +14,7 @@ from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Policy
 from delta_engine.backends.capabilities import Capabilities, Feature
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.config.model_files import load_declared
+from delta_engine.config.loading import Declared, load_declared
 from delta_engine.config.settings import BackendType, Settings
 from delta_engine.config.state_backend import DEFAULT_PATH, LocalState, StateBackend
 from delta_engine.errors import SourceLocation
@@ -72,12 +72,12 @@ class GoldenCase:
     @property
     def schemas(self) -> tuple[Schema, ...]:
         """The schemas of `desired.yml`."""
-        return load_declared(settings_for(self.folder, yaml="desired.yml"))[1]
+        return load_declared(settings_for(self.folder, yaml="desired.yml")).schemas
 
     @property
     def schema_records(self) -> dict[str, Record[Schema]]:
         """The records of the schemas of `last_applied.yml`."""
-        return records_of(self._last_applied()[1])
+        return records_of(self._last_applied().schemas)
 
     @property
     def removed(self) -> dict[QualifiedName, int | None]:
@@ -102,10 +102,10 @@ class GoldenCase:
         is_lacking = any(is_needed and one in capabilities.refused for one, is_needed in needed.items())
         return not is_lacking and not any(SupportedFeatures(capabilities).check([*self.models, *observed]))
 
-    def _last_applied(self) -> tuple[tuple[Table, ...], tuple[Schema, ...]]:
+    def _last_applied(self) -> Declared:
         """Return the tables and schemas of `last_applied.yml`; nothing by default."""
         if not (self.folder / "last_applied.yml").exists():
-            return (), ()
+            return Declared(tables=(), schemas=(), is_whole=True)
         return load_declared(settings_for(self.folder, yaml="last_applied.yml"))
 
     def _beside(self, what: str) -> dict[str, Any]:
@@ -122,7 +122,7 @@ class GoldenCase:
     @property
     def records(self) -> dict[str, Record]:
         """The records of the tables of `last_applied.yml`; empty for tables that were never applied."""
-        return records_of(resolved(self._last_applied()[0]))
+        return records_of(resolved(self._last_applied().tables))
 
     def plan(self) -> TablePlan:
         """Return the plan for the case."""

@@ -11,7 +11,7 @@ from typing import TypeAlias, TypeVar
 
 from hypothesis import strategies as st
 
-from delta_engine.config.model_files import load_declared
+from delta_engine.config.loading import load_declared
 from delta_engine.config.settings import Settings, load_settings
 from delta_engine.models import (
     CheckConstraint,
@@ -179,7 +179,7 @@ def settings_of(folder: Path, variables: Mapping[str, str] | None = None) -> Set
 
 
 def load_models(settings: Settings) -> tuple[Table, ...]:
-    return load_declared(settings)[0]
+    return load_declared(settings).tables
 
 
 def load_yaml(text: str, settings: Settings) -> tuple[Table, ...]:
@@ -191,7 +191,7 @@ def load_yaml(text: str, settings: Settings) -> tuple[Table, ...]:
 def declared_in_yaml(text: str, settings: Settings) -> Declared:
     """Return the tables and schemas that a model file with this text declares, by way of the file."""
     (settings.project_dir / "models" / "m.yml").write_bytes(text.encode("utf-8"))
-    return load_declared(settings)
+    return _tables_and_schemas(settings)
 
 
 def load_python(text: str, settings: Settings) -> tuple[Table, ...]:
@@ -199,12 +199,17 @@ def load_python(text: str, settings: Settings) -> tuple[Table, ...]:
     return declared_in_python(text, settings)[0]
 
 
+def _tables_and_schemas(settings: Settings) -> Declared:
+    found = load_declared(settings)
+    return found.tables, found.schemas
+
+
 def declared_in_python(text: str, settings: Settings) -> Declared:
     """Return what the function `tables` of a module with this text declares, by way of the file."""
     module = f"models_written_{next(_module_numbers)}"
     (settings.project_dir / f"{module}.py").write_bytes(text.encode("utf-8"))
     try:
-        return load_declared(replace(settings, yaml_models=(), python_models=(f"{module}:tables",)))
+        return _tables_and_schemas(replace(settings, yaml_models=(), python_models=(f"{module}:tables",)))
     finally:
         sys.modules.pop(module, None)
         sys.path[:] = [path for path in sys.path if path != str(settings.project_dir)]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from delta_engine.config.edit_instructions import edit_instructions
-from delta_engine.config.model_files import models_of_text
+from delta_engine.config.loading import models_of_text
 from delta_engine.config.model_text import fields_of, said
 from delta_engine.config.variables import escaped, spelled
 from delta_engine.config.yaml_edits import (

@@ -1,106 +1,22 @@
-"""Loads the models that a configuration names: YAML files and Python attributes."""
+"""Makes models of YAML documents."""
 
 from __future__ import annotations
 
-import glob
-import importlib
-import sys
-import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
 from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
 from delta_engine.aspects.facet import Facet
-from delta_engine.config.variables import fill_in
-from delta_engine.config.yaml_documents import Document, DocumentPath, parse_document, read_document
-from delta_engine.errors import ConfigError, Refusal, RefusedError, SourceLocation, raise_all, unknown
+from delta_engine.config.yaml_documents import Document, DocumentPath
+from delta_engine.errors import ConfigError, Refusal, RefusedError, unknown
 from delta_engine.models import Column, Part, Schema, Table
-from delta_engine.telemetry.garbage import no_garbage_collection
-
-if TYPE_CHECKING:
-    from delta_engine.config.settings import Settings
 
 
-@no_garbage_collection()
-def load_declared(settings: Settings) -> tuple[tuple[Table, ...], tuple[Schema, ...]]:
-    """Return all models in configuration order, variables filled in; several refusals form a RefusalGroup."""
-    refusals: list[RefusedError] = []
-    models: list[Table | Schema] = []
-    for reference in settings.python_models:
-        models += _collected(_python_models(reference, settings), refusals)
-    for pattern in settings.yaml_models:
-        for path in _matching_files(pattern, settings):
-            models += _collected(_yaml_models(path, settings), refusals)
-    filled = list(_collected(_filled_in(models, settings), refusals))
-    raise_all(refusals)
-    tables = tuple(model for model in filled if isinstance(model, Table))
-    if not tables:
-        raise ConfigError(
-            "it names no models",
-            location=settings.location,
-            way_out="List them under models.yaml or models.python.",
-        )
-    return tables, tuple(model for model in filled if isinstance(model, Schema))
-
-
-def models_of_text(text: str, file: str, settings: Settings) -> tuple[Table | Schema, ...]:
-    """Return the models of a YAML text, variables filled in; several refusals form a RefusalGroup."""
-    refusals: list[RefusedError] = []
-    declared = list(_collected(_declared(parse_document(text, file)), refusals))
-    filled = tuple(_collected(_filled_in(declared, settings), refusals))
-    raise_all(refusals)
-    return filled
-
-
-def _collected(
-    models: Iterator[Table | Schema | RefusedError], refusals: list[RefusedError]
-) -> Iterator[Table | Schema]:
-    """Yield the models; append refusals, yielded or raised, to the list."""
-    try:
-        for found in models:
-            if isinstance(found, RefusedError):
-                refusals.append(found)
-            else:
-                yield found
-    except Refusal as refusal:
-        refusals += refusal.refusals
-
-
-def _filled_in(
-    models: Sequence[Table | Schema], settings: Settings
-) -> Iterator[Table | Schema | RefusedError]:
-    defaults = settings.default_table_properties
-    for one in models:
-        try:
-            model = fill_in(one, settings.variables)
-            if defaults and isinstance(model, Table):
-                model = replace(model, default_table_properties=defaults)
-            yield model
-        except RefusedError as refusal:
-            yield refusal
-
-
-def _matching_files(pattern: str, settings: Settings) -> list[Path]:
-    names = glob.glob(pattern, root_dir=settings.project_dir, recursive=True)  # noqa: PTH207 - may be absolute
-    found = sorted(settings.project_dir / name for name in names)
-    if not found:
-        raise ConfigError(
-            f"no model file matches {pattern!r}",
-            location=settings.location,
-            way_out=f"The pattern is relative to {settings.project_dir}.",
-        )
-    return found
-
-
-def _yaml_models(path: Path, settings: Settings) -> Iterator[Table | Schema | RefusedError]:
-    yield from _declared(read_document(path, _shown(path, settings.project_dir)))
-
-
-def _declared(document: Document) -> Iterator[Table | Schema | RefusedError]:
+def models_in(document: Document) -> Iterator[Table | Schema | RefusedError]:
+    """Yield the models of a document, and the refusals of those that are broken."""
     lists = document.value
     if (
         not isinstance(lists, dict)
@@ -125,67 +41,6 @@ def _declared_name(value: object) -> str | None:
     if not isinstance(value, dict):
         return None
     return ".".join(str(value.get(part, "?")) for part in ("catalog", "schema", "name"))
-
-
-def _python_models(reference: str, settings: Settings) -> Iterator[Table | Schema | RefusedError]:
-    found = load_reference(
-        reference,
-        lambda declared: declared(settings.variables) if callable(declared) else declared,
-        what="models",
-        project_dir=settings.project_dir,
-        named_at=settings.location,
-    )
-    for model in found if isinstance(found, Iterable) else [found]:
-        if not isinstance(model, (Table, Schema)):
-            raise ConfigError(
-                f"{reference!r} gives a {type(model).__name__}, not a Table or Schema",
-                location=settings.location,
-            )
-        place = model.declared_at
-        shown = place and SourceLocation(_shown(Path(place.file), settings.project_dir), place.line)
-        yield replace(model, declared_at=shown) if shown else model
-
-
-def _shown(path: Path, project_dir: Path) -> str:
-    return str(path.relative_to(project_dir)) if path.is_relative_to(project_dir) else str(path)
-
-
-Result = TypeVar("Result")
-
-_ENGINE = str(Path(__file__).parents[1])
-
-
-def load_reference(
-    reference: str, use: Callable[[object], Result], *, what: str, project_dir: Path, named_at: SourceLocation
-) -> Result:
-    """Import an object with the project folder importable, and return the result of `use`, which may run user code.
-
-    `what` is the kind of object in messages. A failed import or use raises ConfigError. Refusals pass through.
-    """
-    module_name, _, attribute = reference.partition(":")
-    if not module_name or not attribute:
-        raise ConfigError(f"{reference!r} is not of the form module:attribute", location=named_at)
-    project = str(project_dir)
-    if project not in sys.path:
-        sys.path.insert(0, project)
-    try:
-        return use(getattr(importlib.import_module(module_name), attribute))
-    except Refusal:
-        raise
-    except Exception as error:
-        raise ConfigError(
-            f"loading the {what} {reference!r} failed: {type(error).__name__}: {error}",
-            location=_origin(error) or named_at,
-        ) from error
-
-
-def _origin(error: Exception) -> SourceLocation | None:
-    frames = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith(_ENGINE) and "importlib" not in frame.filename
-    ]
-    return SourceLocation(frames[-1].filename, frames[-1].lineno) if frames else None
 
 
 _Facet = Facet[Any, Any, Any]

@@ -23,7 +23,7 @@ from delta_engine.backends.capabilities import (
 )
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.config.model_files import load_declared, load_reference
+from delta_engine.config.loading import load_declared, load_reference
 from delta_engine.config.settings import BackendType, Settings, load_settings
 from delta_engine.config.variables import secrets_in
 from delta_engine.deployment.deployment import Deployment
@@ -119,13 +119,13 @@ def load_project(
     settings = replace(settings, policy=_widened(settings.policy, allow))
     _refuse_table_removal(settings)
     left_out = _left_out(settings)
-    tables_declared, declared_schemas = load_declared(settings)
-    models = tuple(without_features(model, left_out) for model in tables_declared)
-    schemas = () if Feature.SCHEMA_METADATA in left_out else declared_schemas
+    declared = load_declared(settings, tables)
+    models = tuple(without_features(model, left_out) for model in declared.tables)
+    schemas = () if Feature.SCHEMA_METADATA in left_out else declared.schemas
     project = Project(settings=settings, models=models, rules=load_rules(settings))
     raise_all(project.violations(models, schemas))
     selected = _selected(resolved(models), tables)
-    is_partial = len(selected) < len(models)
+    is_partial = not declared.is_whole or len(selected) < len(models)
     if is_partial:
         names = {f"{model.catalog_name}.{model.schema_name}".lower() for model in selected}
         schemas = tuple(schema for schema in schemas if schema.key in names)

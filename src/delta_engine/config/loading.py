@@ -1,0 +1,238 @@
+"""Loads the models that a configuration names: YAML files and Python attributes.
+
+For a command about some tables, a file is parsed only if it may declare one of them, or one that their keys reference.
+"""
+
+from __future__ import annotations
+
+import glob
+import importlib
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from delta_engine.actions.policy import matches_any
+from delta_engine.config.model_files import models_in
+from delta_engine.config.variables import fill_in
+from delta_engine.config.yaml_documents import parse_document, read_document
+from delta_engine.errors import ConfigError, Refusal, RefusedError, SourceLocation, raise_all
+from delta_engine.models import Schema, Table
+from delta_engine.models.constraints import referenced_tables
+from delta_engine.telemetry.garbage import no_garbage_collection
+
+if TYPE_CHECKING:
+    from delta_engine.config.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """Loaded models, in the order of the configuration.
+
+    Args:
+        is_whole: whether no file was left out.
+    """
+
+    tables: tuple[Table, ...]
+    schemas: tuple[Schema, ...]
+    is_whole: bool
+
+
+@no_garbage_collection()
+def load_declared(settings: Settings, globs: Sequence[str] = ()) -> Declared:
+    """Return the models, variables filled in; several refusals form a RefusalGroup.
+
+    Args:
+        globs: the tables that the caller needs; all by default. Of the others, some may be missing.
+    """
+    refusals: list[RefusedError] = []
+
+    def loaded(found: Iterator[_Model | RefusedError]) -> list[_Model]:
+        models = list(_collected(found, refusals))
+        return list(_collected(_filled_in(models, settings), refusals))
+
+    python = [one for name in settings.python_models for one in loaded(_python_models(name, settings))]
+    files = [path for pattern in settings.yaml_models for path in _matching_files(pattern, settings)]
+    by_file = _needed(files, python, globs, settings, lambda path: loaded(_yaml_models(path, settings)))
+    raise_all(refusals)
+    models = [*python, *(model for path in files for model in by_file.get(path, ()))]
+    tables = tuple(model for model in models if isinstance(model, Table))
+    is_whole = len(by_file) == len({*files})
+    if not is_whole and not all(any(map(_matches(one), tables)) for one in globs):
+        return load_declared(settings)  # the refusal of an unknown name suggests similar ones
+    if not tables:
+        raise ConfigError(
+            "it names no models",
+            location=settings.location,
+            way_out="List them under models.yaml or models.python.",
+        )
+    schemas = tuple(model for model in models if isinstance(model, Schema))
+    return Declared(tables=tables, schemas=schemas, is_whole=is_whole)
+
+
+def models_of_text(text: str, file: str, settings: Settings) -> tuple[Table | Schema, ...]:
+    """Return the models of a YAML text, variables filled in; several refusals form a RefusalGroup."""
+    refusals: list[RefusedError] = []
+    declared = list(_collected(models_in(parse_document(text, file)), refusals))
+    filled = tuple(_collected(_filled_in(declared, settings), refusals))
+    raise_all(refusals)
+    return filled
+
+
+_Model: TypeAlias = "Table | Schema"
+
+_WORDS = re.compile(r"[0-9a-z_-]+").findall
+_CHOICES = re.compile(r"\[[^\]]*\]")
+_REFERENCE = re.compile(r"\$\{([^}]*)\}")
+
+
+def _matches(pattern: str) -> Callable[[Table], bool]:
+    return lambda table: matches_any(table.qualified_name, [pattern])
+
+
+def _needed(
+    files: Sequence[Path],
+    python: Iterable[_Model],
+    globs: Sequence[str],
+    settings: Settings,
+    load: Callable[[Path], list[_Model]],
+) -> dict[Path, list[_Model]]:
+    """Load the files that may declare tables that match, or tables that loaded ones reference; all without globs."""
+    if not globs:
+        return {path: load(path) for path in files}
+    texts = {path: _searchable(path, settings.variables) for path in files}
+    found: dict[Path, list[_Model]] = {}
+    known = [one for one in python if isinstance(one, Table)]
+    wanted = [*globs, *_missing_references(known)]
+    while chosen := [path for path in texts if path not in found and _may_declare(texts[path], wanted)]:
+        found |= {path: load(path) for path in chosen}
+        known += [one for path in chosen for one in found[path] if isinstance(one, Table)]
+        wanted = _missing_references(known)
+    return found
+
+
+def _missing_references(tables: Iterable[Table]) -> list[str]:
+    known = {table.key for table in tables}
+    return sorted({name.key for table in tables for name in referenced_tables(table)} - known)
+
+
+def _searchable(path: Path, variables: Mapping[str, str]) -> str | None:
+    """Return the text of a file in lower case, with variables; None if names may have escapes or other variables."""
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    if "${" in text:
+        text = _REFERENCE.sub(lambda found: variables.get(found[1].strip(), found[0]), text)
+    return None if "\\" in text or "${" in text else text.lower()
+
+
+def _may_declare(text: str | None, names: Iterable[str]) -> bool:
+    """Whether a file may declare a table with one of the names, which may be globs, or schemas."""
+    if text is None or "schemas:" in text:
+        return True
+    return any(all(word in text for word in _WORDS(_CHOICES.sub(" ", name.lower()))) for name in names)
+
+
+def _collected(models: Iterator[_Model | RefusedError], refusals: list[RefusedError]) -> Iterator[_Model]:
+    """Yield the models; append refusals, yielded or raised, to the list."""
+    try:
+        for found in models:
+            if isinstance(found, RefusedError):
+                refusals.append(found)
+            else:
+                yield found
+    except Refusal as refusal:
+        refusals += refusal.refusals
+
+
+def _filled_in(models: Sequence[_Model], settings: Settings) -> Iterator[_Model | RefusedError]:
+    defaults = settings.default_table_properties
+    for one in models:
+        try:
+            model = fill_in(one, settings.variables)
+            if defaults and isinstance(model, Table):
+                model = replace(model, default_table_properties=defaults)
+            yield model
+        except RefusedError as refusal:
+            yield refusal
+
+
+def _matching_files(pattern: str, settings: Settings) -> list[Path]:
+    names = glob.glob(pattern, root_dir=settings.project_dir, recursive=True)  # noqa: PTH207 - may be absolute
+    found = sorted(settings.project_dir / name for name in names)
+    if not found:
+        raise ConfigError(
+            f"no model file matches {pattern!r}",
+            location=settings.location,
+            way_out=f"The pattern is relative to {settings.project_dir}.",
+        )
+    return found
+
+
+def _yaml_models(path: Path, settings: Settings) -> Iterator[_Model | RefusedError]:
+    yield from models_in(read_document(path, _shown(path, settings.project_dir)))
+
+
+def _python_models(reference: str, settings: Settings) -> Iterator[_Model | RefusedError]:
+    found = load_reference(
+        reference,
+        lambda declared: declared(settings.variables) if callable(declared) else declared,
+        what="models",
+        project_dir=settings.project_dir,
+        named_at=settings.location,
+    )
+    for model in found if isinstance(found, Iterable) else [found]:
+        if not isinstance(model, (Table, Schema)):
+            raise ConfigError(
+                f"{reference!r} gives a {type(model).__name__}, not a Table or Schema",
+                location=settings.location,
+            )
+        place = model.declared_at
+        shown = place and SourceLocation(_shown(Path(place.file), settings.project_dir), place.line)
+        yield replace(model, declared_at=shown) if shown else model
+
+
+def _shown(path: Path, project_dir: Path) -> str:
+    return str(path.relative_to(project_dir)) if path.is_relative_to(project_dir) else str(path)
+
+
+Result = TypeVar("Result")
+
+_ENGINE = str(Path(__file__).parents[1])
+
+
+def load_reference(
+    reference: str, use: Callable[[object], Result], *, what: str, project_dir: Path, named_at: SourceLocation
+) -> Result:
+    """Import an object with the project folder importable, and return the result of `use`, which may run user code.
+
+    `what` is the kind of object in messages. A failed import or use raises ConfigError. Refusals pass through.
+    """
+    module_name, _, attribute = reference.partition(":")
+    if not module_name or not attribute:
+        raise ConfigError(f"{reference!r} is not of the form module:attribute", location=named_at)
+    project = str(project_dir)
+    if project not in sys.path:
+        sys.path.insert(0, project)
+    try:
+        return use(getattr(importlib.import_module(module_name), attribute))
+    except Refusal:
+        raise
+    except Exception as error:
+        raise ConfigError(
+            f"loading the {what} {reference!r} failed: {type(error).__name__}: {error}",
+            location=_origin(error) or named_at,
+        ) from error
+
+
+def _origin(error: Exception) -> SourceLocation | None:
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(_ENGINE) and "importlib" not in frame.filename
+    ]
+    return SourceLocation(frames[-1].filename, frames[-1].lineno) if frames else None
