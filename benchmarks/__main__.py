@@ -19,7 +19,15 @@ from benchmarks.measurement import Measurement, measured
 from benchmarks.targets import TARGETS, Target
 from tests.machine import slowness
 
-BENCHMARKS = ("starting", "planning", "growth", "snapshot", "applying", "sync_against_bare_sql")
+BENCHMARKS = (
+    "starting",
+    "whole_commands",
+    "planning",
+    "growth",
+    "snapshot",
+    "applying",
+    "sync_against_bare_sql",
+)
 
 
 def main(names: Sequence[str]) -> int:

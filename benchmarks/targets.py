@@ -29,6 +29,11 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
         "local Delta, 40 × 21: create": Target(ratio=1.3),
         "local Delta, 40 × 21: change all comments": Target(ratio=1.3),
         "local Delta, 40 × 21: no-op, cold": Target(ratio=1.3),
+        "validate 1,000 × 50 in YAML: processor": Target(ratio=3),
+        "validate 10,000 × 50 in YAML": Target(ratio=11),
+        "validate 10,000 × 50 in YAML: memory": Target(value=1536),
+        "validate -t, 75 of 3,000 × 31 in YAML": Target(value=1.5),
+        "--help": Target(value=0.15),
         "import delta_engine": Target(value=0.2),
         "start of the command line": Target(),
     }

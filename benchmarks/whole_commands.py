@@ -1,0 +1,87 @@
+"""Whole commands on YAML models, as processes: from their start to their end. Bare: libyaml composes the same files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks.measurement import Measurement
+from benchmarks.yaml_projects import write_project
+
+ROUNDS = 3
+COMMAND = str(Path(sys.executable).with_name("delta-engine"))
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a process took.
+
+    Args:
+        seconds: from its start to its end.
+        processor: seconds of the processor.
+        memory: the most that it had, in MiB.
+    """
+
+    seconds: float
+    processor: float
+    memory: float
+
+
+def measure() -> Iterator[Measurement]:
+    """Yield what `validate` takes for 1,000 and 10,000 files of 50 columns, and for one team of forty."""
+    with TemporaryDirectory() as folder:
+        small, large, teams = (Path(folder, name) for name in ("small", "large", "teams"))
+        write_project(small, 1_000, 50)
+        few = best_of("validate", folder=small)
+        yield Measurement(
+            work="validate 1,000 × 50 in YAML: processor",
+            value=few.processor,
+            bare=min(seconds_of_composing(small) for _ in range(ROUNDS)),
+        )
+        yield Measurement(work="--help", value=best_of("--help", folder=small, rounds=7).seconds)
+        write_project(teams, 3_000, 31)
+        one_team = best_of("validate", "-t", "team07.*", folder=teams)
+        yield Measurement(work="validate -t, 75 of 3,000 × 31 in YAML", value=one_team.seconds)
+        write_project(large, 10_000, 50)
+        many = best_of("validate", folder=large, rounds=1)
+        yield Measurement(work="validate 10,000 × 50 in YAML", value=many.seconds, bare=few.seconds)
+        yield Measurement(work="validate 10,000 × 50 in YAML: memory", value=many.memory, unit="MiB")
+
+
+def best_of(*arguments: str, folder: Path, rounds: int = ROUNDS) -> Cost:
+    """Return the least that a command of the engine takes in a project."""
+    return min(
+        (cost_of(COMMAND, "-e", "dev", *arguments, folder=folder) for _ in range(rounds)), key=lambda one: one.seconds
+    )
+
+
+def cost_of(*command: str, folder: Path) -> Cost:
+    """Run a process and return what it took; CalledProcessError if it fails."""
+    began = time.perf_counter()
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - began
+    code = process.returncode = os.waitstatus_to_exitcode(status)
+    if code:
+        raise subprocess.CalledProcessError(code, command)
+    unit = 1 if sys.platform == "darwin" else 1024  # macOS counts bytes, Linux KiB
+    return Cost(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit / 2**20)
+
+
+def seconds_of_composing(project: Path) -> float:
+    """Return the processor's seconds that libyaml takes to compose a project's files, in a process of its own."""
+    script = (
+        "import pathlib, sys, time, yaml\n"
+        "began = time.process_time()\n"
+        "for path in pathlib.Path(sys.argv[1]).rglob('*.yml'):\n"
+        "    yaml.compose(path.read_text(), Loader=yaml.CSafeLoader)\n"
+        "print(time.process_time() - began)\n"
+    )
+    command = [sys.executable, "-c", script, str(project / "models")]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
