@@ -57,7 +57,8 @@ def measure() -> Iterator[Measurement]:
 def best_of(*arguments: str, folder: Path, rounds: int = ROUNDS) -> Cost:
     """Return the least that a command of the engine takes in a project."""
     return min(
-        (cost_of(COMMAND, "-e", "dev", *arguments, folder=folder) for _ in range(rounds)), key=lambda one: one.seconds
+        (cost_of(COMMAND, "-e", "dev", *arguments, folder=folder) for _ in range(rounds)),
+        key=lambda one: one.seconds,
     )
 
 

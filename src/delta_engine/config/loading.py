@@ -5,7 +5,6 @@ For a command about some tables, a file is parsed only if it may declare one of 
 
 from __future__ import annotations
 
-import glob
 import importlib
 import re
 import sys
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from delta_engine.actions.policy import matches_any
+from delta_engine.config.file_patterns import matching_files
 from delta_engine.config.model_files import models_in
 from delta_engine.config.variables import fill_in
 from delta_engine.config.yaml_documents import parse_document, read_document
@@ -55,7 +55,7 @@ def load_declared(settings: Settings, globs: Sequence[str] = ()) -> Declared:
         return list(_collected(_filled_in(models, settings), refusals))
 
     python = [one for name in settings.python_models for one in loaded(_python_models(name, settings))]
-    files = [path for pattern in settings.yaml_models for path in _matching_files(pattern, settings)]
+    files = [path for pattern in settings.yaml_models for path in _files(pattern, settings)]
     by_file = _needed(files, python, globs, settings, lambda path: loaded(_yaml_models(path, settings)))
     raise_all(refusals)
     models = [*python, *(model for path in files for model in by_file.get(path, ()))]
@@ -161,9 +161,15 @@ def _filled_in(models: Sequence[_Model], settings: Settings) -> Iterator[_Model 
             yield refusal
 
 
-def _matching_files(pattern: str, settings: Settings) -> list[Path]:
-    names = glob.glob(pattern, root_dir=settings.project_dir, recursive=True)  # noqa: PTH207 - may be absolute
-    found = sorted(settings.project_dir / name for name in names)
+def _files(pattern: str, settings: Settings) -> list[Path]:
+    try:
+        found = matching_files(settings.project_dir, pattern)
+    except OSError as error:
+        raise ConfigError(
+            f"{error.filename} cannot be read: {error.strerror}",
+            location=settings.location,
+            way_out=f"Give this user the right to read it, or change the pattern {pattern!r}.",
+        ) from None
     if not found:
         raise ConfigError(
             f"no model file matches {pattern!r}",

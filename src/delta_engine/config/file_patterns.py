@@ -1,0 +1,56 @@
+"""Finds the files that patterns such as `models/**/*.yml` name."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+
+_IS_PATTERN = re.compile(r"[*?\[]").search
+
+
+def matching_files(folder: Path, pattern: str) -> list[Path]:
+    """Return the files that a pattern relative to a folder names, sorted; `**` stands for any folders, also none.
+
+    Names that begin with a dot match only patterns that do. A folder is visited once, whatever links lead to it.
+
+    Raises:
+        OSError: a folder cannot be read. Its files would be missing silently.
+    """
+    root = Path(pattern)
+    parts = root.parts[1:] if root.is_absolute() else root.parts
+    start = Path(root.anchor) if root.is_absolute() else folder
+    return sorted({*_matching(start, parts, frozenset())})
+
+
+def _matching(folder: Path, parts: Sequence[str], above: frozenset[str]) -> Iterator[Path]:
+    part, *others = parts
+    if part == "**":
+        yield from _matching(folder, others or ["*"], above)
+        for inner in _folders(folder, above):
+            yield from _matching(inner, parts, above | {os.path.realpath(folder)})
+    elif not _IS_PATTERN(part):
+        yield from _inside(folder / part, others, above)
+    elif folder.is_dir():
+        for path in folder.iterdir():
+            if fnmatch(path.name, part) and (part.startswith(".") or not path.name.startswith(".")):
+                yield from _inside(path, others, above)
+
+
+def _inside(path: Path, parts: Sequence[str], above: frozenset[str]) -> Iterator[Path]:
+    if parts:
+        yield from _matching(path, parts, above)
+    elif path.is_file():
+        yield path
+
+
+def _folders(folder: Path, above: frozenset[str]) -> Iterator[Path]:
+    """Yield the folders in a folder, without links to the folders around it."""
+    if not folder.is_dir():
+        return
+    around = above | {os.path.realpath(folder)}
+    for path in folder.iterdir():
+        if not path.name.startswith(".") and path.is_dir() and os.path.realpath(path) not in around:
+            yield path
