@@ -161,9 +161,10 @@ class Page:
         self.renames = {**self.renames, first: new}
 
     def known_renames(self, seen: Seen) -> dict[str, str]:
-        """Return the renames of applied columns that still hold."""
-        gone = {column_of(part) for part in self.declared or ()} - {*seen.columns}
-        return {old: new for old, new in self.renames.items() if old in gone and new in seen.columns}
+        """Return the renames of applied columns that still hold, except those to the names of dropped ones."""
+        applied = {column_of(part) for part in self.declared or ()}
+        gone, free = applied - {*seen.columns}, {*seen.columns} - applied
+        return {old: new for old, new in self.renames.items() if old in gone and new in free}
 
     def taken(self, model: Parts) -> dict[str, str]:
         """Return the renames that a model has taken."""
