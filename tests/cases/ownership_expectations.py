@@ -9,7 +9,15 @@ from delta_engine.actions.drift_policy import DriftHandling
 from delta_engine.actions.policy import ColumnOrder
 from delta_engine.models import Table
 from tests.builders.worlds import World
-from tests.cases.ownership_ledger import Page, Parts, Seen, column_of, kind_of, parts_of
+from tests.cases.ownership_ledger import (
+    Page,
+    Parts,
+    Seen,
+    column_of,
+    kind_of,
+    parts_of,
+    without_columns,
+)
 
 LOW, MEDIUM, HIGH = range(3)
 
@@ -37,7 +45,8 @@ def after_sync(world: World, name: str) -> Parts:
     after = page.after_sync(model, seen, world.full)
     kept = {part for part in left if after.get(part) == base.get(part)}
     changed = {part: value for part, value in after.items() if part not in kept}
-    return changed | {part: value for part, value in seen.parts.items() if part in kept}
+    kept_values = {part: without_columns(part, seen.parts.get(part, ""), changed) for part in kept}
+    return changed | {part: value for part, value in kept_values.items() if value}
 
 
 def ignored(world: World, name: str) -> set[str]:
