@@ -60,8 +60,8 @@ def reverted_drift(
     observed = drifted.observed
     if not observed.exists:
         return drifted.details
-    comparison = Comparison.of(model, observed, drifted.recorded, policy)
-    planned = tuple(aspects.differences(comparison))
+    kept = _with_ignored_renames(model, drifted)
+    planned = tuple(aspects.differences(Comparison.of(kept, observed, drifted.recorded, policy)))
     wanted = {(one.change.subject, one.change.desired) for one in planned}
     columns = model.columns if isinstance(model, Table) else ()
     moves_columns = any(one.kind is DriftKind.COLUMN_ORDER for one in planned)
@@ -70,6 +70,18 @@ def reverted_drift(
         for detail in drifted.details
         if _is_reverted(detail.deviation, columns, wanted, moves_columns=moves_columns)
     )
+
+
+def _with_ignored_renames(model: Securable, drifted: DriftedResource) -> Securable:
+    if isinstance(model, Schema):
+        return model
+    renames = []
+    for detail in drifted.details:
+        if detail.ignored_by is not None and detail.deviation.renamed is not None:
+            old, new = detail.deviation.renamed
+            if has_path(model.columns, old) and not has_path(model.columns, new):
+                renames.append(detail.deviation)
+    return accepted(model, drifted.observed, renames) if renames else model
 
 
 def with_ignored_drift(
