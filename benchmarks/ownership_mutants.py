@@ -5,7 +5,8 @@
 
 A mutant negates a condition, drops the last term of `and` or `or`, turns a returned or yielded value into another, or
 empties a collection. It lives in a forked process alone, whose functions get the code of the broken source. There, the
-tests that matter run until one fails, the cheapest first. The exit code is 1 if less than 95 % of them are killed.
+histories and then the unit tests that run its statement are run until one fails, the quickest first. The exit code is
+1 if less than 95 % of them are killed.
 """
 
 from __future__ import annotations
@@ -13,16 +14,18 @@ from __future__ import annotations
 import ast
 import gc
 import inspect
+import json
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Final, NoReturn
 
 import pytest
+from coverage import Coverage
 
 import delta_engine
 
@@ -42,16 +45,17 @@ RULES: Final[dict[str, tuple[str, ...]]] = {
 }
 """The functions of each module that are broken; all of them if none is named."""
 
-STAGES: Final = (
-    ("tests/properties/test_histories.py",),
-    (
-        "tests/unit/drift",
-        "tests/properties/test_unmanaged_laws.py",
-        "tests/properties/test_ownership_laws.py",
-    ),
-    ("tests/unit/deployment", "tests/unit/orchestrate", "tests/properties/test_drift_laws.py"),
+HISTORIES: Final = "tests/properties/test_histories.py"
+"""They kill most mutants, within a few histories."""
+
+UNIT_TESTS: Final = (
+    "tests/unit/drift",
+    "tests/unit/deployment",
+    "tests/unit/orchestrate",
+    "tests/properties/test_unmanaged_laws.py",
+    "tests/properties/test_ownership_laws.py",
+    "tests/properties/test_drift_laws.py",
 )
-"""The tests that matter, the cheapest first."""
 
 ENOUGH: Final = 0.95
 LONGEST: Final = 900
@@ -60,10 +64,15 @@ LONGEST: Final = 900
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One broken line: the text from `start` to `end`, offsets into the module's source, becomes another."""
+    """One broken line: the text from `start` to `end`, offsets into the module's source, becomes another.
+
+    Args:
+        statement: the lines of the statement.
+    """
 
     module: str
     line: int
+    statement: range
     start: int
     end: int
     text: str
@@ -87,11 +96,22 @@ def mutants(module: str, names: tuple[str, ...]) -> Iterator[Mutant]:
         if not isinstance(function, ast.FunctionDef) or (names and function.name not in names):
             continue
         for node, text in _changes(function, source):
+            lines = _statement(function, node)
             start = starts[node.lineno - 1] + node.col_offset
             end = starts[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
             if source[start:end] != text:
-                found.setdefault(node.lineno, Mutant(module, node.lineno, start, end, text))
+                found.setdefault(node.lineno, Mutant(module, node.lineno, lines, start, end, text))
     yield from (found[line] for line in sorted(found))
+
+
+def _statement(function: ast.FunctionDef, node: ast.expr) -> range:
+    """Return the lines of the smallest statement around an expression."""
+    around = [
+        range(one.lineno, (one.end_lineno or 0) + 1)
+        for one in ast.walk(function)
+        if isinstance(one, ast.stmt) and one.lineno <= node.lineno <= (one.end_lineno or 0)
+    ]
+    return min(around, key=len)
 
 
 def _changes(function: ast.FunctionDef, source: str) -> Iterator[tuple[ast.expr, str]]:
@@ -156,12 +176,14 @@ def _text(node: ast.expr, source: str) -> str:
 
 
 class Failures:
-    """A plugin of pytest that notes which tests fail."""
+    """A plugin of pytest that notes which tests fail, and how long those take that pass."""
 
     def __init__(self) -> None:
         self.found: list[str] = []
+        self.seconds: dict[str, float] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0) + report.duration
         if report.failed:
             self.found.append(report.nodeid)
 
@@ -170,47 +192,98 @@ class Failures:
             self.found.append(report.nodeid)
 
 
-def killer(mutant: Mutant | None) -> str | None:
-    """Return the first test that fails on a mutant, or on the source as it is; None if all pass."""
+class Runs(Failures):
+    """A plugin of pytest that notes which tests run which lines of the rules."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._coverage = Coverage(data_file=None, include=[str(PACKAGE / module) for module in RULES])
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        self._coverage.start()
+        self._coverage.switch_context(item.nodeid)
+        result = yield
+        self._coverage.stop()
+        return result
+
+    def tests(self) -> dict[str, dict[int, list[str]]]:
+        """Return the tests by module and line, the quickest first."""
+        data = self._coverage.get_data()
+        return {
+            module: {
+                line: sorted(filter(None, tests), key=lambda test: self.seconds.get(test, 0))
+                for line, tests in data.contexts_by_lineno(str(PACKAGE / module)).items()
+            }
+            for module in RULES
+        }
+
+
+def tests_by_line() -> dict[str, dict[int, list[str]]]:
+    """Run all tests on the source as it is; return them by module and line. RuntimeError if one fails."""
+    found = json.loads(_forked(_tests_by_line) or "{}")
+    if "failed" in found or not found:
+        raise RuntimeError(f"{found.get('failed', 'a test')} fails on the source as it is")
+    return {module: {int(line): tests for line, tests in lines.items()} for module, lines in found.items()}
+
+
+def _tests_by_line() -> str:
+    runs = Runs()
+    _run([HISTORIES, *UNIT_TESTS], runs)
+    return json.dumps({"failed": runs.found[0]} if runs.found else runs.tests())
+
+
+def killer(mutant: Mutant, by_line: Mapping[int, Sequence[str]]) -> str | None:
+    """Return the first test that fails on a mutant; None if all pass."""
+    found = {test: None for line in mutant.statement for test in by_line.get(line, ())}
+    tests = [test for test in found if not test.startswith(HISTORIES)]
+
+    def run() -> str:
+        _break(mutant)
+        return _failure([HISTORIES]) or _failure(tests)
+
+    failure = _forked(run)
+    return "its time was up" if failure is None else failure or None
+
+
+def _forked(work: Callable[[], str]) -> str | None:
+    """Return what work returns in a process of its own; None if its time is up. RuntimeError if it fails."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        _run_child(mutant, writer)
+        _run_child(work, writer)
     os.close(writer)
-    with os.fdopen(reader) as found:
-        failure = found.read()
+    with os.fdopen(reader) as answer:
+        found = answer.read()
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if status > 0:
-        raise RuntimeError(f"{mutant}: it could not be made")
-    return "its time was up" if status else failure or None
+        raise RuntimeError("the source was edited meanwhile, or a test ended the process")
+    return None if status else found
 
 
-def _run_child(mutant: Mutant | None, writer: int) -> NoReturn:
+def _run_child(work: Callable[[], str], writer: int) -> NoReturn:
     status = 1
     signal.alarm(LONGEST)
     try:
-        if mutant is not None:
-            _break(mutant)
         silent = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silent, 1)
         os.dup2(silent, 2)
-        os.write(writer, _failure().encode())
+        with os.fdopen(writer, "w") as answer:
+            answer.write(work())
         status = 0
-    except ValueError as error:
-        print(error, file=sys.stderr)
     finally:
         os._exit(status)
 
 
-def _failure() -> str:
-    for stage in STAGES:
-        failures = Failures()
-        pytest.main(
-            ["-x", "-q", "-p", "no:cacheprovider", "--hypothesis-profile=mutants", *stage], [failures]
-        )
-        if failures.found:
-            return failures.found[0]
-    return ""
+def _failure(tests: Sequence[str]) -> str:
+    failures = Failures()
+    if tests:
+        _run(["-x", *tests], failures)
+    return failures.found[0] if failures.found else ""
+
+
+def _run(arguments: Sequence[str], plugin: Failures) -> None:
+    pytest.main(["-q", "-p", "no:cacheprovider", "--hypothesis-profile=mutants", *arguments], [plugin])
 
 
 def _break(mutant: Mutant) -> None:
@@ -244,14 +317,12 @@ def main(texts: list[str]) -> int:
         for mutant in mutants(module, names)
     ]
     survivors = []
-    pytest.main(
-        ["--collect-only", "-q", "-p", "no:cacheprovider", *(test for stage in STAGES for test in stage)]
-    )
-    if failing := killer(None):
-        print(f"{failing} fails on the source as it is")
-        return 1
+    _run(
+        ["--collect-only", HISTORIES, *UNIT_TESTS], Failures()
+    )  # what is imported now, no process imports again
+    by_line = tests_by_line()
     for mutant in chosen:
-        found = killer(mutant)
+        found = killer(mutant, by_line[mutant.module])
         print("killed  " if found else "SURVIVED", mutant, f"by {found}" if found else "", flush=True)
         survivors += [] if found else [mutant]
     killed = len(chosen) - len(survivors)

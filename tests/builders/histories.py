@@ -46,6 +46,16 @@ FACETS: Mapping[str, Sequence[object]] = {
     "owner": (None, "lee"),
     "second column": (None, "y", "z"),  # z is y renamed
     "third column": (None, "n"),
+    "struct": (
+        None,
+        "struct<a: int>",
+        "struct<a: int, n: int>",
+        "struct<a: bigint>",
+        "struct<a: int comment 'one'>",
+        "struct<a: int, o: int comment 'one'>",
+        "struct<a: int, p: int>",  # p is o renamed
+        "struct<a: int, p: int comment 'one'>",
+    ),
     "is reversed": (False, True),
     "name": ("", "2"),  # what is added to the name: the table is renamed
     "declared": (True, False),
@@ -118,6 +128,22 @@ BY_HAND: Mapping[str, str] = {
     "rename y": "ALTER TABLE {t} RENAME COLUMN `y` TO `z`",
     "rename n": "ALTER TABLE {t} RENAME COLUMN `n` TO `x`",
     "move x": "ALTER TABLE {t} ALTER COLUMN `x` FIRST",
+    "add s": "ALTER TABLE {t} ADD COLUMNS (`s` STRUCT<`a`: INT, `n`: INT>)",
+    "drop s": "ALTER TABLE {t} DROP COLUMN `s`",
+    "add s.a": "ALTER TABLE {t} ADD COLUMNS (`s`.`a` INT)",
+    "add s.n": "ALTER TABLE {t} ADD COLUMNS (`s`.`n` INT COMMENT 'theirs')",
+    "add s.m": "ALTER TABLE {t} ADD COLUMNS (`s`.`m` INT)",
+    "drop s.a": "ALTER TABLE {t} DROP COLUMN `s`.`a`",
+    "drop s.n": "ALTER TABLE {t} DROP COLUMN `s`.`n`",
+    "drop s.o": "ALTER TABLE {t} DROP COLUMN `s`.`o`",
+    "rename s.a": "ALTER TABLE {t} RENAME COLUMN `s`.`a` TO `n`",
+    "rename s.n": "ALTER TABLE {t} RENAME COLUMN `s`.`n` TO `a`",
+    "rename s.o": "ALTER TABLE {t} RENAME COLUMN `s`.`o` TO `n`",
+    "rename s.o like a model": "ALTER TABLE {t} RENAME COLUMN `s`.`o` TO `p`",
+    "type of s.a": "ALTER TABLE {t} ALTER COLUMN `s`.`a` TYPE BIGINT",
+    "comment of s.a": "ALTER TABLE {t} ALTER COLUMN `s`.`a` COMMENT 'theirs'",
+    "comment of s.o": "ALTER TABLE {t} ALTER COLUMN `s`.`o` COMMENT 'theirs'",
+    "no comment of s.a": "ALTER TABLE {t} ALTER COLUMN `s`.`a` COMMENT ''",
     "cluster by n": "ALTER TABLE {t} CLUSTER BY (`n`)",
     "drop": "DROP TABLE {t}",
     "create": _CREATE % ("", ""),
@@ -188,6 +214,9 @@ def modelled(name: str, facets: Mapping[str, Any]) -> Table:
         columns.append(Column(said["second column"], "string", renamed_from=former))
     if said["third column"]:
         columns.append(Column(said["third column"], "int"))
+    if said["struct"]:
+        renamed = {"p": "o"} if " p:" in said["struct"] else {}
+        columns.append(Column("s", said["struct"], renamed_fields=renamed))
     return Table(
         "dev",
         "silver",
@@ -265,6 +294,14 @@ TOPICS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
         ["third column"],
         ["add n", "type of n", "add n with a comment", "drop n", "cluster by n", "rename n"],
     ),
+    "fields": (
+        ["struct"],
+        [
+            *("add s", "drop s", "add s.a", "add s.n", "add s.m", "drop s.a", "drop s.n", "drop s.o"),
+            *("rename s.a", "rename s.n", "rename s.o", "rename s.o like a model"),
+            *("type of s.a", "comment of s.a", "no comment of s.a", "comment of s.o"),
+        ],
+    ),
     "order": (["is reversed", "second column"], ["move x", "add n"]),
     "name": (["name", "comment"], ["comment", "rename x"]),
     "schema": (["comment", "tag"], ["comment", "tag"]),
@@ -292,6 +329,7 @@ IGNORED: Mapping[str, Sequence[str]] = {
     "row filter": ["row filter"],
     "tag": ["tag *", "column x tag *"],
     "n": ["column n"],
+    "fields": ["column s.m", "column s.a *"],
     "order": ["column order"],
     "schema": ["schema comment", "tag *"],
     "table": ["table"],

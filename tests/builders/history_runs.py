@@ -33,8 +33,15 @@ from tests.builders.histories import (
 )
 from tests.builders.worlds import EVERYTHING, Kill, World, first_name
 from tests.cases import schema_expectations as expected_schema
-from tests.cases.ownership_expectations import after_sync, column_names, ignored, is_left_deleted, renames_of
-from tests.cases.ownership_ledger import Page, Parts, Seen, column_of, kind_of, parts_of
+from tests.cases.ownership_expectations import (
+    after_sync,
+    column_names,
+    declared_renames,
+    ignored,
+    is_left_deleted,
+    renames_of,
+)
+from tests.cases.ownership_ledger import Page, Parts, Seen, is_inside, kind_of, parts_of
 
 
 def do(world: World, step: Step) -> None:
@@ -95,9 +102,10 @@ def _note_statements(world: World, statements: Iterable[str]) -> None:
         names = sql.split("`")[1::2]
         page = world.pages.setdefault(first_name(names[2]), Page())
         if " RENAME COLUMN " in sql:
-            page.note_rename(*names[3:])
-        if sql.startswith("DROP TABLE"):
-            page.renames = {}
+            *inside, old, new = names[3:]
+            page.note_rename(".".join((*inside, old)), ".".join((*inside, new)))
+    for name, page in world.pages.items():
+        page.note_gone(world.seen(name))
 
 
 def _applied(
@@ -145,7 +153,7 @@ def _sync(world: World, fault: Sync) -> None:
         if name in touched and (outcome is None or outcome.failure):
             renames = renames_of(model, before[name])
             page.attempts += (parts_of(model), *(followed_under(page, renames) if renames else ()))
-            page.attempted_renames |= declared_renames(model)
+            page.attempted_renames |= {*declared_renames(model).items()}
         elif name in touched or has_ended:
             _note_applied(world, name, before[name], is_touched=name in touched, has_ended=has_ended)
             stored = world.catalog.tables[model.key]
@@ -221,7 +229,7 @@ def _revert(world: World) -> None:
         assert seen is not None
         back = {new: old for old, new in renames[name].items()}
         if name in touched:
-            page.renames, page.accepted = {}, {}
+            page.names, page.accepted = {}, {}
             order = column_names(page.model) if page.model else page.order
             page.note_order(former and former.renamed(back), seen, order)
         if former is None:
@@ -231,10 +239,6 @@ def _revert(world: World) -> None:
         assert {*page.drift(seen, world.full)} <= {"column order", "table", *kept[name]}
 
 
-def declared_renames(model: Table) -> frozenset[tuple[str, str]]:
-    return frozenset((one.renamed_from, one.name) for one in model.columns if one.renamed_from)
-
-
 def followed_under(page: Page, renames: dict[str, str]) -> tuple[Parts, ...]:
     known = ((page.declared,) if page.declared else ()) + page.attempts
     return tuple(Seen(one, (), "").renamed(renames).parts for one in known)
@@ -242,7 +246,7 @@ def followed_under(page: Page, renames: dict[str, str]) -> tuple[Parts, ...]:
 
 def assert_unchanged(former: Seen, seen: Seen, drift: Iterable[str], base: Parts) -> None:
     """A revert changes nothing but drift, and may bring back what others had made before the engine came."""
-    columns = {column_of(part) for part in drift if kind_of(part) == "column"}
+    columns = {part for part in drift if kind_of(part) == "column"}
     for part in {*former.parts, *seen.parts}.difference(drift):
         expected = (former.parts.get(part), base.get(part))
-        assert column_of(part) in columns or seen.parts.get(part) in expected, part
+        assert is_inside(part, columns) or seen.parts.get(part) in expected, part

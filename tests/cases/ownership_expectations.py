@@ -9,7 +9,17 @@ from delta_engine.actions.drift_policy import DriftHandling
 from delta_engine.actions.policy import ColumnOrder
 from delta_engine.models import Table
 from tests.builders.worlds import World
-from tests.cases.ownership_ledger import Page, Parts, Seen, column_of, kind_of, parts_of
+from tests.cases.ownership_ledger import (
+    Page,
+    Parts,
+    Seen,
+    holder_of,
+    is_inside,
+    kind_of,
+    parts_of,
+    under_new_name,
+    without_columns,
+)
 
 LOW, MEDIUM, HIGH = range(3)
 
@@ -31,13 +41,14 @@ def after_sync(world: World, name: str) -> Parts:
     if seen is None:
         return {**OF_NEW_TABLES, **model}
     base, left = page.renamed_base(), ignored(world, name) - {"table", "column order"}
-    columns = {column_of(one) for one in left if kind_of(one) == "column" and model.get(one) == base.get(one)}
-    model = {part: value for part, value in model.items() if column_of(part) not in columns}
-    model |= {part: value for part, value in seen.parts.items() if column_of(part) in columns}
+    columns = {one for one in left if kind_of(one) == "column" and model.get(one) == base.get(one)}
+    model = {part: value for part, value in model.items() if not is_inside(part, columns)}
+    model |= {part: value for part, value in seen.parts.items() if is_inside(part, columns)}
     after = page.after_sync(model, seen, world.full)
     kept = {part for part in left if after.get(part) == base.get(part)}
     changed = {part: value for part, value in after.items() if part not in kept}
-    return changed | {part: value for part, value in seen.parts.items() if part in kept}
+    kept_values = {part: without_columns(part, seen.parts.get(part, ""), changed) for part in kept}
+    return changed | {part: value for part, value in kept_values.items() if value}
 
 
 def ignored(world: World, name: str) -> set[str]:
@@ -62,21 +73,21 @@ def changed(world: World, name: str) -> set[str]:
     """Return what a sync changes in an existing table, without the parts of columns that it adds or drops."""
     seen, after = view(world, name)[1], after_sync(world, name)
     there = seen.parts if seen else {}
-    columns = {"", *(column_of(part) for part in {*there} & {*after} if kind_of(part) == "column")}
     parts = {part for part, _ in {*there.items()} ^ {*after.items()}}
-    return {part for part in parts if kind_of(part) == "column" or column_of(part) in columns}
+    return {part for part in parts if holder_of(part) in {"", *({*there} & {*after})}}
 
 
 def undone(world: World, name: str) -> dict[str, str]:
     """Return the drift that a sync undoes, each with what the plan changes: the new name of a column that is gone."""
     page, seen, model = world.pages[name], world.seen(name), parts_of(world.models[name])
     found, differing, left = dict[str, str](), changed(world, name), ignored(world, name)
-    made_anew = {
-        f"column {column.renamed_from}": f"column {column.name}"
-        for column in world.models[name].columns
-        if seen is not None and column.renamed_from and column.name not in seen.columns
+    renames = {
+        old: new
+        for old, new in declared_renames(world.models[name]).items()
+        if seen is not None and f"column {new}" not in seen.parts
     }
     for part, actual in page.drift(seen, world.full).items():
+        new = under_new_name(part, renames)
         if part in left:
             is_undone = False
         elif part == "table":
@@ -84,24 +95,24 @@ def undone(world: World, name: str) -> dict[str, str]:
         elif part == "column order":
             is_undone = moves_columns(world, name)
         elif kind_of(part) == "column":
-            is_undone = seen is not None and (
-                (part in model or part in made_anew) == (part not in seen.parts)
-            )
+            is_wanted = part in model or new != part
+            is_undone = seen is not None and is_wanted == (part not in seen.parts)
+            is_undone = is_undone and holder_of(part) in {"", *model}
         else:
-            is_undone = part in differing
+            is_undone = new in differing
         if is_undone:
-            found[part] = made_anew.get(part, part)
+            found[part] = new
     return found
 
 
 def kept_order(world: World, name: str, seen: Seen) -> tuple[str, ...]:
     """Return the order of columns that a plan reports where the table has another one."""
     is_enforced = world.policy.column_order is ColumnOrder.ENFORCE
-    return seen.columns if is_enforced else tuple(column.name for column in world.models[name].columns)
+    return seen.columns if is_enforced else column_names(world.models[name])
 
 
 def moves_columns(world: World, name: str) -> bool:
-    seen, model = view(world, name)[1], [column.name for column in world.models[name].columns]
+    seen, model = view(world, name)[1], [*column_names(world.models[name])]
     left = [one for one in seen.columns if one in model] if seen else []
     end = [*left, *(one for one in model if one not in left)]
     return (
@@ -181,8 +192,19 @@ def column_names(model: Table) -> tuple[str, ...]:
     return tuple(column.name for column in model.columns)
 
 
-def renames_of(model: Table, seen: Seen | None) -> dict[str, str]:
-    """Return the columns that a sync renames, new names by old ones."""
-    there = seen.columns if seen else ()
+def declared_renames(model: Table) -> dict[str, str]:
+    """Return the renames of columns and fields that a model names, new paths by former ones."""
     pairs = {column.renamed_from: column.name for column in model.columns if column.renamed_from}
-    return {old: new for old, new in pairs.items() if old in there and new not in there}
+    for column in model.columns:
+        for path, former in column.renamed_fields.items():
+            new = f"{column.name}.{path}"
+            pairs[f"{new.rpartition('.')[0]}.{former}"] = new
+    return pairs
+
+
+def renames_of(model: Table, seen: Seen | None) -> dict[str, str]:
+    """Return the columns and fields that a sync renames, new paths by former ones."""
+    there, pairs = seen.parts if seen else (), declared_renames(model)
+    return {
+        old: new for old, new in pairs.items() if f"column {old}" in there and f"column {new}" not in there
+    }

@@ -5,11 +5,12 @@ A table is a mapping of its parts, by the names that reports use.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from delta_engine.models import Schema, Table
+from delta_engine.models import Column, Schema, Table
+from delta_engine.models.types import StructField, StructType
 from delta_engine.state.states import SchemaState, TableState
 
 Parts: TypeAlias = Mapping[str, str]
@@ -57,13 +58,26 @@ def parts_of(table: Table | TableState) -> dict[str, str]:
         found[f"foreign key {foreign.name}"] = f"{','.join(foreign.columns)} → {parent}"
     for column in table.columns:
         name = f"column {column.name}"
-        found |= {name: "exists", f"{name} type": str(column.data_type), f"{name} comment": column.comment}
+        found |= _parts_of_field(name, column)
         found[f"{name} default"] = (column.default or "").strip("( )")
-        found[f"{name} nullability"] = "" if column.is_nullable else "NOT NULL"
         if column.mask:
             found[f"{name} mask"] = f"{column.mask.function} ({','.join(column.mask.using_columns)})"
         found |= {f"{name} tag {tag}": value for tag, value in column.tags.items()}
     return {part: value for part, value in found.items() if value}
+
+
+def _parts_of_field(name: str, one: Column | StructField) -> dict[str, str]:
+    """Return the parts of a column or field, and of the fields inside."""
+    fields = one.data_type.fields if isinstance(one.data_type, StructType) else ()
+    found = {
+        name: "exists",
+        f"{name} type": "struct" if fields else str(one.data_type),
+        f"{name} comment": one.comment,
+        f"{name} nullability": "" if one.is_nullable else "NOT NULL",
+    }
+    for field_inside in fields:
+        found |= _parts_of_field(f"{name}.{field_inside.name}", field_inside)
+    return found
 
 
 def parts_of_schema(schema: Schema | SchemaState) -> dict[str, str]:
@@ -96,8 +110,25 @@ def kind_of(part: str) -> str:
 
 
 def column_of(part: str) -> str:
-    """Return the column that has a part; empty for parts of the table."""
+    """Return the column or the path of the field that has a part; empty for parts of the table."""
     return part.split()[1] if part.startswith("column ") and part != "column order" else ""
+
+
+def holder_of(part: str) -> str:
+    """Return the column or field that has a part or a field; empty for what the table has."""
+    column = column_of(part)
+    holder = column if part != f"column {column}" else column.rpartition(".")[0]
+    return f"column {holder}" if holder else ""
+
+
+def is_inside(part: str, columns: Collection[str]) -> bool:
+    """Whether a part is one of these columns and fields, or of what is inside them."""
+    return part in columns or (bool(part) and is_inside(holder_of(part), columns))
+
+
+def under_new_name(part: str, renames: Mapping[str, str]) -> str:
+    old = column_of(part)
+    return part.replace(f"column {old}", f"column {renames[old]}", 1) if old in renames else part
 
 
 def followed(parts: Parts, renames: Mapping[str, str]) -> dict[str, str]:
@@ -106,10 +137,8 @@ def followed(parts: Parts, renames: Mapping[str, str]) -> dict[str, str]:
         return dict(parts)
     found = {}
     for part, value in parts.items():
-        old = column_of(part)
-        name = part.replace(f"column {old}", f"column {renames[old]}", 1) if old in renames else part
         names = [renames.get(one, one) for one in value.split(",")] if part == "clustering" else [value]
-        found[name] = ",".join(names)
+        found[under_new_name(part, renames)] = ",".join(names)
     return found
 
 
@@ -125,7 +154,7 @@ class Page:
         order: of the columns after the last apply.
         birth: of the table that was applied; None if unknown.
         full: the kinds of parts that the engine owned whole at the last apply.
-        renames: of columns since the last apply, new names by old ones.
+        names: of applied columns and fields now, by the applied ones; empty for one that is gone.
         accepted: the drift that waits for its model, with the value that was accepted.
     """
 
@@ -136,9 +165,14 @@ class Page:
     order: tuple[str, ...] = ()
     birth: str | None = None
     full: Kinds = frozenset()
-    renames: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
     accepted: Mapping[str, str] = field(default_factory=dict)
     model: Table | None = None
+
+    @property
+    def renames(self) -> dict[str, str]:
+        """The columns and fields that were renamed since the last apply, new names by old ones."""
+        return {old: now for old, now in self.names.items() if now not in ("", old)}
 
     @property
     def base(self) -> Parts:
@@ -156,14 +190,30 @@ class Page:
         return replace(self, before=followed(self.before, renames), declared=declared, attempts=attempts)
 
     def note_rename(self, old: str, new: str) -> None:
-        """Note that a column was renamed."""
-        first = next((one for one, then in self.renames.items() if then == old), old)
-        self.renames = {**self.renames, first: new}
+        """Note that a column or field was renamed, unless it was added in place of an applied one."""
+        first = next((one for one, now in self.names.items() if now == old), old)
+        if self.names.get(first, first) == old:
+            self.names = {**self.names, first: new}
+
+    def note_gone(self, seen: Seen | None) -> None:
+        """Note which applied columns and fields are gone."""
+        names = {
+            column_of(part): column_of(part) for part in self.declared or () if kind_of(part) == "column"
+        }
+        present = {column_of(part) for part in seen.parts} if seen else set()
+        names |= self.names
+        self.names = {old: now if now in present else "" for old, now in names.items()}
 
     def known_renames(self, seen: Seen) -> dict[str, str]:
         """Return the renames of applied columns that still hold."""
-        gone = {column_of(part) for part in self.declared or ()} - {*seen.columns}
-        return {old: new for old, new in self.renames.items() if old in gone and new in seen.columns}
+        renames, known = self.renames, self.declared or {}
+        return {
+            old: new
+            for old, new in renames.items()
+            if f"column {new}" in seen.parts
+            and f"column {old}" in known
+            and (new in renames or f"column {new}" not in known)
+        }
 
     def taken(self, model: Parts) -> dict[str, str]:
         """Return the renames that a model has taken."""
@@ -182,7 +232,7 @@ class Page:
         base = page.base
         for part in {*base, *seen.parts}:
             if base.get(part) != seen.parts.get(part) and page._is_drift(part, base, seen, full):
-                found[part] = seen.parts.get(f"{part} type") or seen.parts.get(part, "")
+                found[part] = described(part, seen.parts)
         order = [renames.get(one, one) for one in self.order]
         actual = [one for one in seen.columns if one in order]
         if not self.attempts and actual != [one for one in order if one in seen.columns]:
@@ -235,7 +285,7 @@ class Page:
         self.note_order(before if self.declared is not None else None, seen, order)
         self.before = {part: value for part, value in kept.items() if value and column_of(part) in columns}
         self.declared, self.attempts, self.attempted_renames = model, (), frozenset()
-        self.full, self.renames = full, {}
+        self.full, self.names = full, {}
 
     def note_order(self, before: Seen | None, seen: Seen, order: tuple[str, ...]) -> None:
         """Note the order of columns after a run: moves by others stay drift, and new columns are last."""
@@ -252,8 +302,8 @@ class Page:
             self.accepted = {part: one for part, one in self.accepted.items() if drift.get(part) == one}
 
     def _is_drift(self, part: str, base: Parts, seen: Seen, full: Kinds) -> bool:
-        there, kind, column = seen.parts.get(part), kind_of(part), f"column {column_of(part)}"
-        if column_of(part) and part != column and not (column in base and column in seen.parts):
+        there, kind, holder = seen.parts.get(part), kind_of(part), holder_of(part)
+        if holder and not (holder in base and holder in seen.parts):
             return False
         if part not in (self.declared or {}):
             if kind in ("property", "owner") or (kind in ("tag", "grant") and kind not in full & self.full):
@@ -277,6 +327,14 @@ class Page:
         if kind != "value" or self.declared is None:
             return kind not in full
         return part in self.before or bool(column_of(part) and column not in declared)
+
+
+def described(part: str, parts: Parts) -> str:
+    """Return what a part is; of a column or field, what reports say of it."""
+    if kind_of(part) != "column" or part not in parts:
+        return parts.get(part, "")
+    said = {one for one in parts if one.endswith(("type", "nullability", "comment"))}
+    return ", ".join(f"{one} {parts[one]}" for one in sorted(said) if is_inside(one, (part,)))
 
 
 def without_columns(part: str, value: str, model: Parts) -> str:

@@ -9,11 +9,11 @@ from typing import ClassVar
 
 from delta_engine.actions import AlignTable, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, Change, RenderContext, takes_ownership, with_column, with_type
+from delta_engine.aspects.aspect import Aspect, Change, RenderContext, takes_ownership, with_column
 from delta_engine.aspects.comparison import Comparison, with_renames
 from delta_engine.aspects.facet import EXACT_TEXTS, OPTIONAL_TEXT, Facet
 from delta_engine.models import Column, Part, Table
-from delta_engine.models.nested_types import FieldRename, Path, with_field_renamed
+from delta_engine.models.nested_types import FieldRename, Path, type_at, with_field_renamed
 from delta_engine.models.parts import NOTHING
 from delta_engine.sql.columns import sql_rename_column
 from delta_engine.state.states import TableState
@@ -61,9 +61,26 @@ def _explain(action: ColumnRename) -> Iterable[Change]:
 def _accept(model: Table, _observed: TableState, action: ColumnRename) -> Table:
     if not action.inside:
         return with_renames(model, {action.desired: action.observed})
-    back = FieldRename(path=action.inside[1:], observed=action.desired, desired=action.observed)
-    model = with_type(model, action.inside[0], lambda whole: with_field_renamed(whole, back))
-    return with_column(model, action.inside[0], partial(_with_new_field_paths, rename=back))
+    return with_field_renames(model, {(*action.inside, action.desired): (*action.inside, action.observed)})
+
+
+def with_field_renames(model: Table, renames: Mapping[Path, Path]) -> Table:
+    """Return a model with renamed fields, also in `renamed_fields`. Fields that it lacks change nothing.
+
+    Args:
+        renames: new paths by former ones, outer fields first. The model has the new names of columns.
+    """
+    for old, new in renames.items():
+        rename = FieldRename(path=new[1:-1], observed=old[-1], desired=new[-1])
+        model = with_column(model, new[0], partial(_with_field_renamed, rename=rename))
+    return model
+
+
+def _with_field_renamed(column: Column, rename: FieldRename) -> Column:
+    if type_at(column.data_type, (*rename.path, rename.observed)) is None:
+        return column
+    column = replace(column, data_type=with_field_renamed(column.data_type, rename))
+    return _with_new_field_paths(column, rename)
 
 
 def _with_new_field_paths(column: Column, rename: FieldRename) -> Column:

@@ -87,11 +87,15 @@ class Renames:
             return observed
         return replace(
             observed,
-            columns=tuple(map(self._with_new_fields, _with_new_names(observed.columns, names))),
+            columns=self.applied_to_fields(_with_new_names(observed.columns, names)),
             cluster_by=_new_names(observed.cluster_by, names),
             partitioned_by=_new_names(observed.partitioned_by, names),
             not_null_checks=_new_names(observed.not_null_checks, names),
         )
+
+    def applied_to_fields(self, columns: Iterable[Column]) -> tuple[Column, ...]:
+        """Return columns with the new names of their fields."""
+        return tuple(map(self._with_new_fields, columns))
 
     def _with_new_fields(self, column: Column) -> Column:
         for rename in self.fields:
@@ -267,7 +271,7 @@ def with_renames(model: Table, renames: Mapping[str, str]) -> Table:
 
 
 def _with_all_renames(applied: Table, desired: Table, pending: Renames) -> Table:
-    """Return the applied model with the column names of the desired one.
+    """Return the applied model with the names of columns and fields of the desired one.
 
     The desired model keeps former names after their rename was done by hand or by an unrecorded run.
     """
@@ -277,7 +281,9 @@ def _with_all_renames(applied: Table, desired: Table, pending: Renames) -> Table
         for column in desired.columns
         if column.renamed_from and column.renamed_from.lower() in known - wanted and column.key not in known
     }
-    return with_renames(applied, {**done, **dict(pending.columns)})
+    renamed = with_renames(applied, {**done, **dict(pending.columns)})
+    fields = Renames(fields=tuple(_fields(desired, renamed.columns)))
+    return replace(renamed, columns=fields.applied_to_fields(renamed.columns)) if fields.fields else renamed
 
 
 def _renamed_record(record: Record[Table], desired: Table, pending: Renames) -> Record[Table]:

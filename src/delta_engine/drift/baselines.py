@@ -6,6 +6,7 @@ named. The first apply records the existing ones. Removing them is not drift, an
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeAlias, TypeVar
 
@@ -15,12 +16,23 @@ from delta_engine.actions.policy import AS_APPLIED, NO_POLICY
 from delta_engine.aspects.check_constraints import CheckDrop
 from delta_engine.aspects.clustering import ChangeClustering
 from delta_engine.aspects.column_masks import DropColumnMask
+from delta_engine.aspects.columns import ColumnDrop, FieldDrop
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.foreign_keys import ForeignKeyDrop
 from delta_engine.aspects.primary_key import PrimaryKeyDrop
 from delta_engine.aspects.row_filters import DropRowFilter
+from delta_engine.drift.renames import has_path
 from delta_engine.models import CheckConstraint, Column, ForeignKey, Table
+from delta_engine.models.nested_types import (
+    FieldPair,
+    Path,
+    field_renames,
+    type_at,
+    type_differences,
+    with_field,
+)
 from delta_engine.models.record import Record
+from delta_engine.models.types import StructField
 from delta_engine.state.states import TableState, state_of
 
 Subject: TypeAlias = tuple[DriftKind, str]
@@ -62,10 +74,11 @@ def with_unmanaged_parts(model: Table, observed: TableState, earlier: Record[Tab
     known = earlier.baseline
     if known is None or (known.manages is not None and known.manages != model.manages):
         before = observed
-    elif (taken := _taken_over(model, observed, known)) or earlier.with_unmanaged_parts is not None:
-        before = replace(state_of(known), columns=(*known.columns, *taken))
     else:
-        return None
+        columns = (*_with_fields_taken_over(model, observed, known), *_taken_over(model, observed, known))
+        if earlier.with_unmanaged_parts is None and columns == known.columns:
+            return None
+        before = replace(state_of(known), columns=columns)
     if not before.exists:
         return None
     comparison = _without_dropped(Comparison.of(model, before, earlier))
@@ -82,6 +95,53 @@ def _taken_over(model: Table, observed: TableState, known: Table) -> tuple[Colum
         for column in observed.columns
         if column.key in former and columns.isdisjoint((column.key, former[column.key]))
     )
+
+
+def _with_fields_taken_over(model: Table, observed: TableState, known: Table) -> Iterator[Column]:
+    """Yield the columns of the baseline, with the fields that others added since and that the model declares now."""
+    declared = {column.key: column for column in model.columns}
+    present = {column.key: column for column in observed.columns}
+    for column in known.columns:
+        if column.key in declared and column.key in present:
+            yield _with_fields(column, present[column.key], declared[column.key])
+        else:
+            yield column
+
+
+def _with_fields(column: Column, present: Column, declared: Column) -> Column:
+    whole, wanted = column.data_type, declared.data_type
+    renames = field_renames(declared.renamed_fields, whole, wanted)
+    renamed = {(*rename.path, rename.desired) for rename in renames}
+    for pair in type_differences(whole, present.data_type):
+        match pair:
+            case FieldPair(path=path, desired=StructField() as field, observed=None):
+                if type_at(wanted, path) is not None and path not in renamed:
+                    whole = with_field(whole, path, field)
+    return column if whole is column.data_type else replace(column, data_type=whole)
+
+
+def with_dropped_columns(model: Table, baseline: Table, observed: TableState) -> Table:
+    """Return an attempted model with the columns and fields that it drops and that still exist, as applied.
+
+    Its run changed nothing inside them.
+    """
+    before = state_of(baseline)
+    drops = [
+        one
+        for one in aspects.differences(Comparison.of(model, before))
+        for path in [_dropped_path(one)]
+        if path is not None and has_path(observed.columns, path)
+    ]
+    return aspects.accept(model, before, drops)
+
+
+def _dropped_path(difference: aspects.Difference) -> Path | None:
+    match difference.action:
+        case ColumnDrop(column):
+            return (column.name,)
+        case FieldDrop(path):
+            return path
+    return None
 
 
 def _without_dropped(comparison: Comparison) -> Comparison:

@@ -9,7 +9,7 @@ from operator import attrgetter
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import ColumnOrder, Ownership, Policy, as_applied
-from delta_engine.aspects.column_renames import ColumnRename
+from delta_engine.aspects.column_renames import with_field_renames
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.comparison import (
     Comparison,
@@ -27,7 +27,13 @@ from delta_engine.deployment.document import (
     TableResource,
 )
 from delta_engine.deployment.resources import resource_name
-from delta_engine.drift.baselines import Subject, subject_of, unmanaged_parts, with_unmanaged_parts
+from delta_engine.drift.baselines import (
+    Subject,
+    subject_of,
+    unmanaged_parts,
+    with_dropped_columns,
+    with_unmanaged_parts,
+)
 from delta_engine.drift.drifted_resources import (
     AppliedRecord,
     Compared,
@@ -177,13 +183,12 @@ def _unexplained(
     left, removed = tuple(found), Record(declared=known.declared)
     before = {(one.kind, one.field, one.actual) for one in accepted}
     for model in known.attempted if left else ():
-        attempted = _with_kept_parts(model, known)
+        attempted = _with_kept_parts(model, known, observed)
         seen = {subject_of(one) for one in _differences(attempted, observed, known.policy, removed)}
         left = tuple(
             one
             for one in left
-            if (one.kind.value, one.change.subject, one.change.observed) in before
-            or not _explains(model, one, seen)
+            if (one.kind.value, one.change.subject, one.change.observed) in before or not _explains(one, seen)
         )
     return left
 
@@ -270,11 +275,8 @@ def _differences(
     return aspects.differences(Comparison.of(model, observed, record, policy))
 
 
-def _explains(attempted: Securable, difference: aspects.Difference, differing: Collection[Subject]) -> bool:
+def _explains(difference: aspects.Difference, differing: Collection[Subject]) -> bool:
     """Whether a run that attempted a model may have made a change; `differing` is what it left undone."""
-    match difference.action:
-        case ColumnRename(observed=name, desired=former, inside=(_, *_) as inside):
-            return _declares_rename(attempted, (*inside, former), (*inside, name))
     return subject_of(difference) not in differing or _may_be_side_effect(difference)
 
 
@@ -295,13 +297,18 @@ def _may_be_side_effect(difference: aspects.Difference) -> bool:
     return difference.kind is DriftKind.COLUMN_NULLABILITY
 
 
-def _with_kept_parts(attempted: Securable, known: AppliedRecord[Securable]) -> Securable:
-    whole = known.with_unmanaged_parts
-    if isinstance(attempted, Schema) or isinstance(whole, Schema) or whole is None:
+def _with_kept_parts(
+    attempted: Securable, known: AppliedRecord[Securable], observed: SecurableState
+) -> Securable:
+    """Return an attempted model with what its run left as it was."""
+    whole, baseline = known.with_unmanaged_parts, known.baseline
+    if isinstance(attempted, Schema) or isinstance(baseline, Schema) or isinstance(observed, SchemaState):
         return attempted
-    ours = tuple(model for model in known.ours if isinstance(model, Table))
-    record = Record(declared=ours[0], with_unmanaged_parts=whole, attempted=ours[1:])
-    return with_unmanaged_parts(attempted, ABSENT, record) or attempted
+    if isinstance(whole, Table):
+        ours = tuple(model for model in known.ours if isinstance(model, Table))
+        record = Record(declared=ours[0], with_unmanaged_parts=whole, attempted=ours[1:])
+        attempted = with_unmanaged_parts(attempted, ABSENT, record) or attempted
+    return with_dropped_columns(attempted, baseline, observed)
 
 
 def _with_current_names(known: AppliedRecord[Securable]) -> AppliedRecord[Securable]:
@@ -315,54 +322,37 @@ def _with_current_names(known: AppliedRecord[Securable]) -> AppliedRecord[Secura
 
 
 def _renamed_model(known: AppliedRecord[Securable], model: Securable) -> Securable:
-    """Return a model with the new names of columns, and the new names of fields as former ones: it lags behind."""
+    """Return a model with the new names of columns and fields."""
     if isinstance(model, Schema):
         return model
-    renamed = with_renames(model, known.renames)
-    return with_former_field_names(renamed, known.field_renames.items(), known.renames)
-
-
-def with_former_field_names(
-    model: Table, renames: Iterable[tuple[Path, Path]], columns: Mapping[str, str]
-) -> Table:
-    """Return a model with further `renamed_fields`.
-
-    Args:
-        renames: pairs of the path in `renamed_fields` and the path with the other name.
-        columns: the model's names of the columns in which the former paths start, where they differ.
-    """
-    keys = {old.lower(): new.lower() for old, new in columns.items()}
-    names: dict[str, dict[str, str]] = {}
-    for old, new in renames:
-        column = keys.get(old[0].lower(), old[0].lower())
-        names.setdefault(column, {})[".".join(old[1:])] = new[-1]
-    if not names:
-        return model
-    changed = (
-        replace(column, renamed_fields={**column.renamed_fields, **names[column.key]})
-        if column.key in names
-        else column
-        for column in model.columns
-    )
-    return replace(model, columns=tuple(changed))
+    return with_field_renames(with_renames(model, known.renames), known.field_renames)
 
 
 def _renamed(known: AppliedRecord[Securable]) -> Iterator[Deviation]:
-    for old, new in known.renames.items():
-        if not any(_declares_rename(model, (old,), (new,)) for model in known.attempted):
-            yield Deviation(kind=DriftKind.COLUMN_RENAMED, field=f"column {old}", expected=old, actual=new)
+    columns: Iterable[tuple[Path, Path]] = (((old,), (new,)) for old, new in known.renames.items())
+    for old, new in (*columns, *known.field_renames.items()):
+        if not any(_declares_rename(model, old, new) for model in known.attempted):
+            yield _renamed_column(old, new)
+
+
+def _renamed_column(old: Path, new: Path) -> Deviation:
+    """Return the deviation of a renamed column or field."""
+    former, name = ".".join(old), ".".join(new)
+    return Deviation(
+        kind=DriftKind.COLUMN_RENAMED,
+        field=f"column {former}",
+        expected=former,
+        actual=name,
+        renamed=(old, new),
+    )
 
 
 def _deviation(difference: aspects.Difference) -> Deviation:
-    expected, actual = difference.change.desired, difference.change.observed
-    match difference.action:
-        case ColumnRename(observed=name, desired=former, inside=(_, *_) as inside):
-            expected, actual = ".".join((*inside, former)), ".".join((*inside, name))
     return Deviation(
         kind=difference.kind,
         field=difference.change.subject,
-        expected=expected,
-        actual=actual,
+        expected=difference.change.desired,
+        actual=difference.change.observed,
         difference=difference,
     )
 

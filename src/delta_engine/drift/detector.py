@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
@@ -31,8 +31,10 @@ from delta_engine.drift.drifted_resources import (
     DriftedResource,
     classified,
 )
+from delta_engine.drift.renames import has_path
 from delta_engine.errors import RefusedError
-from delta_engine.models import QualifiedName, Schema, SchemaName
+from delta_engine.models import Column, QualifiedName, Schema, SchemaName
+from delta_engine.models.nested_types import Path
 from delta_engine.state.states import Audit, CatalogState, SchemaState
 from delta_engine.state.table_queries import Commit, TableHistoryReader, TableVersion, TableVersionReader
 
@@ -215,16 +217,13 @@ def _with_history(suspect: _Suspect, version: TableVersion | None, commits: tupl
     is_whole = bool(commits) and commits[-1].version <= since_when + 1
     if version is None and commits:
         version = TableVersion(table_id=known_id, version=commits[0].version)
-    present = {column.key for column in suspect.observed.columns}
-    moved = renames(news)
-    renamed = _of_baseline(
-        {old[0]: new[0] for old, new in moved.items() if len(old) == 1 and new[0].lower() in present},
-        {column.key for column in declared.columns},
-    )
-    fields = {old: new for old, new in moved.items() if len(old) > 1}
+    moved = {old: new for old, new in renames(news).items() if has_path(suspect.observed.columns, new)}
+    renamed = _of_baseline(moved, declared.columns)
     compared, found = suspect.compared, suspect.found
-    if renamed or fields:
-        compared = with_new_names(compared, renamed, fields)
+    if renamed:
+        columns = {old[0]: new[0] for old, new in renamed.items() if len(old) == 1}
+        fields = {old: new for old, new in renamed.items() if len(old) > 1}
+        compared = with_new_names(compared, columns, fields)
         found = deviations(compared)
     if is_replaced and version is not None:
         expected, actual = f"id {known_id}", f"id {version.table_id}"
@@ -235,12 +234,19 @@ def _with_history(suspect: _Suspect, version: TableVersion | None, commits: tupl
     )
 
 
-def _of_baseline(found: dict[str, str], columns: Collection[str]) -> dict[str, str]:
-    """Return the renames of columns of a baseline, without those that take the name of a column that is gone."""
-    found = {old: new for old, new in found.items() if old.lower() in columns}
-    former = {old.lower() for old in found}
-    kept = {old: new for old, new in found.items() if new.lower() in former or new.lower() not in columns}
+def _of_baseline(found: Mapping[Path, Path], columns: Sequence[Column]) -> Mapping[Path, Path]:
+    """Return the renames inside a baseline, without those that take the name of a column or field that is gone."""
+    former = {_lower(old) for old in found}
+    kept = {
+        old: new
+        for old, new in found.items()
+        if has_path(columns, old) and (_lower(new) in former or not has_path(columns, new))
+    }
     return kept if len(kept) == len(found) else _of_baseline(kept, columns)
+
+
+def _lower(path: Path) -> Path:
+    return tuple(map(str.lower, path))
 
 
 def _deleted(one: ComparedResource) -> Deviation:

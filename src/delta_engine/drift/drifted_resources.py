@@ -119,13 +119,19 @@ def undone_field(field: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deviation:
-    """One difference from the baseline. None marks an absent side; `difference` is None if no aspect compares it."""
+    """One difference from the baseline. None marks an absent side.
+
+    Args:
+        difference: None if no aspect compares it.
+        renamed: the former and the present path of a renamed column or field.
+    """
 
     kind: DriftKind
     field: str
     expected: str | None
     actual: str | None
     difference: aspects.Difference | None = None
+    renamed: tuple[Path, Path] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any, TypeAlias, TypeVar
 
 from delta_engine import aspects
@@ -12,8 +12,8 @@ from delta_engine.actions import Action, AlignSchema, AlignTable, TablePlan
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, Policy
 from delta_engine.aspects.aspect import Change
-from delta_engine.aspects.column_renames import ColumnRename
-from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
+from delta_engine.aspects.column_renames import with_field_renames
+from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.comparison import Comparison, Securable, SecurableState, with_renames
 from delta_engine.aspects.foreign_keys import as_declared
 from delta_engine.drift.comparison import beyond_drift
@@ -27,7 +27,7 @@ from delta_engine.drift.drifted_resources import (
     changed_field,
     undone_field,
 )
-from delta_engine.drift.renames import has_path, new_column_names, with_former_names
+from delta_engine.drift.renames import has_path, new_column_names, new_field_paths, with_former_names
 from delta_engine.models import Column, Schema, Table
 from delta_engine.models.record import resource_key
 from delta_engine.state.states import SchemaState
@@ -41,12 +41,11 @@ Undone: TypeAlias = tuple[Securable, ClassifiedDrift, str]
 
 def accepted(model: Model, observed: SecurableState, taken: Sequence[Deviation]) -> Model:
     """Return a model with the observed side of the deviations in `taken`, and its own side of all others."""
-    renames = new_column_names(taken)
     differences = [one.difference for one in taken if one.difference is not None]
-    differences.sort(key=_from_the_inside_out)
     if isinstance(model, Schema):
         return aspects.accept(model, observed, differences)
-    model = aspects.accept(with_renames(model, renames), observed, differences)
+    renamed = with_field_renames(with_renames(model, new_column_names(taken)), new_field_paths(taken))
+    model = aspects.accept(renamed, observed, differences)
     if isinstance(observed, SchemaState) or all(one.kind is not DriftKind.COLUMN_ORDER for one in taken):
         return model
     places = {column.key: place for place, column in enumerate(observed.columns)}
@@ -61,16 +60,28 @@ def reverted_drift(
     observed = drifted.observed
     if not observed.exists:
         return drifted.details
-    comparison = Comparison.of(model, observed, drifted.recorded, policy)
-    planned = tuple(aspects.differences(comparison))
+    kept = _with_ignored_renames(model, drifted)
+    planned = tuple(aspects.differences(Comparison.of(kept, observed, drifted.recorded, policy)))
     wanted = {(one.change.subject, one.change.desired) for one in planned}
-    columns = {column.key: column for column in model.columns} if isinstance(model, Table) else {}
+    columns = model.columns if isinstance(model, Table) else ()
     moves_columns = any(one.kind is DriftKind.COLUMN_ORDER for one in planned)
     return tuple(
         detail
         for detail in drifted.details
         if _is_reverted(detail.deviation, columns, wanted, moves_columns=moves_columns)
     )
+
+
+def _with_ignored_renames(model: Securable, drifted: DriftedResource) -> Securable:
+    if isinstance(model, Schema):
+        return model
+    renames = []
+    for detail in drifted.details:
+        if detail.ignored_by is not None and detail.deviation.renamed is not None:
+            old, new = detail.deviation.renamed
+            if has_path(model.columns, old) and not has_path(model.columns, new):
+                renames.append(detail.deviation)
+    return accepted(model, drifted.observed, renames) if renames else model
 
 
 def with_ignored_drift(
@@ -97,21 +108,23 @@ def undone_drift(
     by_key, changed = {model.key: model for model in models}, dict(_changed_fields(plan))
     for one in drifted:
         model, resource = by_key.get(one.model_name.key), resource_key(one.model_name)
-        for detail in one.details if model is not None else ():
+        if model is None:
+            continue
+        for detail in one.details:
             field = undone_field(detail.deviation.field)
-            by_plan = changed.get((resource, field.lower()))
+            names = (_as_renamed(field.lower(), model), field.lower())
+            by_plan = next((changed[resource, name] for name in names if (resource, name) in changed), None)
             is_undone = by_plan is not None or not one.observed.exists
             if detail.deviation.kind is DriftKind.TABLE_REPLACED:
                 is_undone = detail.finding.accepted is None
             if is_undone and detail.ignored_by is None:
-                assert model is not None
                 yield model, detail, by_plan or field
 
 
 def _changed_fields(plan: TablePlan) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield what is different after a plan: resource key and field in lower case, and the field.
 
-    Parts that a plan drops and makes again are not different. A part of a renamed column has two fields.
+    Parts that a plan drops and makes again are not different.
     """
     aligned: tuple[AlignSchema | AlignTable, ...] = (*plan.align_schemas, *plan.align_tables)
     for align in aligned:
@@ -122,25 +135,38 @@ def _changed_fields(plan: TablePlan) -> Iterator[tuple[tuple[str, str], str]]:
             for change in aspects.explain([action]):
                 first.setdefault(change.subject, change)
                 last[change.subject] = action, change
-        former = dict(_former_names(align.actions))
         for subject, (action, change) in last.items():
             if change.desired != first[subject].observed:
                 field = changed_field(action, change)
                 yield (resource, field.lower()), field
-                for name, old in former.items():
-                    prefix = f"column {name}"
-                    if field == prefix or field.startswith((f"{prefix} ", f"{prefix}.")):
-                        yield (resource, f"column {old}{field[len(prefix) :]}".lower()), field
 
 
-def _former_names(actions: Iterable[Action]) -> Iterator[tuple[str, str]]:
-    """Yield the new and former names of columns that a plan renames, or makes anew because the former one is gone."""
-    for action in actions:
-        match action:
-            case ColumnRename(observed, desired, inside=()):
-                yield desired, observed
-            case ColumnAdd(column) if column.renamed_from is not None:
-                yield column.name, column.renamed_from
+def _as_renamed(field: str, model: Securable) -> str:
+    """Return a field of drift, in lower case, under the names that a model gives to columns and their fields."""
+    renames = sorted(_declared_renames(model), key=_depth)
+    for _, same_depth in groupby(renames, key=_depth):
+        found = (
+            f"column {new}{field[len(prefix) :]}"
+            for old, new in same_depth
+            for prefix in [f"column {old}"]
+            if field == prefix or field.startswith((f"{prefix} ", f"{prefix}."))
+        )
+        field = next(found, field)
+    return field
+
+
+def _declared_renames(model: Securable) -> Iterator[tuple[str, str]]:
+    """Yield the former and the new paths that a model names, in lower case."""
+    for column in model.columns if isinstance(model, Table) else ():
+        if column.renamed_from is not None:
+            yield column.renamed_from.lower(), column.key
+        for path, former in column.renamed_fields.items():
+            *around, name = column.key, *path.lower().split(".")
+            yield ".".join((*around, former.lower())), ".".join((*around, name))
+
+
+def _depth(rename: tuple[str, str]) -> int:
+    return rename[1].count(".")
 
 
 def refusals(undone: Iterable[Undone], policy: DriftPolicy) -> Iterator[DriftRefusal]:
@@ -184,7 +210,7 @@ def restored(drifted: Drifted[Model, Any], policy: Policy) -> Model:
 
 def _is_reverted(
     deviation: Deviation,
-    declared: Mapping[str, Column],
+    columns: Sequence[Column],
     wanted: Collection[tuple[str, str | None]],
     *,
     moves_columns: bool,
@@ -194,23 +220,17 @@ def _is_reverted(
             return True
         case Deviation(kind=DriftKind.COLUMN_ORDER):
             return moves_columns
-        case Deviation(
-            difference=aspects.Difference(action=ColumnRename(desired=name, inside=(column, *_) as inside))
-        ):
-            return column.lower() in declared and has_path(declared[column.lower()], (*inside, name))
-        case Deviation(kind=DriftKind.COLUMN_RENAMED):
-            return str(deviation.expected).lower() in declared
+        case Deviation(renamed=(old, new)):
+            return has_path(columns, old) or (len(old) > 1 and has_path(columns, (new[0], *old[1:])))
         case Deviation(difference=aspects.Difference(action=ColumnAdd(column))):
-            return column.key in declared
+            return has_path(columns, (column.name,))
         case Deviation(difference=aspects.Difference(action=ColumnDrop(column))):
-            return column.key not in declared
+            return not has_path(columns, (column.name,))
+        case Deviation(difference=aspects.Difference(action=FieldAdd(path))):
+            return has_path(columns, path)
+        case Deviation(difference=aspects.Difference(action=FieldDrop(path))):
+            return has_path(columns, path[:1]) and not has_path(columns, path)
     return (deviation.field, deviation.expected) in wanted
-
-
-def _from_the_inside_out(difference: aspects.Difference) -> int:
-    """Sort renames of fields behind all other differences, which name the former paths, and inner ones first."""
-    action = difference.action
-    return -len(action.inside) if isinstance(action, ColumnRename) else -sys.maxsize
 
 
 def _with_ignored(model: Model, drifted: DriftedResource, policy: Policy) -> Model:

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import with_type
-from delta_engine.aspects.column_renames import ColumnRename
+from delta_engine.aspects.column_renames import with_field_renames
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.comparison import with_renames
-from delta_engine.drift.comparison import with_former_field_names
 from delta_engine.drift.drifted_resources import (
     ClassifiedDrift,
     Deviation,
@@ -25,19 +22,22 @@ from delta_engine.drift.drifted_resources import (
     drifted_tables,
 )
 from delta_engine.models import Column, Table
-from delta_engine.models.nested_types import FieldRename, Path, type_at, with_field_renamed
+from delta_engine.models.nested_types import Path, type_at
 from delta_engine.models.record import Record
-from delta_engine.models.types import DataType, is_same_type
+from delta_engine.models.types import is_same_type
 from delta_engine.telemetry.context import command
 
 
 def new_column_names(found: Iterable[Deviation]) -> dict[str, str]:
-    """Return the renamed columns, new names by old ones. Renames of fields have an action."""
-    return {
-        str(one.expected): str(one.actual)
-        for one in found
-        if one.kind is DriftKind.COLUMN_RENAMED and one.difference is None
-    }
+    """Return the renamed columns, new names by old ones."""
+    pairs = (one.renamed for one in found if one.renamed is not None)
+    return {old[0]: new[0] for old, new in pairs if len(old) == 1}
+
+
+def new_field_paths(found: Iterable[Deviation]) -> dict[Path, Path]:
+    """Return the renamed fields, new paths by old ones, outer fields first."""
+    pairs = (one.renamed for one in found if one.renamed is not None)
+    return {old: new for old, new in pairs if len(old) > 1}
 
 
 def renames_of(table: DriftedTable) -> Mapping[str, str]:
@@ -52,8 +52,22 @@ def with_former_names(model: Table, table: DriftedTable) -> Table:
         replace(column, renamed_from=former.get(column.key, column.renamed_from)) for column in model.columns
     )
     model = replace(model, columns=tuple(columns)) if former else model
-    former_columns = {new: old for old, new in table.recorded.renames.items()}
-    return with_former_field_names(model, _renamed_fields(table), former_columns)
+    return _with_former_field_names(model, _renamed_fields(table))
+
+
+def _with_former_field_names(model: Table, renames: Mapping[Path, Path]) -> Table:
+    names: dict[str, dict[str, str]] = {}
+    for old, new in renames.items():
+        column = _column_of(model, old, new)
+        if column is not None:
+            names.setdefault(column.key, {})[".".join(old[1:])] = new[-1]
+    columns = (
+        replace(column, renamed_fields={**column.renamed_fields, **names[column.key]})
+        if column.key in names
+        else column
+        for column in model.columns
+    )
+    return replace(model, columns=tuple(columns)) if names else model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +79,7 @@ class TakenRenames:
 
     def applied_to(self, model: Table) -> Table:
         """Return a former model with the new names."""
-        model = with_renames(model, self.columns)
-        for old, new in self.fields.items():
-            rename = FieldRename(path=new[1:-1], observed=old[-1], desired=new[-1])
-            model = with_type(model, new[0], partial(_renamed_inside, rename=rename))
-        return model
+        return with_field_renames(with_renames(model, self.columns), self.fields)
 
     def applied_to_record(self, record: Record[Table]) -> Record[Table]:
         """Return a record with the new names."""
@@ -79,11 +89,6 @@ class TakenRenames:
             with_unmanaged_parts=whole and self.applied_to(whole),
             attempted=tuple(map(self.applied_to, record.attempted)),
         )
-
-
-def _renamed_inside(data_type: DataType, rename: FieldRename) -> DataType:
-    is_there = type_at(data_type, (*rename.path, rename.observed)) is not None
-    return with_field_renamed(data_type, rename) if is_there else data_type
 
 
 def with_taken_renames(
@@ -108,7 +113,9 @@ def taken_renames(models: Iterable[Table], drifted: Iterable[DriftedResource]) -
         fields = {
             old: new
             for old, new in one.recorded.field_renames.items()
-            if new[0].lower() in columns and has_path(columns[new[0].lower()], new)
+            if new[0].lower() in columns
+            and _has_inside(columns[new[0].lower()], new)
+            and not _has_inside(columns[new[0].lower()], old)
         }
         if taken or fields:
             found[one.model_name.key] = TakenRenames(columns=taken, fields=fields)
@@ -158,9 +165,9 @@ def _renamed_again(model: Table, table: DriftedTable) -> Iterator[tuple[str, str
 
 
 def _lost_fields(model: Table, table: DriftedTable) -> Iterator[DriftRefusal]:
-    sure = set(_renamed_fields(table))
+    sure = {*_renamed_fields(table).items()}
     for pair in sorted({*sure, *_possibly_renamed_fields(table)}):
-        if _would_be_lost(model, table, *pair):
+        if _would_be_lost(model, *pair):
             yield _lost(table, ".".join(pair[0]), ".".join(pair[1]), is_sure=pair in sure)
 
 
@@ -176,10 +183,8 @@ def _possible_renames(table: DriftedTable) -> Iterator[tuple[str, str]]:
                 yield old.name, new.name
 
 
-def _renamed_fields(table: DriftedTable) -> Iterator[tuple[Path, Path]]:
-    for action in _actions(table.drift):
-        if isinstance(action, ColumnRename):
-            yield (*action.inside, action.desired), (*action.inside, action.observed)
+def _renamed_fields(table: DriftedTable) -> dict[Path, Path]:
+    return new_field_paths(detail.deviation for detail in table.drift)
 
 
 def _possibly_renamed_fields(table: DriftedTable) -> Iterator[tuple[Path, Path]]:
@@ -198,11 +203,11 @@ def _field_pairs(table: DriftedTable) -> Iterator[tuple[FieldAdd, FieldDrop]]:
                     yield add, drop
 
 
-def _would_be_lost(model: Table, table: DriftedTable, old: Path, new: Path) -> bool:
-    column = next((one for one in model.columns if one.key == _column_key(table, old)), None)
-    if column is None or has_path(column, new):
+def _would_be_lost(model: Table, old: Path, new: Path) -> bool:
+    column = _column_of(model, old, new)
+    if column is None or _has_inside(column, new):
         return False
-    if not has_path(column, old):
+    if not _has_inside(column, old):
         return _text(old[1:]) in map(_text, _former_paths(column))
     return column.renamed_fields.get(".".join(old[1:]), "").lower() != new[-1].lower()
 
@@ -213,13 +218,19 @@ def _former_paths(column: Column) -> Iterator[Path]:
         yield (*path.split(".")[:-1], former)
 
 
-def _column_key(table: DriftedTable, path: Path) -> str:
-    names = {new.lower(): old.lower() for old, new in table.recorded.renames.items()}
-    return names.get(path[0].lower(), path[0].lower())
+def _column_of(model: Table, old: Path, new: Path) -> Column | None:
+    """Return the column of a renamed field, which the model may have under its former or its new name."""
+    columns = {column.key: column for column in model.columns}
+    return columns.get(old[0].lower()) or columns.get(new[0].lower())
 
 
-def has_path(column: Column, path: Path) -> bool:
-    """Whether a column has the field at a path, which starts with the column."""
+def has_path(columns: Iterable[Column], path: Path) -> bool:
+    """Whether one of the columns is at a path, or has the field there."""
+    return any(column.key == path[0].lower() and _has_inside(column, path) for column in columns)
+
+
+def _has_inside(column: Column, path: Path) -> bool:
+    """Whether a column has the field at a path, which starts with a name of the column."""
     return type_at(column.data_type, path[1:]) is not None
 
 

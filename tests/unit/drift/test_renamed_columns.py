@@ -140,3 +140,21 @@ def test_an_unreadable_table_is_a_finding(project: CatalogProject, monkeypatch: 
     monkeypatch.setattr(project.catalog, "run", unreadable)
     (found,) = json.loads(project.run("drift --json").stdout)["drifted"]
     assert [one["kind"] for one in found["findings"]] == ["table_unreadable"]
+
+
+@pytest.mark.parametrize(
+    ("column", "name", "new"),
+    [("{name: a, type: int}", "a", "n"), ("{name: s, type: 'struct<a: int>'}", "s.a", "s.n")],
+    ids=["column", "field"],
+)
+def test_drift_beside_an_ignored_rename_is_no_pending_change(
+    project: CatalogProject, column: str, name: str, new: str
+) -> None:
+    project.declare(orders(column).replace("mode: name", "mode: name, delta.enableTypeWidening: 'true'"))
+    project.sync()
+    project.by_hand(f"ALTER TABLE {TABLE} ALTER COLUMN {name} TYPE BIGINT")
+    project.by_hand(f"ALTER TABLE {TABLE} RENAME COLUMN {name} TO n")
+    entry = f"{{resource: orders, fields: [column {name}], reason: Known}}"
+    (project.config.parent / "drift-policy.yml").write_text(f"ignore_drift: [{entry}]")
+    assert project.drift() == {KEY: [("column_type", f"column {new} type")]}
+    assert json.loads(project.run("drift --json").stdout)["pending"] == []
