@@ -18,7 +18,7 @@ from delta_engine.actions.policy import matches_any
 from delta_engine.config.file_patterns import matching_files
 from delta_engine.config.model_files import models_in
 from delta_engine.config.variables import fill_in
-from delta_engine.config.yaml_documents import parse_document, read_document
+from delta_engine.config.yaml_documents import parse_document, read_document, read_text
 from delta_engine.errors import ConfigError, Refusal, RefusedError, SourceLocation, raise_all
 from delta_engine.models import Schema, Table
 from delta_engine.models.constraints import referenced_tables
@@ -64,10 +64,11 @@ def load_declared(settings: Settings, globs: Sequence[str] = ()) -> Declared:
     if not is_whole and not all(any(map(_matches(one), tables)) for one in globs):
         return load_declared(settings)  # the refusal of an unknown name suggests similar ones
     if not tables:
+        shown = _shown(files[0], settings.project_dir) if files else ""
         raise ConfigError(
-            "it names no models",
+            "its model files declare no tables" if files else "it names no models",
             location=settings.location,
-            way_out="List them under models.yaml or models.python.",
+            way_out=f"Declare one in {shown}." if files else "List them under models.yaml or models.python.",
         )
     schemas = tuple(model for model in models if isinstance(model, Schema))
     return Declared(tables=tables, schemas=schemas, is_whole=is_whole)
@@ -122,9 +123,9 @@ def _missing_references(tables: Iterable[Table]) -> list[str]:
 def _searchable(path: Path, variables: Mapping[str, str]) -> str | None:
     """Return the text of a file in lower case, with variables; None if names may have escapes or other variables."""
     try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError):
-        return None
+        text = read_text(path, str(path))
+    except ConfigError:
+        return None  # parsing it says why
     if "${" in text:
         text = _REFERENCE.sub(lambda found: variables.get(found[1].strip(), found[0]), text)
     return None if "\\" in text or "${" in text else text.lower()

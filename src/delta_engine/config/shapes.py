@@ -52,6 +52,9 @@ def _mismatch(value: object, types: Sequence[object], path: Path) -> Iterator[Pr
         problem, _, inner = str(error).partition(" - at `$.")
         place = (*path, inner.rstrip("`")) if inner else path  # the key that chooses a shape
         reason, way_out = _type_error(problem, _tags(types) if inner else _choices(types))
+        if str(value).lower() in _SWITCHES and "true or false" in way_out:
+            meant = "true" if _SWITCHES[str(value).lower()] else "false"
+            way_out = f"Write {meant}: to YAML 1.2, {value} is a text."
         yield _problem(place, reason, way_out)
 
 
@@ -237,6 +240,9 @@ _MISMATCH = re.compile(
     r"Expected `(?P<wanted>[^`]+)`(?P<bound>(?: of length)? [<>=]+ \S+)?(?:, got `(?P<found>[^`]+)`)?"
 )
 _NO_CHOICE = re.compile(r"Invalid (?:enum )?value (?P<found>.+)")
+
+_SWITCHES = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
+"""Texts that YAML 1.1 reads as true or false."""
 
 _WORDS = {
     "array": "a list",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 from yaml import Node, ScalarNode, SequenceNode
@@ -25,6 +25,9 @@ DocumentPath = tuple[str | int, ...]
 """The path of a value from the root: keys and list positions."""
 
 Shape = TypeVar("Shape")
+
+MAX_BYTES: Final = 32 * 2**20
+"""A larger file is no configuration, and would take a hundred times as much memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +121,33 @@ class Document:
 
 
 def read_document(path: Path, shown_as: str | None = None) -> Document:
-    """Read a YAML file; `shown_as` is its name in messages. Refuse invalid UTF-8 and duplicate keys."""
+    """Read a YAML file; arguments and errors as for `read_text` and `parse_document`."""
     file = shown_as or str(path)
+    return parse_document(read_text(path, file), file)
+
+
+def read_text(path: Path, shown_as: str) -> str:
+    """Return the text of a file; ConfigError if it is no file, too large, or no UTF-8.
+
+    Args:
+        shown_as: the name of the file in messages.
+    """
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise ConfigError(f"it cannot be read: {reason}", location=SourceLocation(file)) from None
-    return parse_document(text, file)
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        text = data.decode("utf-8")
+    except OSError as error:
+        raise _unreadable(shown_as, error.strerror or str(error)) from None
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise _unreadable(shown_as, "it is not UTF-8", line) from None
+    if len(data) > MAX_BYTES:
+        raise _unreadable(shown_as, f"it is larger than {MAX_BYTES >> 20} MiB")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _unreadable(file: str, reason: str, line: int | None = None) -> ConfigError:
+    return ConfigError(f"it cannot be read: {reason}", location=SourceLocation(file, line))
 
 
 def parse_document(text: str, file: str) -> Document:

@@ -261,8 +261,8 @@ _PROBLEMS: Final[Mapping[str, tuple[str, str]]] = {
         "Close it with ], with commas in between.",
     ),
     "did not find expected ',' or '}'": (
-        "a mapping in braces is not closed",
-        'Close it with }. Write variables within braces in quotes, as in "${catalog}".',
+        "a mapping in braces is not closed, or a value in it contains a colon or a brace",
+        'Close it with }, and write such values in quotes, as in "${catalog}".',
     ),
 }
 """What libyaml's problems mean, and their ways out."""

@@ -99,3 +99,32 @@ def test_merged_properties_are_texts(write: Write, tmp_path: Path, value: str, m
         assert dict(load(tmp_path)[1].table_properties) == {"a": "true", "b": "own"}
     else:
         assert message in refusal(tmp_path)
+
+
+def test_everything_that_is_wrong_in_a_file_is_refused_at_once(write: Write, tmp_path: Path) -> None:
+    write(
+        "conf/models/m.yml",
+        """\
+        tables:
+          - catalog: ${catalog}
+            schema: silver
+            nmae: orders
+            coment: x
+            columns:
+              - {name: id, type: bigint, nullable: no, comment: 7}
+              - {type: int, tags: [a]}
+          - {catalog: dev, name: lines, columns: []}
+        """,
+    )
+    table = "table ${catalog}.silver.?"
+    assert refusal(tmp_path).splitlines() == [
+        f"conf/models/m.yml:4: {table}: unknown key 'nmae'. Did you mean 'name'?",
+        f"conf/models/m.yml:5: {table}: unknown key 'coment'. Did you mean 'comment'?",
+        f"conf/models/m.yml:7: {table}: columns[0].nullable: true or false is wanted, not a text. "
+        "Write false: to YAML 1.2, no is a text.",
+        f"conf/models/m.yml:7: {table}: columns[0].comment: a text is wanted, not a whole number. Write it in quotes.",
+        f"conf/models/m.yml:8: {table}: columns[1]: the key 'name' is missing. Write it.",
+        f"conf/models/m.yml:8: {table}: columns[1].tags: a mapping is wanted, not a list. "
+        "Write {key: value}.",
+        "conf/models/m.yml:9: table dev.?.lines: the key 'schema' is missing. Write it.",
+    ]

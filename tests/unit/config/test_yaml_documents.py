@@ -29,3 +29,18 @@ def test_documents_that_would_exhaust_memory_are_refused(tmp_path: Path) -> None
     deep.write_text("[" * (MAX_DEPTH + 2) + "]" * (MAX_DEPTH + 2))
     with pytest.raises(ConfigError, match="too large or too deep"):
         read_document(deep)
+
+
+def test_a_huge_file_is_refused_before_it_is_parsed(tmp_path: Path) -> None:
+    huge = tmp_path / "huge.yml"
+    with huge.open("wb") as file:
+        file.truncate(100 * 2**20)
+    with pytest.raises(ConfigError, match="it is larger than 32 MiB"):
+        read_document(huge)
+
+
+def test_the_line_of_a_wrong_byte_is_named(tmp_path: Path) -> None:
+    latin = tmp_path / "latin.yml"
+    latin.write_bytes("a: b\nc: ä".encode("latin-1"))
+    with pytest.raises(ConfigError, match=r"latin\.yml:2: it cannot be read: it is not UTF-8"):
+        read_document(latin)
