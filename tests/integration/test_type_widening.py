@@ -7,7 +7,7 @@ import pytest
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.models import Column
 from delta_engine.models.nested_types import Widening, widening
-from delta_engine.models.types import to_data_type
+from delta_engine.models.type_forms import to_data_type
 from delta_engine.orchestrate.backend import Backend
 from tests.builders.models import ORDERS, orders
 from tests.integration.engines import engine_over
