@@ -12,18 +12,20 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from delta_engine.aspects.delta_properties import FEATURE_PREFIX
+from delta_engine.aspects.facet import SCALAR_SCHEMA
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PropertyValues:
-    """The values of a property: a pattern for the whole text, and how a message names them."""
+    """The values of a property: a pattern for the whole text, how a message names them, and all of them if few."""
 
     pattern: str
     words: str
     ignores_case: bool = False
+    choices: tuple[str, ...] = ()
 
     def allow(self, value: str) -> bool:
         """Whether the platform takes a value."""
@@ -32,7 +34,9 @@ class PropertyValues:
 
 def _one_of(*choices: str, ignores_case: bool = True) -> PropertyValues:
     words = f"{', '.join(choices[:-1])} or {choices[-1]}"
-    return PropertyValues(pattern="|".join(map(re.escape, choices)), words=words, ignores_case=ignores_case)
+    return PropertyValues(
+        pattern="|".join(map(re.escape, choices)), words=words, ignores_case=ignores_case, choices=choices
+    )
 
 
 _SWITCH = _one_of("true", "false")
@@ -160,3 +164,36 @@ def _is_misspelt(key: str, known: str) -> bool:
 
 
 _DIGITS = re.compile(r"\d")
+
+
+def properties_schema() -> dict[str, Any]:
+    """Return the JSON schema of a mapping of properties; unknown ones may have any scalar value."""
+    return {
+        "type": "object",
+        "properties": {
+            key: SCALAR_SCHEMA if values is None else _schema(values)
+            for key, values in KNOWN_PROPERTIES.items()
+        },
+        "patternProperties": {r"^delta\.feature\.": _schema(_FEATURE_VALUES)},
+        "additionalProperties": SCALAR_SCHEMA,
+    }
+
+
+def _schema(values: PropertyValues) -> dict[str, Any]:
+    text = {
+        "type": "string",
+        "pattern": f"^(?:{_in_any_case(values) if values.ignores_case else values.pattern})$",
+    }
+    written: list[Any] = [*values.choices, *((True, False) if "true" in values.choices else ())]
+    if written:
+        return {"description": values.words, "anyOf": [{"enum": written}, text]}
+    return {
+        "description": values.words,
+        **text,
+        "type": ["string", "integer"] if values.allow("1") else "string",
+    }
+
+
+def _in_any_case(values: PropertyValues) -> str:
+    """Return the pattern for editors, whose regular expressions have no flags."""
+    return re.sub(r"(?<!\\)[A-Za-z]", lambda found: f"[{found[0].lower()}{found[0].upper()}]", values.pattern)

@@ -10,7 +10,7 @@ import difflib
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 from delta_engine.models.types import (
     ArrayType,
@@ -84,6 +84,15 @@ def parse_data_type(text: str) -> DataType:
     except _NotAType as problem:
         shown = text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
         return UnsupportedType(shown, problem.reason, problem.meant)
+
+
+def type_schema() -> dict[str, Any]:
+    """Return the JSON schema of a type's text, which sees its first name only; null is no type."""
+    names = sorted(SPARK_NAMES - {*NOT_STORED})
+    in_any_case = ("".join(f"[{c}{c.upper()}]" if c.isalpha() else c for c in name) for name in names)
+    simple = sorted({*ATOMIC_NAMES.values()} - {"void"})
+    pattern = rf"^\s*(?:{'|'.join(in_any_case)})(?![A-Za-z0-9_])"
+    return {"anyOf": [{"enum": simple}, {"type": "string", "pattern": pattern}, {"type": "null"}]}
 
 
 _LONGEST_SHOWN = 200
