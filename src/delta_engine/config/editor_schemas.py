@@ -102,10 +102,10 @@ def _closed(components: Mapping[str, _Schema]) -> dict[str, _Schema]:
         if "properties" in component:
             component["additionalProperties"] = False
     found = {_public_name(name): _public(component) for name, component in components.items()}
-    for component in [*found.values()]:
+    for component in found.values():
         for key, value in component.get("properties", {}).items():
             section = found.get(value.get("$ref", "").removeprefix(_DEFINITIONS), {})
-            if set(section.get("properties", {}).get(_TAG, {})) == {"enum"}:
+            if _TAG in section.get("required", ()):
                 component["properties"][key] = _without_tag(section)
     return found
 
