@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from delta_engine.actions import Hazard
-from delta_engine.aspects import COLUMN_FACETS, TABLE_FACETS
 from delta_engine.aspects.facet import Facet
 from delta_engine.backends.capabilities import (
     DATABRICKS,
@@ -45,8 +44,8 @@ def generated_tables() -> Mapping[str, Mapping[str, str]]:
             "rights": _rights_table(),
         },
         "models.md": {
-            "table": _keys(TABLE_FIELDS, TABLE_FACETS, _TABLE_ROWS),
-            "column": _keys(COLUMN_FIELDS, COLUMN_FACETS, _COLUMN_ROWS),
+            "table": _keys(TABLE_FIELDS),
+            "column": _keys(COLUMN_FIELDS),
         },
         "rules.md": {
             "hazards": table(("hazard", "means"), ((f"`{one.value}`", _HAZARDS[one]) for one in Hazard)),
@@ -93,32 +92,10 @@ def _rules_table(judges: str) -> str:
     return table(("rule", "demands"), rows)
 
 
-_TABLE_ROWS = {
-    "catalog": ("text", "required", "the catalog, usually a variable: see [Variables](#variables)"),
-    "schema": ("text", "required", "the schema"),
-    "name": ("text", "required", "the table"),
-    "manages": (
-        "list",
-        "all",
-        "the [parts](#a-part-of-a-table) that the model manages, if another owns the rest",
-    ),
-    "columns": ("list", "required", "at least one [column](#column), in the table's order"),
-}
-_COLUMN_ROWS = {
-    "name": ("text", "required", "the column; keeps its case, compares without it"),
-    "type": ("text", "required", "a [SQL type](#types)"),
-}
-
-
-def _keys(
-    fields: Sequence[Facet[Any, Any, Any]],
-    facets: Iterable[Facet[Any, Any, Any]],
-    others: Mapping[str, tuple[str, str, str]],
-) -> str:
-    rows = {facet.key: (facet.form.words, _default(facet), facet.meaning or "") for facet in facets}
-    rows |= others
+def _keys(fields: Sequence[Facet[Any, Any, Any]]) -> str:
     head = ("key", "type", "default", "meaning")
-    return table(head, ((f"`{field.key}`", *rows[field.key]) for field in fields))
+    rows = ((f"`{one.key}`", one.form.words, _default(one), one.meaning or "") for one in fields)
+    return table(head, rows)
 
 
 def _default(facet: Facet[Any, Any, Any]) -> str:

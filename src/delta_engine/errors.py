@@ -59,19 +59,22 @@ class RefusedError(Refusal):
         self.refusals = (self,)
         super().__init__(str(self))
 
-    def __str__(self) -> str:
-        subject = ", ".join(
-            part
-            for part in (
-                f"table {self.table}" if self.table else "",
-                f"column {self.column}" if self.column else "",
-            )
-            if part
-        )
-        where = f"{self.location}: " if self.location else ""
-        way_out = f" {self.way_out}" if self.way_out else ""
+    @property
+    def place(self) -> str:
+        """The file with its line, the table and the column, as far as they are known."""
+        table = f"table {self.table}" if self.table else ""
+        column = f"column {self.column}" if self.column else ""
+        subject = ", ".join(filter(None, (table, column)))
+        return ": ".join(filter(None, (str(self.location) if self.location else "", subject)))
+
+    @property
+    def message(self) -> str:
+        """The reason and the way out."""
         reason = self.reason.removesuffix(".")  # platform messages may end with a period
-        return f"{where}{subject}{': ' if subject else ''}{reason}.{way_out}"
+        return f"{reason}.{f' {self.way_out}' if self.way_out else ''}"
+
+    def __str__(self) -> str:
+        return ": ".join(filter(None, (self.place, self.message)))
 
 
 class ConfigError(RefusedError):

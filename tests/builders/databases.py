@@ -26,7 +26,7 @@ from delta_engine.models import (
     Schema,
     Table,
 )
-from delta_engine.models.types import to_data_type
+from delta_engine.models.type_forms import to_data_type
 
 Item = TypeVar("Item")
 

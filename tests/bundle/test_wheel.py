@@ -39,3 +39,10 @@ def test_the_wheel(tmp_path: Path) -> None:
         for path in (ROOT / part).glob("*.*"):
             assert (made / part / path.name).read_bytes() == path.read_bytes()
     assert (made / "databricks.yml").is_file()
+    for name, published in (
+        ("model", "model-file-v1"),
+        ("config", "configuration-v1"),
+        ("policy", "drift-policy-v1"),
+    ):
+        schema = ROOT / "docs" / "schemas" / f"{published}.json"
+        assert (made / "conf" / "schemas" / f"{name}.json").read_bytes() == schema.read_bytes()

@@ -16,7 +16,9 @@ from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError, InvalidModelError, StatementError
 from delta_engine.models import Column, Table
-from delta_engine.models.types import first_unsupported, parse_data_type, to_data_type
+from delta_engine.models.type_forms import to_data_type
+from delta_engine.models.type_text import parse_data_type
+from delta_engine.models.types import first_unsupported
 from delta_engine.orchestrate.backend import Backend, catalog_backend, embedded_backend
 from delta_engine.orchestrate.importing import import_tables
 from delta_engine.orchestrate.planning import plan_unlocked

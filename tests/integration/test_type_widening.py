@@ -7,7 +7,7 @@ import pytest
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.models import Column
 from delta_engine.models.nested_types import Widening, widening
-from delta_engine.models.types import to_data_type
+from delta_engine.models.type_forms import to_data_type
 from delta_engine.orchestrate.backend import Backend
 from tests.builders.models import ORDERS, orders
 from tests.integration.engines import engine_over
@@ -76,4 +76,34 @@ def test_fields_inside_are_widened_in_one_statement(backend: Backend) -> None:
     wanted = orders(Column("st", after), Column("n", "bigint"))
     (outcome,) = engine.sync_tables([wanted])
     assert outcome.statements == 2  # the feature, and one ALTER COLUMN
+    assert not engine.plan_tables([wanted])
+
+
+LENGTHS_INSIDE = {
+    "struct<x: varchar(3)>": "struct<x: string>",
+    "map<string,varchar(3)>": "map<string,varchar(9)>",
+    "array<struct<a: char(3)>>": "array<struct<a: varchar(5)>>",
+}
+
+
+def test_spark_changes_no_length_inside_a_column(backend: Backend) -> None:
+    engine = engine_over(backend)
+    model = orders(*(Column(f"c{place}", one) for place, one in enumerate(LENGTHS_INSIDE)))
+    engine.sync_tables([model])
+    address = backend.addressing.table(ORDERS)
+    backend.runner.run(f"ALTER TABLE {address} ALTER COLUMN c0.x TYPE string")  # without effect
+    for statement in ("c1.value TYPE varchar(9)", "c2.element.a TYPE varchar(5)"):
+        with pytest.raises(StatementError):
+            backend.runner.run(f"ALTER TABLE {address} ALTER COLUMN {statement}")
+    assert not engine.plan_tables([model])
+    wanted = orders(*(Column(f"c{place}", one) for place, one in enumerate(LENGTHS_INSIDE.values())))
+    with pytest.raises(UnsafePlanError, match="Spark changes no char or varchar inside a column"):
+        engine.sync_tables([wanted])
+
+
+def test_a_field_beside_a_length_is_widened(backend: Backend) -> None:
+    engine = engine_over(backend)
+    engine.sync_tables([orders(Column("st", "struct<x: varchar(3), n: int>"))])
+    wanted = orders(Column("st", "struct<x: varchar(3), n: bigint>"))
+    engine.sync_tables([wanted])
     assert not engine.plan_tables([wanted])

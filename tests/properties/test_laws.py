@@ -18,7 +18,8 @@ from delta_engine.models import CheckConstraint, ColumnMask, QualifiedName, RowF
 from delta_engine.models.constraints import resolved
 from delta_engine.models.nested_types import Widening
 from delta_engine.models.record import Record, records_of
-from delta_engine.models.types import ArrayType, DataType, MapType, StructType, parse_data_type
+from delta_engine.models.type_text import parse_data_type
+from delta_engine.models.types import ArrayType, DataType, MapType, StructType
 from delta_engine.sql.governance import full_function_name
 from delta_engine.sql.text import escape_sql_literal, quote_ident, sql_data_type, sql_literal
 from delta_engine.state.states import ABSENT, CatalogState, TableState

@@ -125,7 +125,19 @@ FACET: Facet[Table, TableState, tuple[str, ...]] = Facet(
     declared=lambda model: model.cluster_by,
     observed=lambda state: state.cluster_by,
     absent=(),
-    form=replace(NAMES, written_type=list[str] | str, read=_read, words=f"list, or `{AUTO}`"),
+    form=replace(
+        NAMES,
+        written_type=list[str] | str,
+        read=_read,
+        words=f"list, or `{AUTO}`",
+        schema={
+            "anyOf": [
+                {"type": "array", "items": {"type": "string"}},
+                {"enum": [AUTO]},
+                {"type": "string", "pattern": "^[aA][uU][tT][oO]$"},
+            ]
+        },
+    ),
     meaning="the columns of [liquid clustering](#clustering)",
     default="none",
     written=lambda table: AUTO if table.clusters_automatically else list(table.cluster_by),

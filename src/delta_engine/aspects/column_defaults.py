@@ -19,7 +19,7 @@ from delta_engine.aspects.aspect import (
 )
 from delta_engine.aspects.comparison import Comparison, changed_defaults
 from delta_engine.aspects.delta_properties import COLUMN_DEFAULTS
-from delta_engine.aspects.facet import OPTIONAL_TEXT, Facet, Place
+from delta_engine.aspects.facet import OPTIONAL_TEXT, SCALAR_SCHEMA, Facet, Place
 from delta_engine.models import Column, Part, Table
 from delta_engine.sql.columns import sql_drop_defaults, sql_set_defaults
 from delta_engine.sql.expressions import is_same_expression
@@ -111,7 +111,7 @@ FACET: Facet[Column, Column, str | None] = Facet(
     declared=lambda model: model.default,
     observed=lambda state: state.default,
     absent=None,
-    form=replace(OPTIONAL_TEXT, written_type=Any, read=_read),
+    form=replace(OPTIONAL_TEXT, written_type=Any, read=_read, schema=SCALAR_SCHEMA),
     meaning='the SQL expression for rows without a value; `"NULL"` in quotes for that one, dates as '
     "`DATE'2024-01-01'`",
     part=Part.COLUMNS,

@@ -12,7 +12,7 @@ from delta_engine.aspects.aspect import Aspect, Change, RenderContext, takes_mod
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.models import Part, Reference, Table
 from delta_engine.models.nested_types import Path, Widening, widening, with_type_at
-from delta_engine.models.types import DataType, is_same_type
+from delta_engine.models.types import CharacterType, DataType, is_same_type
 from delta_engine.sql.columns import sql_change_column_types
 from delta_engine.sql.text import sql_data_type
 from delta_engine.state.states import TableState
@@ -40,8 +40,12 @@ class ColumnTypeChange:
 
     @property
     def widening(self) -> Widening:
-        """The kind of widening that the change needs."""
-        return widening(self.observed, self.desired)
+        """The kind of widening that the change needs. Spark changes no CHAR or VARCHAR inside a column (measured).
+
+        To `string`, the statement succeeds and the length stays; to a longer one, it fails (4.1.1 with Delta 4.3.1).
+        """
+        is_inside = bool(self.path) and isinstance(self.observed, CharacterType)
+        return Widening.IMPOSSIBLE if is_inside else widening(self.observed, self.desired)
 
 
 def _diff(comparison: Comparison) -> Iterable[ColumnTypeChange]:

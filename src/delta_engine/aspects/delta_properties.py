@@ -6,7 +6,7 @@ COLUMN_MAPPING_MODE = "delta.columnMapping.mode"
 TYPE_WIDENING = "delta.enableTypeWidening"
 COLUMN_DEFAULTS = "delta.feature.allowColumnDefaults"
 _PROTOCOL_VERSIONS = ("delta.minReaderVersion", "delta.minWriterVersion")
-_FEATURE_PREFIX = "delta.feature."
+FEATURE_PREFIX = "delta.feature."
 
 _FEATURE_KEYS = (COLUMN_MAPPING_MODE, TYPE_WIDENING, *_PROTOCOL_VERSIONS)
 
@@ -56,24 +56,15 @@ _SET_BY_PLATFORM = (
 
 def is_feature_key(key: str) -> bool:
     """Whether a property always belongs to this aspect. Delta ignores the case of its own keys."""
-    return spelled(key) in _FEATURE_KEYS or key.lower().startswith(_FEATURE_PREFIX)
+    return spelled(key) in _FEATURE_KEYS or key.lower().startswith(FEATURE_PREFIX)
 
 
 def is_upgrade(key: str, value: str) -> bool:
     """Whether setting a property upgrades the protocol."""
     spelled = _SPELLING.get(key.lower())
     if spelled is None:
-        return key.lower().startswith(_FEATURE_PREFIX)
+        return key.lower().startswith(FEATURE_PREFIX)
     return spelled in _FEATURE_KEYS or value.lower() in ("true", "v2")
-
-
-def allowed_values(key: str) -> tuple[str, ...]:
-    """Return the values that Delta accepts, in lower case; empty for an unchecked property."""
-    if key.lower().startswith(_FEATURE_PREFIX):
-        return ("supported", "enabled")
-    return {COLUMN_MAPPING_MODE: ("name", "id", "none"), TYPE_WIDENING: ("true", "false")}.get(
-        spelled(key), ()
-    )
 
 
 def is_set_by_platform(key: str) -> bool:
@@ -105,4 +96,4 @@ def is_satisfied(key: str, desired: str, observed: str | None) -> bool:
         return int(desired) <= int(observed)
     if desired.lower() == observed.lower() and (key == COLUMN_MAPPING_MODE or desired.lower() in _VALUES):
         return True
-    return key.lower().startswith(_FEATURE_PREFIX)
+    return key.lower().startswith(FEATURE_PREFIX)

@@ -41,6 +41,10 @@ class Place(Protocol):
         ...
 
 
+SCALAR_SCHEMA: Mapping[str, Any] = {"type": ["string", "number", "boolean"]}
+"""The JSON schema of a value that `Place.text` takes."""
+
+
 def _same(value: Any) -> Any:
     return value
 
@@ -60,6 +64,7 @@ class Form(Generic[Value]):
         write: makes the written value; None omits the key.
         with_texts: applies one change to the names of catalogs, schemas, tables and functions, and one to plain values.
         words: the term of the documentation for a written value.
+        schema: the JSON schema of written values; None for that of `written_type`.
         choices: all values besides the absent one, if they are few; the conformance run declares each.
     """
 
@@ -71,6 +76,7 @@ class Form(Generic[Value]):
     write: Callable[[Value], Written | None] = _same
     with_texts: Callable[[Value, TextChange, TextChange], Value] = _without_variables
     words: str
+    schema: Mapping[str, Any] | None = None
     choices: tuple[Value, ...] = ()
 
     @property
@@ -190,6 +196,7 @@ TEXTS: Form[Mapping[str, str]] = Form(
     write=dict,
     with_texts=lambda texts, _names, values: _changed(texts, values),
     words="mapping",
+    schema={"type": "object", "additionalProperties": SCALAR_SCHEMA},
 )
 """Texts by key; scalars of other types are taken as they are spelled."""
 
@@ -217,4 +224,5 @@ GRANTS: Form[Grants] = Form(
     write=lambda grants: {principal: list(privileges) for principal, privileges in grants.items()},
     with_texts=lambda grants, _names, values: {values(name): granted for name, granted in grants.items()},
     words="mapping",
+    schema={"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}},
 )

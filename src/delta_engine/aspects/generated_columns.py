@@ -181,6 +181,7 @@ IDENTITY_FACET: Facet[Column, Column, Identity | None] = Facet(
         read=_read_identity,
         write=lambda identity: None if identity is None else written_part(identity) or True,
         words="`true` or mapping",
+        schema={"anyOf": [{"type": ["boolean", "null"]}, {"$ref": "#/$defs/Identity"}]},
     ),
     meaning="the platform counts the values up: `start`, `step` (1 each), `always` (`true`); at creation only. It "
     "disables [concurrent transactions](https://docs.databricks.com/aws/en/sql/language-manual/"

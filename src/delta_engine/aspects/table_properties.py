@@ -7,7 +7,7 @@ feature belong to `table_features`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
 from delta_engine.actions import SAFE, Hazard, Phase
@@ -31,6 +31,7 @@ from delta_engine.aspects.delta_properties import (
     is_upgrade,
 )
 from delta_engine.aspects.facet import TEXTS, Facet
+from delta_engine.aspects.known_properties import properties_schema
 from delta_engine.models import Part, Table
 from delta_engine.models.parts import NOTHING
 from delta_engine.sql.tables import sql_set_table_properties, sql_unset_table_properties
@@ -141,7 +142,7 @@ FACET: Facet[Table, TableState, Mapping[str, str]] = Facet(
     declared=lambda model: model.table_properties,
     observed=lambda state: state.table_properties,
     absent=NOTHING,
-    form=TEXTS,
+    form=replace(TEXTS, schema=properties_schema()),
     meaning="[table properties](#properties)",
     entry="property",
     recorded=lambda table: table.effective_table_properties,

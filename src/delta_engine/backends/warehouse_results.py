@@ -10,15 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from delta_engine.errors import StatementError
-from delta_engine.models.types import (
-    ArrayType,
-    AtomicType,
-    DataType,
-    DecimalType,
-    MapType,
-    StructType,
-    parse_data_type,
-)
+from delta_engine.models.type_text import parse_data_type
+from delta_engine.models.types import ArrayType, AtomicType, DataType, DecimalType, MapType, StructType
 
 if TYPE_CHECKING:
     from databricks.sdk.service.sql import ResultData, StatementExecutionAPI, StatementResponse

@@ -117,7 +117,7 @@ def init(
     directory: Annotated[Path, argument("DIR", "Where to.")] = Path(),
 ) -> None:
     """Make a working project: configuration, a model, and the bundle."""
-    from delta_engine.cli.commands import init_project
+    from delta_engine.cli.project_files import init_project
 
     init_project(directory)
 
@@ -315,6 +315,18 @@ def import_models(
 
     guessed = "python" if to is not None and to.suffix == ".py" else "yaml"
     import_schema(ctx.obj, target, to, choice("--format", output_format or guessed, Language))
+
+
+@app.command(epilog="Example: delta-engine schema model > conf/schemas/model.json")
+def schema(
+    name: Annotated[
+        str, argument("model|config|policy", "Of model files, of configurations, or of the drift policy.")
+    ],
+) -> None:
+    """Print a JSON schema with which editors check YAML files."""
+    from delta_engine.cli.commands import print_schema
+
+    print_schema(name)
 
 
 app.add_typer(state_app, name="state")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from enum import Enum
 from importlib.metadata import version
@@ -16,13 +16,16 @@ from rich.text import Text
 from typing_extensions import assert_never
 
 from delta_engine.actions.drift_policy import Severity
+from delta_engine.cli.project_files import write_editor_files, write_new
 from delta_engine.cli.run_view import TerminalView, print_plan, print_plan_summary, print_statements
 from delta_engine.cli.terminal import Context, ExitCode, confirm, print_note, say, status
+from delta_engine.config.editor_files import schema_line
+from delta_engine.config.editor_schemas import EDITOR_SCHEMAS, editor_schema
 from delta_engine.config.model_writer import python_models, yaml_models
 from delta_engine.config.settings import load_settings
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.drifted_resources import DriftedResource, drifted_schemas, drifted_tables
-from delta_engine.errors import ConfigError, raise_all
+from delta_engine.errors import ConfigError, raise_all, unknown
 from delta_engine.orchestrate.deployments import open_deployment
 from delta_engine.orchestrate.drift_reports import (
     acceptable,
@@ -46,9 +49,6 @@ from delta_engine.telemetry.context import command
 from delta_engine.telemetry.visible import counted, counted_resources
 from delta_engine.validation.validator import PlanValidator, RuleDescription
 
-_PACKAGE = Path(__file__).resolve().parents[1]
-_SHARED = ("bundle", "notebooks", "resources")
-_RENAMED = {"project.gitignore": ".gitignore"}
 _RULES_FORMAT = "delta-engine/rules"
 _RULES_VERSION = 1
 
@@ -212,38 +212,14 @@ def accept_drift(context: Context, options: Options, *, yes: bool) -> None:
     )
 
 
-def init_project(directory: Path) -> None:
-    """Write the skeleton into a folder, and say what to do next.
-
-    Raises:
-        ConfigError: a file is there already, or the folder cannot be written; nothing is written then.
-    """
-    parts = dict(_parts())
-    existing = [str(directory / name) for name in parts if (directory / name).exists()]
-    if existing:
-        raise ConfigError(
-            f"these files exist already: {', '.join(existing)}",
-            way_out="Choose an empty folder: delta-engine init DIR.",
-        )
-    try:
-        for name, source in parts.items():
-            target = directory / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(source.read_bytes())
-            typer.echo(f"created {target}")
-    except OSError as error:
-        raise ConfigError(f"the project cannot be written: {error}") from None
-    go_there = "" if directory == Path() else f"cd {shlex.quote(str(directory))} && "
-    typer.echo(f"next: {go_there}delta-engine -e local plan")
-
-
 def import_schema(context: Context, target: str, path: Path | None, language: Language) -> None:
     """Read a table or a schema, and write its models to a new file or to stdout."""
     if path is not None and path.exists():
         raise ConfigError(
             f"{path} exists, and importing never overwrites models", way_out="Name another file with --to."
         )
-    settings = load_settings(*context.place())
+    conf_dir, environment = context.place()
+    settings = load_settings(conf_dir, environment)
     with status("starting …"):
         backend = open_backend(settings, notify=print_note)
     with status("reading the catalog …"):
@@ -257,10 +233,23 @@ def import_schema(context: Context, target: str, path: Path | None, language: La
     if path is None:
         typer.echo(text, nl=False)
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("x", encoding="utf-8", newline="\n") as file:
-        file.write(text)
+    if language is Language.YAML:
+        text = f"{schema_line(path, conf_dir)}\n{text}"
+        write_editor_files(conf_dir)
+    write_new(path, text)
     print_note(f"{counted(len(imported.tables), 'model')} written to {path}")
+
+
+def print_schema(name: str) -> None:
+    """Print one of the JSON schemas for editors.
+
+    Raises:
+        ConfigError: there is none of that name.
+    """
+    if name not in EDITOR_SCHEMAS:
+        reason, way_out = unknown("schema", name, EDITOR_SCHEMAS)
+        raise ConfigError(reason, way_out=way_out)
+    typer.echo(editor_schema(name))
 
 
 def show_rules(context: Context, *, as_json: bool) -> None:
@@ -341,22 +330,6 @@ def _print_findings(drifted: DriftedResource) -> None:
     for detail in drifted.drift:
         finding = detail.finding
         say(f"    {finding.field}: {finding.expected or 'absent'} → {finding.actual or 'gone'}")
-
-
-def _parts() -> Iterator[tuple[str, Path]]:
-    """Yield the files of the skeleton by their place in the project.
-
-    In a wheel the bundle lies inside the skeleton; in a checkout it is the project's own.
-    """
-    roots = [_PACKAGE / "skeleton"]
-    if not (roots[0] / _SHARED[0]).is_dir():
-        roots += [_PACKAGE.parents[1] / name for name in _SHARED]
-    for root in roots:
-        base = root if root.name == "skeleton" else root.parent
-        for path in sorted(root.rglob("*")):
-            if path.is_file() and path.suffix != ".pyc":
-                name = path.relative_to(base).as_posix()
-                yield _RENAMED.get(name, name), path
 
 
 def _rule_lines(described: Iterable[RuleDescription]) -> Iterable[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from enum import IntEnum
@@ -190,7 +190,7 @@ def exits() -> Iterator[None]:
 
 
 def report_error(error: DeltaEngineError) -> ExitCode:
-    """Print an error, one line for each refusal, and return its exit code."""
+    """Print an error, one message for each cause of refusals, and return its exit code."""
     from delta_engine.deployment.errors import LockHeld
     from delta_engine.execute.action_runner import ApplyFailedError, ApplyStoppedError
 
@@ -205,9 +205,18 @@ def report_error(error: DeltaEngineError) -> ExitCode:
             word, code = "locked", ExitCode.LOCKED
         case _:
             word, code = "failed", ExitCode.FAILED
-    for one in error.refusals if isinstance(error, RefusalGroup) else (error,):
-        _print_error(word, str(one))
+    for message in _messages(error):
+        _print_error(word, message)
     return code
+
+
+def _messages(error: DeltaEngineError) -> Sequence[str]:
+    """Return one text for each cause of refusals; logs in JSON have a record for each refusal."""
+    from delta_engine.report.refusals import refusal_messages
+
+    if not isinstance(error, RefusalGroup):
+        return [str(error)]
+    return [str(one) for one in (error.refusals if logs_json_lines() else refusal_messages(error.refusals))]
 
 
 def report_io_error(error: OSError) -> ExitCode:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from inspect import cleandoc
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -26,7 +27,7 @@ def described_schema(
         component.pop("additionalProperties", None)
         properties = component.get("properties", {})
         properties.pop(hidden, None)
-        _describe(component, properties, renamed or {})
+        describe(component, renamed or {})
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": uri,
@@ -37,9 +38,9 @@ def described_schema(
     return json.dumps(schema, indent=2, ensure_ascii=False)
 
 
-def _describe(
-    component: dict[str, Any], properties: dict[str, dict[str, Any]], renamed: Mapping[str, str]
-) -> None:
+def describe(component: dict[str, Any], renamed: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Distribute a class's docstring: its summary to the schema, each argument's line to the property."""
+    properties = component.get("properties", {})
     summary, _, arguments = cleandoc(component.get("description", "")).partition("Args:")
     component["description"] = summary.strip()
     for name, text in _ARGUMENT.findall(arguments):

@@ -10,7 +10,7 @@ import io
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
 from ruamel.yaml import YAML
@@ -21,6 +21,7 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString, SingleQuotedScala
 from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
 from delta_engine.aspects.facet import TEXT, Facet, Form, Written
 from delta_engine.models import Column, Part, Schema, Table
+from delta_engine.models.type_text import type_schema
 from delta_engine.sql.text import sql_data_type
 
 Values: TypeAlias = Mapping[str, Written]
@@ -237,25 +238,40 @@ def emit_value(value: Written, *, in_flow: bool, style: str | None = None) -> st
     return emit_pair("k", value, in_flow=in_flow).removeprefix("k: ")
 
 
-_ANY: Form[Any] = TEXT
+_TYPE: Form[Any] = replace(TEXT, schema=type_schema())
+_PARTS: Form[Any] = replace(
+    TEXT, words="list", schema={"type": ["array", "null"], "items": {"enum": [part.value for part in Part]}}
+)
+_COLUMNS: Form[Any] = replace(
+    TEXT, words="list", schema={"type": "array", "items": {"$ref": "#/$defs/Column"}}
+)
 
 
 def _written(facets: Fields) -> Fields:
     return tuple(facet for facet in facets if facet.meaning is not None)
 
 
-_CATALOG: Facet[Any, Any, Any] = Facet(
-    key="catalog", argument="catalog_name", declared=lambda model: model.catalog_name, absent=None, form=_ANY
+def _required(key: str, argument: str, meaning: str, form: Form[Any] = TEXT) -> Facet[Any, Any, Any]:
+    """Return a key without which there is no table, column or schema."""
+    return Facet(
+        key=key,
+        argument=argument,
+        declared=lambda model: getattr(model, argument),
+        absent=None,
+        form=form,
+        meaning=meaning,
+        default="required",
+    )
+
+
+_CATALOG = _required(
+    "catalog", "catalog_name", "the catalog, usually a variable: see [Variables](#variables)"
 )
 
 COLUMN_FIELDS: Fields = (
-    Facet(key="name", declared=lambda model: model.name, absent=None, form=_ANY),
-    Facet(
-        key="type",
-        argument="data_type",
-        declared=lambda model: model.data_type,
-        absent=None,
-        form=_ANY,
+    _required("name", "name", "the column; keeps its case, compares without it"),
+    replace(
+        _required("type", "data_type", "a [SQL type](#types)", _TYPE),
         written=lambda column: sql_data_type(column.data_type),
     ),
     *_written(COLUMN_FACETS),
@@ -264,26 +280,23 @@ COLUMN_FIELDS: Fields = (
 _renamed_from, _comment, *_others = _written(TABLE_FACETS)
 TABLE_FIELDS: Fields = (
     _CATALOG,
-    Facet(
-        key="schema", argument="schema_name", declared=lambda model: model.schema_name, absent=None, form=_ANY
-    ),
-    Facet(key="name", argument="table_name", declared=lambda model: model.table_name, absent=None, form=_ANY),
+    _required("schema", "schema_name", "the schema"),
+    _required("name", "table_name", "the table"),
     _renamed_from,
     Facet(
         key="manages",
         declared=lambda model: model.manages,
         absent=None,
-        form=_ANY,
+        form=_PARTS,
+        meaning="the [parts](#a-part-of-a-table) that the model manages, if another owns the rest",
+        default="all",
         written=lambda table: (
             None if table.manages is None else [part.value for part in Part if part in table.manages]
         ),
     ),
     _comment,
-    Facet(
-        key="columns",
-        declared=lambda model: model.columns,
-        absent=None,
-        form=_ANY,
+    replace(
+        _required("columns", "columns", "at least one [column](#column), in the table's order", _COLUMNS),
         written=lambda table: [said(COLUMN_FIELDS, column) for column in table.columns],
     ),
     *_others,
@@ -291,9 +304,7 @@ TABLE_FIELDS: Fields = (
 
 SCHEMA_FIELDS: Fields = (
     _CATALOG,
-    Facet(
-        key="name", argument="schema_name", declared=lambda model: model.schema_name, absent=None, form=_ANY
-    ),
+    _required("name", "schema_name", "the schema"),
     *_written(SCHEMA_FACETS),
 )
 

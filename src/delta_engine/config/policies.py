@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
 from delta_engine.actions.drift_policy import DriftHandling, IgnoreEntry, Severity, SeverityRule
-from delta_engine.actions.policy import Allowance, ColumnOrder, Ownership, Policy, RemovedTables
+from delta_engine.actions.policy import (
+    Allowance,
+    ColumnOrder,
+    DestructiveKind,
+    Ownership,
+    Policy,
+    RemovedTables,
+)
 from delta_engine.config.variables import substitute
 from delta_engine.config.yaml_documents import Document, DocumentPath, read_document
 from delta_engine.errors import unknown
@@ -19,10 +26,35 @@ DRIFT_POLICY_FILE: Final = "drift-policy.yml"
 """The file with ignored drift, beside the environments' configurations."""
 
 
-class PolicyDocument(msgspec.Struct):
-    """The key `policy`."""
+_KINDS = "|".join(kind.value for kind in DestructiveKind)
+_ALLOWANCE = msgspec.Meta(
+    extra_json_schema={
+        "anyOf": [
+            {"enum": [kind.value for kind in DestructiveKind]},
+            {"pattern": rf"^\s*({_KINDS})\s*:|\$\{{"},
+        ]
+    }
+)
 
-    allow: list[str] = msgspec.field(default_factory=list)
+
+class PolicyDocument(msgspec.Struct):
+    """Which changes a run may make.
+
+    Args:
+        allow: kinds of destructive change that this environment allows, each for all tables, or with a colon and a
+            glob for some, such as `drop_column:silver.*`.
+        create_schemas: whether missing schemas of models are created.
+        tags: whether tags that no model declares are kept (`additive`) or removed (`full`).
+        grants: whether privileges that no model declares are kept (`additive`) or revoked (`full`).
+        column_order: whether a column order that differs from the model is reported or changed.
+        removed_tables: whether tables that are no longer declared are kept or, with consent to `drop_table`, dropped.
+        rules: further rules, as `module:attribute`.
+        drift: whether `sync` refuses to undo drift, or undoes all of it.
+        drift_from: with `drift: refuse`, the severity from which `sync` refuses; it undoes drift below.
+        drift_severities: severities that replace the defaults; the first entry that matches counts.
+    """
+
+    allow: list[Annotated[str, _ALLOWANCE]] = msgspec.field(default_factory=list)
     create_schemas: bool = False
     tags: Ownership = Ownership.ADDITIVE
     grants: Ownership = Ownership.ADDITIVE
@@ -35,14 +67,31 @@ class PolicyDocument(msgspec.Struct):
 
 
 class _IgnoredDrift(msgspec.Struct):
+    """Known drift that reports ignore.
+
+    Args:
+        resource: a glob: `table.<catalog>.<schema>.<table>` or `schema.<catalog>.<schema>`, or the name with or without
+            catalog and schema. Takes variables.
+        fields: globs: a kind, such as `column_comment`, or a field as the report names it; `["*"]` for all.
+        reason: why the drift is ignored; the report shows it.
+        expires: the last day of the entry; it ends at midnight UTC after it. Without it, never.
+        environments: the environments it holds in; without it, all.
+    """
+
     resource: str
-    fields: list[str]
-    reason: str
+    fields: Annotated[list[str], msgspec.Meta(extra_json_schema={"minItems": 1})]
+    reason: Annotated[str, msgspec.Meta(extra_json_schema={"pattern": r"\S"})]
     expires: date | None = None
     environments: list[str] | None = None
 
 
-class _DriftPolicyFile(msgspec.Struct):
+class DriftPolicyDocument(msgspec.Struct):
+    """The drift that reports ignore, `conf/drift-policy.yml`.
+
+    Args:
+        ignore_drift: known drift, for all environments.
+    """
+
     ignore_drift: list[_IgnoredDrift]
 
 
@@ -75,7 +124,7 @@ def load_ignored_drift(
     document = read_document(path)
     if not isinstance(document.value, dict):
         raise document.error((), "a drift policy is a mapping with the key ignore_drift")
-    entries = document.convert((), document.value, _DriftPolicyFile).ignore_drift
+    entries = document.convert((), document.value, DriftPolicyDocument).ignore_drift
     ignores = [
         (entry, _ignore_entry(document, ("ignore_drift", position), entry, variables, environments))
         for position, entry in enumerate(entries)

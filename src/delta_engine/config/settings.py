@@ -14,6 +14,8 @@ import msgspec
 
 from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftPolicy, Severity
 from delta_engine.actions.policy import Policy
+from delta_engine.aspects.facet import SCALAR_SCHEMA
+from delta_engine.aspects.known_properties import properties_schema
 from delta_engine.config.policies import DRIFT_POLICY_FILE, PolicyDocument, load_ignored_drift, plan_policy
 from delta_engine.config.state_backend import (
     DEFAULT_PATH,
@@ -31,26 +33,51 @@ _OF_CATALOGS = "spark.sql.catalog."
 """Spark settings with this prefix may hold secrets: set after the start, they appear on no command line."""
 
 
+_SCALARS = msgspec.Meta(extra_json_schema={"additionalProperties": dict(SCALAR_SCHEMA)})
+_PROPERTIES = msgspec.Meta(extra_json_schema=properties_schema())
+
+
 class _Backend(msgspec.Struct, kw_only=True, tag_field="type"):
+    """What runs SQL.
+
+    Args:
+        leave_out: features of models that this environment leaves out because its backend lacks them.
+    """
+
     leave_out: list[str] = msgspec.field(default_factory=list)
 
 
 class _Oss(_Backend, tag="oss"):
+    """Plain Spark with Delta, started by the engine.
+
+    Args:
+        names: how `catalog.schema.table` is found: as a folder of the warehouse, or as Spark's catalogs resolve it.
+        warehouse: the folder of the tables with `names: path`; relative paths start at the project.
+        spark: Spark settings in addition to the engine's own.
+        leave_out: features of models that this environment leaves out because its backend lacks them.
+    """
+
     names: Literal["path", "catalog"] = "path"
     warehouse: str = ".delta-engine/warehouse"
-    spark: dict[str, Any] = msgspec.field(default_factory=dict)
+    spark: Annotated[dict[str, Any], _SCALARS] = msgspec.field(default_factory=dict)
 
 
 class _Databricks(_Backend, tag="databricks"):
-    pass
+    """Unity Catalog through Spark: clusters and serverless compute.
+
+    Args:
+        leave_out: features of models that this environment leaves out because its backend lacks them.
+    """
 
 
 class SqlWarehouse(_Backend, kw_only=True, tag="databricks-warehouse"):
     """A Databricks SQL warehouse.
 
     Args:
+        warehouse_id: the warehouse's id, as its page shows it.
         profile: the login in `~/.databrickscfg`; None for databricks-sdk's default.
         statement_timeout_seconds: the limit of a statement; None for the warehouse's limit.
+        leave_out: features of models that this environment leaves out because its backend lacks them.
     """
 
     warehouse_id: Annotated[str, msgspec.Meta(min_length=1)]
@@ -59,29 +86,70 @@ class SqlWarehouse(_Backend, kw_only=True, tag="databricks-warehouse"):
 
 
 class _Models(msgspec.Struct):
+    """Where the models are.
+
+    Args:
+        python: `module:attribute` each: a sequence of Table, or a function of the variables that returns one.
+        yaml: file patterns, relative to the project; `**` matches any number of folders.
+    """
+
     python: list[str] = msgspec.field(default_factory=list)
     yaml: list[str] = msgspec.field(default_factory=list)
 
 
 class _Drift(msgspec.Struct):
+    """The drift report.
+
+    Args:
+        fail_on: the severity from which the job's drift task fails.
+        history_table: the table, `catalog.schema.table`, that records each report; the engine creates it.
+    """
+
     fail_on: Literal["high", "medium", "low", "never"] = "high"
     history_table: str | None = None
 
 
 class _Apply(msgspec.Struct):
+    """How a run applies its plan.
+
+    Args:
+        parallelism: the number of tables that are read or changed at once.
+        history_table: the table, `catalog.schema.table`, that records the report of each run; the engine creates it.
+    """
+
     parallelism: Annotated[int, msgspec.Meta(ge=1, le=64)] = 4
     history_table: str | None = None
 
 
 class _Defaults(msgspec.Struct):
-    table_properties: dict[str, Any] = msgspec.field(default_factory=dict)
+    """Defaults of all models.
+
+    Args:
+        table_properties: properties of every table; those of a model take precedence.
+    """
+
+    table_properties: Annotated[dict[str, Any], _PROPERTIES] = msgspec.field(default_factory=dict)
 
 
-class _Config(msgspec.Struct):
+class Configuration(msgspec.Struct):
+    """The configuration of one environment, `conf/<environment>.yml`.
+
+    Args:
+        environment: the environment's name, which is the name of the file.
+        backend: what runs SQL.
+        models: where the models are.
+        variables: values of `${name}` in models and in this file.
+        policy: which changes a run may make.
+        drift: the drift report.
+        apply: how a run applies its plan.
+        defaults: defaults of all models.
+        state_backend: the location of the deployment state and its lock.
+    """
+
     environment: str
     backend: _Oss | _Databricks | SqlWarehouse
     models: _Models
-    variables: dict[str, Any] = msgspec.field(default_factory=dict)
+    variables: Annotated[dict[str, Any], _SCALARS] = msgspec.field(default_factory=dict)
     policy: PolicyDocument = msgspec.field(default_factory=PolicyDocument)
     drift: _Drift = msgspec.field(default_factory=_Drift)
     apply: _Apply = msgspec.field(default_factory=_Apply)
@@ -149,10 +217,10 @@ def load_settings(conf_dir: Path, environment: str) -> Settings:
     document = read_document(path)
     if not isinstance(document.value, dict):
         raise document.error((), "a configuration is a mapping of keys")
-    config = document.convert((), document.value, _Config)
+    config = document.convert((), document.value, Configuration)
     variables = document.texts(("variables",), config.variables)
     document = _filled_in(document, variables)
-    config = document.convert((), document.value, _Config)
+    config = document.convert((), document.value, Configuration)
     if config.environment != environment:
         raise document.error(
             ("environment",),
@@ -189,7 +257,9 @@ def no_configuration_way_out(conf_dir: Path) -> str:
     )
 
 
-def _settings(document: Document, config: _Config, conf_dir: Path, variables: Mapping[str, str]) -> Settings:
+def _settings(
+    document: Document, config: Configuration, conf_dir: Path, variables: Mapping[str, str]
+) -> Settings:
     project_dir = conf_dir.absolute().parent
     oss = config.backend if isinstance(config.backend, _Oss) else _Oss()
     ignored = load_ignored_drift(conf_dir, config.environment, variables, environments(conf_dir))
@@ -244,7 +314,7 @@ def _history_table(document: Document, key: str, text: str | None) -> QualifiedN
     return QualifiedName(*parts)
 
 
-def _state_backend(document: Document, config: _Config, project_dir: Path) -> StateBackend:
+def _state_backend(document: Document, config: Configuration, project_dir: Path) -> StateBackend:
     if config.state_backend is not None:
         return state_backend(document, config.state_backend, project_dir)
     if not isinstance(config.backend, _Oss):

@@ -14,11 +14,24 @@ DEFAULT_PATH = ".delta-engine/state"
 
 
 class _Local(msgspec.Struct):
+    """Local files.
+
+    Args:
+        path: the folder; relative paths start at the project.
+    """
+
     path: str = DEFAULT_PATH
 
 
 class S3State(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="s3"):
-    """Objects under a prefix of a bucket; the default endpoint is that of AWS."""
+    """Objects under a prefix of a bucket.
+
+    Args:
+        bucket: the bucket; it must exist.
+        prefix: the prefix of all objects.
+        region: the region of the bucket; by default that of boto3.
+        endpoint_url: a server other than AWS; without credentials in it.
+    """
 
     bucket: Annotated[str, msgspec.Meta(min_length=1)]
     prefix: str = ""
@@ -27,16 +40,41 @@ class S3State(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="
 
 
 class _Databricks(msgspec.Struct, tag_field="type", tag="databricks"):
+    """A volume and two small tables in a schema of Unity Catalog.
+
+    Args:
+        schema: the schema, `catalog.schema`; it must exist.
+        volume: the volume in it; the bundle declares it.
+    """
+
     schema: str
     volume: str = "deployment_state"
 
 
 class _Cache(msgspec.Struct):
+    """A local copy of the document.
+
+    Args:
+        enabled: whether commands that only read may read the copy.
+        max_age_seconds: the maximum age of the copy.
+    """
+
     enabled: bool = True
     max_age_seconds: Annotated[float, msgspec.Meta(ge=0)] = 300
 
 
 class _Lock(msgspec.Struct):
+    """The lock of the environment.
+
+    Args:
+        type: for documents in S3: an object next to them, or an item of a table in DynamoDB.
+        table: the table in DynamoDB, whose key is the string `LockID`.
+        region: the region of the table; by default that of the bucket.
+        endpoint_url: a server other than AWS.
+        timeout_seconds: how long to wait for another run.
+        lease_seconds: how long the holder may be silent before the lease expires.
+    """
+
     type: Literal["s3", "dynamodb"] | None = None
     table: str | None = None
     region: str | None = None
@@ -46,21 +84,29 @@ class _Lock(msgspec.Struct):
 
 
 class _LocalBackend(msgspec.Struct, tag_field="type", tag="local"):
+    """Local files: for a laptop. A job's files are gone when it ends."""
+
     local: _Local = msgspec.field(default_factory=_Local)
     lock: _Lock = msgspec.field(default_factory=_Lock)
 
 
 class _S3Backend(msgspec.Struct, tag_field="type", tag="s3"):
+    """S3, or a server with conditional writes."""
+
     s3: S3State
     lock: _Lock = msgspec.field(default_factory=_Lock)
 
 
 class _DatabricksBackend(msgspec.Struct, tag_field="type", tag="databricks"):
+    """Unity Catalog: a volume and two small tables."""
+
     databricks: _Databricks
     lock: _Lock = msgspec.field(default_factory=_Lock)
 
 
 class _HybridBackend(msgspec.Struct, tag_field="type", tag="hybrid"):
+    """A remote store, with a local copy for commands that only read."""
+
     remote: S3State | _Databricks
     local: _Local = msgspec.field(default_factory=_Local)
     cache: _Cache = msgspec.field(default_factory=_Cache)

@@ -36,7 +36,8 @@ from delta_engine.models.parts import (
     to_text,
     to_texts,
 )
-from delta_engine.models.types import DataType, TypeLike, first_unsupported, to_data_type
+from delta_engine.models.type_forms import TypeLike, to_data_type
+from delta_engine.models.types import DataType, first_unsupported
 
 __all__ = [
     "AUTO",
@@ -268,13 +269,17 @@ class Table:
         for column in self.columns:
             unsupported = first_unsupported(column.data_type)
             if unsupported:
+                meant = unsupported.meant
                 raise InvalidModelError(
                     f"type {unsupported.text!r} cannot be used: {unsupported.reason}",
                     table=str(self.qualified_name),
                     column=column.name,
                     location=column.declared_at or self.declared_at,
-                    way_out="Use a Spark SQL type that Delta stores, such as bigint or decimal(18,2).",
+                    way_out=f"Did you mean {meant!r}?" if meant else _TYPE_WAY_OUT,
                 )
+
+
+_TYPE_WAY_OUT = "Use a Spark SQL type that Delta stores, such as bigint or decimal(18,2)."
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -70,6 +70,14 @@ def type_differences(observed: DataType, desired: DataType) -> Iterator[FieldPai
     yield from found
 
 
+def lengths_inside(data_type: DataType, path: Path = ()) -> Iterator[tuple[Path, CharacterType]]:
+    """Yield each CHAR and VARCHAR inside a type, with its place."""
+    for step, inner in inside(data_type):
+        if isinstance(inner, CharacterType):
+            yield (*path, step), inner
+        yield from lengths_inside(inner, (*path, step))
+
+
 def field_renames(
     renamed_fields: Mapping[str, str], observed: DataType, desired: DataType
 ) -> Iterator[FieldRename]:

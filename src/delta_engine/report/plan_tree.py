@@ -31,6 +31,7 @@ from delta_engine.aspects.columns import described, values_clause
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, Finding, UndoneDrift, undone_by
 from delta_engine.errors import RefusedError
 from delta_engine.models import Table
+from delta_engine.report.refusals import refusal_messages
 from delta_engine.sql.tables import sql_undrop_table
 from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import counted, in_one_line, visible
@@ -196,7 +197,7 @@ def plan_markdown(
     parts = [f"{_MARKER}\n### Plan for {code_span(environment)}", f"**{plan_summary(plan)}**"]
     if refusals:
         parts.append("**Refused: nothing will be applied.**")
-        parts += _refused(list(map(str, refusals)))
+        parts += _refused(refusals)
     kept = [f"schema {schema}" for schema in plan.kept_schemas] + list(map(str, plan.kept_tables))
     lines = [f"Kept, though no longer declared: {code_span(name)}" for name in kept]
     fitting = _fitting(lines, _ROOM_FOR_LISTS)
@@ -218,11 +219,14 @@ def code_span(text: str) -> str:
     return f"{fence} {line} {fence}" if needs_room else f"{fence}{line}{fence}"
 
 
-def _refused(refusals: Sequence[str]) -> Iterator[str]:
-    fitting = _fitting([visible(redacted(refusal)) for refusal in refusals], _ROOM_FOR_LISTS)
+def _refused(refusals: Sequence[RefusedError]) -> Iterator[str]:
+    messages = refusal_messages(refusals)
+    texts = ["\n".join(visible(redacted(line)) for line in message.lines) for message in messages]
+    fitting = _fitting(texts, _ROOM_FOR_LISTS)
     yield _fenced("text", "\n".join(fitting))
-    if len(fitting) < len(refusals):
-        yield f"{counted(len(refusals) - len(fitting), 'more refusal')} would be too long for a comment."
+    missing = sum(len(message.refusals) for message in messages[len(fitting) :])
+    if missing:
+        yield f"{counted(missing, 'more refusal')} would be too long for a comment."
 
 
 def _fitting(texts: Sequence[str], room: int) -> list[str]:

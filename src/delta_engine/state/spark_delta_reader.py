@@ -19,7 +19,7 @@ from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX, find_foreign_keys, find_primary_key
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import Column, QualifiedName, Schema, Table
-from delta_engine.models.types import data_type_from_spark_json
+from delta_engine.models.type_forms import data_type_from_spark_json
 from delta_engine.sql.queries import (
     sql_describe_table,
     sql_show_schemas,

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from delta_engine.aspects import COLUMN_FACETS, TABLE_FACETS
-from delta_engine.aspects.delta_properties import COLUMN_MAPPING_MODE, allowed_values
+from delta_engine.aspects.delta_properties import COLUMN_MAPPING_MODE
 from delta_engine.aspects.facet import Facet
+from delta_engine.aspects.known_properties import known_values, probably_meant
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, Part, Table
@@ -188,18 +189,22 @@ class ReadableProperties:
                 yield Problem(f"property {key!r} {reason}", way_out)
 
 
-class FeaturesAreSwitchedOn:
-    """A property that stands for a table feature is one that Delta can switch on."""
+class KnownPropertiesFit:
+    """Delta's properties are spelled as Delta knows them and have values that it takes; unknown ones pass.
+
+    Delta compares its own keys without case. An unknown property is refused only if it resembles a known one: any
+    other may be newer than the engine.
+    """
 
     @of_each_table
     def check(self, model: Table) -> Iterator[Problem]:
-        """Refuse values that Delta refuses (measured on 4.3.1)."""
+        """Refuse misspelt keys, and values that Delta refuses when a statement sets them."""
         for key, value in model.effective_table_properties.items():
-            allowed = allowed_values(key)
-            if allowed and value.lower() not in allowed:
-                yield Problem(
-                    f"property {key!r} is {value!r}", f"Write {' or '.join(allowed)}, or leave it out."
-                )
+            values = known_values(key)
+            if values is not None and not values.allow(value):
+                yield Problem(f"property {key!r} is {value!r}", f"Write {values.words}, or leave it out.")
+            elif meant := probably_meant(key):
+                yield Problem(f"Delta has no property {key!r}", f"Did you mean {meant!r}?")
 
 
 class KeepsNestedClauses:

@@ -16,8 +16,8 @@ from delta_engine.aspects.primary_key import PrimaryKeyAdd
 from delta_engine.aspects.storage import ChangeLocation, ChangePartitioning
 from delta_engine.aspects.table_features import ContradictFeature, EnableTableFeature
 from delta_engine.errors import UnsafePlanError
-from delta_engine.models.nested_types import Widening, has_not_null_field
-from delta_engine.models.types import DataType, uses_type
+from delta_engine.models.nested_types import Widening, has_not_null_field, lengths_inside
+from delta_engine.models.types import CharacterType, DataType, uses_type
 from delta_engine.sql.tables import sql_undrop_table
 from delta_engine.sql.text import sql_data_type
 from delta_engine.telemetry.visible import counted
@@ -127,14 +127,34 @@ class OnlyWidenedTypes:
 
     @of_each_action(ColumnTypeChange)
     def check(self, change: ColumnTypeChange) -> Iterator[Problem]:
-        """Refuse type changes that would rewrite or lose data."""
+        """Refuse type changes that would rewrite or lose data, and changes that a CHAR or VARCHAR inside blocks."""
         if change.widening is Widening.IMPOSSIBLE:
-            observed, desired = sql_data_type(change.observed), sql_data_type(change.desired)
-            yield Problem(
-                f"its type would change from {observed} to {desired}, which is no widening",
-                f"Declare it as {observed}, or add a column of the new type, backfill it, and drop this one.",
-                ".".join((change.name, *change.path)),
+            reason, way_out = _impossible(change)
+            yield Problem(reason, way_out, ".".join((change.name, *change.path)))
+
+
+def _impossible(change: ColumnTypeChange) -> tuple[str, str]:
+    """Return why a type cannot be changed in place, and the way out; a CHAR or VARCHAR inside is named."""
+    observed, desired = sql_data_type(change.observed), sql_data_type(change.desired)
+    reason = f"its type would change from {observed} to {desired}"
+    way_out = f"Declare it as {observed}, or add a column of the new type, backfill it, and drop this one."
+    if change.path and isinstance(change.observed, CharacterType):
+        return f"{reason}, and Spark changes no char or varchar inside a column", way_out
+    if type(change.observed) is type(change.desired):
+        if beside := _lengths(change, change.observed):
+            return f"{reason}, beside {', '.join(beside)}, whose length Spark would lose", way_out
+        if added := _lengths(change, change.desired):
+            return (
+                f"{reason}, and Spark would lose the length of {', '.join(added)}",
+                "Write string in its place.",
             )
+    return f"{reason}, which is no widening", way_out
+
+
+def _lengths(change: ColumnTypeChange, data_type: DataType) -> list[str]:
+    """Return each CHAR and VARCHAR inside a type, such as `address.city varchar(40)`."""
+    found = lengths_inside(data_type, (change.name,))
+    return [f"{'.'.join(path)} {sql_data_type(length)}" for path, length in found]
 
 
 class OnlyAtCreation:

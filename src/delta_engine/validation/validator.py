@@ -47,7 +47,7 @@ DEFAULT_MODEL_RULES: tuple[ModelRule, ...] = (
     constraint_rules.ChecksFit(),
     layout_rules.ClusteringColumnsFit(),
     model_rules.ReadableProperties(),
-    model_rules.FeaturesAreSwitchedOn(),
+    model_rules.KnownPropertiesFit(),
     model_rules.KeepsNestedClauses(),
     model_rules.DeclaresOnlyWhatItManages(),
     governance_rules.TagsWithinLimits(),

@@ -14,7 +14,8 @@ from delta_engine.models import (
     PrimaryKey,
     RowFilter,
 )
-from delta_engine.models.types import ArrayType, DataType, MapType, StructField, StructType, parse_data_type
+from delta_engine.models.type_text import parse_data_type
+from delta_engine.models.types import ArrayType, DataType, MapType, StructField, StructType
 from delta_engine.state.states import TableState
 from tests.fakes.unity_catalog import statements
 from tests.fakes.unity_catalog.cursor import Cursor

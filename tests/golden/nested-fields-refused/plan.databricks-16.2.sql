@@ -3,4 +3,8 @@ ALTER TABLE `dev`.`silver`.`orders` DROP COLUMNS (`a`.`gone`);
 ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `a`.`x` TYPE struct<`y`: int>;
 ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `a`.`z` TYPE string;
 ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `lengths` TYPE struct<`x`: varchar(3), `y`: int>;
+ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `gains` TYPE struct<`x`: int, `y`: varchar(3)>;
+ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `inside` TYPE array<struct<`m`: map<string,varchar(9)>, `b`: struct<`c`: char(2)>>>;
+ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `longer`.`value` TYPE varchar(9);
+ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `plain`.`element`.`a` TYPE string;
 ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `a`.`t` SET NOT NULL;

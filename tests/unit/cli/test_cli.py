@@ -19,6 +19,7 @@ from delta_engine.report.json_documents import pending_summary
 from tests.builders.models import ORDERS, WORKED_MODEL
 from tests.bundle.bundle_checks import problems
 from tests.projects.commandline import CommandLine
+from tests.unit.config.projects import CONFIG, MODELS
 
 PLAN = TablePlan(
     (CreateTable(WORKED_MODEL),),
@@ -186,3 +187,19 @@ def test_init_says_when_it_cannot_write(delta_engine: CommandLine, tmp_path: Pat
     result = delta_engine("init", str(tmp_path / "file"))
     assert result.code == ExitCode.REFUSED
     assert "the project cannot be written" in result.stderr
+
+
+def test_logs_in_json_have_each_refusal(
+    delta_engine: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "conf" / "models").mkdir(parents=True)
+    (tmp_path / "conf" / "dev.yml").write_text(CONFIG)
+    table = MODELS.removeprefix("tables:\n").replace("type: bigint", "type: number")
+    tables = "".join(table.replace("orders", f"orders_{number}") for number in range(12))
+    (tmp_path / "conf" / "models" / "m.yml").write_text(f"tables:\n{tables}")
+    refused = delta_engine("-e", "dev", "validate")
+    assert refused.stderr.startswith("refused: 12 tables: type 'number' cannot be used")
+    assert len(refused.stderr.splitlines()) == 12  # the message, ten places, and how many more there are
+    logged = delta_engine("--log-json", "-e", "dev", "validate").stderr.splitlines()
+    assert len([line for line in logged if "type 'number' cannot be used" in line]) == 12

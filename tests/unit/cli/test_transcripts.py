@@ -134,6 +134,23 @@ def test_drift_found_refused_reverted_and_accepted(
     assert_golden(run.text, FOLDER / "drift.txt", request)
 
 
+def test_one_cause_on_many_tables(run: Recorder, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    models = tmp_path / "conf" / "models" / "silver.yml"
+    columns = "[{name: id, type: int}, {name: note, type: string}]"
+    table = "  - {catalog: dev, schema: silver, name: t%02d, columns: " + columns + "}\n"
+    wide = "schemas: [{catalog: dev, name: silver}]\ntables:\n" + "".join(table % n for n in range(14))
+    models.write_text(wide)
+    run("sync", "--yes")
+    for narrow in (
+        wide.replace(", {name: note, type: string}", ""),
+        wide.replace("note, type: string", "note, type: text"),
+        wide.replace("columns:", "properties: {delta.appendOnly: maybe}, columns:"),
+    ):
+        models.write_text(narrow)
+        run("plan")
+    assert_golden(run.text, FOLDER / "many_tables.txt", request)
+
+
 def test_refusals(run: Recorder, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     models = tmp_path / "conf" / "models" / "silver.yml"
     run("sync", "--yes")

@@ -2,6 +2,8 @@
 
 import pytest
 
+from delta_engine.models.type_forms import data_type_from_spark_json, to_data_type
+from delta_engine.models.type_text import parse_data_type
 from delta_engine.models.types import (
     ArrayType,
     AtomicType,
@@ -11,11 +13,8 @@ from delta_engine.models.types import (
     StructField,
     StructType,
     UnsupportedType,
-    data_type_from_spark_json,
     first_unsupported,
     is_same_type,
-    parse_data_type,
-    to_data_type,
 )
 from delta_engine.sql.text import sql_data_type
 
@@ -32,7 +31,13 @@ from delta_engine.sql.text import sql_data_type
         ("numeric(7)", "decimal(7,0)"),
         ("DECIMAL( 18 , 2 )", "decimal(18,2)"),
         ("timestamp_ltz", "timestamp"),
+        ("timestamp without time zone", "timestamp_ntz"),
+        ("Character(3)", "char(3)"),
         ("struct<a int, b string>", "struct<`a`: int, `b`: string>"),
+        ("struct<`text` : string , date date,not:int>", "struct<text: string, `date`: date, `not`: int>"),
+        ("struct<a: int comment r'x\\n'>", "struct<a: int COMMENT 'x\\\\n'>"),
+        ("struct<a: int comment 'it''s' not null>", "struct<a: int NOT NULL COMMENT 'it\\'s'>"),
+        ('struct<a: int comment "\\u0041\\101\\n\\%\\x""">', "struct<a: int COMMENT 'AA\n\\\\%x\"'>"),
     ],
 )
 def test_spellings_of_one_type_are_one_type(alias: str, canonical: str) -> None:
@@ -76,6 +81,15 @@ def test_spellings_of_one_type_are_one_type(alias: str, canonical: str) -> None:
         "timestamp(3)",
         "object",
         "uuid",
+        "bool",
+        "number(10,2)",
+        "struct<a: text>",
+        "varchar(2147483648)",
+        "struct<a>",
+        "array",
+        "map<string>",
+        "struct<a: int comment x>",
+        "'int'",
         "array<" * 500 + "int" + ">" * 500,
     ],
 )
@@ -83,6 +97,60 @@ def test_what_delta_cannot_store_is_unsupported(text: str) -> None:
     found = first_unsupported(parse_data_type(text))
     assert found is not None
     assert found.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("number", "decimal(18,2)"),
+        ("NUMBER(10, 2)", "decimal(10,2)"),
+        ("text", "string"),
+        ("str", "string"),
+        ("bool", "boolean"),
+        ("int8", "tinyint"),
+        ("int64", "bigint"),
+        ("bigit", "bigint"),
+        ("stirng", "string"),
+        ("datetime", "timestamp"),
+        ("timestampntz", "timestamp_ntz"),
+        ("double precision", "double"),
+        ("character varying(40)", "varchar(40)"),
+        ("nvarchar(40)", "varchar(40)"),
+        ("varchar2", "string"),
+        ("string(10)", "varchar(10)"),
+        ("int(11)", "int"),
+        ("list<int>", "array<string>"),
+        ("map<text, int>", "string"),
+        ("struct<a: array<bool>>", "boolean"),
+        ("money", "decimal(18,2)"),
+        ("foo", ""),
+        ("interval day", ""),
+    ],
+)
+def test_a_name_that_spark_does_not_have_is_refused_with_the_one_that_it_has(text: str, meant: str) -> None:
+    found = first_unsupported(parse_data_type(text))
+    assert found is not None
+    assert found.meant == meant
+    assert not meant or first_unsupported(parse_data_type(meant)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("array<text>", "Spark has no type 'text'"),
+        ("array<int", "it is incomplete, '>' is missing"),
+        ("map<int>", "no SQL type has '>' there, ',' is missing"),
+        ("decimal(18.2)", "no SQL type has '.' there, ')' is missing"),
+        ("int; drop table x", "no SQL type has ';' there"),
+        ("struct<a: int default 1>", "a struct field takes NOT NULL and COMMENT only"),
+        ("string(10)", "string takes no parameters"),
+        ("array", "array needs types inside, as in array<string>"),
+    ],
+)
+def test_a_refused_type_comes_with_what_is_wrong(text: str, reason: str) -> None:
+    found = first_unsupported(parse_data_type(text))
+    assert found is not None
+    assert (found.text, found.reason) == (text, reason)
 
 
 def test_spark_json_of_nested_types() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from delta_engine.models import QualifiedName
-from delta_engine.models.types import parse_data_type
+from delta_engine.models.type_text import parse_data_type
 from delta_engine.sql import columns, constraints, governance, tables
 from delta_engine.sql.queries import sql_describe_table, sql_show_table_properties
 from delta_engine.sql.text import escape_sql_literal, quote_ident

@@ -16,7 +16,7 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.backends.stored_keys import find_primary_key, primary_key_property
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import PrimaryKey, QualifiedName
-from delta_engine.models.types import parse_data_type
+from delta_engine.models.type_text import parse_data_type
 from delta_engine.orchestrate.importing import as_model
 from delta_engine.state.catalog_reader import bare_model, read_tables, readable_snapshot
 from delta_engine.state.interpretation import readable_column

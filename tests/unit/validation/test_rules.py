@@ -57,6 +57,20 @@ FINE = [
         owner="data team",
         grants={"analysts": ["select", "ALL_PRIVILEGES"], "jo@example.com": ["MANAGE"]},
     ),
+    model(
+        ID,
+        table="properties",
+        table_properties={
+            "delta.AppendOnly": "TRUE",
+            "delta.autoOptimize.autoCompact": "auto",
+            "delta.logRetentionDuration": "interval 1 week 36 hours",
+            "delta.targetFileSize": "100mb",
+            "delta.enableIcebergCompatV9": "perhaps",
+            "delta.newerThanTheEngine": "anything",
+            "delta.feature.newerThanTheEngine": "supported",
+            "team.appendOnly": "maybe",
+        },
+    ),
     model(ID, Column("größe", "int"), table="t2", primary_key=["ID"], table_properties={"a.b": "c"}),
     model(
         Column("a b.c`d", "int"),

@@ -18,7 +18,7 @@ from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import Column, Identity, QualifiedName
-from delta_engine.models.types import parse_data_type
+from delta_engine.models.type_text import parse_data_type
 from delta_engine.sql.expressions import databricks_dialect
 from delta_engine.sql.queries import sql_describe_as_json, sql_show_create_table, sql_show_table_properties
 from delta_engine.state.interpretation import readable_column

@@ -16,16 +16,9 @@ import msgspec
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import Column, ColumnMask, Identity, QualifiedName, RowFilter, Schema
-from delta_engine.models.types import (
-    ArrayType,
-    DataType,
-    MapType,
-    StructField,
-    StructType,
-    UnsupportedType,
-    data_type_from_spark_json,
-    parse_data_type,
-)
+from delta_engine.models.type_forms import data_type_from_spark_json
+from delta_engine.models.type_text import parse_data_type
+from delta_engine.models.types import ArrayType, DataType, MapType, StructField, StructType, UnsupportedType
 from delta_engine.state.interpretation import (
     checks_of,
     pop_automatic_clustering,

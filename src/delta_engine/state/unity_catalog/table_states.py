@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from delta_engine.backends.sql_runner import Row, utc_moment
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import Column, ColumnMask, QualifiedName, RowFilter
+from delta_engine.models.type_text import parse_data_type
 from delta_engine.models.types import (
     AtomicType,
     CharacterType,
@@ -18,7 +19,6 @@ from delta_engine.models.types import (
     StructField,
     StructType,
     inside,
-    parse_data_type,
     rebuilt,
 )
 from delta_engine.sql.text import sql_data_type

@@ -14,7 +14,7 @@ from delta_engine.models import (
     Reference,
     Table,
 )
-from delta_engine.models.types import to_data_type
+from delta_engine.models.type_forms import to_data_type
 from delta_engine.validation import constraint_rules
 from tests.builders.models import ORDERS
 from tests.unit.validation.rule_cases.subjects import ID, ModelCase, PlanCase, aligned, model

@@ -47,13 +47,34 @@ MODEL_CASES: list[ModelCase] = [
     (model_rules.PrimaryKeyColumnsNotNull(), [model(ID, primary_key=["id", "ID"])]),
     (model_rules.PrimaryKeyColumnsNotNull(), [model(ID, primary_key=PrimaryKey([]))]),
     (
-        model_rules.FeaturesAreSwitchedOn(),
+        model_rules.KnownPropertiesFit(),
         [model(ID, table_properties={"delta.feature.allowColumnDefaults": "disabled"})],
     ),
-    (model_rules.FeaturesAreSwitchedOn(), [model(ID, table_properties={"DELTA.columnMapping.mode": "yes"})]),
+    (model_rules.KnownPropertiesFit(), [model(ID, table_properties={"DELTA.columnMapping.mode": "yes"})]),
     (
-        model_rules.FeaturesAreSwitchedOn(),
+        model_rules.KnownPropertiesFit(),
         [model(ID, table_properties={"delta.enableTypeWidening": "maybe"})],
+    ),
+    (
+        model_rules.KnownPropertiesFit(),
+        [
+            model(
+                ID,
+                table_properties={
+                    "delta.appendOnly": "maybe",
+                    "delta.autoOptimise.optimizeWrite": "true",
+                    "delta.optimizeWrite": "true",
+                    "delta.logRetentionDuration": "30",
+                    "delta.deletedFileRetentionDuration": "interval 1 month",
+                    "delta.checkpointInterval": "0",
+                    "delta.dataSkippingNumIndexedCols": "all",
+                    "delta.isolationLevel": "Snapshot",
+                    "delta.minReaderVersion": "4",
+                    "delta.targetFileSize": "big",
+                    "detla.enableChangeDataFeed": "true",
+                },
+            )
+        ],
     ),
     (model_rules.KeepsNestedClauses(), [model(Column("a", "array<struct<x: int NOT NULL>>"))]),
     (

@@ -1,0 +1,144 @@
+"""JSON schemas for editors: of model files, of configurations and of the drift policy.
+
+They derive from what the readers read: the facets of models, and the shapes of configurations. A schema sees keys,
+types and fixed values. Rules, variables and types inside types are left to `delta-engine validate`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from delta_engine.aspects.facet import Facet
+from delta_engine.config.json_schema import describe
+from delta_engine.config.model_text import COLUMN_FIELDS, SCHEMA_FIELDS, TABLE_FIELDS
+from delta_engine.config.policies import DriftPolicyDocument
+from delta_engine.config.settings import Configuration
+
+_DRAFT = "http://json-schema.org/draft-07/schema#"
+"""The draft that all editors know."""
+
+_DEFINITIONS = "#/$defs/"
+_REFERENCE = _DEFINITIONS + "{name}"
+
+_Schema = dict[str, Any]
+
+
+def editor_schema(name: str) -> str:
+    """Return a schema of `EDITOR_SCHEMAS` as indented JSON."""
+    return json.dumps(EDITOR_SCHEMAS[name](), indent=2, ensure_ascii=False)
+
+
+def _model_schema() -> _Schema:
+    found: dict[str, _Schema] = {}
+    found["Table"] = _with_columns(_mapping("A table.", TABLE_FIELDS, ("catalog", "schema", "name"), found))
+    found["Column"] = _mapping("A column.", COLUMN_FIELDS, ("name",), found)
+    found["Schema"] = _mapping("A schema.", SCHEMA_FIELDS, ("catalog", "name"), found)
+    lists = {
+        key: {"description": text, "type": "array", "items": {"$ref": f"#/$defs/{item}"}}
+        for key, text, item in (
+            ("tables", "The tables that the file declares.", "Table"),
+            ("schemas", "The schemas that the file declares.", "Schema"),
+        )
+    }
+    root = {"type": "object", "properties": lists, "additionalProperties": False, "minProperties": 1}
+    return _document("model-file", "Delta Engine model file", root, found)
+
+
+def _with_columns(table: _Schema) -> _Schema:
+    """Return the schema of tables, in which columns with their types are required unless a model manages parts only."""
+    columns = {"type": "array", "minItems": 1, "items": {"required": ["type"]}}
+    whole = {"required": ["columns"], "properties": {"columns": columns}}
+    return {**table, "if": {"not": {"required": ["manages"]}}, "then": whole}
+
+
+def _mapping(
+    description: str,
+    fields: Iterable[Facet[Any, Any, Any]],
+    required: Iterable[str],
+    found: dict[str, _Schema],
+) -> _Schema:
+    """Return the schema of a mapping with a key per field, and add the schemas that it references to `found`."""
+    return {
+        "description": description,
+        "type": "object",
+        "properties": {field.key: _value(field, found) for field in fields},
+        "required": [*required],
+        "additionalProperties": False,
+    }
+
+
+def _value(field: Facet[Any, Any, Any], found: dict[str, _Schema]) -> _Schema:
+    (written,), components = msgspec.json.schema_components(
+        [field.form.written_type], ref_template=_REFERENCE
+    )
+    found.update(_closed(components))
+    text = _LINK.sub(r"\1", field.meaning or "")
+    return {"description": text, **_public(field.form.schema or written)}
+
+
+_LINK: Final = re.compile(r"\[([^]]+)\]\([^)]*\)")
+
+
+def _shape_schema(name: str, title: str, shape: type) -> _Schema:
+    (reference,), components = msgspec.json.schema_components([shape], ref_template=_REFERENCE)
+    return _document(name, title, _public(reference), _closed(components))
+
+
+def _document(name: str, title: str, root: _Schema, components: Mapping[str, _Schema]) -> _Schema:
+    head = {"$schema": _DRAFT, "$id": f"urn:delta-engine:{name}:v1", "title": title}
+    return {**head, **root, "$defs": dict(sorted(components.items()))}
+
+
+def _closed(components: Mapping[str, _Schema]) -> dict[str, _Schema]:
+    """Return msgspec's schemas with descriptions, refusing unknown keys as the readers do."""
+    for component in components.values():
+        component.pop("title", None)
+        describe(component)
+        if "properties" in component:
+            component["additionalProperties"] = False
+    found = {_public_name(name): _public(component) for name, component in components.items()}
+    for component in found.values():
+        for key, value in component.get("properties", {}).items():
+            section = found.get(value.get("$ref", "").removeprefix(_DEFINITIONS), {})
+            if _TAG in section.get("required", ()):
+                component["properties"][key] = _without_tag(section)
+    return found
+
+
+_TAG: Final = "type"
+
+
+def _without_tag(section: _Schema) -> _Schema:
+    """Return the schema of a section that no other could replace: it may leave its type out."""
+    return {**section, "required": [key for key in section["required"] if key != _TAG]}
+
+
+def _public(value: Any) -> Any:
+    """Return a schema with public names in its references, without the keyword that only OpenAPI has."""
+    match value:
+        case {"$ref": str(reference), **others}:
+            name = _public_name(reference.removeprefix(_DEFINITIONS))
+            return {"$ref": f"{_DEFINITIONS}{name}", **others}
+        case Mapping():
+            return {key: _public(one) for key, one in value.items() if key != "discriminator"}
+        case list():
+            return [_public(one) for one in value]
+    return value
+
+
+def _public_name(name: str) -> str:
+    """Return the name of a class; with its module, where two modules have one of that name."""
+    return name.removeprefix("delta_engine.config.").replace("_", "").replace(".", "")
+
+
+EDITOR_SCHEMAS: Final[Mapping[str, Callable[[], _Schema]]] = {
+    "model": _model_schema,
+    "config": lambda: _shape_schema("configuration", "Delta Engine configuration", Configuration),
+    "policy": lambda: _shape_schema("drift-policy", "Delta Engine drift policy", DriftPolicyDocument),
+}
+"""What makes each schema, by the name that `delta-engine schema` takes."""

@@ -1,0 +1,138 @@
+"""The known properties: Delta's own checks take and refuse the same names and values as the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from delta_engine.aspects.known_properties import KNOWN_PROPERTIES, known_values
+from delta_engine.backends.sql_runner import SqlRunner
+from delta_engine.errors import StatementError
+from delta_engine.orchestrate.backend import Backend
+from delta_engine.sql.tables import sql_set_table_properties
+from tests.builders.models import orders
+from tests.integration.engines import engine_over
+
+ONLY_ON_DATABRICKS = {
+    "delta.enableIcebergWriterCompatV1",
+    "delta.parquet.compression.codec",
+    "delta.targetFileSize",
+    "delta.tuneFileSizesForRewrites",
+    "delta.universalFormat.compatibility.location",
+}
+MORE_ON_DATABRICKS = {
+    "delta.autoOptimize.autoCompact": {"auto", "legacy"},
+    "delta.isolationLevel": {"WriteSerializable"},
+}
+NOT_FOR_MODELS = {
+    "delta.columnMapping.maxColumnId",
+    "delta.coordinatedCommits.commitCoordinator-preview",
+    "delta.coordinatedCommits.commitCoordinatorConf-preview",
+    "delta.coordinatedCommits.tableConf-preview",
+    "delta.inCommitTimestampEnablementTimestamp",
+    "delta.inCommitTimestampEnablementVersion",
+    "delta.redirectReaderWriter-preview",
+    "delta.redirectWriterOnly-preview",
+}
+"""Configurations that Delta sets itself, or that its documentation does not have."""
+
+PROBES = (
+    *(
+        "true",
+        "FALSE",
+        "maybe",
+        "auto",
+        "legacy",
+        "0",
+        "1",
+        "-1",
+        "-2",
+        "3",
+        "4",
+        "7",
+        "8",
+        "007",
+        "32",
+        "1.5",
+        "big",
+    ),
+    *(
+        "interval 7 days",
+        "7 days",
+        "INTERVAL 1 week 36 hours",
+        "interval 1.5 seconds",
+        "interval 1 month",
+        "30",
+    ),
+    *("interval 0.5 days", "7days", "interval", "none", "name", "ID", "classic", "v2", "V2", "Serializable"),
+    *(
+        "SERIALIZABLE",
+        "WriteSerializable",
+        "SnapshotIsolation",
+        "iceberg",
+        "hudi,iceberg",
+        "iceberg, hudi",
+        "delta",
+    ),
+)
+
+
+@pytest.fixture
+def configurations(spark: SparkSession) -> Mapping[str, Any]:
+    """Return Delta's configurations, Java objects, by property."""
+    loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]
+    companion = loader.loadClass("org.apache.spark.sql.delta.DeltaConfigs$")
+    entries = companion.getField("MODULE$").get(None).entries().values()
+    return {str(entry.key()): entry for entry in entries}
+
+
+def test_the_engine_knows_the_properties_of_delta(configurations: Mapping[str, Any]) -> None:
+    assert configurations.keys() - KNOWN_PROPERTIES.keys() == NOT_FOR_MODELS
+    assert KNOWN_PROPERTIES.keys() - configurations.keys() == ONLY_ON_DATABRICKS
+
+
+def test_values_are_checked_as_delta_checks_them(configurations: Mapping[str, Any]) -> None:
+    differing = [
+        (key, value)
+        for key, configuration in configurations.items()
+        if (values := known_values(key)) is not None
+        for value in PROBES
+        if values.allow(value) != _takes(configuration, value)
+        and value not in MORE_ON_DATABRICKS.get(key, ())
+    ]
+    assert differing == []
+
+
+def test_a_refused_value_fails_on_a_table(backend: Backend) -> None:
+    model = orders()
+    engine_over(backend).sync_tables([model])
+    table = backend.addressing.table(model.qualified_name)
+    for key, value, is_taken in (
+        ("delta.appendOnly", "maybe", False),
+        ("delta.logRetentionDuration", "30", False),
+        ("delta.autoOptimise.optimizeWrite", "true", False),
+        ("delta.APPENDONLY", "False", True),
+        ("delta.logRetentionDuration", "interval 30 days", True),
+    ):
+        assert _runs(backend.runner, sql_set_table_properties(table, {key: value})) == is_taken, key
+
+
+def _takes(configuration: Any, value: str) -> bool:
+    try:
+        configuration.apply(value)
+    except (Py4JJavaError, PySparkException):
+        return False
+    return True
+
+
+def _runs(runner: SqlRunner, sql: str) -> bool:
+    try:
+        runner.run(sql)
+    except StatementError:
+        return False
+    return True
