@@ -11,15 +11,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from itertools import dropwhile, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias
 
 from delta_engine.backends import error_conditions
 from delta_engine.backends.addressing import CatalogAddressing, PathAddressing
 from delta_engine.backends.sql_runner import SqlRunner
-from delta_engine.backends.stored_keys import PROPERTY_PREFIX, find_foreign_keys, find_primary_key
 from delta_engine.errors import CatalogReadError, StatementError
-from delta_engine.models import Column, QualifiedName, Schema, Table
-from delta_engine.models.types import data_type_from_spark_json
+from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.sql.queries import (
     sql_describe_table,
     sql_show_schemas,
@@ -29,18 +27,17 @@ from delta_engine.sql.queries import (
 from delta_engine.state import interpretation
 from delta_engine.state.catalog_reader import read_tables
 from delta_engine.state.states import ABSENT, NO_AUDIT, Audit, CatalogState, TableState
+from delta_engine.state.table_descriptions import (
+    ColumnDescription,
+    TableDescription,
+    described_column,
+    described_state,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-_DEFAULT_KEY = "CURRENT_DEFAULT"
-"""The key of a column's default in the metadata of its field."""
-_HIDDEN = (PROPERTY_PREFIX, interpretation.CHECK_PREFIX)
-"""The prefixes of properties that store keys and checks."""
 _ANY_DELTA_TABLE_HAS = "delta.minReaderVersion"
-
-_Keys = TypeVar("_Keys")
-
 
 Rows: TypeAlias = Sequence[Mapping[str, object]]
 
@@ -201,6 +198,9 @@ class SparkDeltaReader:
         return tuple(by_key[key] for key in sorted(by_key))
 
     def _read(self, table: QualifiedName) -> TableState:
+        return described_state(table, self._describe(table))
+
+    def _describe(self, table: QualifiedName) -> TableDescription:
         address = self._addressing.table(table)
         properties = {
             str(row["key"]): str(row["value"]) for row in self._runner.run(sql_show_table_properties(address))
@@ -208,19 +208,13 @@ class SparkDeltaReader:
         if _ANY_DELTA_TABLE_HAS not in properties:
             raise interpretation.not_a_delta_table(table, "a view or a table of another format")
         cluster_by = interpretation.pop_clustering(properties)
-        columns = self._columns(table, address, properties)
+        columns = _columns(self._schema_at(address))
         description = self._runner.run(sql_describe_table(address))[len(columns) :]
         details = _details(description)
-        return TableState(
+        return TableDescription(
             columns=columns,
-            table_comment=details.get("Comment", ""),
-            table_properties={key: properties[key] for key in properties if not key.startswith(_HIDDEN)},
-            primary_key=_recorded(table, find_primary_key, properties),
-            foreign_keys=_recorded(table, find_foreign_keys, properties),
-            checks=interpretation.checks_of(properties),
-            not_null_checks=interpretation.not_null_checks_of(
-                properties, [column.name for column in columns]
-            ),
+            properties=properties,
+            comment=details.get("Comment", ""),
             cluster_by=cluster_by,
             partitioned_by=_partitions(description),
             location=self._location(details),
@@ -231,22 +225,14 @@ class SparkDeltaReader:
         is_external = details.get("Type") == "EXTERNAL" and isinstance(self._addressing, CatalogAddressing)
         return details.get("Location") if is_external else None
 
-    def _columns(
-        self, table: QualifiedName, address: str, properties: Mapping[str, str]
-    ) -> tuple[Column, ...]:
-        fields = self._schema_at(address)
-        checked = set(interpretation.not_null_checks_of(properties, fields.names))
-        return tuple(
-            interpretation.readable_column(
-                table,
-                field.name,
-                data_type_from_spark_json(field.dataType.jsonValue(), field.metadata),
-                is_nullable=field.nullable and field.name not in checked,
-                comment=str(field.metadata.get("comment", "")),
-                default=field.metadata.get(_DEFAULT_KEY),
-            )
-            for field in fields
+
+def _columns(schema: StructType) -> tuple[ColumnDescription, ...]:
+    return tuple(
+        described_column(
+            field.name, field.dataType.jsonValue(), is_nullable=field.nullable, metadata=field.metadata
         )
+        for field in schema
+    )
 
 
 def _catalog_way_out(error: StatementError, setting: str) -> str:
@@ -307,14 +293,3 @@ def _details(description: Rows) -> dict[str, str]:
     for row in details:
         found.setdefault(str(row["col_name"]), str(row["data_type"]))
     return found
-
-
-def _recorded(
-    table: QualifiedName, find: Callable[[Mapping[str, str]], _Keys], properties: Mapping[str, str]
-) -> _Keys:
-    try:
-        return find(properties)
-    except ValueError as error:
-        raise CatalogReadError(
-            str(error), table=str(table), way_out="Unset that property, and run again."
-        ) from error
