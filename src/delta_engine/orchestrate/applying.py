@@ -120,12 +120,15 @@ def apply_planned(
         reviewed: the plan file with the same statements.
 
     Raises:
+        MissingDependencyError, SparkStartError: what runs statements does not start; none of them ran.
         UnreviewedStatementError: the statements are not those of the plan file; none of them ran.
         LockLost: the lock was lost during the run; the journal has what was done until then.
         StoreError, UnsavedStateError: nothing was changed, because it could not be recorded.
     """
     control = control or ApplyControl()
     plan = planned.plan
+    if plan:
+        run.environment.start()
     log(logging.INFO, "apply started", tables=len(tuple(plan.table_actions())))
     with stopped_by_signals(control.stop):
         records = RunRecords(

@@ -66,6 +66,7 @@ class Environment:
         audit_log: knows the authors of drift that is in no table's history.
         own_tables: tables of the engine in managed schemas, which need no model.
         model_patterns: the globs of the YAML models.
+        start: opens what runs statements; see `Backend`.
     """
 
     reader: CatalogReader
@@ -84,6 +85,7 @@ class Environment:
     drift_history: DriftHistory | None = None
     own_tables: tuple[QualifiedName, ...] = ()
     model_patterns: tuple[str, ...] = ()
+    start: Callable[[], object] = lambda: None
     name: str = "unrecorded"
 
 
