@@ -18,6 +18,7 @@ from delta_engine.config.settings import SqlWarehouse
 from delta_engine.errors import ConfigError, MissingDependencyError
 from delta_engine.sql.queries import sql_current_version
 from delta_engine.state.catalog_reader import CatalogReader, TableLister
+from delta_engine.state.delta_log_reader import DeltaLogHistoryReader, DeltaLogReader, reads_without_spark
 from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.spark_delta_reader import SparkDeltaReader
 from delta_engine.state.table_queries import (
@@ -149,8 +150,8 @@ def lazy_embedded_backend(
 ) -> Backend:
     """Return the same as `embedded_backend`, with a session that opens for the first statement."""
     session = LazySparkSqlRunner(open_session)
-    backend = _embedded_backend(session, warehouse, parallelism, decorate)
-    return replace(backend, start=session.start, platform_version=lambda: f"spark {spark_version()}")
+    backend = _embedded_backend(session, warehouse, parallelism, decorate, start=session.start)
+    return replace(backend, platform_version=lambda: f"spark {spark_version()}")
 
 
 def catalog_backend(
@@ -168,10 +169,25 @@ def _embedded_backend(
     warehouse: Path,
     parallelism: int,
     decorate: RunnerDecorator,
+    *,
+    start: Callable[[], object] = lambda: None,
 ) -> Backend:
     addressing = PathAddressing(warehouse.absolute())
     backend = _spark_backend(session, addressing, OPEN_SOURCE, parallelism, decorate)
-    return replace(backend, versions=DeltaLogVersionReader(addressing))
+    backend = replace(backend, versions=DeltaLogVersionReader(addressing), start=start)
+    if not reads_without_spark():
+        return backend
+    log = DeltaLogReader(addressing)
+    reader = SparkDeltaReader(
+        backend.runner,
+        session.schema,
+        addressing,
+        parallelism=parallelism,
+        log=log,
+        start=start,
+    )
+    history = DeltaLogHistoryReader(log, backend.history)
+    return replace(backend, reader=reader, lister=reader, history=history)
 
 
 def _spark_backend(

@@ -29,6 +29,7 @@ from delta_engine.state.catalog_reader import read_tables
 from delta_engine.state.states import ABSENT, NO_AUDIT, Audit, CatalogState, TableState
 from delta_engine.state.table_descriptions import (
     ColumnDescription,
+    TableDescriber,
     TableDescription,
     described_column,
     described_state,
@@ -152,7 +153,13 @@ class CatalogFinder:
 
 
 class SparkDeltaReader:
-    """Reads Delta tables through a Spark session; `schema_at` returns the schema at an address."""
+    """Reads Delta tables through a Spark session.
+
+    Args:
+        schema_at: returns the schema at an address.
+        log: describes tables without Spark.
+        start: starts what runs statements; called before several threads run them.
+    """
 
     def __init__(
         self,
@@ -161,9 +168,13 @@ class SparkDeltaReader:
         addressing: PathAddressing | CatalogAddressing,
         *,
         parallelism: int = 4,
+        log: TableDescriber | None = None,
+        start: Callable[[], object] = lambda: None,
     ) -> None:
         self._runner = runner
         self._schema_at = schema_at
+        self._log = log
+        self._start = start
         self._addressing = addressing
         self._parallelism = parallelism
         self._finder: FolderFinder | CatalogFinder = (
@@ -178,7 +189,7 @@ class SparkDeltaReader:
         missing = self._finder.missing_schemas(wanted)
         found = self._finder.find([name for name in names if _schema_of(name) not in missing])
         states = {name.key: ABSENT for name in names}
-        states |= read_tables(found.existing, self._read, self._parallelism, found.refusals)
+        states |= self._read(found)
         for table in found.existing:
             states[table.key] = replace(states[table.key], audit=found.audits.get(table.key, NO_AUDIT))
         return CatalogState(
@@ -197,10 +208,12 @@ class SparkDeltaReader:
         by_key = {name.key: name for name in sorted(self._finder.listed({pair}), key=str)}  # lower case last
         return tuple(by_key[key] for key in sorted(by_key))
 
-    def _read(self, table: QualifiedName) -> TableState:
-        return described_state(table, self._describe(table))
+    def describe(self, table: QualifiedName) -> TableDescription | None:
+        """Return the description of a table without Spark; None if only Spark can describe it."""
+        return self._log.describe(table) if self._log else None
 
-    def _describe(self, table: QualifiedName) -> TableDescription:
+    def describe_through_spark(self, table: QualifiedName) -> TableDescription:
+        """Return the description of a table; CatalogReadError if it is not a Delta table."""
         address = self._addressing.table(table)
         properties = {
             str(row["key"]): str(row["value"]) for row in self._runner.run(sql_show_table_properties(address))
@@ -219,6 +232,16 @@ class SparkDeltaReader:
             partitioned_by=_partitions(description),
             location=self._location(details),
         )
+
+    def _read(self, found: FoundTables) -> dict[str, TableState]:
+        described = {table: self.describe(table) for table in found.existing}
+        if None in described.values():
+            self._start()
+
+        def state(table: QualifiedName) -> TableState:
+            return described_state(table, described[table] or self.describe_through_spark(table))
+
+        return read_tables(found.existing, state, self._parallelism, found.refusals)
 
     def _location(self, details: Mapping[str, str]) -> str | None:
         """Return the location of an external table; None for a table by path, whose name is its location."""

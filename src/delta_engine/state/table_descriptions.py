@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX, find_foreign_keys, find_primary_key
 from delta_engine.errors import CatalogReadError
@@ -47,6 +47,14 @@ class TableDescription:
     cluster_by: tuple[str, ...] = ()
     partitioned_by: tuple[str, ...] = ()
     location: str | None = None
+
+
+class TableDescriber(Protocol):
+    """Describes tables from their own files."""
+
+    def describe(self, table: QualifiedName) -> TableDescription | None:
+        """Return the description of a table; None if only Spark can describe it."""
+        ...
 
 
 def described_column(
