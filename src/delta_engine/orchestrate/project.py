@@ -43,6 +43,7 @@ from delta_engine.orchestrate.backend import (
 )
 from delta_engine.orchestrate.histories import DriftHistory, RunHistory
 from delta_engine.orchestrate.runs import Environment
+from delta_engine.state.delta_log_reader import reads_without_spark
 from delta_engine.state.unity_catalog.listed_details import open_table_listing
 from delta_engine.validation.capability_rules import (
     SupportedChanges,
@@ -65,6 +66,11 @@ _CAPABILITIES: Final[Mapping[BackendType, Capabilities]] = {
     BackendType.CATALOG: OPEN_SOURCE_CATALOG,
 }
 """What each platform can do, as far as that is certain before it is opened."""
+
+_WITHOUT_DELTALAKE: Final = (
+    "tables are read through Spark, which takes seconds to start. To read them without it: "
+    "pip install 'delta-engine[local]', which brings deltalake"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,6 +218,8 @@ def open_backend(
         case BackendType.EMBEDDED:
             if spark is not None:
                 return embedded_backend(spark, settings.warehouse, parallelism=parallelism, decorate=decorate)
+            if not reads_without_spark():
+                notify(_WITHOUT_DELTALAKE)
             return lazy_embedded_backend(
                 session_opener(), settings.warehouse, parallelism=parallelism, decorate=decorate
             )
