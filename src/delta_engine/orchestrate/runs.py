@@ -20,7 +20,13 @@ from delta_engine.deployment.recorder import Notify, RunRecorder
 from delta_engine.drift.comparison import listed_parts
 from delta_engine.drift.drifted_resources import ComparedResource, UndoneDrift, UnmanagedPart
 from delta_engine.drift.renames import TakenRenames
-from delta_engine.errors import RefusalGroup, RefusedError, StatementError
+from delta_engine.errors import (
+    MissingDependencyError,
+    RefusalGroup,
+    RefusedError,
+    SparkStartError,
+    StatementError,
+)
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import AnyOutcome, OnTable
@@ -47,6 +53,9 @@ if TYPE_CHECKING:
 
 UNREADABLE: Final = (RefusedError, RefusalGroup, StatementError, OSError)
 """What a read may raise that is not worth ending a run for."""
+
+NOT_STARTED: Final = (MissingDependencyError, SparkStartError)
+"""What `Environment.start`, and the first statement, may raise."""
 
 Replan: TypeAlias = Callable[[CatalogState, AlignTable | None], TablePlan]
 """Plans the same models and records again: over another snapshot, during the alignment of a table if there is one."""

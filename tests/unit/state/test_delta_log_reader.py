@@ -21,34 +21,10 @@ from delta_engine.state.delta_log_reader import DeltaLogHistoryReader, DeltaLogR
 from delta_engine.state.spark_delta_reader import SparkDeltaReader
 from delta_engine.state.states import TableState
 from delta_engine.state.table_queries import Commit
+from tests.builders.delta_logs import clustering, commit_info, field, metadata, protocol
 from tests.builders.models import ORDERS
 
 MAPPING = "delta.columnMapping"
-
-
-def field(name: str = "id", data_type: object = "integer", **metadata: object) -> dict[str, object]:
-    return {"name": name, "type": data_type, "nullable": True, "metadata": metadata}
-
-
-def metadata(*fields: Mapping[str, object], **rest: object) -> dict[str, object]:
-    schema = json.dumps({"type": "struct", "fields": fields or [field()]})
-    found = {"id": "1", "format": {"provider": "parquet", "options": {}}, "schemaString": schema}
-    return {"metaData": {**found, "partitionColumns": [], "configuration": {}, **rest}}
-
-
-def protocol(*features: str, reader: int = 1, writer: int = 2) -> dict[str, object]:
-    if not features:
-        return {"protocol": {"minReaderVersion": reader, "minWriterVersion": writer}}
-    return {"protocol": {"minReaderVersion": reader, "minWriterVersion": 7, "writerFeatures": features}}
-
-
-def commit_info(**rest: object) -> dict[str, object]:
-    return {"commitInfo": {"timestamp": 1, "operation": "WRITE", "operationParameters": {}, **rest}}
-
-
-def clustering(*paths: Sequence[str], removed: bool = False) -> dict[str, object]:
-    text = json.dumps({"clusteringColumns": paths, "domainName": "delta.clustering"})
-    return {"domainMetadata": {"domain": "delta.clustering", "configuration": text, "removed": removed}}
 
 
 class Warehouse:
