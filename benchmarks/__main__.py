@@ -19,7 +19,10 @@ from benchmarks.measurement import Measurement, measured
 from benchmarks.targets import TARGETS, Target
 from tests.machine import slowness
 
-BENCHMARKS = ("starting", "planning", "growth", "snapshot", "applying", "sync_against_bare_sql")
+BENCHMARKS = (
+    *("starting", "reading_without_java", "planning", "growth", "snapshot", "applying"),
+    "sync_against_bare_sql",
+)
 
 
 def main(names: Sequence[str]) -> int:

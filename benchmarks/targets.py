@@ -29,6 +29,8 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
         "local Delta, 40 × 21: create": Target(ratio=1.3),
         "local Delta, 40 × 21: change all comments": Target(ratio=1.3),
         "local Delta, 40 × 21: no-op, cold": Target(ratio=1.3),
+        "local Delta, 25 × 20: plan, nothing to do": Target(value=1.5),
+        "local Delta, 25 × 20: drift, nothing to do": Target(value=1.5),
         "import delta_engine": Target(value=0.2),
         "start of the command line": Target(),
     }
