@@ -1,7 +1,8 @@
 """Reads open-source Spark and Delta, table by table: for the `oss` backend.
 
-Three cheap reads per table: schema, properties, and description, the only source of comment and partitions. Never
-DESCRIBE DETAIL, which replays the whole log to count files.
+Tables by path are described from their logs where possible (`DeltaLogReader`). All others take three cheap reads each:
+schema, properties, and description, the only source of comment and partitions. Never DESCRIBE DETAIL, which replays the
+whole log to count files.
 """
 
 from __future__ import annotations
