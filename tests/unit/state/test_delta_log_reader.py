@@ -188,6 +188,40 @@ def test_a_table_that_is_gone_is_left_to_spark(tmp_path: Path) -> None:
     assert DeltaLogReader(PathAddressing(tmp_path)).commits(ORDERS) is None
 
 
+def test_only_the_tables_that_only_spark_understands_go_through_it(tmp_path: Path) -> None:
+    from pyspark.sql.types import StructType
+
+    tables = [QualifiedName("dev", "silver", name) for name in ("a", "b", "c", "d")]
+    addressing = PathAddressing(tmp_path)
+    for table in tables:
+        actions = [protocol("catalogManaged" if table.table in "bd" else "appendOnly"), metadata()]
+        log = addressing.folder(table) / "_delta_log"
+        log.mkdir(parents=True)
+        (log / f"{0:020}.json").write_text("\n".join(map(json.dumps, actions)))
+    asked: list[str] = []
+
+    class Spark:
+        def run(self, sql: str) -> list[Row]:
+            asked.append(sql)
+            return [{"key": "delta.minReaderVersion", "value": "1"}] if "TBLPROPERTIES" in sql else []
+
+    reader = SparkDeltaReader(
+        Spark(),
+        lambda _address: StructType(),
+        addressing,
+        log=DeltaLogReader(addressing),
+        start=lambda: asked.append("start"),
+    )
+    found = reader.snapshot(list(map(bare_model, tables)))
+    assert [len(found.table(table).columns) for table in tables] == [1, 0, 1, 0]
+    assert asked[0] == "start"
+    assert asked.count("start") == 1
+    assert all("/b`" in sql or "/d`" in sql for sql in asked[1:])
+    asked.clear()
+    reader.snapshot([bare_model(tables[0])])
+    assert asked == []
+
+
 def test_an_invalid_key_is_refused_as_before(warehouse: Warehouse) -> None:
     warehouse.commit(protocol(), metadata(configuration={"delta_engine.constraint.x": "nonsense"}))
     with pytest.raises(CatalogReadError, match="holds no constraint that the engine has written"):
