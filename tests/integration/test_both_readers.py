@@ -15,7 +15,7 @@ from delta_engine.errors import StatementError
 from delta_engine.models import QualifiedName
 from delta_engine.orchestrate.backend import embedded_backend
 from delta_engine.state.catalog_reader import bare_model
-from delta_engine.state.delta_log_reader import DeltaLogReader
+from delta_engine.state.delta_log_reader import KNOWN_FEATURES, DeltaLogReader
 from delta_engine.state.spark_delta_reader import SparkDeltaReader
 from delta_engine.state.states import TableState
 from delta_engine.state.table_descriptions import described_state
@@ -133,6 +133,8 @@ KINDS: dict[str, tuple[str, ...]] = {
 }
 """What makes each kind of table; `{t}` is its address."""
 
+SLOW = ("a dropped feature", "clustering restored")
+
 ONLY_SPARK: dict[str, tuple[str, ...]] = {
     "no columns": ("CREATE TABLE {t} USING delta",),
     "an unknown feature": (
@@ -196,11 +198,22 @@ def test_errors_are_those_of_spark(spark: SparkSession, warehouse: Warehouse, te
 
 @pytest.mark.parametrize(
     "kind",
-    [pytest.param(kind, marks=[pytest.mark.long] if kind == "a dropped feature" else []) for kind in KINDS],
+    [pytest.param(kind, marks=[pytest.mark.long] if kind in SLOW else []) for kind in KINDS],
 )
 def test_both_readers_agree(warehouse: Warehouse, kind: str) -> None:
     warehouse.make(*KINDS[kind])
     warehouse.assert_readers_agree()
+
+
+def test_every_known_feature_means_the_same_to_both(spark: SparkSession, tmp_path: Path) -> None:
+    """Clustering cannot be switched on alone; it has kinds of its own."""
+    for feature in sorted(KNOWN_FEATURES - {"clustering"}):
+        warehouse = Warehouse(spark, tmp_path / feature)
+        warehouse.make(
+            "CREATE TABLE {t} (a INT) USING delta "
+            f"TBLPROPERTIES ('delta.feature.{feature}' = 'supported', {MAPPED})"
+        )
+        warehouse.assert_readers_agree()
 
 
 @pytest.mark.parametrize("kind", ONLY_SPARK)

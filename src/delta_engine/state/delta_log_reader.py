@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _Answer = TypeVar("_Answer")
 
-_KNOWN_FEATURES: Final = frozenset(
+KNOWN_FEATURES: Final = frozenset(
     {
         *("allowColumnDefaults", "appendOnly", "changeDataFeed", "checkConstraints", "checkpointProtection"),
         *("clustering", "columnMapping", "deletionVectors", "domainMetadata", "generatedColumns"),
@@ -114,7 +114,7 @@ def _opened(folder: Path) -> _OpenedLog:
     version = opened.table.protocol().min_writer_version
     if version > _TABLE_FEATURES:
         raise _OnlySparkKnowsError(f"version {version} of the writer protocol")
-    unknown = opened.features - _KNOWN_FEATURES
+    unknown = opened.features - KNOWN_FEATURES
     if unknown:
         raise _OnlySparkKnowsError(f"table features {', '.join(sorted(unknown))}")
     return opened
