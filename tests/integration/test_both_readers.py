@@ -275,12 +275,10 @@ def test_a_folder_that_deltalake_would_mistake_is_left_to_spark(spark: SparkSess
     beside.assert_readers_agree()
 
 
-@pytest.mark.parametrize("name", ["it's a folder", "a#b", "a?b", "a+b", "ü", "a:b", "a[b]*", "s3:", "file:x"])
-def test_awkward_folders(spark: SparkSession, tmp_path: Path, name: str) -> None:
+def test_awkward_folders(spark: SparkSession, tmp_path: Path) -> None:
     plain = Warehouse(spark, tmp_path / "plain")
     plain.make(*KINDS["plain"])
-    awkward = Warehouse.__new__(Warehouse)
-    awkward.addressing = PathAddressing(tmp_path / name)
-    awkward.log = DeltaLogReader(awkward.addressing)
-    shutil.copytree(plain.folder, awkward.folder)
-    assert awkward.state_by_log() == plain.state_by_spark()
+    for name in ("it's a folder", "a#b", "a?b", "a+b", "ü", "a:b", "a[b]*", "s3:", "file:x"):
+        awkward = Warehouse(spark, tmp_path / name)
+        shutil.copytree(plain.folder, awkward.folder)
+        assert awkward.state_by_log() == plain.state_by_spark()
