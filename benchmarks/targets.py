@@ -34,6 +34,8 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
         "validate 10,000 × 50 in YAML: memory": Target(value=1536),
         "validate -t, 75 of 3,000 × 31 in YAML": Target(value=1.5),
         "--help": Target(value=0.15),
+        "local Delta, 25 × 20: plan, nothing to do": Target(value=1.5),
+        "local Delta, 25 × 20: drift, nothing to do": Target(value=1.5),
         "import delta_engine": Target(value=0.2),
         "start of the command line": Target(),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -12,7 +12,12 @@ from pyspark.sql import SparkSession
 from delta_engine.backends.spark_sessions import open_local_session
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.sql_runner import Row
+from delta_engine.models import QualifiedName
 from delta_engine.orchestrate.backend import Backend, embedded_backend
+from delta_engine.state.delta_log_reader import DeltaLogHistoryReader
+from delta_engine.state.spark_delta_reader import SparkDeltaReader
+from delta_engine.state.table_descriptions import TableDescription
+from delta_engine.state.table_queries import Commit
 from tests.builders.models import address_of_orders
 
 
@@ -34,6 +39,28 @@ def backend(spark: SparkSession, tmp_path: Path) -> Backend:
     """Return an embedded warehouse with the schema dev.silver."""
     (tmp_path / "dev" / "silver").mkdir(parents=True)
     return embedded_backend(spark, tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def readers_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hold what is read from logs against what Spark reads, for every table of every test."""
+    describe, read_commits = SparkDeltaReader.describe, DeltaLogHistoryReader.read_commits
+
+    def described(self: SparkDeltaReader, table: QualifiedName) -> TableDescription | None:
+        found = describe(self, table)
+        if found is not None:
+            assert found == self.describe_through_spark(table)
+        return found
+
+    def commits(
+        self: DeltaLogHistoryReader, tables: Sequence[QualifiedName]
+    ) -> Mapping[str, tuple[Commit, ...]]:
+        found = read_commits(self, tables)
+        assert found == self.otherwise.read_commits(tables)
+        return found
+
+    monkeypatch.setattr(SparkDeltaReader, "describe", described)
+    monkeypatch.setattr(DeltaLogHistoryReader, "read_commits", commits)
 
 
 @pytest.fixture

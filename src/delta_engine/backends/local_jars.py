@@ -76,7 +76,7 @@ def _brings(package: str, own: str) -> bool:
 
 def delta_jars() -> list[Path]:
     """Return the jars that a local Spark session needs for Delta; MissingDependencyError if they cannot be fetched."""
-    delta, spark = _installed("delta-spark"), _installed("pyspark")
+    delta, spark = _installed("delta-spark"), spark_version()
     artifact = f"delta-spark_{'.'.join(spark.split('.')[:2])}_2.13"
     jars = cached_jars(f"delta-spark-{delta}-spark-{spark}", ["-dependency", "io.delta", artifact, delta])
     return [jar for jar in jars if jar.name.startswith(_OWN_GROUPS)]
@@ -89,6 +89,11 @@ def cached_jars(name: str, what: Sequence[str]) -> list[Path]:
         print(f"fetching {name} from Maven Central, once …", file=sys.stderr)
         _retrieve(what, folder)
     return sorted(folder.glob("*.jar"))
+
+
+def spark_version() -> str:
+    """Return the version of the installed pyspark; MissingDependencyError without one."""
+    return _installed("pyspark")
 
 
 def java() -> str:

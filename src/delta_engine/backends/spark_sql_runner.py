@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from logging import LogRecord
+from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from delta_engine.backends.cancellation import pause
@@ -71,6 +72,33 @@ class SparkSqlRunner:
     def _run(self, sql: str) -> Sequence[Row]:
         with _statement_errors(sql):
             return [row.asDict(recursive=True) for row in self._spark.sql(sql).collect()]
+
+
+class LazySparkSqlRunner:
+    """Runs statements in a session that opens for the first of them."""
+
+    def __init__(self, open_session: Callable[[], SparkSession]) -> None:
+        self._open_session = open_session
+        self._opening = Lock()
+        self._opened: SparkSqlRunner | None = None
+
+    def run(self, sql: str) -> Sequence[Row]:
+        """Run one statement and return its rows; see `SqlRunner.run`."""
+        return self.start().run(sql)
+
+    def schema(self, address: str) -> StructType:
+        """Return the schema of the table at an address; see `SparkSqlRunner.schema`."""
+        return self.start().schema(address)
+
+    def start(self) -> SparkSqlRunner:
+        """Open the session unless it is open; raises what opening it raises.
+
+        Call it in the main thread before threads run statements: opening hides standard error for a moment.
+        """
+        with self._opening:
+            if self._opened is None:
+                self._opened = SparkSqlRunner(self._open_session())
+            return self._opened
 
 
 @contextmanager

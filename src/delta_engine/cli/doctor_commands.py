@@ -90,6 +90,7 @@ def run_conformance(
     log = StatementLog(time.monotonic)
     with status("starting …"):
         backend = open_backend(settings, notify=print_note, decorate=log.through)
+        backend.start()
     with status("reading the schema …"):
         run_id = new_id()[:_RUN_ID_DIGITS]
         prepared = prepare(backend, log, target, run_id, external_location=external_location or "")

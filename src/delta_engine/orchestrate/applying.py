@@ -30,7 +30,7 @@ from delta_engine.models import QualifiedName
 from delta_engine.models.parts import joined_grants
 from delta_engine.models.record import resource_key
 from delta_engine.orchestrate.records import OutcomeRecording, RunRecords
-from delta_engine.orchestrate.runs import UNREADABLE, Environment, OpenRun, PlannedRun
+from delta_engine.orchestrate.runs import NOT_STARTED, UNREADABLE, Environment, OpenRun, PlannedRun
 from delta_engine.plan_files.staleness import ReviewedPlan
 from delta_engine.report.run_report import RunEnd, RunReport
 from delta_engine.state.catalog_reader import bare_model
@@ -120,12 +120,15 @@ def apply_planned(
         reviewed: the plan file with the same statements.
 
     Raises:
+        MissingDependencyError, SparkStartError: what runs statements does not start; none of them ran.
         UnreviewedStatementError: the statements are not those of the plan file; none of them ran.
         LockLost: the lock was lost during the run; the journal has what was done until then.
         StoreError, UnsavedStateError: nothing was changed, because it could not be recorded.
     """
     control = control or ApplyControl()
     plan = planned.plan
+    if plan:
+        run.environment.start()
     log(logging.INFO, "apply started", tables=len(tuple(plan.table_actions())))
     with stopped_by_signals(control.stop):
         records = RunRecords(
@@ -273,7 +276,7 @@ def _keep(run: OpenRun, report: RunReport) -> None:
     if run.environment.run_history is not None:
         try:
             run.environment.run_history.append(report)
-        except (StatementError, OSError) as error:  # what was applied is recorded all the same
+        except (*NOT_STARTED, StatementError, OSError) as error:  # what was applied is recorded all the same
             run.recorder.warn(f"the run could not be added to its history: {error}")
 
 

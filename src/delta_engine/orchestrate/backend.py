@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, TypeAlias
 from delta_engine.backends.addressing import Addressing, CatalogAddressing, PathAddressing
 from delta_engine.backends.capabilities import DATABRICKS, OPEN_SOURCE, Capabilities, in_catalogs
 from delta_engine.backends.databricks_sdk import SINGLE_ATTEMPT_SECONDS, open_workspace
-from delta_engine.backends.spark_sql_runner import SparkSqlRunner
+from delta_engine.backends.local_jars import spark_version
+from delta_engine.backends.spark_sql_runner import LazySparkSqlRunner, SparkSqlRunner
 from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.backends.warehouse_sql_runner import WarehouseSqlRunner
 from delta_engine.config.settings import SqlWarehouse
 from delta_engine.errors import ConfigError, MissingDependencyError
 from delta_engine.sql.queries import sql_current_version
 from delta_engine.state.catalog_reader import CatalogReader, TableLister
+from delta_engine.state.delta_log_reader import DeltaLogHistoryReader, DeltaLogReader, reads_without_spark
 from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.spark_delta_reader import SparkDeltaReader
 from delta_engine.state.table_queries import (
@@ -53,6 +55,7 @@ class Backend:
     Args:
         host: the workspace's URL; empty if unknown.
         principals: reads the current principal and its privileges; None where the platform has none.
+        start: opens what runs statements, such as a Spark session, unless it is open; the first statement also does.
     """
 
     runner: SqlRunner
@@ -63,7 +66,8 @@ class Backend:
     versions: TableVersionReader
     history: TableHistoryReader
     row_counter: RowCounter
-    platform_version: Callable[[], str]
+    platform_version: Callable[[], str] = lambda: "unknown"
+    start: Callable[[], object] = lambda: None
     host: str = ""
     audit_log: AuditLogReader | None = None
     principals: PrincipalReader | None = None
@@ -133,9 +137,21 @@ def embedded_backend(
     spark: SparkSession, warehouse: Path, *, parallelism: int = 4, decorate: RunnerDecorator = undecorated
 ) -> Backend:
     """Return open-source Spark and Delta with tables by path, in a warehouse folder."""
-    addressing = PathAddressing(warehouse.absolute())
-    backend = _spark_backend(spark, addressing, OPEN_SOURCE, parallelism, decorate)
-    return replace(backend, versions=DeltaLogVersionReader(addressing))
+    backend = _embedded_backend(SparkSqlRunner(spark), warehouse, parallelism, decorate)
+    return replace(backend, platform_version=lambda: f"spark {spark.version}")
+
+
+def lazy_embedded_backend(
+    open_session: Callable[[], SparkSession],
+    warehouse: Path,
+    *,
+    parallelism: int = 4,
+    decorate: RunnerDecorator = undecorated,
+) -> Backend:
+    """Return the same as `embedded_backend`, with a session that opens for the first statement."""
+    session = LazySparkSqlRunner(open_session)
+    backend = _embedded_backend(session, warehouse, parallelism, decorate, start=session.start)
+    return replace(backend, platform_version=lambda: f"spark {spark_version()}")
 
 
 def catalog_backend(
@@ -143,17 +159,44 @@ def catalog_backend(
 ) -> Backend:
     """Return open-source Spark and Delta with tables by name, as Spark's catalogs resolve them."""
     capabilities = in_catalogs(_catalog_classes(spark))
-    return _spark_backend(spark, CatalogAddressing(), capabilities, parallelism, decorate)
+    session, addressing = SparkSqlRunner(spark), CatalogAddressing()
+    backend = _spark_backend(session, addressing, capabilities, parallelism, decorate)
+    return replace(backend, platform_version=lambda: f"spark {spark.version}")
+
+
+def _embedded_backend(
+    session: SparkSqlRunner | LazySparkSqlRunner,
+    warehouse: Path,
+    parallelism: int,
+    decorate: RunnerDecorator,
+    *,
+    start: Callable[[], object] = lambda: None,
+) -> Backend:
+    addressing = PathAddressing(warehouse.absolute())
+    backend = _spark_backend(session, addressing, OPEN_SOURCE, parallelism, decorate)
+    backend = replace(backend, versions=DeltaLogVersionReader(addressing), start=start)
+    if not reads_without_spark():
+        return backend
+    log = DeltaLogReader(addressing)
+    reader = SparkDeltaReader(
+        backend.runner,
+        session.schema,
+        addressing,
+        parallelism=parallelism,
+        log=log,
+        start=start,
+    )
+    history = DeltaLogHistoryReader(log, backend.history)
+    return replace(backend, reader=reader, lister=reader, history=history)
 
 
 def _spark_backend(
-    spark: SparkSession,
+    session: SparkSqlRunner | LazySparkSqlRunner,
     addressing: PathAddressing | CatalogAddressing,
     capabilities: Capabilities,
     parallelism: int,
     decorate: RunnerDecorator,
 ) -> Backend:
-    session = SparkSqlRunner(spark)
     runner = decorate(session)
     reader = SparkDeltaReader(runner, session.schema, addressing, parallelism=parallelism)
     queries = TableQueries(runner, addressing, parallelism=parallelism)
@@ -166,7 +209,6 @@ def _spark_backend(
         versions=queries,
         history=queries,
         row_counter=queries,
-        platform_version=lambda: f"spark {spark.version}",
     )
 
 

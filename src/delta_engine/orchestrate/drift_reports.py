@@ -48,7 +48,7 @@ from delta_engine.models import Schema, Table
 from delta_engine.models.constraints import resolved
 from delta_engine.models.record import resource_key
 from delta_engine.orchestrate.planning import draft_revert, drift_detector, undeclared_tables
-from delta_engine.orchestrate.runs import Environment, Observation
+from delta_engine.orchestrate.runs import NOT_STARTED, Environment, Observation
 from delta_engine.report.pages import drift_html
 from delta_engine.state.catalog_reader import readable_snapshot
 from delta_engine.telemetry.context import command, new_id, utc_now
@@ -94,7 +94,7 @@ def drift_page(environment: Environment, report: DriftReport) -> str:
         return drift_html(report, ())
     try:
         return drift_html(report, environment.drift_history.recent(environment.name))
-    except StatementError:  # the report matters more than its chart
+    except (*NOT_STARTED, StatementError):  # the report matters more than its chart
         return drift_html(report, ())
 
 

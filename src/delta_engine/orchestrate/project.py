@@ -37,11 +37,13 @@ from delta_engine.orchestrate.backend import (
     catalog_backend,
     databricks_backend,
     embedded_backend,
+    lazy_embedded_backend,
     open_warehouse_backend,
     undecorated,
 )
 from delta_engine.orchestrate.histories import DriftHistory, RunHistory
 from delta_engine.orchestrate.runs import Environment
+from delta_engine.state.delta_log_reader import reads_without_spark
 from delta_engine.state.unity_catalog.listed_details import open_table_listing
 from delta_engine.validation.capability_rules import (
     SupportedChanges,
@@ -64,6 +66,11 @@ _CAPABILITIES: Final[Mapping[BackendType, Capabilities]] = {
     BackendType.CATALOG: OPEN_SOURCE_CATALOG,
 }
 """What each platform can do, as far as that is certain before it is opened."""
+
+_WITHOUT_DELTALAKE: Final = (
+    "tables are read through Spark, which takes seconds to start. To read them without it: "
+    "pip install 'delta-engine[local]', which brings deltalake"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +171,8 @@ def open_backend(
     """Open the backend that the settings name.
 
     Args:
-        spark: the session to use; by default one is opened. A SQL warehouse needs none.
+        spark: the session to use; by default one is opened, for tables by path when the first statement runs. A SQL
+            warehouse needs none.
         notify: gets notes for the user, such as that a SQL warehouse has to start.
 
     Raises:
@@ -180,8 +188,9 @@ def open_backend(
 
     parallelism = settings.parallelism
 
-    def open_session() -> SparkSession:
-        return open_local_session(
+    def session_opener() -> Callable[[], SparkSession]:
+        return partial(
+            open_local_session,
             settings.spark,
             scratch=settings.project_dir / ".delta-engine",
             secrets=secrets_in(settings.spark, os.environ),
@@ -207,10 +216,15 @@ def open_backend(
                 settings.sql_warehouse, parallelism=parallelism, notify=notify, decorate=decorate
             )
         case BackendType.EMBEDDED:
-            session = spark or open_session()
-            return embedded_backend(session, settings.warehouse, parallelism=parallelism, decorate=decorate)
+            if spark is not None:
+                return embedded_backend(spark, settings.warehouse, parallelism=parallelism, decorate=decorate)
+            if not reads_without_spark():
+                notify(_WITHOUT_DELTALAKE)
+            return lazy_embedded_backend(
+                session_opener(), settings.warehouse, parallelism=parallelism, decorate=decorate
+            )
         case BackendType.CATALOG:
-            session = spark or open_session()
+            session = spark or session_opener()()
             return catalog_backend(session, parallelism=parallelism, decorate=decorate)
         case other:
             assert_never(other)
@@ -252,6 +266,7 @@ def open_environment(
         versions=backend.versions,
         history=backend.history,
         row_counter=backend.row_counter,
+        start=backend.start,
         principals=backend.principals,
         audit_log=backend.audit_log,
         run_history=RunHistory(runner, addressing.table(runs)) if runs else None,

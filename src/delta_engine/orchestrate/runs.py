@@ -20,7 +20,13 @@ from delta_engine.deployment.recorder import Notify, RunRecorder
 from delta_engine.drift.comparison import listed_parts
 from delta_engine.drift.drifted_resources import ComparedResource, UndoneDrift, UnmanagedPart
 from delta_engine.drift.renames import TakenRenames
-from delta_engine.errors import RefusalGroup, RefusedError, StatementError
+from delta_engine.errors import (
+    MissingDependencyError,
+    RefusalGroup,
+    RefusedError,
+    SparkStartError,
+    StatementError,
+)
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import AnyOutcome, OnTable
@@ -48,6 +54,9 @@ if TYPE_CHECKING:
 UNREADABLE: Final = (RefusedError, RefusalGroup, StatementError, OSError)
 """What a read may raise that is not worth ending a run for."""
 
+NOT_STARTED: Final = (MissingDependencyError, SparkStartError)
+"""What `Environment.start`, and the first statement, may raise."""
+
 Replan: TypeAlias = Callable[[CatalogState, AlignTable | None], TablePlan]
 """Plans the same models and records again: over another snapshot, during the alignment of a table if there is one."""
 
@@ -66,6 +75,7 @@ class Environment:
         audit_log: knows the authors of drift that is in no table's history.
         own_tables: tables of the engine in managed schemas, which need no model.
         model_patterns: the globs of the YAML models.
+        start: opens what runs statements; see `Backend`.
     """
 
     reader: CatalogReader
@@ -84,6 +94,7 @@ class Environment:
     drift_history: DriftHistory | None = None
     own_tables: tuple[QualifiedName, ...] = ()
     model_patterns: tuple[str, ...] = ()
+    start: Callable[[], object] = lambda: None
     name: str = "unrecorded"
 
 

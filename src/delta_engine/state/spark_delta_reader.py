@@ -1,7 +1,8 @@
 """Reads open-source Spark and Delta, table by table: for the `oss` backend.
 
-Three cheap reads per table: schema, properties, and description, the only source of comment and partitions. Never
-DESCRIBE DETAIL, which replays the whole log to count files.
+Tables by path are described from their logs where possible (`DeltaLogReader`). All others take three cheap reads each:
+schema, properties, and description, the only source of comment and partitions. Never DESCRIBE DETAIL, which replays the
+whole log to count files.
 """
 
 from __future__ import annotations
@@ -11,15 +12,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from itertools import dropwhile, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias
 
 from delta_engine.backends import error_conditions
 from delta_engine.backends.addressing import CatalogAddressing, PathAddressing
 from delta_engine.backends.sql_runner import SqlRunner
-from delta_engine.backends.stored_keys import PROPERTY_PREFIX, find_foreign_keys, find_primary_key
 from delta_engine.errors import CatalogReadError, StatementError
-from delta_engine.models import Column, QualifiedName, Schema, Table
-from delta_engine.models.type_forms import data_type_from_spark_json
+from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.sql.queries import (
     sql_describe_table,
     sql_show_schemas,
@@ -29,18 +28,18 @@ from delta_engine.sql.queries import (
 from delta_engine.state import interpretation
 from delta_engine.state.catalog_reader import read_tables
 from delta_engine.state.states import ABSENT, NO_AUDIT, Audit, CatalogState, TableState
+from delta_engine.state.table_descriptions import (
+    ColumnDescription,
+    TableDescriber,
+    TableDescription,
+    described_column,
+    described_state,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-_DEFAULT_KEY = "CURRENT_DEFAULT"
-"""The key of a column's default in the metadata of its field."""
-_HIDDEN = (PROPERTY_PREFIX, interpretation.CHECK_PREFIX)
-"""The prefixes of properties that store keys and checks."""
 _ANY_DELTA_TABLE_HAS = "delta.minReaderVersion"
-
-_Keys = TypeVar("_Keys")
-
 
 Rows: TypeAlias = Sequence[Mapping[str, object]]
 
@@ -155,7 +154,13 @@ class CatalogFinder:
 
 
 class SparkDeltaReader:
-    """Reads Delta tables through a Spark session; `schema_at` returns the schema at an address."""
+    """Reads Delta tables through a Spark session.
+
+    Args:
+        schema_at: returns the schema at an address.
+        log: describes tables without Spark.
+        start: starts what runs statements; called before several threads run them.
+    """
 
     def __init__(
         self,
@@ -164,9 +169,13 @@ class SparkDeltaReader:
         addressing: PathAddressing | CatalogAddressing,
         *,
         parallelism: int = 4,
+        log: TableDescriber | None = None,
+        start: Callable[[], object] = lambda: None,
     ) -> None:
         self._runner = runner
         self._schema_at = schema_at
+        self._log = log
+        self._start = start
         self._addressing = addressing
         self._parallelism = parallelism
         self._finder: FolderFinder | CatalogFinder = (
@@ -181,7 +190,7 @@ class SparkDeltaReader:
         missing = self._finder.missing_schemas(wanted)
         found = self._finder.find([name for name in names if _schema_of(name) not in missing])
         states = {name.key: ABSENT for name in names}
-        states |= read_tables(found.existing, self._read, self._parallelism, found.refusals)
+        states |= self._read(found)
         for table in found.existing:
             states[table.key] = replace(states[table.key], audit=found.audits.get(table.key, NO_AUDIT))
         return CatalogState(
@@ -200,7 +209,12 @@ class SparkDeltaReader:
         by_key = {name.key: name for name in sorted(self._finder.listed({pair}), key=str)}  # lower case last
         return tuple(by_key[key] for key in sorted(by_key))
 
-    def _read(self, table: QualifiedName) -> TableState:
+    def describe(self, table: QualifiedName) -> TableDescription | None:
+        """Return the description of a table without Spark; None if only Spark can describe it."""
+        return self._log.describe(table) if self._log else None
+
+    def describe_through_spark(self, table: QualifiedName) -> TableDescription:
+        """Return the description of a table; CatalogReadError if it is not a Delta table."""
         address = self._addressing.table(table)
         properties = {
             str(row["key"]): str(row["value"]) for row in self._runner.run(sql_show_table_properties(address))
@@ -208,45 +222,41 @@ class SparkDeltaReader:
         if _ANY_DELTA_TABLE_HAS not in properties:
             raise interpretation.not_a_delta_table(table, "a view or a table of another format")
         cluster_by = interpretation.pop_clustering(properties)
-        columns = self._columns(table, address, properties)
+        columns = _columns(self._schema_at(address))
         description = self._runner.run(sql_describe_table(address))[len(columns) :]
         details = _details(description)
-        return TableState(
+        return TableDescription(
             columns=columns,
-            table_comment=details.get("Comment", ""),
-            table_properties={key: properties[key] for key in properties if not key.startswith(_HIDDEN)},
-            primary_key=_recorded(table, find_primary_key, properties),
-            foreign_keys=_recorded(table, find_foreign_keys, properties),
-            checks=interpretation.checks_of(properties),
-            not_null_checks=interpretation.not_null_checks_of(
-                properties, [column.name for column in columns]
-            ),
+            properties=properties,
+            comment=details.get("Comment", ""),
             cluster_by=cluster_by,
             partitioned_by=_partitions(description),
             location=self._location(details),
         )
+
+    def _read(self, found: FoundTables) -> dict[str, TableState]:
+        described = {table: self.describe(table) for table in found.existing}
+        if None in described.values():
+            self._start()
+
+        def state(table: QualifiedName) -> TableState:
+            return described_state(table, described[table] or self.describe_through_spark(table))
+
+        return read_tables(found.existing, state, self._parallelism, found.refusals)
 
     def _location(self, details: Mapping[str, str]) -> str | None:
         """Return the location of an external table; None for a table by path, whose name is its location."""
         is_external = details.get("Type") == "EXTERNAL" and isinstance(self._addressing, CatalogAddressing)
         return details.get("Location") if is_external else None
 
-    def _columns(
-        self, table: QualifiedName, address: str, properties: Mapping[str, str]
-    ) -> tuple[Column, ...]:
-        fields = self._schema_at(address)
-        checked = set(interpretation.not_null_checks_of(properties, fields.names))
-        return tuple(
-            interpretation.readable_column(
-                table,
-                field.name,
-                data_type_from_spark_json(field.dataType.jsonValue(), field.metadata),
-                is_nullable=field.nullable and field.name not in checked,
-                comment=str(field.metadata.get("comment", "")),
-                default=field.metadata.get(_DEFAULT_KEY),
-            )
-            for field in fields
+
+def _columns(schema: StructType) -> tuple[ColumnDescription, ...]:
+    return tuple(
+        described_column(
+            field.name, field.dataType.jsonValue(), is_nullable=field.nullable, metadata=field.metadata
         )
+        for field in schema
+    )
 
 
 def _catalog_way_out(error: StatementError, setting: str) -> str:
@@ -307,14 +317,3 @@ def _details(description: Rows) -> dict[str, str]:
     for row in details:
         found.setdefault(str(row["col_name"]), str(row["data_type"]))
     return found
-
-
-def _recorded(
-    table: QualifiedName, find: Callable[[Mapping[str, str]], _Keys], properties: Mapping[str, str]
-) -> _Keys:
-    try:
-        return find(properties)
-    except ValueError as error:
-        raise CatalogReadError(
-            str(error), table=str(table), way_out="Unset that property, and run again."
-        ) from error

@@ -24,7 +24,7 @@ from delta_engine.sql.queries import (
     sql_describe_history,
 )
 
-_LATEST_COMMITS = 1000
+LATEST_COMMITS = 1000
 """How many commits to search for authors of drift."""
 
 _MOST_EVENTS = 1000
@@ -139,9 +139,9 @@ class TableQueries:
         return int(str(row["row_count"]))
 
     def _commits(self, table: QualifiedName) -> tuple[Commit, ...] | None:
-        sql = sql_describe_history(self.addressing.table(table), _LATEST_COMMITS)
+        sql = sql_describe_history(self.addressing.table(table), LATEST_COMMITS)
         try:
-            return tuple(map(_commit, self.runner.run(sql)))
+            return tuple(map(commit_of, self.runner.run(sql)))
         except StatementError:  # the report lacks this author but stays correct
             return None
 
@@ -217,7 +217,8 @@ def _table_id(commit: Path) -> str | None:
     return None
 
 
-def _commit(row: Row) -> Commit:
+def commit_of(row: Row) -> Commit:
+    """Return the commit in a row of DESCRIBE HISTORY."""
     found = row.get("operationParameters")
     parameters = found if isinstance(found, Mapping) else {}
     return Commit(

@@ -220,6 +220,7 @@ def _opened_backend(
 ) -> Backend | None:
     def opened() -> tuple[Backend, str]:
         backend = open_backend(settings, spark, notify=notify)
+        backend.start()
         return backend, backend.principals.principal(()).name if backend.principals is not None else ""
 
     found = findings.attempt(Topic.LOGIN, settings.backend.value, opened)
