@@ -2,6 +2,8 @@
 
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 import typer
 
 from delta_engine.cli.app import app, main
+from delta_engine.telemetry.logs import LOGGER
 
 
 @dataclass(frozen=True)
@@ -28,12 +31,23 @@ class CommandLine:
     def __call__(self, *arguments: str) -> Result:
         self._monkeypatch.setattr(sys, "argv", ["delta-engine", *arguments])
         self._capsys.readouterr()
-        with pytest.raises(SystemExit) as stopped:
+        with pytest.raises(SystemExit) as stopped, _logging_kept():
             main()
         output = self._capsys.readouterr()
         code = stopped.value.code
         assert isinstance(code, int)
         return Result(code, output.out, output.err)
+
+
+@contextmanager
+def _logging_kept() -> Iterator[None]:
+    """Leave logging as it was: `--log-json` sets it up for a process."""
+    handlers, level, propagate = LOGGER.handlers, LOGGER.level, LOGGER.propagate
+    try:
+        yield
+    finally:
+        LOGGER.handlers, LOGGER.propagate = handlers, propagate
+        LOGGER.setLevel(level)
 
 
 def parsed(command: str) -> str:

@@ -113,6 +113,7 @@ UNSEEN = {
     "a variable that is not there": "${x}/*.yml",
     "a pattern without files": "conf/nope/*.yml",
     "no models": "yaml: []",
+    "no tables": "tables: []",
     "half of a character": 'n: "\\ud83d\\ude80"',
     "half of a character in a key": '"\\ud83d": 7',
     "a schema's name": "{type: databricks, databricks: {schema: dev}}",
