@@ -150,7 +150,10 @@ def _sync(world: World, fault: Sync) -> None:
     is_whole = has_ended and not any(one.failure for one in outcomes.values())
     for name, model in models.items():
         outcome, page = outcomes.get(name), world.pages[name]
-        if name in touched and (outcome is None or outcome.failure):
+        has_failed = name in touched and (outcome is None or outcome.failure is not None)
+        if has_failed and outcome is not None and world.present_name(name) != model.table_name:
+            pass  # its rename failed, and no other statement ran
+        elif has_failed:
             renames = renames_of(model, before[name])
             page.attempts += (parts_of(model), *(followed_under(page, renames) if renames else ()))
             page.attempted_renames |= {*declared_renames(model).items()}

@@ -130,6 +130,7 @@ def pending(world: World, name: str) -> set[str] | None:
     after, drift, known = after_sync(world, name), page.drift(seen, world.full), page.known_renames(seen)
     base = view(world, name)[0].renamed_base()
     reverted = {part for part in drift if kind_of(part) == "column" or after.get(part) == base.get(part)}
+    reverted |= {part for part in drift if kind_of(part) == "mask" and part not in after}  # with its column
     halves = {f"column {column}" for pair in known.items() for column in pair}
     names = {f"column {new}" for new in renames_of(world.models[name], seen).values()}
     if world.present_name(name) != world.models[name].table_name:
