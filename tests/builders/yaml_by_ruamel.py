@@ -27,7 +27,7 @@ def read(text: str) -> Read:
         root = yaml.compose(text)
         lines, texts = _index(root)
         value = None if root is None else yaml.constructor.construct_document(root)
-    except (MarkedYAMLError, YAMLError, ValueError, RecursionError):
+    except (MarkedYAMLError, YAMLError, TypeError, ValueError, RecursionError):
         return Read(is_refused=True)
     return Read(
         comparable(value), tuple(sorted(lines.items(), key=str)), tuple(sorted(texts.items(), key=str))

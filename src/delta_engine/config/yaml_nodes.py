@@ -120,32 +120,31 @@ class Reader:
         return self._mapping(node, depth)
 
     def _mapping(self, node: MappingNode, depth: int) -> dict[object, Any]:
-        written, merged = dict[object, Any](), dict[object, Any]()
+        written, merged = dict[object, Any](), None
         for key, item in node.value:
             name = key.value if key.tag == _TEXT else self._key(key)
-            if name in written:
+            if name in written or (name == MERGE and merged is not None):
                 raise self._error(key, f"the key {key.value!r} is written twice")
             if name == MERGE and key.tag == _PLAIN:
                 merged = self._merged(item, depth)
-            written[name] = item.value if item.tag == _TEXT else self.value(item, depth + 1)
-        if not merged:
-            return written
-        del written[MERGE]
-        return {**merged, **written}
+            else:
+                written[name] = item.value if item.tag == _TEXT else self.value(item, depth + 1)
+        return {**merged, **written} if merged else written
 
     def _key(self, node: Node) -> object:
         if isinstance(node, ScalarNode):
+            if node.tag == _PLAIN and not node.value:
+                raise self._error(node, "a key is empty", "Write it, or the colon's text in quotes.")
             return self._scalar(node)
         raise self._error(node, "a key is a list or a mapping", "Write variables within braces in quotes.")
 
     def _merged(self, node: Node, depth: int) -> dict[object, Any]:
-        if isinstance(node, MappingNode):
-            return self._mapping(node, depth + 1)
-        if not isinstance(node, SequenceNode) or not all(isinstance(one, MappingNode) for one in node.value):
-            raise self._error(node, f"{MERGE} takes a mapping or a list of mappings")
+        nodes = node.value if isinstance(node, SequenceNode) else [node]
         found: dict[object, Any] = {}
-        for one in node.value:
-            found = {**self._mapping(one, depth + 1), **found}
+        for one in nodes:
+            if not isinstance(one, MappingNode):
+                raise self._error(node, f"{MERGE} takes a mapping or a list of mappings")
+            found = {**self.value(one, depth + 1), **found}
         return found
 
     def _scalar(self, node: ScalarNode) -> object:
