@@ -130,12 +130,18 @@ def pending(world: World, name: str) -> set[str] | None:
     after, drift, known = after_sync(world, name), page.drift(seen, world.full), page.known_renames(seen)
     base = view(world, name)[0].renamed_base()
     reverted = {part for part in drift if kind_of(part) == "column" or after.get(part) == base.get(part)}
-    reverted |= {part for part in drift if kind_of(part) == "mask" and part not in after}  # with its column
+    reverted |= {part for part in drift if is_lost(part, seen, after)}
     halves = {f"column {column}" for pair in known.items() for column in pair}
     names = {f"column {new}" for new in renames_of(world.models[name], seen).values()}
     if world.present_name(name) != world.models[name].table_name:
         names.add("table name")
     return (changed(world, name) - reverted - halves) | names or None
+
+
+def is_lost(part: str, seen: Seen, after: Parts) -> bool:
+    """Whether a mask or row filter goes because it reads a column that goes."""
+    value = seen.parts.get(part, "")
+    return kind_of(part) == "mask" and part not in after and not without_columns(part, value, after)
 
 
 def is_refused(world: World, name: str) -> bool:
