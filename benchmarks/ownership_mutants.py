@@ -1,6 +1,6 @@
 """Breaks each line of the rules of ownership, baselines and drift once, and reports which tests notice.
 
-    python -m benchmarks.ownership_mutants                 # all rules: takes about half an hour of one core
+    python -m benchmarks.ownership_mutants                 # all rules: takes hours of one core
     python -m benchmarks.ownership_mutants drift/status    # the rules of the modules whose path contains a text
 
 A mutant negates a condition, drops the last term of `and` or `or`, turns a returned or yielded value into another, or
