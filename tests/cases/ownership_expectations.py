@@ -128,9 +128,11 @@ def pending(world: World, name: str) -> set[str] | None:
     if seen is None:
         return set() if page.declared is None else None
     after, drift, known = after_sync(world, name), page.drift(seen, world.full), page.known_renames(seen)
-    base = view(world, name)[0].renamed_base()
+    page, model = view(world, name)[0], parts_of(world.models[name])
+    base = page.renamed_base()
     reverted = {part for part in drift if kind_of(part) == "column" or after.get(part) == base.get(part)}
-    reverted |= {part for part in drift if is_lost(part, seen, after)}
+    unmanaged = {part for part in drift if page.keeps(part, model, world.full)}
+    reverted |= {part for part in unmanaged if is_lost(part, seen, after)}
     halves = {f"column {column}" for pair in known.items() for column in pair}
     names = {f"column {new}" for new in renames_of(world.models[name], seen).values()}
     if world.present_name(name) != world.models[name].table_name:
@@ -139,7 +141,7 @@ def pending(world: World, name: str) -> set[str] | None:
 
 
 def is_lost(part: str, seen: Seen, after: Parts) -> bool:
-    """Whether a mask or row filter goes because it reads a column that goes."""
+    """Whether an unmanaged mask or row filter goes because it reads a column that goes."""
     value = seen.parts.get(part, "")
     return kind_of(part) == "mask" and part not in after and not without_columns(part, value, after)
 
