@@ -13,6 +13,7 @@ from tests.cases.ownership_ledger import (
     Page,
     Parts,
     Seen,
+    followed,
     holder_of,
     is_inside,
     kind_of,
@@ -131,8 +132,10 @@ def pending(world: World, name: str) -> set[str] | None:
     page, model = view(world, name)[0], parts_of(world.models[name])
     base = page.renamed_base()
     reverted = {part for part in drift if kind_of(part) == "column" or after.get(part) == base.get(part)}
-    unmanaged = {part for part in drift if page.keeps(part, model, world.full)}
-    reverted |= {part for part in unmanaged if is_lost(part, seen, after)}
+    declared = followed(page.declared or {}, page.renames)
+    reverted |= {
+        part for part in drift if is_lost(part, seen, after) and model.get(part) == declared.get(part)
+    }
     halves = {f"column {column}" for pair in known.items() for column in pair}
     names = {f"column {new}" for new in renames_of(world.models[name], seen).values()}
     if world.present_name(name) != world.models[name].table_name:
@@ -141,7 +144,7 @@ def pending(world: World, name: str) -> set[str] | None:
 
 
 def is_lost(part: str, seen: Seen, after: Parts) -> bool:
-    """Whether an unmanaged mask or row filter goes because it reads a column that goes."""
+    """Whether a mask or row filter goes because it reads a column that goes."""
     value = seen.parts.get(part, "")
     return kind_of(part) == "mask" and part not in after and not without_columns(part, value, after)
 

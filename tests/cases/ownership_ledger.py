@@ -241,16 +241,13 @@ class Page:
 
     def after_sync(self, model: Parts, seen: Seen, full: Kinds) -> dict[str, str]:
         """Return what a sync leads to; the columns of the table have the names of the model."""
+        page = self.under(self.taken(model))
         kept = {
             part: without_columns(part, value, model)
             for part, value in seen.parts.items()
-            if part not in model and self.keeps(part, model, full)
+            if part not in model and page._is_kept(part, model, full)
         }
         return {**{part: value for part, value in kept.items() if value}, **model}
-
-    def keeps(self, part: str, model: Parts, full: Kinds) -> bool:
-        """Whether a sync keeps a part that its model does not declare."""
-        return self.under(self.taken(model))._is_kept(part, model, full)
 
     def unmanaged(self, model: Parts, order: tuple[str, ...], seen: Seen, full: Kinds) -> set[str]:
         """Return the parts that a plan lists as unmanaged: tags and grants follow policies of their own."""

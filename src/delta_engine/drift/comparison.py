@@ -308,6 +308,11 @@ def _with_kept_parts(
         ours = tuple(model for model in known.ours if isinstance(model, Table))
         record = Record(declared=ours[0], with_unmanaged_parts=whole, attempted=ours[1:])
         attempted = with_unmanaged_parts(attempted, ABSENT, record) or attempted
+    attempted = replace(
+        attempted,
+        owner=attempted.owner or baseline.owner,
+        predictive_optimization=attempted.predictive_optimization or baseline.predictive_optimization,
+    )
     return with_dropped_columns(attempted, baseline, observed)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone
+from typing import Any
 
 import msgspec
 import pytest
@@ -18,7 +19,7 @@ from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import NOT_DELTA, DriftFacts, Reversal
 from delta_engine.drift.renames import irreversible
 from delta_engine.drift.reporting import drift_report
-from delta_engine.models import Column, PrimaryKey, QualifiedName
+from delta_engine.models import Column, PrimaryKey, QualifiedName, Table
 from delta_engine.models.record import records_of, resource_key
 from delta_engine.report.drift_text import drift_text
 from delta_engine.state.states import ABSENT, Audit, CatalogState, state_of
@@ -107,6 +108,28 @@ def test_replacing_an_unmanaged_key_on_a_half_done_table_is_drift() -> None:
     snapshot = CatalogState(tables={ORDERS.key: replaced})
     current = synchronized(state, snapshot).resources[resource_key(ORDERS)]
     assert [one.field for one in current.metadata.drift] == ["primary key"]
+
+
+@pytest.mark.parametrize(
+    ("facet", "applied_value", "later", "kind"),
+    [("owner", "lee", "kim", "owner"), ("predictive_optimization", "enable", "disable", "property")],
+)
+def test_an_attempt_without_a_value_explains_no_new_one(
+    facet: str, applied_value: str, later: str, kind: str
+) -> None:
+    def having(value: str, comment: str) -> Table:
+        values: dict[str, Any] = {facet: value}
+        return replace(MODEL, comment=comment, **values)
+
+    model = having(applied_value, "a table")
+    metadata = msgspec.structs.replace(
+        applied(model).metadata, attempted=(define(replace(MODEL, comment="new")),)
+    )
+    resource = msgspec.structs.replace(applied(model, Status.DEGRADED), metadata=metadata)
+    state = msgspec.structs.replace(deployment_state(), resources={resource_key(ORDERS): resource})
+    assert detect(state_of(replace(model, comment="new")), state=state) == ()
+    changed = state_of(having(later, "new"))
+    assert kinds(detect(changed, state=state)) == [kind]
 
 
 def test_a_known_table_is_not_unmanaged() -> None:
