@@ -144,6 +144,8 @@ class Configuration(msgspec.Struct):
         apply: how a run applies its plan.
         defaults: defaults of all models.
         state_backend: the location of the deployment state and its lock.
+        owns: globs of the tables that are this project's, as `-t` has them; without it, all. Only those may be
+            declared, and only those count as unmanaged.
     """
 
     environment: str
@@ -155,6 +157,7 @@ class Configuration(msgspec.Struct):
     apply: _Apply = msgspec.field(default_factory=_Apply)
     defaults: _Defaults = msgspec.field(default_factory=_Defaults)
     state_backend: StateBackendDocument | None = None
+    owns: Annotated[list[str], msgspec.Meta(min_length=1)] = msgspec.field(default_factory=lambda: ["*"])
 
 
 class BackendType(Enum):
@@ -181,6 +184,7 @@ class Settings:
         leave_out: features that this environment removes from the models.
         python_models: `module:attribute` references.
         yaml_models: globs, relative to the project folder.
+        owns: globs of the project's tables.
         default_table_properties: properties of models that do not declare them.
         fail_drift_on: the severity from which the job's drift task fails; None for never.
     """
@@ -195,6 +199,7 @@ class Settings:
     variables: Mapping[str, str]
     python_models: tuple[str, ...]
     yaml_models: tuple[str, ...]
+    owns: tuple[str, ...] = ("*",)
     default_table_properties: Mapping[str, str]
     policy: Policy
     drift_policy: DriftPolicy = NO_DRIFT_POLICY
@@ -274,6 +279,7 @@ def _settings(
         variables=read_only(variables),
         python_models=tuple(config.models.python),
         yaml_models=tuple(config.models.yaml),
+        owns=tuple(config.owns),
         default_table_properties=read_only(
             document.texts(("defaults", "table_properties"), config.defaults.table_properties)
         ),

@@ -164,7 +164,7 @@ def _facts(
     tables = without_done_renames(tables, state)
     declared = {model.key for model in tables}
     applied, recorded_schemas = declared_by(table_records(state)), schema_records(state)
-    undeclared = [] if is_partial else undeclared_tables(tables, applied)
+    undeclared = [] if is_partial else undeclared_tables(tables, applied, environment.owns)
     schemas = environment.planner.schemas
     declared_schemas = declared_by(recorded_schemas)
     around = with_recorded_grants(_schemas_of(tables, declared_schemas) if is_partial else schemas, state)
@@ -178,6 +178,7 @@ def _facts(
         if not undeclared:
             raise
         observed, unreadable = readable_snapshot(environment.reader, declared_tables, around)
+    observed = environment.without_others(observed)
     now, detector = utc_now(), drift_detector(environment)
     state = state and with_settled_renames(state, tables, observed)
     records = under_new_names(table_records(state), tables, observed)

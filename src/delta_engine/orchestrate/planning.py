@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from delta_engine.actions import AlignTable, TablePlan
+from delta_engine.actions.policy import matches_any
 from delta_engine.compile.planner import while_renaming
 from delta_engine.deployment.document import DeploymentState, TableResource
 from delta_engine.deployment.recorded_models import (
@@ -237,7 +238,7 @@ def _removed(
     """Return the tables that are no longer declared; with the number of their rows, if the policy drops them."""
     if basis.state is None or basis.is_partial:
         return {}
-    undeclared = undeclared_tables(basis.models, applied)
+    undeclared = undeclared_tables(basis.models, applied, environment.owns)
     names = tuple(removed_tables(basis.state, undeclared, basis.observed))
     if not names or not environment.planner.drops_tables or environment.row_counter is None:
         return dict.fromkeys(names)
@@ -259,6 +260,7 @@ def observe(
         with_recorded_grants(models, state),
         with_recorded_grants(environment.planner.schemas, state),
     )
+    observed = environment.without_others(observed)
     return interpret(environment, models, observed, state, is_partial=is_partial)
 
 
@@ -275,7 +277,7 @@ def interpret(
         return Observation(models=models, observed=observed, is_partial=is_partial)
     state = with_settled_renames(loaded, models, observed)
     records = table_records(state)
-    undeclared = [] if is_partial else undeclared_tables(models, declared_by(records))
+    undeclared = [] if is_partial else undeclared_tables(models, declared_by(records), environment.owns)
     found, warnings = _read_undeclared(environment, with_recorded_grants(undeclared, state))
     if found is not None:
         observed = observed.with_tables(found)
@@ -294,11 +296,14 @@ def interpret(
     )
 
 
-def undeclared_tables(models: Sequence[Table], applied: Mapping[str, Table]) -> list[Table]:
-    """Return the applied models of tables that no model declares, nor renames."""
+def undeclared_tables(
+    models: Sequence[Table], applied: Mapping[str, Table], owns: Sequence[str]
+) -> list[Table]:
+    """Return the applied models of the project's tables that no model declares, nor renames."""
     known = {model.key for model in models}
     known |= {former.key for former in map(former_name, models) if former is not None}
-    return [table for key, table in applied.items() if key not in known]
+    left = [table for key, table in applied.items() if key not in known]
+    return [table for table in left if matches_any(table.qualified_name, owns)]
 
 
 def removed_tables(

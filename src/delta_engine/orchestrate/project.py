@@ -52,6 +52,7 @@ from delta_engine.validation.capability_rules import (
     without_features,
 )
 from delta_engine.validation.governance_rules import schema_violations
+from delta_engine.validation.owned_names import OwnedTables, schemas_of_others
 from delta_engine.validation.preflight import Preflight
 from delta_engine.validation.validator import PlanValidator, RuleSet, add_user_rule
 
@@ -104,6 +105,7 @@ class Project:
         """Yield why declared tables and schemas are refused."""
         yield from self.validator.model_violations(models)
         yield from schema_violations(schemas, _CAPABILITIES[self.settings.backend])
+        yield from schemas_of_others(schemas, self.settings.owns)
 
 
 def load_project(
@@ -147,7 +149,7 @@ def load_rules(settings: Settings) -> RuleSet:
     """
     rules, capabilities = PlanValidator.default_rules(), _CAPABILITIES[settings.backend]
     rules = RuleSet(
-        models=(*rules.models, SupportedFeatures(capabilities)),
+        models=(*rules.models, SupportedFeatures(capabilities), OwnedTables(settings.owns)),
         plans=(*rules.plans, SupportedChanges(capabilities)),
     )
     for reference in settings.policy.rules:
@@ -272,6 +274,7 @@ def open_environment(
         run_history=RunHistory(runner, addressing.table(runs)) if runs else None,
         drift_history=DriftHistory(runner, addressing.table(drift)) if drift else None,
         own_tables=tuple(table for table in (drift, runs) if table is not None),
+        owns=settings.owns,
         model_patterns=settings.yaml_models,
     )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.actions.drift_policy import DriftPolicy
-from delta_engine.actions.policy import Policy
+from delta_engine.actions.policy import Policy, matches_any
 from delta_engine.compile.compiled_plan import CompiledPlan
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment, LockedRun
@@ -74,6 +74,7 @@ class Environment:
         principals: reads the current principal; without it, plans are not compared with its rights.
         audit_log: knows the authors of drift that is in no table's history.
         own_tables: tables of the engine in managed schemas, which need no model.
+        owns: globs of the tables that are the project's.
         model_patterns: the globs of the YAML models.
         start: opens what runs statements; see `Backend`.
     """
@@ -93,9 +94,15 @@ class Environment:
     run_history: RunHistory | None = None
     drift_history: DriftHistory | None = None
     own_tables: tuple[QualifiedName, ...] = ()
+    owns: tuple[str, ...] = ("*",)
     model_patterns: tuple[str, ...] = ()
     start: Callable[[], object] = lambda: None
     name: str = "unrecorded"
+
+    def without_others(self, observed: CatalogState) -> CatalogState:
+        """Return a snapshot without the undeclared tables of other projects."""
+        own = tuple(name for name in observed.other_tables if matches_any(name, self.owns))
+        return replace(observed, other_tables=own)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
