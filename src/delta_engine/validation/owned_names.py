@@ -7,10 +7,11 @@ tables: `gold`, `gold.*`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from itertools import product
+from functools import cache
+from itertools import product, takewhile
 from typing import Final, TypeAlias
 
 from delta_engine.actions.policy import matches_any
@@ -50,66 +51,74 @@ def schemas_of_others(schemas: Iterable[Schema], owns: Sequence[str]) -> Iterato
 
 
 def common_table(
-    globs: Iterable[str], others: Iterable[str], catalogs: Iterable[str]
+    globs: Iterable[str], others: Iterable[str], catalogs: Collection[str]
 ) -> tuple[str, str] | None:
     """Return a glob of each side that match one table of some catalogs, by whatever name it has; None if no two do."""
-    within = [[*catalog.lower(), ".", "*", ".", "*"] for catalog in catalogs]
-    return next((pair for pair in product(globs, others) if _have_common_table(*pair, within)), None)
+    return next((pair for pair in product(globs, others) if _have_common_table(*pair, catalogs)), None)
 
 
-_SYMBOLS: Final = re.compile(r"\[!?\]?[^\]]*\]|.", re.DOTALL)
-_ANOTHER_LETTER: Final = "\0"
-_DOTS: Final = 2
-
-_Symbols: TypeAlias = Sequence[str]
+_Symbols: TypeAlias = tuple[str, ...]
 """The symbols of a glob: `*`, `?`, a set in brackets, or a character."""
 
-_State: TypeAlias = tuple[tuple[int, ...], int, bool]
-"""The place in each glob, the dots so far, and whether the present part of the name is empty."""
+_SYMBOLS: Final = re.compile(r"\[!?\]?[^\]]*\]|.", re.DOTALL)
+_ANY: Final = "*"
+_ANOTHER_LETTER: Final = "\0"
 
 
-def _have_common_table(glob: str, other: str, within: Iterable[_Symbols]) -> bool:
-    forms = (_forms(glob), _forms(other), within)
-    return any(_match_one_name(globs) for globs in product(*forms))
+def _have_common_table(glob: str, other: str, catalogs: Iterable[str]) -> bool:
+    return any(
+        _match_one_name(*pair)
+        for catalog in catalogs
+        for pair in product(_within(catalog.lower(), glob), _within(catalog.lower(), other))
+    )
 
 
-def _forms(glob: str) -> tuple[_Symbols, _Symbols]:
-    """Return the globs for whole names: a glob may also match the end of a name, from a dot on."""
-    symbols = _SYMBOLS.findall(glob.lower())
-    return symbols, ["*", ".", *symbols]
+@cache
+def _within(catalog: str, glob: str) -> Sequence[_Symbols]:
+    """Return what a glob says of `schema.table` in a catalog: it matches a whole name, or its end after a dot."""
+    symbols = tuple(_SYMBOLS.findall(glob.lower()))
+    places = {0}
+    for letter in f"{catalog}.":
+        places = {after for place in _started(symbols, places) for after in _after(symbols, place, letter)}
+    ends = (symbols[place:] for place in sorted(_started(symbols, places)))
+    return [one for one in (symbols, (_ANY, ".", *symbols), *ends) if one.count(".") <= 1]
 
 
-def _match_one_name(globs: Sequence[_Symbols]) -> bool:
-    """Whether all globs match one name of three parts: follows all of them through all names at once."""
-    letters = {_ANOTHER_LETTER, *(letter for glob in globs for symbol in glob for letter in symbol)}
-    ends = tuple(map(len, globs))
-    seen: set[_State] = set()
-    following: list[_State] = [((0,) * len(globs), 0, True)]
+def _match_one_name(one: _Symbols, other: _Symbols) -> bool:
+    """Whether both match one `schema.table`: follows both through all names at once."""
+    letters = {_ANOTHER_LETTER, *(letter for symbol in (*one, *other) for letter in symbol)}
+    seen, following = set(), [(0, 0, 0, True)]
     while following:
-        state = following.pop()
-        if state == (ends, _DOTS, False):
+        state = place, other_place, dots, is_empty = following.pop()
+        if state == (len(one), len(other), 1, False):
             return True
-        if state not in seen:
-            seen.add(state)
-            following += _next_states(state, globs, letters)
+        if state in seen:
+            continue
+        seen.add(state)
+        places, other_places = _started(one, {place}), _started(other, {other_place})
+        following += [(*pair, dots, is_empty) for pair in product(places, other_places)]
+        literals = {*one[place : place + 1], *other[other_place : other_place + 1]} & letters
+        for letter in literals - {_ANY, "?"} or letters:
+            if letter == "." and (is_empty or dots):
+                continue
+            pairs = product(_after(one, place, letter), _after(other, other_place, letter))
+            following += [(*pair, dots + (letter == "."), letter == ".") for pair in pairs]
     return False
 
 
-def _next_states(state: _State, globs: Sequence[_Symbols], letters: Iterable[str]) -> Iterator[_State]:
-    places, dots, is_empty = state
-    for which, place in enumerate(places):
-        if globs[which][place : place + 1] == ["*"]:  # it matches nothing
-            yield (*places[:which], place + 1, *places[which + 1 :]), dots, is_empty
-    for letter in letters:
-        is_dot = letter == "."
-        if is_dot and (is_empty or dots == _DOTS):
-            continue
-        for after in product(*(_after(*pair, letter) for pair in zip(globs, places, strict=True))):
-            yield after, dots + is_dot, is_dot
+def _started(symbols: _Symbols, places: Iterable[int]) -> set[int]:
+    """Return places, and those behind a `*`, which may match nothing."""
+    found = set[int]()
+    for start in places:
+        found |= {
+            start,
+            *takewhile(lambda place: symbols[place - 1] == _ANY, range(start + 1, len(symbols) + 1)),
+        }
+    return found
 
 
-def _after(glob: _Symbols, place: int, letter: str) -> Sequence[int]:
-    """Return the place in a glob after a letter, if it may follow."""
-    if place == len(glob) or not fnmatchcase(letter, glob[place]):
+def _after(symbols: _Symbols, place: int, letter: str) -> Sequence[int]:
+    """Return the place after a letter, if it may follow."""
+    if place == len(symbols) or not (symbols[place] == letter or fnmatchcase(letter, symbols[place])):
         return ()
-    return (place,) if glob[place] == "*" else (place + 1,)
+    return (place,) if symbols[place] == _ANY else (place + 1,)
