@@ -13,13 +13,19 @@ from typing import TypedDict
 
 @dataclass(frozen=True, slots=True)
 class SourceLocation:
-    """The place of a declaration: a file as the user named it, and a line counted from 1."""
+    """The place of a declaration: a file as the user named it, and a line counted from 1.
+
+    Args:
+        extended_by: the place that names this file as the base of another.
+    """
 
     file: str
     line: int | None = None
+    extended_by: SourceLocation | None = None
 
     def __str__(self) -> str:
-        return self.file if self.line is None else f"{self.file}:{self.line}"
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        return place if self.extended_by is None else f"{place} (extended by {self.extended_by})"
 
 
 class DeltaEngineError(Exception):

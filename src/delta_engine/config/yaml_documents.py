@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -16,6 +16,7 @@ from delta_engine.config.yaml_nodes import (
     Reader,
     child,
     compose,
+    file_of,
     line_of,
 )
 from delta_engine.errors import ConfigError, SourceLocation, raise_all
@@ -32,47 +33,59 @@ MAX_BYTES: Final = 32 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A parsed YAML file.
+    """A parsed YAML file, or one with the files that it extends.
 
     Args:
         value: plain data; None if the file is empty.
-        root: the nodes of the data, with their lines.
+        root: the nodes of the data, with their files and lines.
         fill: changes texts on their way out: gets the path and the text of a value.
+        extended_by: the places that name the other files, by the names of these files.
     """
 
     file: str
     value: Any
     root: Node | None
     fill: Callable[[DocumentPath, str], str] = lambda _path, text: text
+    extended_by: Mapping[str, SourceLocation] = field(default_factory=dict)
 
     def location(self, path: DocumentPath) -> SourceLocation:
-        """Return the line of a value or of its key, or of its nearest ancestor in the text."""
-        line, _ = self._place(path)
-        return SourceLocation(self.file, line)
+        """Return the file and line of a value or of its key, or of its nearest ancestor in the text."""
+        node, _ = self._place(path)
+        if node is None:
+            return SourceLocation(self.file, 1, self.extended_by.get(self.file))
+        return self._location(node)
 
     def item_locations(self, path: DocumentPath, items: int) -> list[SourceLocation]:
         """Return the lines of a list's items."""
         _, node = self._place(path)
         if not isinstance(node, SequenceNode):  # a merge key gives the list
             return [self.location(path)] * items
-        return [SourceLocation(self.file, line_of(item)) for item in node.value]
+        start = self._location(node)  # a list stands in one file
+        return [SourceLocation(start.file, line_of(item), start.extended_by) for item in node.value]
 
     def written(self, path: DocumentPath) -> str | None:
         """Return a scalar as it is written, without quotes; None for others, and for those of merge keys."""
         _, node = self._place(path)
         return self.fill(path, node.value) if isinstance(node, ScalarNode) else None
 
-    def _place(self, path: DocumentPath) -> tuple[int, Node | None]:
-        """Return the line of a value or its nearest ancestor, and the node of the value itself."""
-        if self.root is None:
-            return 1, None
-        line, node = line_of(self.root), self.root
+    def has(self, path: DocumentPath) -> bool:
+        """Whether a file has a value at a path, other than by a merge key."""
+        _, node = self._place(path)
+        return node is not None
+
+    def _place(self, path: DocumentPath) -> tuple[Node | None, Node | None]:
+        """Return the node of a value's key or of its nearest ancestor, and the node of the value itself."""
+        place = node = self.root
         for step in path:
-            found = child(node, step)
+            found = None if node is None else child(node, step)
             if found is None:
-                return line, None
-            line, node = found
-        return line, node
+                return place, None
+            place, node = found
+        return place, node
+
+    def _location(self, node: Node) -> SourceLocation:
+        file = file_of(node)
+        return SourceLocation(file, line_of(node), self.extended_by.get(file))
 
     def error(self, path: DocumentPath, reason: str, way_out: str = "") -> ConfigError:
         """Return a refusal of the value at a path."""
@@ -155,4 +168,4 @@ def parse_document(text: str, file: str) -> Document:
     if has_half_a_character(text):
         raise ConfigError(HALF_A_CHARACTER, location=SourceLocation(file))
     root = compose(text, file)
-    return Document(file, None if root is None else Reader(file).value(root), root)
+    return Document(file, None if root is None else Reader().value(root), root)

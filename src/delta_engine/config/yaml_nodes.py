@@ -1,6 +1,6 @@
 """Composes YAML texts with libyaml, and reads their values as YAML 1.2 does: `no` and `on` are texts, `012` is 12.
 
-Nodes keep their lines. A text that would exhaust memory is refused before it does.
+Nodes keep their files and lines. A text that would exhaust memory is refused before it does.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _TAGS: Final = "tag:yaml.org,2002:"
 class _Composer(CParser):
     """Composes nodes. A scalar's tag tells whether it is plain or in quotes, unless the text has one."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
+    def __init__(self, text: str, file: str) -> None:
+        super().__init__(_NamedText(text, file))
         self._nodes = self._depth = 0
 
     def descend_resolver(self, _parent: Node | None, _index: object) -> None:
@@ -58,6 +58,18 @@ class _Composer(CParser):
         return _TEXT if is_text else _PLAIN
 
 
+class _NamedText:
+    """A text as libyaml reads a file: all its marks get the file's name."""
+
+    def __init__(self, text: str, name: str) -> None:
+        self.name = name
+        self._rest = text
+
+    def read(self, _bytes: int = -1, /) -> str:
+        text, self._rest = self._rest, ""
+        return text
+
+
 class _TooLargeError(Exception):
     pass
 
@@ -65,7 +77,7 @@ class _TooLargeError(Exception):
 def compose(text: str, file: str) -> Node | None:
     """Return the root of a YAML text, None if it is empty; ConfigError if it is invalid or too large."""
     try:
-        return _Composer(text).get_single_node()
+        return _Composer(text, file).get_single_node()
     except _TooLargeError:
         raise too_large(file) from None
     except MarkedYAMLError as error:
@@ -84,12 +96,17 @@ def line_of(node: Node) -> int:
     return int(node.start_mark.line) + 1
 
 
-def child(node: Node, step: str | int) -> tuple[int, Node] | None:
-    """Return the line and the node of an item of a list, or of a mapping's own key and its value; None if missing."""
+def file_of(node: Node) -> str:
+    """Return the name of a node's file."""
+    return str(node.start_mark.name)
+
+
+def child(node: Node, step: str | int) -> tuple[Node, Node] | None:
+    """Return an item of a list, twice, or a mapping's own key and its value; None if missing."""
     if isinstance(node, SequenceNode) and isinstance(step, int) and step < len(node.value):
-        return line_of(node.value[step]), node.value[step]
+        return node.value[step], node.value[step]
     if isinstance(node, MappingNode):
-        return next(((line_of(key), item) for key, item in node.value if key.value == str(step)), None)
+        return next(((key, item) for key, item in node.value if key.value == str(step)), None)
     return None
 
 
@@ -101,8 +118,7 @@ def too_large(file: str) -> ConfigError:
 class Reader:
     """Reads the values of nodes, aliases expanded and merge keys applied; ConfigError names the line of a refusal."""
 
-    def __init__(self, file: str) -> None:
-        self._file = file
+    def __init__(self) -> None:
         self._nodes = 0
 
     def value(self, node: Node, depth: int = 0) -> Any:
@@ -111,7 +127,7 @@ class Reader:
             return self._scalar(node)
         self._nodes += len(node.value)
         if self._nodes > MAX_NODES or depth > MAX_DEPTH:
-            raise too_large(self._file)
+            raise too_large(file_of(node))
         if node.tag not in (_COLLECTION, f"{_TAGS}seq", f"{_TAGS}map"):
             raise self._error(node, f"the tag {_shown(node.tag)} is not supported", "Leave it out.")
         if isinstance(node, SequenceNode):
@@ -130,6 +146,17 @@ class Reader:
             else:
                 written[name] = item.value if item.tag == _TEXT else self.value(item, depth + 1)
         return {**merged, **written} if merged else written
+
+    def pairs(self, node: MappingNode) -> dict[object, tuple[Node, Node]]:
+        """Return the nodes of a mapping's keys and values by key, merge keys applied; `value` must accept the node."""
+        written, merged = dict[object, tuple[Node, Node]](), dict[object, tuple[Node, Node]]()
+        for key, item in node.value:
+            if key.tag == _PLAIN and key.value == MERGE:
+                for one in item.value if isinstance(item, SequenceNode) else [item]:
+                    merged = {**self.pairs(one), **merged}
+            else:
+                written[self._key(key)] = (key, item)
+        return {**merged, **written}
 
     def _key(self, node: Node) -> object:
         if isinstance(node, ScalarNode):
@@ -163,7 +190,8 @@ class Reader:
             ) from None
 
     def _error(self, node: Node, reason: str, way_out: str = "") -> ConfigError:
-        return ConfigError(reason, location=SourceLocation(self._file, line_of(node)), way_out=way_out)
+        location = SourceLocation(file_of(node), line_of(node))
+        return ConfigError(reason, location=location, way_out=way_out)
 
 
 _WORDS: Final[Mapping[str, bool | None]] = {
