@@ -12,6 +12,7 @@ import typer
 
 from delta_engine.cli.options import (
     Allow,
+    ChangedSince,
     CountsChecks,
     Json,
     ProjectGroup,
@@ -23,6 +24,7 @@ from delta_engine.cli.options import (
     value,
     with_options,
 )
+from delta_engine.cli.projects_app import projects_app
 from delta_engine.cli.state_app import state_app
 from delta_engine.cli.terminal import Context, exits
 
@@ -88,6 +90,15 @@ def main_options(
             "The configuration folder; by default the folder conf here, or of the project that this is in.",
         ),
     ] = None,
+    project: Annotated[
+        list[str] | None,
+        value(
+            "--project -p",
+            "GLOB",
+            "The folders of projects: 'teams/*'. validate, plan and drift run in each that matches, and other "
+            "commands in one. Repeatable.",
+        ),
+    ] = None,
     log_json: Annotated[
         bool,
         flag("--log-json", help="Write what goes on as JSON lines on stderr, for log collectors."),
@@ -105,7 +116,7 @@ def main_options(
     is_default = source is not None and source.name == "ENVIRONMENT"
     context = Context(default_environment=env[0] if env and is_default else None)
     given = () if is_default else tuple(env or ())
-    ctx.obj = with_options(context, env=given, conf_dir=tuple(conf_dir or ()))
+    ctx.obj = with_options(context, env=given, conf_dir=tuple(conf_dir or ()), project=tuple(project or ()))
     if log_json:
         from delta_engine.telemetry.logs import log_json_lines
 
@@ -126,8 +137,9 @@ def init(
 def validate(ctx: typer.Context, table: Tables = None) -> None:
     """Check configuration and models. Needs no Spark and no network."""
     from delta_engine.cli.commands import validate_models
+    from delta_engine.cli.many_projects import run_in_projects
 
-    validate_models(ctx.obj, table or ())
+    run_in_projects(ctx.obj, lambda project: validate_models(project, table or ()))
 
 
 @app.command(
@@ -190,18 +202,28 @@ def plan(
     detailed_exitcode: Annotated[
         bool, flag("--detailed-exitcode", help="Exit with 2 when changes are pending.")
     ] = False,
+    changed_since: ChangedSince = None,
 ) -> None:
     """Show what sync would do. Changes nothing.
 
     With --out the plan is kept in a file, with its exact SQL, for `delta-engine apply FILE`.
     """
     from delta_engine.cli.commands import Rendering, show_plan
+    from delta_engine.cli.many_projects import form_of, run_in_projects
 
     if json and markdown:
         raise typer.BadParameter("--json and --markdown are two ways to print one plan: choose one")
+    if changed_since and not ctx.obj.projects:
+        raise typer.BadParameter("--changed-since chooses among the projects that -p names")
     rendering = Rendering.SQL if sql else Rendering.TREE
     rendering = Rendering.JSON if json else Rendering.MARKDOWN if markdown else rendering
-    show_plan(ctx.obj, _options(table, allow, preflight), rendering, out=out, detailed=detailed_exitcode)
+    options, form = _options(table, allow, preflight), form_of(as_json=json, as_markdown=markdown)
+    run_in_projects(
+        ctx.obj,
+        lambda project: show_plan(project, options, rendering, out=out, detailed=detailed_exitcode),
+        form,
+        changed_since=changed_since,
+    )
 
 
 @app.command(
@@ -282,6 +304,7 @@ def drift(
     """Report what was changed outside the engine, by whom and when. Changes nothing by default."""
     from delta_engine.actions.drift_policy import Severity
     from delta_engine.cli.commands import Format, accept_drift, print_drift, revert_drift
+    from delta_engine.cli.many_projects import form_of, run_in_projects
 
     if json and output_format not in (None, "json"):
         raise typer.BadParameter("--json is --format json: choose one of the two")
@@ -296,7 +319,13 @@ def drift(
         rendering = choice("--format", output_format or ("json" if json else "text"), Format)
         severity = choice("--fail-on", fail_on, Severity) if fail_on else None
         options = _options(table, None, False)
-        print_drift(ctx.obj, options, rendering, path=out, fail_on=severity, is_recorded=record)
+        run_in_projects(
+            ctx.obj,
+            lambda project: print_drift(
+                project, options, rendering, path=out, fail_on=severity, is_recorded=record
+            ),
+            form_of(as_json=rendering is Format.JSON and out is None),
+        )
 
 
 @app.command(
@@ -330,6 +359,7 @@ def schema(
 
 
 app.add_typer(state_app, name="state")
+app.add_typer(projects_app, name="projects")
 
 
 def _refuse_mixed_options(

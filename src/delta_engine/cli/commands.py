@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from enum import Enum
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -16,9 +17,10 @@ from rich.text import Text
 from typing_extensions import assert_never
 
 from delta_engine.actions.drift_policy import Severity
+from delta_engine.cli.many_projects import out_file
 from delta_engine.cli.project_files import write_editor_files, write_new
 from delta_engine.cli.run_view import TerminalView, print_plan, print_plan_summary, print_statements
-from delta_engine.cli.terminal import Context, ExitCode, confirm, print_note, say, status
+from delta_engine.cli.terminal import Context, Ended, ExitCode, confirm, print_note, say, status
 from delta_engine.config.editor_files import schema_line
 from delta_engine.config.editor_schemas import EDITOR_SCHEMAS, editor_schema
 from delta_engine.config.model_writer import python_models, yaml_models
@@ -44,7 +46,7 @@ from delta_engine.plan_files.codec import read_plan_file
 from delta_engine.plan_files.document import Options
 from delta_engine.report.drift_text import drift_lines, drift_text, summary
 from delta_engine.report.json_documents import plan_document, report_json
-from delta_engine.report.plan_tree import plan_markdown
+from delta_engine.report.plan_tree import plan_markdown, plan_summary
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.visible import counted, counted_resources
 from delta_engine.validation.validator import PlanValidator, RuleDescription
@@ -79,11 +81,13 @@ class Language(Enum):
     PYTHON = "python"
 
 
-def validate_models(context: Context, tables: Sequence[str]) -> None:
+def validate_models(context: Context, tables: Sequence[str]) -> Ended:
     """Load and check the project; print how many models there are."""
     project = load_project(*context.place(), tables=tables)
     environment = project.settings.environment
-    say(f"{environment}: configuration and {counted(len(project.models), 'model')} are valid")
+    models = counted(len(project.models), "model")
+    say(f"{environment}: configuration and {models} are valid")
+    return Ended(f"{models}, valid")
 
 
 def show_plan(
@@ -93,13 +97,14 @@ def show_plan(
     *,
     out: Path | None = None,
     detailed: bool = False,
-) -> None:
+) -> Ended:
     """Print the plan, also if it is refused, and the refusals on stderr. Takes no lock and changes nothing.
 
     Args:
         out: the plan file to write, unless the plan is refused.
-        detailed: whether to exit with 2 when changes are pending.
+        detailed: whether to end with 2 when changes are pending.
     """
+    out = out_file(out, context)
     project, environment = _open_project(context, options)
     with status("reading the catalog …"):
         planned = plan_unlocked(
@@ -112,8 +117,8 @@ def show_plan(
     if out is not None:
         write_plan_file(make_plan_file(project, environment, planned, options), out)
         print_note(f"the plan is in {out}: {command(shlex.join(['apply', str(out)]))}")
-    if detailed and planned.plan:
-        raise typer.Exit(ExitCode.PENDING)
+    is_pending = detailed and bool(planned.plan)
+    return Ended(plan_summary(planned.plan), ExitCode.PENDING if is_pending else ExitCode.DONE)
 
 
 def sync_models(context: Context, options: Options, *, yes: bool, as_json: bool, with_timings: bool) -> None:
@@ -152,13 +157,14 @@ def print_drift(
     path: Path | None,
     fail_on: Severity | None,
     is_recorded: bool,
-) -> None:
-    """Report drift; change nothing. Exit with 2 at or above the severity `fail_on`.
+) -> Ended:
+    """Report drift; change nothing. End with 2 at or above the severity `fail_on`.
 
     Args:
         path: the file to write; None for stdout.
         is_recorded: whether to add the report to the history.
     """
+    path = out_file(path, context)
     project, environment = _open_project(context, options)
     with status("reading the catalog …"):
         report = report_drift(environment, project.models, is_partial=project.is_partial)
@@ -172,8 +178,8 @@ def print_drift(
         _print_drift(report)
     else:
         typer.echo(_rendered(report, environment, rendering))
-    if fail_on is not None and report.reaches(fail_on):
-        raise typer.Exit(ExitCode.PENDING)
+    has_failed = fail_on is not None and report.reaches(fail_on)
+    return Ended(summary(report), ExitCode.PENDING if has_failed else ExitCode.DONE)
 
 
 def revert_drift(context: Context, options: Options, *, yes: bool) -> None:
@@ -272,8 +278,9 @@ def show_rules(context: Context, *, as_json: bool) -> None:
 def _open_project(context: Context, options: Options) -> tuple[Project, Environment]:
     """Load the project and open its backend and deployment state."""
     project = load_project(*context.place(), tables=options.tables, allow=options.allow)
+    opener = partial(open_backend, project.settings, notify=print_note)
     with status("starting …"):
-        backend = open_backend(project.settings, notify=print_note)
+        backend = context.backends.get(project.settings, opener) if context.backends else opener()
     deployment = open_deployment(project.settings, backend)
     environment = open_environment(
         project, backend, deployment, counts_checks=options.counts_checks, notify=print_note

@@ -12,12 +12,12 @@ from typer.core import TyperGroup
 
 from delta_engine.cli.terminal import Context
 
-_FIELDS = {"env": "environment", "conf_dir": "conf_dir"}
+_FIELDS = {"env": "environment", "conf_dir": "conf_dir", "project": "projects"}
 """The field of the context that each of the options sets."""
 
 
 class ProjectGroup(TyperGroup):
-    """A group whose commands and groups take its `--env` and `--conf-dir` too.
+    """A group whose commands and groups take its `--env`, `--conf-dir` and `--project` too.
 
     Typer carries its own copy of click and exports none of its types, so they are `Any` here.
     """
@@ -39,11 +39,18 @@ def with_options(context: Context, **given: tuple[Any, ...]) -> Context:
     """
     for name, values in given.items():
         field = _FIELDS[name]
+        if name == "project":
+            context = replace(context, projects=(*context.projects, *values))
+            continue
         for value in values:
             earlier = getattr(context, field)
             if earlier not in (None, value):
                 raise typer.BadParameter(f"it is given twice, as {str(earlier)!r} and as {str(value)!r}")
             context = replace(context, **{field: value})
+    if context.projects and context.conf_dir is not None:
+        raise typer.BadParameter(
+            "-p names projects, and --conf-dir the configuration of one: choose one of the two"
+        )
     return context
 
 
@@ -88,6 +95,14 @@ Allow = Annotated[
         metavar="KIND[:GLOB]",
         help="Allow a destructive kind of change in this run: drop_column, drop_table, drop_constraint, "
         "drop_row_filter or drop_column_mask. Repeatable.",
+    ),
+]
+ChangedSince = Annotated[
+    str | None,
+    value(
+        "--changed-since",
+        "REF",
+        "Only projects with files that changed since this commit of git, or that extend one.",
     ),
 ]
 Json = Annotated[bool, flag("--json", help="Print one JSON document instead.")]

@@ -10,7 +10,7 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import typer
 from rich.console import Console
@@ -21,6 +21,9 @@ from delta_engine.telemetry.context import learn
 from delta_engine.telemetry.logs import log, logs_json_lines
 from delta_engine.telemetry.visible import visible
 
+if TYPE_CHECKING:
+    from delta_engine.orchestrate.projects import ProjectFolder, SharedBackends
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
@@ -30,11 +33,17 @@ class Context:
         environment: as an option names it, or None.
         default_environment: as `DELTA_ENGINE_ENV` names it, or None.
         conf_dir: the configuration folder as an option names it, or None.
+        projects: patterns of the folders of projects.
+        project: the one of several projects that a command runs in.
+        backends: what the several projects share.
     """
 
     environment: str | None = None
     default_environment: str | None = None
     conf_dir: Path | None = None
+    projects: tuple[str, ...] = ()
+    project: str | None = None
+    backends: SharedBackends | None = None
 
     def place(self) -> tuple[Path, str]:
         """Return the configuration folder and the environment, and print the project if it is another folder.
@@ -42,7 +51,8 @@ class Context:
         Raises:
             ConfigError: no environment was named.
         """
-        environment, conf_dir = self.require_environment(), self._find_conf_dir()
+        environment = self.require_environment()
+        conf_dir = self._project_folder() if self.projects else self._find_conf_dir()
         if self.conf_dir is None and conf_dir.is_absolute():
             print_note(f"the project is {conf_dir.parent}")
         return conf_dir, environment
@@ -67,6 +77,29 @@ class Context:
             else no_configuration_way_out(conf_dir)
         )
         raise ConfigError("no environment was named", way_out=way_out)
+
+    def folders(self, *, any_environment: bool = False) -> list[ProjectFolder]:
+        """Return the projects that `-p` names, by default all below this folder.
+
+        Args:
+            any_environment: whether they may lack a configuration of the environment.
+
+        Raises:
+            ConfigError: no environment was named, or a pattern matches no project.
+        """
+        from delta_engine.orchestrate.projects import EVERYWHERE, find_projects
+
+        environment = None if any_environment else self.require_environment()
+        return find_projects(self.projects or EVERYWHERE, environment)
+
+    def _project_folder(self) -> Path:
+        folders = self.folders()
+        if len(folders) > 1:
+            raise ConfigError(
+                f"this command is for one project, and {len(folders)} match: {', '.join(map(str, folders))}",
+                way_out="Name one with -p.",
+            )
+        return folders[0].conf_dir
 
     def _find_conf_dir(self) -> Path:
         from delta_engine.config.settings import find_conf_dir
@@ -162,6 +195,14 @@ class ExitCode(IntEnum):
     LOCKED = 4
     PARTIAL = 5
     INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended that reports on a project, with a line for a summary of several projects."""
+
+    summary: str
+    code: ExitCode = ExitCode.DONE
 
 
 @contextmanager

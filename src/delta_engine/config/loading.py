@@ -238,6 +238,18 @@ def load_reference(
         ) from error
 
 
+def forget_modules(project_dir: Path) -> None:
+    """Forget the modules of a project's own code: other projects may have modules of the same names."""
+    for name, module in [*sys.modules.items()]:
+        top, file = name.partition(".")[0], getattr(module, "__file__", None)
+        if file and Path(file).is_relative_to(project_dir):
+            first = Path(file).relative_to(project_dir).parts[0]
+            if first in (top, f"{top}.py"):
+                del sys.modules[name]
+    sys.path[:] = [path for path in sys.path if path != str(project_dir)]
+    importlib.invalidate_caches()
+
+
 def _origin(error: Exception) -> SourceLocation | None:
     frames = [
         frame

@@ -371,12 +371,12 @@ def _home() -> Path | None:
 
 def _holds_an_environment(conf_dir: Path) -> bool:
     try:
-        return any(map(_is_environment, conf_dir.glob("*.yml")))
+        return any(map(is_environment, conf_dir.glob("*.yml")))
     except OSError:  # an unreadable folder is not the user's project
         return False
 
 
-def _is_environment(path: Path) -> bool:
+def is_environment(path: Path) -> bool:
     """Whether a file or a base of it has `environment: <name>` with the file's name."""
     text = path.read_text("utf-8", "replace")
     texts = [text]

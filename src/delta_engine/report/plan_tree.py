@@ -174,7 +174,7 @@ def _html_line(branch: Branch) -> str:
 LONGEST: Final = 60_000
 """The maximum length of a summary in characters: GitHub limits comments to 65,536, and a workflow may add text."""
 
-_MARKER: Final = "<!-- delta-engine plan -->"
+MARKER: Final = "<!-- delta-engine plan -->"
 """A workflow finds its comment by this marker and replaces it."""
 
 _LONGEST_BLOCK: Final = 12  # lines; more are folded away
@@ -194,7 +194,7 @@ def plan_markdown(
     undone: UndoneDrift = NO_UNDONE_DRIFT,
 ) -> str:
     """Return a plan with its statements by table as Markdown; same plan, same text."""
-    parts = [f"{_MARKER}\n### Plan for {code_span(environment)}", f"**{plan_summary(plan)}**"]
+    parts = [f"{MARKER}\n### Plan for {code_span(environment)}", f"**{plan_summary(plan)}**"]
     if refusals:
         parts.append("**Refused: nothing will be applied.**")
         parts += _refused(refusals)

@@ -14,14 +14,17 @@ _CONTEXT: ContextVar[Mapping[str, str]] = ContextVar("delta_engine_run", default
 
 
 def current_context() -> Mapping[str, str]:
-    """Return the known part of `run_id`, `environment`, `operation` and `table`."""
+    """Return the known part of `run_id`, `project`, `environment`, `operation` and `table`."""
     return _CONTEXT.get()
 
 
 def command(arguments: str, environment: str | None = None) -> str:
-    """Return a command to suggest, in backticks, for an environment (default: the current one, else `ENV`)."""
-    environment = environment or current_context().get("environment")
-    return f"`delta-engine -e {shlex.quote(environment) if environment else 'ENV'} {arguments}`"
+    """Return a command to suggest, in backticks, for an environment, by default the current one, else `ENV`."""
+    known = current_context()
+    environment = environment or known.get("environment")
+    options = f"-e {shlex.quote(environment) if environment else 'ENV'}"
+    options += f" -p {shlex.quote(known['project'])}" if "project" in known else ""
+    return f"`delta-engine {options} {arguments}`"
 
 
 def learn(**known: str) -> None:

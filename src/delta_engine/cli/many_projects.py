@@ -1,0 +1,209 @@
+"""Runs a command in each of several projects, in one process: one summary, one exit code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext, redirect_stdout
+from dataclasses import dataclass, replace
+from enum import Enum
+from io import StringIO
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import typer
+
+from delta_engine.cli.terminal import (
+    Context,
+    Ended,
+    ExitCode,
+    print_note,
+    report_error,
+    report_io_error,
+    say,
+)
+from delta_engine.config.loading import forget_modules
+from delta_engine.errors import ConfigError, DeltaEngineError
+from delta_engine.orchestrate.projects import (
+    ProjectFolder,
+    SharedBackends,
+    changed_projects,
+    project_conflicts,
+)
+from delta_engine.report.plan_tree import LONGEST, MARKER, code_span
+from delta_engine.telemetry.context import in_context
+from delta_engine.telemetry.visible import counted
+
+PLACEHOLDER: Final = "{project}"
+"""Stands for the project in the name of a file to write."""
+
+_FORMAT: Final = "delta-engine/projects"
+_VERSION: Final = 1
+
+_SEVEREST_FIRST: Final = (
+    ExitCode.FAILED,
+    ExitCode.PARTIAL,
+    ExitCode.REFUSED,
+    ExitCode.LOCKED,
+    ExitCode.PENDING,
+)
+
+Work: TypeAlias = Callable[[Context], Ended]
+"""A command in one project."""
+
+
+class Form(Enum):
+    """How the results of several projects are printed."""
+
+    TEXT = "as the projects print them"
+    JSON = "one document"
+    MARKDOWN = "one comment"
+
+
+def form_of(*, as_json: bool, as_markdown: bool = False) -> Form:
+    """Return the form that options choose."""
+    return Form.JSON if as_json else Form.MARKDOWN if as_markdown else Form.TEXT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Result:
+    project: str
+    ended: Ended
+    printed: str = ""
+
+
+def run_in_projects(
+    context: Context, work: Work, form: Form = Form.TEXT, *, changed_since: str | None = None
+) -> None:
+    """Run a command in the project, or in each of those that `-p` names; exit with the most severe code.
+
+    Args:
+        form: how the results of several projects are printed.
+        changed_since: a commit of git; only projects with files that changed since are taken.
+
+    Raises:
+        ConfigError: a pattern matches no project, or git does not know the commit.
+    """
+    if not context.projects:
+        _exit([work(context).code])
+        return
+    folders = context.folders()
+    if changed_since is not None:
+        folders = changed_projects(folders, context.require_environment(), changed_since)
+    context = replace(context, projects=(), backends=SharedBackends())
+    results = [_run(context, folder, work, form) for folder in folders]
+    _print(results, form)
+    _exit([one.ended.code for one in results])
+
+
+def out_file(path: Path | None, context: Context) -> Path | None:
+    """Return the file that a project's command writes: its name has the place of the project, if there are several.
+
+    Raises:
+        ConfigError: several projects would write one file.
+    """
+    if path is None or context.project is None:
+        return path
+    if PLACEHOLDER not in str(path):
+        raise ConfigError(
+            f"each project would write {path}", way_out=f"Name it by project: --out plans/{PLACEHOLDER}.json."
+        )
+    return Path(str(path).replace(PLACEHOLDER, context.project))
+
+
+def _run(context: Context, folder: ProjectFolder, work: Work, form: Form) -> _Result:
+    project, output = str(folder), StringIO()
+    if form is Form.TEXT:
+        say(f"── {project}")
+    with in_context(project=project), redirect_stdout(output) if form is not Form.TEXT else nullcontext():
+        ended = _ended(replace(context, project=project, conf_dir=folder.conf_dir), work)
+    forget_modules(folder.path.absolute())
+    return _Result(project=project, ended=ended, printed=output.getvalue())
+
+
+def _ended(context: Context, work: Work) -> Ended:
+    try:
+        return work(context)
+    except DeltaEngineError as error:
+        print_note(f"in {context.project}:")
+        code = report_error(error)
+    except OSError as error:
+        code = report_io_error(error)
+    return Ended(_WORDS.get(code, "failed"), code)
+
+
+_WORDS: Final = {ExitCode.REFUSED: "refused", ExitCode.LOCKED: "locked"}
+
+
+def _print(results: Sequence[_Result], form: Form) -> None:
+    match form:
+        case Form.TEXT:
+            width = max((len(one.project) for one in results), default=0)
+            say(f"── {counted(len(results), 'project')}")
+            for one in results:
+                say(f"{one.project:{width}}  {one.ended.summary}")
+        case Form.JSON:
+            typer.echo(json.dumps(_document(results), indent=2, ensure_ascii=False))
+        case Form.MARKDOWN:
+            typer.echo("\n".join(_markdown(results)))
+
+
+def _document(results: Iterable[_Result]) -> dict[str, object]:
+    return {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "projects": [
+            {
+                "project": one.project,
+                "exit_code": int(one.ended.code),
+                "summary": one.ended.summary,
+                "document": json.loads(one.printed) if one.printed else None,
+            }
+            for one in results
+        ],
+    }
+
+
+def _markdown(results: Sequence[_Result]) -> Iterable[str]:
+    """Yield one comment: a line per project, then their plans, as far as a comment has room for them."""
+    lines = [MARKER, f"### {counted(len(results), 'project')}", ""]
+    lines += [f"- {code_span(one.project)}: {one.ended.summary}" for one in results]
+    yield from lines
+    room = LONGEST - sum(len(line) + 1 for line in lines)
+    for one in results:
+        plan = f"\n## {code_span(one.project)}\n\n{one.printed.replace(MARKER, '').strip()}"
+        room -= len(plan) + 1
+        if one.printed and room > 0:
+            yield plan
+
+
+def _exit(codes: Sequence[ExitCode]) -> None:
+    for code in _SEVEREST_FIRST:
+        if code in codes:
+            raise typer.Exit(int(code))
+
+
+def list_projects(context: Context, changed_since: str | None, *, as_json: bool) -> None:
+    """Print the folders of the projects, one a line, or as a JSON list for a matrix of jobs."""
+    folders = context.folders()
+    if changed_since is not None:
+        folders = changed_projects(folders, context.require_environment(), changed_since)
+    names = [str(folder) for folder in folders]
+    typer.echo(json.dumps(names) if as_json else "\n".join(names), nl=as_json or bool(names))
+
+
+def check_projects(context: Context) -> None:
+    """Load all projects, and refuse tables, schemas and deployment states that two of them have.
+
+    Without an environment, all environments are checked.
+    """
+    folders = context.folders(any_environment=True)
+    named = context.environment or context.default_environment
+    environments = [named] if named else sorted({name for one in folders for name in one.environments})
+    found = list(project_conflicts(folders, environments))
+    for projects, refusal in found:
+        print_note(f"in {projects}:")
+        report_error(refusal)
+    if found:
+        raise typer.Exit(int(ExitCode.REFUSED))
+    say(f"{counted(len(folders), 'project')}, {', '.join(environments)}: no conflicts")

@@ -1,0 +1,32 @@
+"""The `delta-engine projects` commands: several projects in one repository."""
+
+from __future__ import annotations
+
+import typer
+
+from delta_engine.cli.options import ChangedSince, Json, ProjectGroup
+
+projects_app = typer.Typer(
+    cls=ProjectGroup,
+    help="Several projects in one repository: folders with a folder conf each. -p names them, by default all.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@projects_app.command(epilog="Example: delta-engine projects check")
+def check(ctx: typer.Context) -> None:
+    """Refuse tables, schemas and deployment states that two projects have, in any environment or in one (-e)."""
+    from delta_engine.cli.many_projects import check_projects
+
+    check_projects(ctx.obj)
+
+
+@projects_app.command(
+    "list", epilog="Example: delta-engine -e prod projects list --changed-since origin/main --json"
+)
+def list_(ctx: typer.Context, changed_since: ChangedSince = None, json: Json = False) -> None:
+    """List the folders of the projects that have the environment."""
+    from delta_engine.cli.many_projects import list_projects
+
+    list_projects(ctx.obj, changed_since, as_json=json)

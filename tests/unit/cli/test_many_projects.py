@@ -1,0 +1,215 @@
+"""Several projects in one repository: found, checked against each other, and run in one process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.projects.commandline import CommandLine, Result
+
+BASE = """\
+environment: local
+backend: {type: oss}
+variables: {catalog: dev}
+models: {yaml: ["models/*.yml"]}
+policy: {create_schemas: true}
+"""
+
+MODEL = """\
+tables:
+  - catalog: ${catalog}
+    schema: silver
+    name: TEAM_orders
+    columns: [{name: id, type: bigint}]
+"""
+
+
+class Repository:
+    """A repository with a shared base and a project for each of three teams."""
+
+    def __init__(self, folder: Path, delta_engine: CommandLine) -> None:
+        self.folder, self._delta_engine = folder, delta_engine
+        self.write("base/local.yml", BASE)
+        for team in ("a", "b", "c"):
+            owns = f'owns: ["silver.team_{team}_*"]'
+            self.write(f"teams/{team}/conf/local.yml", f"extends: ../../../base/local.yml\n{owns}\n")
+            self.write(f"teams/{team}/models/orders.yml", MODEL.replace("TEAM", f"team_{team}"))
+
+    def write(self, name: str, text: str) -> None:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def run(self, command: str) -> Result:
+        return self._delta_engine(*command.split())
+
+    def git(self, *arguments: str) -> None:
+        identity = ["-c", "user.name=jo", "-c", "user.email=jo@example.com"]
+        subprocess.run(["git", *identity, *arguments], cwd=self.folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> Repository:
+    folder = tmp_path / "mono repo"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return Repository(folder, delta_engine)
+
+
+def test_validate_runs_in_all_projects(repository: Repository) -> None:
+    done = repository.run("-e local -p teams/* validate")
+    assert (done.code, done.stderr) == (0, "")
+    assert done.stdout == (
+        "── teams/a\nlocal: configuration and 1 model are valid\n"
+        "── teams/b\nlocal: configuration and 1 model are valid\n"
+        "── teams/c\nlocal: configuration and 1 model are valid\n"
+        "── 3 projects\nteams/a  1 model, valid\nteams/b  1 model, valid\nteams/c  1 model, valid\n"
+    )
+
+
+def test_a_refused_project_stops_no_other(repository: Repository) -> None:
+    repository.write("teams/b/models/orders.yml", MODEL.replace("bigint", "number"))
+    done = repository.run("-e local validate -p teams/a -p teams/b -p teams/c")
+    assert done.code == 3
+    assert done.stdout.endswith("teams/a  1 model, valid\nteams/b  refused\nteams/c  1 model, valid\n")
+    assert done.stderr.startswith("note: in teams/b:\nrefused: models/orders.yml:")
+
+
+def test_plans_are_one_document(repository: Repository) -> None:
+    done = repository.run("-e local -p teams/* plan --json --detailed-exitcode")
+    assert done.code == 2
+    document = json.loads(done.stdout)
+    assert [(one["project"], one["exit_code"], one["summary"]) for one in document["projects"]] == [
+        (f"teams/{team}", 2, "1 schema to create, 1 table to create") for team in "abc"
+    ]
+    assert document["projects"][1]["document"]["environment"] == "local"
+
+
+def test_plans_are_one_comment(repository: Repository) -> None:
+    done = repository.run("-e local -p teams/* plan --markdown")
+    assert done.stdout.startswith(
+        "<!-- delta-engine plan -->\n### 3 projects\n\n- `teams/a`: 1 schema to create, 1 table to create\n"
+    )
+    assert done.stdout.count("<!-- delta-engine plan -->") == 1
+    assert done.stdout.count("### Plan for `local`") == 3
+
+
+def test_plan_files_have_the_name_of_their_project(repository: Repository) -> None:
+    refused = repository.run("-e local -p teams/* plan --out plans/plan.json")
+    assert refused.code == 3
+    assert "Name it by project: --out plans/{project}.json" in refused.stderr
+    assert repository.run("-e local -p teams/* plan --out plans/{project}.json").code == 0
+    assert sorted(path.name for path in Path("plans/teams").iterdir()) == ["a.json", "b.json", "c.json"]
+
+
+def test_other_commands_take_one_project(repository: Repository) -> None:
+    refused = repository.run("-e local -p teams/* sync --yes")
+    assert refused.code == 3
+    assert "this command is for one project, and 3 match: teams/a, teams/b, teams/c" in refused.stderr
+    assert repository.run("-e local -p teams/b sync --dry-run").code == 0
+
+
+def test_a_suggested_command_names_the_project(repository: Repository) -> None:
+    done = repository.run("-e local -p teams/a plan --out plans/{project}.json")
+    assert "`delta-engine -e local -p teams/a apply plans/teams/a.json`" in done.stderr
+
+
+def test_projects_without_the_environment_are_left_out(repository: Repository) -> None:
+    Path("teams/c/conf/local.yml").rename("teams/c/conf/prod.yml")
+    assert repository.run("-e local -p teams/* validate").stdout.endswith(
+        "── 2 projects\nteams/a  1 model, valid\nteams/b  1 model, valid\n"
+    )
+    refused = repository.run("-e local -p teams/c validate")
+    assert (refused.code, "no project matches 'teams/c'" in refused.stderr) == (3, True)
+
+
+def test_python_models_of_one_name_are_each_projects_own(repository: Repository) -> None:
+    for team in ("a", "b"):
+        text = (
+            "from delta_engine import Column, Table\n"
+            f'tables = [Table("dev", "silver", "team_{team}_py", [Column("id", "bigint")])]\n'
+        )
+        repository.write(f"teams/{team}/models/more.py", text)
+        repository.write(
+            f"teams/{team}/conf/local.yml",
+            "extends: ../../../base/local.yml\nmodels: {python: ['models.more:tables']}\n"
+            f'owns: ["silver.team_{team}_*"]\n',
+        )
+    done = repository.run("-e local -p teams/* plan --json")
+    plans = [one["document"] for one in json.loads(done.stdout)["projects"]]
+    assert ["team_a_py" in json.dumps(plan) for plan in plans] == [True, False, False]
+    assert ["team_b_py" in json.dumps(plan) for plan in plans] == [False, True, False]
+
+
+def test_the_check_of_projects_without_conflicts(repository: Repository) -> None:
+    done = repository.run("projects check")
+    assert (done.code, done.stdout) == (0, "3 projects, local: no conflicts\n"), done.stderr
+
+
+def test_the_check_refuses_what_two_projects_have(repository: Repository) -> None:
+    repository.write(
+        "teams/b/conf/local.yml",
+        "extends: ../../../base/local.yml\nstate_backend: {type: local, local: {path: ../../state}}\n",
+    )
+    repository.write(
+        "teams/c/conf/local.yml",
+        "extends: ../../../base/local.yml\nstate_backend: {type: local, local: {path: ../../state}}\n"
+        'owns: ["silver.team_c_*", "team_a_orders"]\n',
+    )
+    repository.write("teams/b/models/orders.yml", MODEL.replace("TEAM", "team_a"))
+    refused = repository.run("-e local projects check")
+    assert refused.code == 3
+    assert refused.stderr == (
+        "note: in teams/a and teams/b:\n"
+        "refused: teams/a/conf/local.yml:2: local: both own tables that match 'silver.team_a_*' and '*'. Change owns "
+        "in one of the two, so that each table is one project's.\n"
+        "note: in teams/a and teams/b:\n"
+        "refused: models/orders.yml:2: local: both declare dev.silver.team_a_orders, also at models/orders.yml:2. "
+        "Remove one of the two.\n"
+        "note: in teams/a and teams/c:\n"
+        "refused: teams/a/conf/local.yml:2: local: both own tables that match 'silver.team_a_*' and 'team_a_orders'. "
+        "Change owns in one of the two, so that each table is one project's.\n"
+        "note: in teams/b and teams/c:\n"
+        "refused: teams/b/conf/local.yml:2: local: they have the same deployment state, so each takes the other's "
+        "tables for removed ones. Give each project a state_backend of its own.\n"
+        "note: in teams/b and teams/c:\n"
+        "refused: teams/b/conf/local.yml:1: local: both own tables that match '*' and 'silver.team_c_*'. Change owns in "
+        "one of the two, so that each table is one project's.\n"
+    )
+
+
+def test_projects_that_changed(repository: Repository) -> None:
+    repository.git("init", "-q", "-b", "main")
+    repository.git("add", ".")
+    repository.git("commit", "-qm", "one")
+    listed = "-e local projects list --changed-since main --json"
+    assert json.loads(repository.run(listed).stdout) == []
+    none = repository.run("-e local -p teams/* plan --changed-since main")
+    assert (none.code, none.stdout) == (0, "── 0 projects\n")
+    repository.write("teams/b/models/more.yml", MODEL.replace("TEAM", "team_b_more"))
+    assert json.loads(repository.run(listed).stdout) == ["teams/b"]
+    repository.git("checkout", "-qb", "branch")
+    repository.write("teams/a/models/orders.yml", MODEL.replace("TEAM", "team_a_other"))
+    repository.git("add", "teams/a")
+    repository.git("commit", "-qm", "two")
+    assert json.loads(repository.run(listed).stdout) == ["teams/a", "teams/b"]
+    done = repository.run("-e local plan -p teams/* --changed-since main")
+    assert done.stdout.endswith(
+        "── 2 projects\nteams/a  1 schema to create, 1 table to create\nteams/b  1 schema to create, 2 tables to create\n"
+    )
+    repository.write("base/local.yml", BASE + "apply: {parallelism: 2}\n")
+    assert len(json.loads(repository.run(listed).stdout)) == 3
+
+
+def test_what_git_does_not_know(repository: Repository) -> None:
+    refused = repository.run("-e local -p teams/* plan --changed-since main")
+    assert refused.code == 3
+    assert "git cannot tell which files have changed: not a git repository" in refused.stderr
+    repository.git("init", "-q", "-b", "main")
+    refused = repository.run("-e local -p teams/* plan --changed-since --upload-pack=x")
+    assert (refused.code, "git cannot tell" in refused.stderr) == (3, True)
+    refused = repository.run("-e local plan --changed-since main")
+    assert "--changed-since chooses among the projects that -p names" in refused.stderr
