@@ -134,7 +134,9 @@ def pending(world: World, name: str) -> set[str] | None:
     reverted = {part for part in drift if kind_of(part) == "column" or after.get(part) == base.get(part)}
     declared = followed(page.declared or {}, page.renames)
     reverted |= {
-        part for part in drift if is_lost(part, seen, after) and model.get(part) == declared.get(part)
+        part
+        for part in drift
+        if is_lost(part, seen, after) and model.get(part) in (declared.get(part), base.get(part))
     }
     halves = {f"column {column}" for pair in known.items() for column in pair}
     names = {f"column {new}" for new in renames_of(world.models[name], seen).values()}
@@ -144,9 +146,9 @@ def pending(world: World, name: str) -> set[str] | None:
 
 
 def is_lost(part: str, seen: Seen, after: Parts) -> bool:
-    """Whether a mask or row filter goes because it reads a column that goes."""
-    value = seen.parts.get(part, "")
-    return kind_of(part) == "mask" and part not in after and not without_columns(part, value, after)
+    """Whether a mask, row filter or clustering goes with its columns."""
+    value, has_columns = seen.parts.get(part, ""), kind_of(part) == "mask" or part == "clustering"
+    return has_columns and part not in after and not without_columns(part, value, after)
 
 
 def is_refused(world: World, name: str) -> bool:
