@@ -133,11 +133,13 @@ def pending(world: World, name: str) -> set[str] | None:
     base = page.renamed_base()
     reverted = {part for part in drift if kind_of(part) == "column" or after.get(part) == base.get(part)}
     declared = followed(page.declared or {}, page.renames)
-    reverted |= {
+    as_before = {
         part
         for part in drift
-        if is_lost(part, seen, after) and model.get(part) in (declared.get(part), base.get(part))
+        if model.get(part) == base.get(part)
+        or (kind_of(part) == "mask" and model.get(part) == declared.get(part))
     }
+    reverted |= {part for part in as_before if is_lost(part, seen, after)}
     halves = {f"column {column}" for pair in known.items() for column in pair}
     names = {f"column {new}" for new in renames_of(world.models[name], seen).values()}
     if world.present_name(name) != world.models[name].table_name:

@@ -176,8 +176,8 @@ def test_the_check_refuses_what_two_projects_have(repository: Repository) -> Non
         "refused: teams/b/conf/local.yml:2: local: they have the same deployment state, so each takes the other's "
         "tables for removed ones. Give each project a state_backend of its own.\n"
         "note: in teams/b and teams/c:\n"
-        "refused: teams/b/conf/local.yml:1: local: both own tables that match '*' and 'silver.team_c_*'. Change owns in "
-        "one of the two, so that each table is one project's.\n"
+        "refused: teams/b/conf/local.yml:1: local: both own tables that match '*' and 'silver.team_c_*'. Change owns "
+        "in one of the two, so that each table is one project's.\n"
     )
 
 
@@ -198,7 +198,8 @@ def test_projects_that_changed(repository: Repository) -> None:
     assert json.loads(repository.run(listed).stdout) == ["teams/a", "teams/b"]
     done = repository.run("-e local plan -p teams/* --changed-since main")
     assert done.stdout.endswith(
-        "── 2 projects\nteams/a  1 schema to create, 1 table to create\nteams/b  1 schema to create, 2 tables to create\n"
+        "── 2 projects\nteams/a  1 schema to create, 1 table to create\n"
+        "teams/b  1 schema to create, 2 tables to create\n"
     )
     repository.write("base/local.yml", BASE + "apply: {parallelism: 2}\n")
     assert len(json.loads(repository.run(listed).stdout)) == 3
