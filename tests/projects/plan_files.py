@@ -22,6 +22,7 @@ from delta_engine.plan_files.codec import encode_plan_file, read_plan_file, seal
 from delta_engine.plan_files.document import (
     SCHEMA_URI,
     VERSION,
+    DeploymentFingerprint,
     Fingerprints,
     Options,
     Origin,
@@ -77,7 +78,9 @@ PLAN = sealed(
         fingerprints=Fingerprints(
             tables={"dev.silver.orders": TableFingerprint(state=SOME, table_id="1")},
             schemas={"dev.silver": SOME, "dev.gold": None},
-            deployment_state=None,
+            deployment_state=DeploymentFingerprint(
+                state_id="s", records={"table.dev.silver.orders": SOME, "schema.dev.gold": None}
+            ),
         ),
         plan={"format": "delta-engine/plan"},
         statements=(PlannedStatement(table="dev.silver.orders", sql="ALTER …\u2028 'ü' \\ ${x}"),),

@@ -25,8 +25,14 @@ from delta_engine.plan_files.document import (
     PolicyRecord,
     planned_statements,
 )
-from delta_engine.plan_files.fingerprints import fingerprints, model_checksums, schema_checksums
+from delta_engine.plan_files.fingerprints import (
+    deployment_fingerprint,
+    fingerprints,
+    model_checksums,
+    schema_checksums,
+)
 from delta_engine.plan_files.staleness import ReviewedPlan, StalePlanError, moves
+from delta_engine.plan_files.touched import touched_resources
 from delta_engine.report.json_documents import plan_content
 from delta_engine.state.catalog_reader import bare_model
 from delta_engine.state.states import TableState
@@ -145,22 +151,21 @@ def _allowance(allowance: Allowance) -> str:
 
 
 def _fingerprints(environment: Environment, planned: PlannedRun, like: Fingerprints | None) -> Fingerprints:
-    """Fingerprint what a plan was made from; run statements for the tables that it changes or that `like` names."""
-    basis, plan = planned.basis, planned.plan
-    earlier = like.tables if like else {}
-    further = {*earlier, *(drop.table.key for drop in plan.drop_tables)}
-    observed = basis.observed
-    unread = [bare_model(QualifiedName.of_key(key)) for key in sorted(further - {*observed.tables})]
-    if unread:
-        observed = observed.with_tables(
-            environment.reader.snapshot(with_recorded_grants(unread, basis.loaded))
-        )
-    keys = (*(model.key for model in basis.models), *further)
-    tables = {key: observed.tables[key] for key in keys}
-    touched = {action.table.key for action in plan.table_actions()}
-    touched |= {key for key, one in earlier.items() if one.table_id is not None}
-    ids = _table_ids(environment, {key: tables[key] for key in touched if tables[key].exists})
-    return fingerprints(tables, basis.observed, basis.loaded, ids)
+    """Fingerprint what a plan was made from; run statements for the tables that it changes or that `like` touches."""
+    basis, seen, plan = planned.basis, planned.seen, planned.plan
+    touched = like.deployment_state.records if like else touched_resources(plan, basis.models, seen)
+    recorded = deployment_fingerprint(basis.loaded, touched)
+    changed = {action.table.key for action in plan.table_actions()}
+    if like is not None:
+        changed = {key for key, one in like.tables.items() if one.table_id is not None}
+        unread = {*like.tables} & recorded.touched - {*seen.tables}
+        models = [bare_model(QualifiedName.of_key(key)) for key in sorted(unread)]
+        if models:
+            seen = seen.with_tables(environment.reader.snapshot(with_recorded_grants(models, basis.loaded)))
+    keys = {model.key for model in basis.models} | recorded.touched
+    tables = {key: seen.tables[key] for key in keys & seen.tables.keys()}
+    ids = _table_ids(environment, {key: tables[key] for key in changed & tables.keys() if tables[key].exists})
+    return fingerprints(tables, basis.observed, recorded, ids)
 
 
 def _table_ids(environment: Environment, tables: Mapping[str, TableState]) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""The classes of the plan file, version 1, the source of its published schema, and its error.
+"""The classes of the plan file, version 2, the source of its published schema, and its error.
 
 docs/plan-files.md explains the fields. Unknown fields are refused: a file is only for the engine version that wrote it.
 """
@@ -14,8 +14,8 @@ from delta_engine.deployment.document import Checksum
 from delta_engine.errors import RefusedError, SourceLocation
 from delta_engine.models.open_struct import Moment
 
-VERSION: Final = 1
-SCHEMA_URI: Final = "urn:delta-engine:plan-file:v1"
+VERSION: Final = 2
+SCHEMA_URI: Final = "urn:delta-engine:plan-file:v2"
 
 
 class PlanFileError(RefusedError):
@@ -56,17 +56,22 @@ class TableFingerprint(_Part, frozen=True, kw_only=True):
 
 
 class DeploymentFingerprint(_Part, frozen=True, kw_only=True):
-    """The deployment state when the plan was made.
+    """What the deployment state had of the plan's tables and schemas when the plan was made.
 
     Args:
-        state_id: the document's identity.
-        serial: the number of its saves.
-        checksum: SHA-256 of it, with the journals of killed runs.
+        state_id: the document's identity; None if nothing had been applied yet.
+        records: SHA-256 of the record of every table and schema that the plan touches, by its key in the document, with
+            the journals of killed runs; None for one without an applied or attempted model. These are what the plan
+            changes, and the tables that foreign keys connect with it.
     """
 
-    state_id: str
-    serial: Annotated[int, msgspec.Meta(ge=1)]
-    checksum: Checksum
+    state_id: str | None
+    records: dict[str, Checksum | None]
+
+    @property
+    def touched(self) -> frozenset[str]:
+        """The names of the tables and schemas that the plan touches, in lower case."""
+        return frozenset(key.partition(".")[2] for key in self.records)
 
 
 class Fingerprints(_Part, frozen=True, kw_only=True):
@@ -76,12 +81,12 @@ class Fingerprints(_Part, frozen=True, kw_only=True):
         tables: every table that was read, by `catalog.schema.table` in lower case.
         schemas: SHA-256 of every schema that was read, by `catalog.schema` in lower case; None for one that did
             not exist.
-        deployment_state: the deployment state; None if nothing had been applied yet.
+        deployment_state: the records of what the plan touches.
     """
 
     tables: dict[str, TableFingerprint]
     schemas: dict[str, Checksum | None]
-    deployment_state: DeploymentFingerprint | None
+    deployment_state: DeploymentFingerprint
 
 
 class Options(_Part, frozen=True, kw_only=True):

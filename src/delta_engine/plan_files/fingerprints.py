@@ -10,7 +10,7 @@ import msgspec
 from delta_engine.aspects import SCHEMA_FACETS, TABLE_FACETS
 from delta_engine.aspects.facet import Facet
 from delta_engine.deployment.definitions import define, define_columns, define_schema
-from delta_engine.deployment.document import DeploymentState
+from delta_engine.deployment.document import DeploymentState, Resource
 from delta_engine.models import Schema, Table
 from delta_engine.models.open_struct import OpenStruct, canonical_checksum, checksum_of
 from delta_engine.plan_files.document import DeploymentFingerprint, Fingerprints, TableFingerprint
@@ -22,17 +22,35 @@ _VOLATILE = ("delta.lastCommitTimestamp", "delta.lastUpdateVersion", "transient_
 """Prefixes of properties that change with the data."""
 
 
+_NOT_COUNTED = {
+    *("drift", "sync_error", "actual_checksum", "lag", "sync_warning"),  # runs derive them again
+    *("delta_version", "schema_checksum", "unknown"),  # nothing is planned from them
+}
+"""Details of a record that make no plan stale."""
+
+
 def fingerprints(
     tables: Mapping[str, TableState],
     observed: CatalogState,
-    state: DeploymentState | None,
+    deployment_state: DeploymentFingerprint,
     ids: Mapping[str, str],
 ) -> Fingerprints:
     """Return the fingerprints of all inputs of a plan; `tables` and Delta's `ids` have `QualifiedName.key` as keys."""
     return Fingerprints(
         tables={key: _table(tables[key], ids.get(key)) for key in sorted(tables)},
         schemas=dict(sorted(_schemas(tables, observed).items())),
-        deployment_state=_deployment_state(state),
+        deployment_state=deployment_state,
+    )
+
+
+def deployment_fingerprint(state: DeploymentState | None, touched: Iterable[str]) -> DeploymentFingerprint:
+    """Return what a deployment state has of the resources that a plan touches."""
+    if state is None or not state.serial:  # a first run starts with an unsaved document
+        return DeploymentFingerprint(state_id=None, records=dict.fromkeys(sorted(touched)))
+    known = state.resources
+    return DeploymentFingerprint(
+        state_id=state.state_id,
+        records={key: _record(known.get(key)) for key in sorted(touched)},
     )
 
 
@@ -96,12 +114,19 @@ def _schemas(tables: Iterable[str], observed: CatalogState) -> Mapping[str, str 
     return {key: _canonical(_values(SCHEMA_FACETS, schema)) for key, schema in present.items()} | missing
 
 
-def _deployment_state(state: DeploymentState | None) -> DeploymentFingerprint | None:
-    if state is None or not state.serial:  # a first run starts with an unsaved document
+def _record(resource: Resource | None) -> str | None:
+    """Return the checksum of a record: its models, ownership, ids, accepted drift and last apply.
+
+    What other runs derive again without an apply does not count. Measured with `drift`, `sync` and `sync -t`: they
+    change the status, `drift`, `sync_error` and `actual_checksum`, and nothing of a table that `-t` leaves out.
+    A `sync` can also adopt a model or an ownership policy without a statement. Plans depend on both, so they count.
+    A record without a model only lists a table or schema: it counts as none.
+    """
+    if resource is None or not (resource.metadata.declared or resource.metadata.attempted):
         return None
-    return DeploymentFingerprint(
-        state_id=state.state_id, serial=state.serial, checksum=canonical_checksum(state)
-    )
+    facts = msgspec.structs.asdict(resource.metadata)
+    counted = {key: value for key, value in facts.items() if key not in _NOT_COUNTED}
+    return _canonical({**counted, "deployed_at": resource.deployed_at})
 
 
 def _canonical(facts: Mapping[str, object]) -> str:

@@ -34,6 +34,9 @@ class MoveKind(Enum):
     MODEL_CHANGED = "the model of {} was changed"
     MODEL_ADDED = "the model of {} is new"
     MODEL_REMOVED = "the model of {} was removed"
+    RECORD_CHANGED = "the record of {} was changed"
+    RECORD_ADDED = "the record of {} is new"
+    RECORD_REMOVED = "the record of {} was removed"
     POLICY_CHANGED = "policy.{} was changed"
     DEPLOYMENT_STATE_MOVED = "the deployment state has changed: {}"
     STATEMENTS_CHANGED = "the engine would run other statements now: {}"
@@ -42,6 +45,9 @@ class MoveKind(Enum):
 _Kinds = tuple[MoveKind, MoveKind, MoveKind]
 _SCHEMA: _Kinds = (MoveKind.SCHEMA_APPEARED, MoveKind.SCHEMA_DROPPED, MoveKind.SCHEMA_ALTERED)
 _MODEL: _Kinds = (MoveKind.MODEL_ADDED, MoveKind.MODEL_REMOVED, MoveKind.MODEL_CHANGED)
+_RECORD: _Kinds = (MoveKind.RECORD_ADDED, MoveKind.RECORD_REMOVED, MoveKind.RECORD_CHANGED)
+_OF_THE_ENVIRONMENT = (MoveKind.POLICY_CHANGED, MoveKind.DEPLOYMENT_STATE_MOVED)
+"""Changes that make every plan stale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,18 +98,26 @@ class ReviewedPlan:
 
 
 def moves(reviewed: PlanFile, current: PlanFile) -> tuple[Move, ...]:
-    """Return the changes since the review; compare the statements only if nothing else has changed."""
+    """Return the changes since the review that make the plan stale.
+
+    These are the changes of what it touches, of the policy, and of the deployment state's identity. If there are none
+    and the statements differ, the first such statement follows all other changes, which explain it.
+    """
+    found, touched = tuple(_inputs(reviewed, current)), reviewed.fingerprints.deployment_state.touched
+    stale = tuple(one for one in found if one.kind in _OF_THE_ENVIRONMENT or one.name in touched)
+    statements = () if stale else tuple(_statements(reviewed, current))
+    return (*found, *statements) if statements else stale
+
+
+def _inputs(reviewed: PlanFile, current: PlanFile) -> Iterator[Move]:
     then, now = reviewed.fingerprints, current.fingerprints
     declared, declared_now = reviewed.declared_schemas, current.declared_schemas
-    found = (
-        *_tables(then.tables, now.tables),
-        *_moved(then.schemas, now.schemas, {*then.schemas} & {*now.schemas}, _SCHEMA),
-        *_moved(reviewed.models, current.models, {*reviewed.models, *current.models}, _MODEL),
-        *_moved(declared, declared_now, {*declared, *declared_now}, _MODEL),
-        *_policy(reviewed, current),
-        *_deployment_state(then.deployment_state, now.deployment_state),
-    )
-    return found or tuple(_statements(reviewed, current))
+    yield from _tables(then.tables, now.tables)
+    yield from _moved(then.schemas, now.schemas, {*then.schemas} & {*now.schemas}, _SCHEMA)
+    yield from _moved(reviewed.models, current.models, {*reviewed.models, *current.models}, _MODEL)
+    yield from _moved(declared, declared_now, {*declared, *declared_now}, _MODEL)
+    yield from _policy(reviewed, current)
+    yield from _deployment_state(then.deployment_state, now.deployment_state)
 
 
 def _tables(then: Mapping[str, TableFingerprint], now: Mapping[str, TableFingerprint]) -> Iterator[Move]:
@@ -159,20 +173,19 @@ def _value(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _deployment_state(
-    then: DeploymentFingerprint | None, now: DeploymentFingerprint | None
-) -> Iterator[Move]:
-    if then == now:
+def _deployment_state(then: DeploymentFingerprint, now: DeploymentFingerprint) -> Iterator[Move]:
+    """Yield the changed records, or only that it is another document; any document may follow none."""
+    if then.state_id is not None and now.state_id is None:
+        yield Move(MoveKind.DEPLOYMENT_STATE_MOVED, "it does not exist any more")
         return
-    if then is None or now is None:
-        detail = "it was empty, and no longer is" if then is None else "it does not exist any more"
-    elif then.state_id != now.state_id:
+    if then.state_id not in (None, now.state_id):
         detail = f"its id is {now.state_id} instead of {then.state_id}"
-    elif then.serial != now.serial:
-        detail = f"from serial {then.serial} to serial {now.serial}"
-    else:
-        detail = f"it still has serial {now.serial}, and an interrupted run left a journal"
-    yield Move(MoveKind.DEPLOYMENT_STATE_MOVED, detail)
+        yield Move(MoveKind.DEPLOYMENT_STATE_MOVED, detail)
+        return
+    before, after = (
+        {key.partition(".")[2]: one for key, one in side.records.items()} for side in (then, now)
+    )
+    yield from _moved(before, after, before, _RECORD)
 
 
 def _statements(reviewed: PlanFile, current: PlanFile) -> Iterator[Move]:

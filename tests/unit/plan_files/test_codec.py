@@ -22,7 +22,7 @@ from delta_engine.plan_files.document import PlanFile, PlanFileError
 from tests.builders.published_schemas import plan_file_schema
 from tests.projects.plan_files import PLAN, SOME
 
-PUBLISHED = Path(__file__).parents[3] / "docs" / "schemas" / "plan-file-v1.json"
+PUBLISHED = Path(__file__).parents[3] / "docs" / "schemas" / "plan-file-v2.json"
 
 
 def read(path: Path, data: bytes, *, environment: str = "dev", engine: str = "0.2.0") -> PlanFile:
@@ -134,8 +134,9 @@ def test_what_is_no_plan_file_is_refused(path: Path, data: bytes, reason: str) -
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"version": 2}, "it has format 2 of a newer engine, and this engine knows format 1"),
-        ({"version": 0}, "it has format 0 of an older engine, and this engine applies only format 1"),
+        ({"version": 3}, "it has format 3 of a newer engine, and this engine knows format 2"),
+        ({"version": 1}, "it has format 1 of an older engine, and this engine applies only format 2"),
+        ({"version": 0}, "it has format 0 of an older engine, and this engine applies only format 2"),
         ({"version": True}, "its version is True"),
         ({"version": "1"}, "its version is '1'"),
         ({"version": -1}, "its version is -1"),
@@ -169,7 +170,7 @@ def test_the_published_schema_is_the_generated_one_and_judges_plan_files() -> No
     validator = Draft202012Validator(schema)
     document = json.loads(encode_plan_file(PLAN))
     validator.validate(document)
-    for edit in (edited(version=2), edited(statements=[{}]), edited(checksum="md5:x"), edited(models=[])):
+    for edit in (edited(version=3), edited(statements=[{}]), edited(checksum="md5:x"), edited(models=[])):
         broken = json.loads(json.dumps(document))
         edit(broken)
         assert not validator.is_valid(broken)

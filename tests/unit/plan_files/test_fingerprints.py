@@ -9,9 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from delta_engine.deployment.definitions import define
+from delta_engine.deployment.document import AcceptedDrift, Baseline, Difference
+from delta_engine.deployment.resources import unmanaged_table
 from delta_engine.models import Column, QualifiedName, Reference
 from delta_engine.plan_files.document import TableFingerprint
-from delta_engine.plan_files.fingerprints import fingerprints, model_checksums
+from delta_engine.plan_files.fingerprints import deployment_fingerprint, fingerprints, model_checksums
 from delta_engine.state.states import (
     ABSENT,
     Audit,
@@ -21,11 +24,13 @@ from delta_engine.state.states import (
     TableState,
     state_of,
 )
-from tests.builders.deployment import deployment_state
+from tests.builders.deployment import NOON, deployment_state
 from tests.builders.models import WORKED_MODEL, orders
 from tests.cases.documented_models import WHOLE_TABLE
+from tests.projects.plan_files import SOME
 
 KEY = "dev.silver.orders"
+NOTHING = deployment_fingerprint(None, ())
 
 TABLE = TableState(columns=(Column("id", "bigint", False, "x"),), table_properties={"a": "1"})
 
@@ -45,7 +50,7 @@ FIELDS = [field.name for field in fields(TableState) if field.name != "audit"]
 
 def fingerprint(table: TableState, table_id: str | None = None) -> TableFingerprint:
     found = fingerprints(
-        {KEY: table}, CatalogState(tables={KEY: table}), None, {KEY: table_id} if table_id else {}
+        {KEY: table}, CatalogState(tables={KEY: table}), NOTHING, {KEY: table_id} if table_id else {}
     )
     return found.tables[KEY]
 
@@ -96,22 +101,86 @@ def test_schemas() -> None:
         missing_schemas=frozenset({("dev", "gold")}),
         schema_states={"dev.silver": SchemaState(comment="x")},
     )
-    found = fingerprints({KEY: TABLE, "dev.bronze.x": ABSENT}, observed, None, {}).schemas
+    found = fingerprints({KEY: TABLE, "dev.bronze.x": ABSENT}, observed, NOTHING, {}).schemas
     assert list(found) == ["dev.bronze", "dev.gold", "dev.silver"]
     assert found["dev.gold"] is None
     assert found["dev.bronze"] != found["dev.silver"]
 
 
-def test_the_deployment_state() -> None:
-    nothing = CatalogState(tables={})
+ORDERS = f"table.{WORKED_MODEL.key}"
+
+
+def record(**changes: Any) -> str | None:
+    """Return the checksum of the record of a table, after changes to its metadata."""
     state = deployment_state(WORKED_MODEL)
-    found = fingerprints({}, nothing, state, {}).deployment_state
-    assert found is not None
-    assert (found.state_id, found.serial) == ("state-1", 7)
-    touched = msgspec.structs.replace(state, resources={})
-    assert fingerprints({}, nothing, touched, {}).deployment_state != found
+    resource = state.resources[ORDERS]
+    changed = msgspec.structs.replace(
+        resource, metadata=msgspec.structs.replace(resource.metadata, **changes)
+    )
+    state = msgspec.structs.replace(state, resources={ORDERS: changed})
+    return deployment_fingerprint(state, [ORDERS]).records[ORDERS]
+
+
+def test_the_deployment_state() -> None:
+    state = deployment_state(WORKED_MODEL)
+    found = deployment_fingerprint(state, [ORDERS, "schema.dev.silver"])
+    assert found.state_id == "state-1"
+    assert found.touched == {WORKED_MODEL.key, "dev.silver"}
+    assert found.records == {ORDERS: record(), "schema.dev.silver": None}
+    later = deployment_state(WORKED_MODEL, orders(name="other"), serial=8)
+    assert deployment_fingerprint(later, found.records) == found
     unsaved = msgspec.structs.replace(state, serial=0)
-    assert fingerprints({}, nothing, unsaved, {}).deployment_state is None
+    assert deployment_fingerprint(unsaved, [ORDERS]).state_id is None
+    assert deployment_fingerprint(None, [ORDERS]).records == {ORDERS: None}
+
+
+DECLARED = define(WORKED_MODEL)
+ACCEPTED = AcceptedDrift(kind="comment", field="table comment", expected="a", actual="b", by="ana", at=NOON)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"declared": define(orders(comment="other"))},
+        {"baseline": Baseline(columns=DECLARED.columns)},
+        {"attempted": (DECLARED,)},
+        {"accepted": (ACCEPTED,)},
+        {"column_order": ("id",)},
+        {"full_ownership": ("tags",)},
+        {"delta_table_id": "another"},
+        {"created_at": NOON},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_what_is_planned_from_a_record_counts(changes: dict[str, Any]) -> None:
+    assert record(**changes) != record()
+
+
+LATE = Difference(field="table comment", expected="a", actual="b")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"drift": (LATE,)},
+        {"lag": (LATE,)},
+        {"sync_error": "x"},
+        {"sync_warning": "x"},
+        {"actual_checksum": SOME},
+        {"delta_version": 9},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_what_every_run_derives_again_does_not_count(changes: dict[str, Any]) -> None:
+    assert record(**changes) == record()
+
+
+def test_a_record_without_a_model_is_none() -> None:
+    key = "table.dev.silver.x"
+    state = msgspec.structs.replace(
+        deployment_state(), resources={key: unmanaged_table(QualifiedName("dev", "silver", "x"))}
+    )
+    assert deployment_fingerprint(state, [key]).records == {key: None}
 
 
 def test_models() -> None:

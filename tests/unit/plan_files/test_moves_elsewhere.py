@@ -1,0 +1,198 @@
+"""Plan files after changes to other tables: only what a plan touches makes it stale."""
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from delta_engine.backends.sql_runner import Row
+from delta_engine.state.states import Audit
+from tests.projects.commandline import CommandLine, Result
+from tests.projects.plan_files import NOON, PlanProject
+
+STALE = "refused: plan.json: the plan is stale. Since it was made:"
+
+
+@pytest.fixture
+def project(tmp_path: Path, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch) -> PlanProject:
+    made = PlanProject(tmp_path / "project", delta_engine, monkeypatch)
+    made.declare(a="first", b="first")
+    return made
+
+
+@pytest.fixture
+def planned(project: PlanProject) -> PlanProject:
+    """Two tables were applied, and a plan file changes one of them."""
+    project.sync()
+    project.declare(a="second", b="first")
+    project.plan()
+    return project
+
+
+class Killed(BaseException):
+    """Ends a run from within, as a kill does."""
+
+
+def kill_sync_of(project: PlanProject, table: str) -> None:
+    """Kill a sync of one table at its first statement."""
+    run = project.platform.run
+
+    def dying(sql: str) -> list[Row]:
+        if f"`{table}`" in sql:
+            raise Killed
+        return list(run(sql))
+
+    project.platform.run = dying  # type: ignore[method-assign]  # for one run
+    with pytest.raises(Killed):
+        project.run("sync", "-t", table, "--yes")
+    project.platform.run = run  # type: ignore[method-assign]
+
+
+def assert_applied(project: PlanProject) -> None:
+    """Apply the file; require that its statements ran, and no others."""
+    project.platform.statements.clear()
+    reviewed = [one.sql for one in project.read().statements]
+    applied = project.apply()
+    assert (applied.code, project.platform.statements) == (0, reviewed), applied.stderr
+    assert "this plan was already applied" in project.apply().stdout
+
+
+def moves_in(refused: Result) -> list[str]:
+    assert (refused.code, STALE in refused.stderr) == (3, True), refused.stderr
+    lines = refused.stderr.partition(f"{STALE}\n")[2].splitlines()
+    return [line.strip() for line in lines[:-1]]
+
+
+def test_an_apply_of_another_model_leaves_a_plan_of_one_table_valid(project: PlanProject) -> None:
+    project.sync()
+    project.declare(a="second", b="second")
+    project.plan("-t", "a")
+    assert project.run("sync", "-t", "b", "--yes").code == 0
+    assert_applied(project)
+
+
+def test_a_table_of_another_checkout_leaves_a_plan_valid(planned: PlanProject) -> None:
+    planned.declare(a="first", b="first", c="new")
+    planned.sync()
+    planned.declare(a="second", b="first")
+    assert_applied(planned)
+
+
+def test_a_first_plan_stays_valid_after_the_first_apply_of_another_table(project: PlanProject) -> None:
+    project.plan("-t", "a")
+    assert project.run("sync", "-t", "b", "--yes").code == 0
+    assert_applied(project)
+
+
+def test_a_killed_run_on_another_table_leaves_a_plan_valid(project: PlanProject) -> None:
+    project.sync()
+    project.declare(a="second", b="second")
+    project.plan("-t", "a")
+    kill_sync_of(project, "b")
+    assert_applied(project)
+
+
+def test_models_of_other_tables_may_move_without_a_statement(planned: PlanProject) -> None:
+    planned.declare(a="second")  # policy.removed_tables keeps the other one
+    assert_applied(planned)
+
+
+def test_another_model_that_was_applied_meanwhile_is_not_reverted(planned: PlanProject) -> None:
+    planned.declare(a="first", b="second")
+    planned.sync()
+    planned.declare(a="second", b="first")
+    altered, statements = moves_in_two_parts(planned.apply())
+    assert altered == ["table dev.silver.b was altered"]
+    assert statements.startswith(
+        "the engine would run other statements now: statement 2 is, in the file: nothing"
+    )
+    assert "COMMENT ON TABLE `dev`.`silver`.`b` IS 'first'" in statements
+    assert planned.platform.statements == []
+
+
+def moves_in_two_parts(refused: Result) -> tuple[list[str], str]:
+    """Return what moved elsewhere, and the statement that differs."""
+    *elsewhere, first, second = moves_in(refused)
+    return elsewhere, f"{first} {second}"
+
+
+def test_other_statements_are_explained_by_the_moves_elsewhere(planned: PlanProject) -> None:
+    planned.declare(a="second", b="second")
+    elsewhere, statements = moves_in_two_parts(planned.apply())
+    assert elsewhere == ["the model of dev.silver.b was changed"]
+    assert "statement 2 is, in the file: nothing" in statements
+
+
+def test_moves_elsewhere_are_not_named_beside_moves_of_touched_tables(planned: PlanProject) -> None:
+    planned.declare(a="third", b="second")
+    assert moves_in(planned.apply()) == ["the model of dev.silver.a was changed"]
+
+
+def test_a_killed_run_on_a_touched_table_makes_a_plan_stale(planned: PlanProject) -> None:
+    kill_sync_of(planned, "a")
+    assert moves_in(planned.apply()) == ["the record of dev.silver.a was changed"]
+
+
+def test_a_record_that_was_forgotten_makes_a_plan_stale(planned: PlanProject) -> None:
+    assert planned.run("state", "rm", "table.dev.silver.a", "--yes").code == 0
+    assert moves_in(planned.apply()) == ["the record of dev.silver.a was removed"]
+
+
+def test_an_apply_that_was_taken_back_makes_a_plan_stale(planned: PlanProject) -> None:
+    """Otherwise a plan file could be applied twice, once the deployment state has forgotten it."""
+    for comment in ("third", "first"):
+        planned.declare(a=comment, b="first")
+        planned.sync()
+    planned.declare(a="second", b="first")
+    assert moves_in(planned.apply()) == ["the record of dev.silver.a was changed"]
+
+
+def test_another_deployment_state_makes_a_plan_stale(planned: PlanProject) -> None:
+    state = planned.folder / "state" / "local.state.json"
+    state.unlink()
+    assert moves_in(planned.apply())[0] == "the deployment state has changed: it does not exist any more"
+
+
+REFERENCING = """\
+tables:
+  - {catalog: dev, schema: silver, name: p, columns: [{name: id, type: bigint, nullable: false}], primary_key: [id]}
+  - {catalog: dev, schema: silver, name: a, comment: COMMENT, columns: [{name: id, type: bigint}],
+     foreign_keys: [{columns: [id], references: p}]}
+  - {catalog: dev, schema: silver, name: b, columns: [{name: id, type: bigint}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("changed", "replaced", "is_stale"), [("a", "p", True), ("p", "a", True), ("a", "b", False)]
+)
+def test_a_table_that_a_key_connects_counts(
+    project: PlanProject, changed: str, replaced: str, is_stale: bool
+) -> None:
+    models = project.folder / "conf" / "models" / "tables.yml"
+    models.write_text(REFERENCING)
+    project.sync()
+    states = project.platform.states
+    for key, state in states.items():
+        states[key] = replace(state, audit=Audit(created_at=NOON - timedelta(days=1)))
+    models.write_text(REFERENCING.replace(f"name: {changed},", f"name: {changed}, tags: {{k: v}},"))
+    project.plan()
+    project.versions.recreate(f"dev.silver.{replaced}")
+    if is_stale:
+        (move,) = moves_in(project.apply())
+        assert move.startswith(f"table dev.silver.{replaced} was dropped and created again (created ")
+    else:
+        assert_applied(project)
+
+
+def test_a_change_by_hand_elsewhere_leaves_a_plan_valid_unless_it_would_be_undone(
+    planned: PlanProject,
+) -> None:
+    states = planned.platform.states
+    known = states["dev.silver.b"]
+    states["dev.silver.b"] = replace(known, table_comment="by hand")
+    elsewhere, statements = moves_in_two_parts(planned.apply())
+    assert elsewhere == ["table dev.silver.b was altered"]
+    assert "and would be: COMMENT ON TABLE `dev`.`silver`.`b` IS 'first'" in statements
+    states["dev.silver.b"] = replace(known, tags={"theirs": "1"})
+    assert_applied(planned)
