@@ -133,7 +133,8 @@ def _columns(
             way_out = "Write one, such as type: bigint."
             raise document.error((*path, position), f"column {column.name!r} has no type", way_out)
         arguments = _arguments(document, (*path, position), value, column, _COLUMN_KEYS)
-        yield Column(column.name, column.type or "void", declared_at=place, **arguments)
+        written_type = "void" if column.type is None else column.type
+        yield Column(column.name, written_type, declared_at=place, **arguments)
 
 
 def _arguments(
