@@ -151,7 +151,7 @@ def settings_for(project_dir: Path, *, yaml: str, **variables: str) -> Settings:
         policy=Policy(),
         parallelism=1,
         state_backend=StateBackend(place=LocalState(path=project_dir / DEFAULT_PATH)),
-        location=SourceLocation("conf/test.yml", 1),
+        locate=lambda _path: SourceLocation("conf/test.yml", 1),
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from delta_engine.aspects.facet import Facet
+from delta_engine.config.extended import EXTENDS
 from delta_engine.config.json_schema import describe
 from delta_engine.config.model_text import COLUMN_FIELDS, SCHEMA_FIELDS, TABLE_FIELDS
 from delta_engine.config.policies import DriftPolicyDocument
@@ -84,6 +85,33 @@ def _value(field: Facet[Any, Any, Any], found: dict[str, _Schema]) -> _Schema:
 _LINK: Final = re.compile(r"\[([^]]+)\]\([^)]*\)")
 
 
+def _configuration_schema() -> _Schema:
+    """Return the schema of configurations: one that extends another may leave required keys to it."""
+    document = _shape_schema("configuration", "Delta Engine configuration", Configuration)
+    whole = {"$ref": document.pop("$ref")}
+    part = _part(whole, document["$defs"])
+    document["$defs"] = dict(sorted(document["$defs"].items()))
+    return {**document, "if": {"required": [EXTENDS]}, "then": part, "else": whole}
+
+
+def _part(schema: _Schema, definitions: dict[str, _Schema]) -> _Schema:
+    """Return a schema that requires no keys of a mapping and the mappings in it; add definitions that it needs."""
+    match schema:
+        case {"$ref": str(reference)}:
+            whole = definitions[reference.removeprefix(_DEFINITIONS)]
+            part = _part(whole, definitions)
+            if part == whole:
+                return schema
+            definitions[f"Partial{reference.removeprefix(_DEFINITIONS)}"] = part
+            return {**schema, "$ref": reference.replace(_DEFINITIONS, f"{_DEFINITIONS}Partial")}
+        case {"anyOf": list(options)}:
+            return {**schema, "anyOf": [_part(one, definitions) for one in options]}
+        case {"properties": dict(properties)}:
+            parts = {key: _part(one, definitions) for key, one in properties.items()}
+            return {**schema, "properties": parts, **({"required": []} if "required" in schema else {})}
+    return schema
+
+
 def _shape_schema(name: str, title: str, shape: type) -> _Schema:
     (reference,), components = msgspec.json.schema_components([shape], ref_template=_REFERENCE)
     return _document(name, title, _public(reference), _closed(components))
@@ -138,7 +166,7 @@ def _public_name(name: str) -> str:
 
 EDITOR_SCHEMAS: Final[Mapping[str, Callable[[], _Schema]]] = {
     "model": _model_schema,
-    "config": lambda: _shape_schema("configuration", "Delta Engine configuration", Configuration),
+    "config": _configuration_schema,
     "policy": lambda: _shape_schema("drift-policy", "Delta Engine drift policy", DriftPolicyDocument),
 }
 """What makes each schema, by the name that `delta-engine schema` takes."""

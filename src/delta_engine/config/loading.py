@@ -67,7 +67,7 @@ def load_declared(settings: Settings, globs: Sequence[str] = ()) -> Declared:
         shown = _shown(files[0], settings.project_dir) if files else ""
         raise ConfigError(
             "its model files declare no tables" if files else "it names no models",
-            location=settings.location,
+            location=settings.locate(("models",)),
             way_out=f"Declare one in {shown}." if files else "List them under models.yaml or models.python.",
         )
     schemas = tuple(model for model in models if isinstance(model, Schema))
@@ -163,18 +163,19 @@ def _filled_in(models: Sequence[_Model], settings: Settings) -> Iterator[_Model 
 
 
 def _files(pattern: str, settings: Settings) -> list[Path]:
+    location = settings.locate(("models", "yaml", settings.yaml_models.index(pattern)))
     try:
         found = matching_files(settings.project_dir, pattern)
     except OSError as error:
         raise ConfigError(
             f"{error.filename} cannot be read: {error.strerror}",
-            location=settings.location,
+            location=location,
             way_out=f"Give this user the right to read it, or change the pattern {pattern!r}.",
         ) from None
     if not found:
         raise ConfigError(
             f"no model file matches {pattern!r}",
-            location=settings.location,
+            location=location,
             way_out=f"The pattern is relative to {settings.project_dir}.",
         )
     return found
@@ -185,18 +186,19 @@ def _yaml_models(path: Path, settings: Settings) -> Iterator[_Model | RefusedErr
 
 
 def _python_models(reference: str, settings: Settings) -> Iterator[_Model | RefusedError]:
+    location = settings.locate(("models", "python", settings.python_models.index(reference)))
     found = load_reference(
         reference,
         lambda declared: declared(settings.variables) if callable(declared) else declared,
         what="models",
         project_dir=settings.project_dir,
-        named_at=settings.location,
+        named_at=location,
     )
     for model in found if isinstance(found, Iterable) else [found]:
         if not isinstance(model, (Table, Schema)):
             raise ConfigError(
                 f"{reference!r} gives a {type(model).__name__}, not a Table or Schema",
-                location=settings.location,
+                location=location,
             )
         place = model.declared_at
         shown = place and SourceLocation(_shown(Path(place.file), settings.project_dir), place.line)

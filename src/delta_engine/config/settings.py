@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -16,16 +17,16 @@ from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftPolicy, Seve
 from delta_engine.actions.policy import Policy
 from delta_engine.aspects.facet import SCALAR_SCHEMA
 from delta_engine.aspects.known_properties import properties_schema
+from delta_engine.config.extended import EXTENDS, configuration_files, read_extended
 from delta_engine.config.policies import DRIFT_POLICY_FILE, PolicyDocument, load_ignored_drift, plan_policy
 from delta_engine.config.state_backend import (
-    DEFAULT_PATH,
-    LocalState,
+    LocalBackend,
     StateBackend,
     StateBackendDocument,
     state_backend,
 )
 from delta_engine.config.variables import substitute, substitute_but_secrets
-from delta_engine.config.yaml_documents import Document, DocumentPath, read_document
+from delta_engine.config.yaml_documents import Document, DocumentPath
 from delta_engine.errors import ConfigError, SourceLocation, unknown
 from delta_engine.models import QualifiedName, read_only
 
@@ -35,6 +36,7 @@ _OF_CATALOGS = "spark.sql.catalog."
 
 _SCALARS = msgspec.Meta(extra_json_schema={"additionalProperties": dict(SCALAR_SCHEMA)})
 _PROPERTIES = msgspec.Meta(extra_json_schema=properties_schema())
+_BASE = msgspec.Meta(min_length=1, extra_json_schema={"not": {"pattern": r"\$\{"}})
 
 
 class _Backend(msgspec.Struct, kw_only=True, tag_field="type"):
@@ -144,6 +146,8 @@ class Configuration(msgspec.Struct):
         apply: how a run applies its plan.
         defaults: defaults of all models.
         state_backend: the location of the deployment state and its lock.
+        extends: the base of this file, relative to the file; its values hold where this file has none. Takes no
+            variables.
     """
 
     environment: str
@@ -155,6 +159,7 @@ class Configuration(msgspec.Struct):
     apply: _Apply = msgspec.field(default_factory=_Apply)
     defaults: _Defaults = msgspec.field(default_factory=_Defaults)
     state_backend: StateBackendDocument | None = None
+    extends: Annotated[str, _BASE] | None = None
 
 
 class BackendType(Enum):
@@ -183,6 +188,7 @@ class Settings:
         yaml_models: globs, relative to the project folder.
         default_table_properties: properties of models that do not declare them.
         fail_drift_on: the severity from which the job's drift task fails; None for never.
+        locate: returns the file and line of a value of the configuration, by its path.
     """
 
     environment: str
@@ -203,7 +209,7 @@ class Settings:
     run_history: QualifiedName | None = None
     parallelism: int
     state_backend: StateBackend
-    location: SourceLocation
+    locate: Callable[[DocumentPath], SourceLocation] = field(compare=False)
 
 
 def load_settings(conf_dir: Path, environment: str) -> Settings:
@@ -214,9 +220,7 @@ def load_settings(conf_dir: Path, environment: str) -> Settings:
         if not environments(conf_dir):
             way_out = no_configuration_way_out(conf_dir)
         raise ConfigError(f"{reason}: {path} does not exist", way_out=way_out)
-    document = read_document(path)
-    if not isinstance(document.value, dict):
-        raise document.error((), "a configuration is a mapping of keys")
+    document = read_extended(path, Configuration)
     config = document.convert((), document.value, Configuration)
     variables = document.texts(("variables",), config.variables)
     document = _filled_in(document, variables)
@@ -289,7 +293,7 @@ def _settings(
         run_history=_history_table(document, "apply", config.apply.history_table),
         parallelism=config.apply.parallelism,
         state_backend=_state_backend(document, config, project_dir),
-        location=document.location(()),
+        locate=document.location,
     )
 
 
@@ -315,16 +319,14 @@ def _history_table(document: Document, key: str, text: str | None) -> QualifiedN
 
 
 def _state_backend(document: Document, config: Configuration, project_dir: Path) -> StateBackend:
-    if config.state_backend is not None:
-        return state_backend(document, config.state_backend, project_dir)
-    if not isinstance(config.backend, _Oss):
+    if config.state_backend is None and not isinstance(config.backend, _Oss):
         raise document.error(
             (),
             f"backend {config.backend.__struct_config__.tag} needs a state_backend: "
             "local files of a job are gone when it ends",
             'Add: state_backend: {type: databricks, databricks: {schema: "${catalog}.delta_engine"}}.',
         )
-    return StateBackend(place=LocalState(path=project_dir / DEFAULT_PATH))
+    return state_backend(document, config.state_backend or LocalBackend(), project_dir)
 
 
 CONF_DIR: Final = "conf"
@@ -337,9 +339,9 @@ def find_conf_dir(folder: Path) -> Path:
     """Return the configuration folder of a folder's project: relative `conf` as default, else an absolute path.
 
     A folder with its own `conf` is a project. Otherwise, the project is the nearest parent whose `conf` has a
-    `<name>.yml` with `environment: <name>`. The search ends at the root of a git repository. It excludes the home
-    folder, the file system root and world-writable folders such as `/tmp`, because configurations name
-    code that the engine runs.
+    `<name>.yml` with `environment: <name>`, in the file or in its base. The search ends at the root of a git
+    repository. It excludes the home folder, the file system root and world-writable folders such as `/tmp`, because
+    configurations name code that the engine runs.
     """
     if (folder / CONF_DIR).is_dir():
         return Path(CONF_DIR)
@@ -363,9 +365,16 @@ def _home() -> Path | None:
 
 def _holds_an_environment(conf_dir: Path) -> bool:
     try:
-        return any(
-            path.stem in _ENVIRONMENT.findall(path.read_text("utf-8", "replace"))
-            for path in conf_dir.glob("*.yml")
-        )
+        return any(map(_is_environment, conf_dir.glob("*.yml")))
     except OSError:  # an unreadable folder is not the user's project
         return False
+
+
+def _is_environment(path: Path) -> bool:
+    """Whether a file or a base of it has `environment: <name>` with the file's name."""
+    text = path.read_text("utf-8", "replace")
+    texts = [text]
+    if f"{EXTENDS}:" in text and path.stem not in _ENVIRONMENT.findall(text):
+        with suppress(ConfigError):
+            texts = [one.read_text("utf-8", "replace") for one in configuration_files(path.parent, path.stem)]
+    return any(path.stem in _ENVIRONMENT.findall(one) for one in texts)

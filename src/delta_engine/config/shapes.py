@@ -32,17 +32,31 @@ class Problem:
     way_out: str = ""
 
 
-def problems(value: object, shape: object) -> Iterator[Problem]:
-    """Yield every unknown key, missing key and wrong value, in the order of the data."""
-    yield from _problems(value, [shape], ())
+def problems(value: object, shape: object, *, is_part: bool = False) -> Iterator[Problem]:
+    """Yield every unknown key, missing key and wrong value, in the order of the data.
+
+    Args:
+        is_part: whether other data will add keys to the mappings, so that no key is missing yet.
+    """
+    yield from _problems(value, [shape], (), is_part)
 
 
-def _problems(value: object, types: Sequence[object], path: Path) -> Iterator[Problem]:
-    found = [*(_unknown_keys(value, types, path) or _missing_keys(value, types, path))]
+def _problems(value: object, types: Sequence[object], path: Path, is_part: bool) -> Iterator[Problem]:
+    found = [*(_unknown_keys(value, types, path) or (() if is_part else _missing_keys(value, types, path)))]
     for step, part in _parts(value):
         inner = _types_inside(types, step, list if isinstance(value, list) else dict)
-        found += _problems(part, inner, (*path, step)) if inner else ()
-    yield from found or _mismatch(value, types, path)
+        is_whole = isinstance(value, list) or not is_part
+        found += _problems(part, inner, (*path, step), not is_whole) if inner else ()
+    yield from found or (() if is_part and _may_grow(value, types) else _mismatch(value, types, path))
+
+
+def _may_grow(value: object, types: Sequence[object]) -> bool:
+    """Whether further keys may make data fit: it is a mapping, and its `type` chooses a shape if it has one."""
+    if not isinstance(value, dict):
+        return False
+    if tags := _tags(types):
+        return value.get("type", tags[0]) in tags
+    return bool(_shapes(types)) or any(get_origin(one) is dict for kind in types for one in _flat(kind))
 
 
 def _mismatch(value: object, types: Sequence[object], path: Path) -> Iterator[Problem]:

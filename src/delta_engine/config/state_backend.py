@@ -83,7 +83,7 @@ class _Lock(msgspec.Struct):
     lease_seconds: Annotated[float, msgspec.Meta(ge=1)] | None = None
 
 
-class _LocalBackend(msgspec.Struct, tag_field="type", tag="local"):
+class LocalBackend(msgspec.Struct, tag_field="type", tag="local"):
     """Local files: for a laptop. A job's files are gone when it ends."""
 
     local: _Local = msgspec.field(default_factory=_Local)
@@ -113,7 +113,7 @@ class _HybridBackend(msgspec.Struct, tag_field="type", tag="hybrid"):
     lock: _Lock = msgspec.field(default_factory=_Lock)
 
 
-StateBackendDocument: TypeAlias = _LocalBackend | _S3Backend | _DatabricksBackend | _HybridBackend
+StateBackendDocument: TypeAlias = LocalBackend | _S3Backend | _DatabricksBackend | _HybridBackend
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +171,7 @@ def state_backend(document: Document, config: StateBackendDocument, project_dir:
     """Return the value of `state_backend`; refuse unsuitable schema names and locks."""
     cache: StateCache | None = None
     match config:
-        case _LocalBackend(local=local):
+        case LocalBackend(local=local):
             place: StatePlace = LocalState(path=project_dir / local.path)
         case _S3Backend(s3=remote) | _DatabricksBackend(databricks=remote):
             place = _remote(document, remote, str(config.__struct_config__.tag))

@@ -7,7 +7,7 @@ Comments are text and SQL expressions are code, so both stay unchanged.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -45,20 +45,25 @@ def substitute_but_secrets(text: str, variables: Mapping[str, str], location: So
     return substitute(text, {**variables, **kept}, location)
 
 
-def secrets_in(settings: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings that take `${env:NAME}`, with the values; ConfigError if a variable is not set."""
+def secrets_in(
+    settings: Mapping[str, str],
+    environ: Mapping[str, str],
+    locate: Callable[[str], SourceLocation | None] = lambda _key: None,
+) -> dict[str, str]:
+    """Return the settings that take `${env:NAME}`, with the values; ConfigError if a variable is not set.
 
-    def value(reference: re.Match[str]) -> str:
-        name = reference[1]
-        if not environ.get(name):
-            raise ConfigError(
-                f"backend.spark takes ${{env:{name}}}, and the environment variable {name} is not set",
-                way_out="Set it for this command, from where your secrets are kept.",
-            )
-        return environ[name]
-
+    `locate` returns the place of a setting.
+    """
     found = {key: text for key, text in settings.items() if _OF_ENVIRONMENT.search(text)}
-    return {key: _OF_ENVIRONMENT.sub(value, text) for key, text in found.items()}
+    for key, text in found.items():
+        for name in _OF_ENVIRONMENT.findall(text):
+            if not environ.get(name):
+                raise ConfigError(
+                    f"backend.spark takes ${{env:{name}}}, and the environment variable {name} is not set",
+                    location=locate(key),
+                    way_out="Set it for this command, from where your secrets are kept.",
+                )
+    return {key: _OF_ENVIRONMENT.sub(lambda one: environ[one[1]], text) for key, text in found.items()}
 
 
 def fill_in(model: SomeModel, variables: Mapping[str, str]) -> SomeModel:

@@ -150,13 +150,14 @@ def load_rules(settings: Settings) -> RuleSet:
         models=(*rules.models, SupportedFeatures(capabilities)),
         plans=(*rules.plans, SupportedChanges(capabilities)),
     )
-    for reference in settings.policy.rules:
+    for position, reference in enumerate(settings.policy.rules):
+        location = settings.locate(("policy", "rules", position))
         rules = load_reference(
             reference,
-            partial(add_user_rule, rules, reference=reference, named_at=settings.location),
+            partial(add_user_rule, rules, reference=reference, named_at=location),
             what="rule",
             project_dir=settings.project_dir,
-            named_at=settings.location,
+            named_at=location,
         )
     return rules
 
@@ -193,7 +194,9 @@ def open_backend(
             open_local_session,
             settings.spark,
             scratch=settings.project_dir / ".delta-engine",
-            secrets=secrets_in(settings.spark, os.environ),
+            secrets=secrets_in(
+                settings.spark, os.environ, lambda key: settings.locate(("backend", "spark", key))
+            ),
             notify=notify,
         )
 
@@ -284,10 +287,11 @@ def _left_out(settings: Settings) -> tuple[Feature, ...]:
     """
     lacking = () if settings.backend.is_databricks else OPEN_SOURCE.refused
     known = {feature_name(feature): feature for feature in lacking}
-    for name in settings.leave_out:
+    for position, name in enumerate(settings.leave_out):
         if name not in known:
             reason, way_out = unknown("feature that this backend lacks", name, known)
-            raise ConfigError(f"backend.leave_out: {reason}", location=settings.location, way_out=way_out)
+            location = settings.locate(("backend", "leave_out", position))
+            raise ConfigError(f"backend.leave_out: {reason}", location=location, way_out=way_out)
     return tuple(known[name] for name in settings.leave_out)
 
 
@@ -296,7 +300,7 @@ def _refuse_table_removal(settings: Settings) -> None:
     if settings.policy.removed_tables is RemovedTables.DROP and reason is not None:
         raise ConfigError(
             f"policy.removed_tables: drop is not for this backend: {reason}",
-            location=settings.location,
+            location=settings.locate(("policy", "removed_tables")),
             way_out="Leave it out, or write keep.",
         )
 

@@ -28,6 +28,7 @@ def refusals(files: Mapping[str, str]) -> tuple[RefusedError, ...]:
         conf = Path(folder) / "conf"
         (conf / "models").mkdir(parents=True)
         for name, text in files.items():
+            (conf / name).parent.mkdir(exist_ok=True)
             (conf / name).write_text(text)
         try:
             load_project(conf, "dev")
@@ -47,6 +48,16 @@ def test_every_broken_file_is_loaded_or_refused_with_its_place(case: tuple[str, 
     name, what, broken = case
     found = refusals({name: json.dumps(document) for name, document in (FILES | {name: broken}).items()})
     assert all(refused.location for refused in found), what
+
+
+@given(st.sampled_from([case for case in BROKEN if case[0] == "dev.yml"]))
+def test_a_broken_base_is_refused_where_it_is_refused_alone(case: tuple[str, str, Any]) -> None:
+    name, what, broken = case
+    texts = {one: json.dumps(document) for one, document in (FILES | {name: broken}).items()}
+    alone = refusals(texts)
+    extended = refusals(texts | {"base/dev.yml": texts[name], "dev.yml": '{"extends": "base/dev.yml"}'})
+    assert bool(extended) == bool(alone), what
+    assert all(refused.location for refused in extended), what
 
 
 @pytest.mark.parametrize("depth", [100, 1_000])

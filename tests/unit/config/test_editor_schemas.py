@@ -77,6 +77,35 @@ def test_the_documented_model_fits() -> None:
     assert complaints("model", example("yaml")) == []
 
 
+COMPLETE = "environment: dev\nbackend: {type: oss}\nmodels: {}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_taken"),
+    [
+        (COMPLETE, True),
+        (f"{COMPLETE}extends: ../base.yml\n", True),
+        ("extends: ../base.yml\n", True),
+        (
+            "extends: a.yml\nbackend: {warehouse_id: a}\nstate_backend: {s3: {prefix: a}, lock: {table: b}}\n",
+            True,
+        ),
+        ("extends: a.yml\nstate_backend: {remote: {region: a}}\n", True),
+        ("environment: dev\n", False),
+        ("environment: dev\nbackend: {names: path}\nmodels: {}\n", False),
+        ("extends: [a.yml]\n", False),
+        ("extends: ''\n", False),
+        ("extends: ${a}.yml\n", False),
+        ("extends: a.yml\nmodles: {}\n", False),
+        ("extends: a.yml\nbackend: {type: os}\n", False),
+        ("extends: a.yml\napply: {parallelism: many}\n", False),
+        ("extends: a.yml\npolicy: {drift_severities: [{fields: [a]}]}\n", False),
+    ],
+)
+def test_only_a_configuration_that_extends_another_may_lack_keys(text: str, is_taken: bool) -> None:
+    assert (complaints("config", text) == []) == is_taken
+
+
 def test_every_key_and_definition_is_described() -> None:
     for name in EDITOR_SCHEMAS:
         schema = EDITOR_SCHEMAS[name]()

@@ -65,5 +65,5 @@ def test_a_folder_without_rights_is_refused(
         "conf/dev.yml", "environment: dev\nbackend: {type: oss}\nmodels: {yaml: ['conf/models/**/*.yml']}\n"
     )
     assert refusal(tmp_path).startswith(
-        "conf/dev.yml:1: conf/models/secret cannot be read: Permission denied. Give"
+        "conf/dev.yml:3: conf/models/secret cannot be read: Permission denied. Give"
     )

@@ -32,9 +32,9 @@ def test_python_models(write: Write, tmp_path: Path, source: str, attribute: str
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("tables = [7]", "conf/dev.yml:1: '{m}:tables' gives a int, not a Table or Schema."),
-        ("tables = 7", "conf/dev.yml:1: '{m}:tables' gives a int, not a Table or Schema."),
-        ("x = 1", "conf/dev.yml:1: loading the models '{m}:tables' failed: AttributeError: module "),
+        ("tables = [7]", "conf/dev.yml:5: '{m}:tables' gives a int, not a Table or Schema."),
+        ("tables = 7", "conf/dev.yml:5: '{m}:tables' gives a int, not a Table or Schema."),
+        ("x = 1", "conf/dev.yml:5: loading the models '{m}:tables' failed: AttributeError: module "),
         ("x = 1\n1 / 0", "{m}.py:2: loading the models '{m}:tables' failed: ZeroDivisionError: division by"),
         (
             "from delta_engine import Column, Table\ntables = Table('c', 's', 't', [Column('a', 'money')])",
@@ -52,8 +52,8 @@ def test_bad_python_models(write: Write, tmp_path: Path, source: str, message: s
 @pytest.mark.parametrize(
     ("reference", "message"),
     [
-        ("tables", "conf/dev.yml:1: 'tables' is not of the form module:attribute."),
-        ("no_such_module:x", "conf/dev.yml:1: loading the models 'no_such_module:x' failed: ModuleNotFound"),
+        ("tables", "conf/dev.yml:5: 'tables' is not of the form module:attribute."),
+        ("no_such_module:x", "conf/dev.yml:5: loading the models 'no_such_module:x' failed: ModuleNotFound"),
     ],
 )
 def test_bad_python_references(write: Write, tmp_path: Path, reference: str, message: str) -> None:

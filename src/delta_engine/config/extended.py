@@ -1,0 +1,143 @@
+"""Configurations that extend others: `extends` names the base of a file, relative to the file.
+
+Mappings are merged key by key. Every other value is the one of the nearest file that has it. The merged document keeps
+the file and line of each value.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import reduce
+from pathlib import Path
+from typing import Final
+
+from yaml import MappingNode, Node
+
+from delta_engine.config.shapes import problems
+from delta_engine.config.yaml_documents import Document, read_document
+from delta_engine.config.yaml_nodes import Reader
+from delta_engine.errors import ConfigError, SourceLocation, raise_all
+
+EXTENDS: Final = "extends"
+
+
+def configuration_files(conf_dir: Path, environment: str) -> tuple[Path, ...]:
+    """Return the files of an environment's configuration: `<environment>.yml`, its base, the base of that, ….
+
+    The paths are absolute, and symbolic links are resolved.
+
+    Raises:
+        ConfigError: a file cannot be read, or extends itself.
+    """
+    return tuple(_documents(conf_dir / f"{environment}.yml"))
+
+
+def read_extended(path: Path, shape: object) -> Document:
+    """Read a configuration and its bases as one document, without the key `extends`.
+
+    Args:
+        shape: the declared shape of the whole; each file must fit it, but may lack required keys.
+
+    Raises:
+        ConfigError, RefusalGroup: a file cannot be read, extends itself, or has unknown keys or wrong values.
+    """
+    documents = [*_documents(path).values()]
+    raise_all(
+        document.error(one.path, one.reason, one.way_out)
+        for document in documents
+        for one in (problems(document.value, shape, is_part=True) if len(documents) > 1 else ())
+    )
+    nearest, *bases = documents
+    if not bases:
+        return nearest
+    root = reduce(lambda base, near: _merged(near, base), (_root(one) for one in reversed(documents)))
+    places = {file: place for base in bases for file, place in base.extended_by.items()}
+    return replace(nearest, value=Reader().value(root), root=root, extended_by=places)
+
+
+def _documents(path: Path) -> Mapping[Path, Document]:
+    """Return a configuration and its bases by their resolved paths, nearest first."""
+    document = _mapping(read_document(path))
+    found = {_resolved(path): document}
+    while (base := _base(document, path)) is not None:
+        place = document.location((EXTENDS,))
+        if _resolved(base) in found:
+            raise _circle(document, base, found)
+        path, document = base, _base_document(base, place)
+        found[_resolved(base)] = document
+    return found
+
+
+def _mapping(document: Document) -> Document:
+    if not isinstance(document.value, dict):
+        raise document.error((), "a configuration is a mapping of keys")
+    return document
+
+
+def _base(document: Document, path: Path) -> Path | None:
+    """Return the path of a file's base, None if it extends none; without `..`, unless a link needs it."""
+    text = document.value.get(EXTENDS)
+    if text is None:
+        return None
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise document.error((EXTENDS,), "extends is the path of a file, relative to this one")
+    if "${" in text:
+        reason = "extends takes no variables, because the base may define them"
+        raise document.error((EXTENDS,), reason, "Write the path.")
+    base = path.parent / text
+    plain = Path(os.path.normpath(base))
+    return plain if _resolved(plain) == _resolved(base) else base
+
+
+def _resolved(path: Path) -> Path:
+    return Path(os.path.realpath(path))  # unlike resolve(), it accepts links that form a circle
+
+
+def _base_document(path: Path, place: SourceLocation) -> Document:
+    with _named(place):
+        document = read_document(path)
+    return _mapping(replace(document, extended_by={document.file: place}))
+
+
+@contextmanager
+def _named(place: SourceLocation) -> Iterator[None]:
+    """Add the place that extends a file to refusals of the file."""
+    try:
+        yield
+    except ConfigError as error:
+        location = replace(error.location, extended_by=place) if error.location else place
+        raise ConfigError(error.reason, location=location, way_out=error.way_out) from None
+
+
+def _circle(document: Document, base: Path, found: Mapping[Path, Document]) -> ConfigError:
+    files = [one.file for one in found.values()]
+    circle = files[[*found].index(_resolved(base)) :]
+    return document.error(
+        (EXTENDS,),
+        f"the files extend each other: {' → '.join([*circle, circle[0]])}",
+        f"Remove {EXTENDS} from one of them.",
+    )
+
+
+def _root(document: Document) -> Node:
+    """Return the nodes of a file without the key `extends`."""
+    assert isinstance(document.root, MappingNode)
+    return _with_pairs(document.root, {**Reader().pairs(document.root), EXTENDS: None})
+
+
+def _merged(near: Node, base: Node | None) -> Node:
+    if not (isinstance(near, MappingNode) and isinstance(base, MappingNode)):
+        return near
+    found = Reader().pairs(base)
+    for name, (key, value) in Reader().pairs(near).items():
+        _, below = found.get(name, (None, None))
+        found[name] = (key, _merged(value, below))
+    return _with_pairs(near, found)
+
+
+def _with_pairs(node: MappingNode, pairs: Mapping[object, tuple[Node, Node] | None]) -> MappingNode:
+    kept = [pair for pair in pairs.values() if pair is not None]
+    return MappingNode(node.tag, kept, node.start_mark, node.end_mark)
