@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from delta_engine.cli.config_app import config_app
 from delta_engine.cli.options import (
     Allow,
     ChangedSince,
@@ -358,6 +359,7 @@ def schema(
     print_schema(name)
 
 
+app.add_typer(config_app, name="config")
 app.add_typer(state_app, name="state")
 app.add_typer(projects_app, name="projects")
 

@@ -218,17 +218,11 @@ class Settings:
 
 
 def load_settings(conf_dir: Path, environment: str) -> Settings:
-    """Read and validate `<conf_dir>/<environment>.yml`."""
-    path = conf_dir / f"{environment}.yml"
-    if environment not in environments(conf_dir):
-        reason, way_out = unknown("environment", environment, environments(conf_dir))
-        if not environments(conf_dir):
-            way_out = no_configuration_way_out(conf_dir)
-        raise ConfigError(f"{reason}: {path} does not exist", way_out=way_out)
-    document = read_extended(path, Configuration)
+    """Read and validate `<conf_dir>/<environment>.yml` and its bases."""
+    document = read_configuration(conf_dir, environment)
     config = document.convert((), document.value, Configuration)
     variables = document.texts(("variables",), config.variables)
-    document = _filled_in(document, variables)
+    document = filled_in(document, variables)
     config = document.convert((), document.value, Configuration)
     if config.environment != environment:
         raise document.error(
@@ -239,18 +233,32 @@ def load_settings(conf_dir: Path, environment: str) -> Settings:
     return _settings(document, config, conf_dir, variables)
 
 
-def _filled_in(document: Document, variables: Mapping[str, str]) -> Document:
+def read_configuration(conf_dir: Path, environment: str) -> Document:
+    """Read `<conf_dir>/<environment>.yml` and its bases as one document, without filling in variables."""
+    path = conf_dir / f"{environment}.yml"
+    if environment not in environments(conf_dir):
+        reason, way_out = unknown("environment", environment, environments(conf_dir))
+        if not environments(conf_dir):
+            way_out = no_configuration_way_out(conf_dir)
+        raise ConfigError(f"{reason}: {path} does not exist", way_out=way_out)
+    return read_extended(path, Configuration)
+
+
+def filled_in(document: Document, variables: Mapping[str, str]) -> Document:
     """Return a configuration with variables filled into all its texts, but not into the variables themselves."""
 
     def fill(path: DocumentPath, text: str) -> str:
         if path[:1] == ("variables",):
             return text
-        is_of_catalog = path[:2] == ("backend", "spark") and str(path[-1]).startswith(_OF_CATALOGS)
-        return (substitute_but_secrets if is_of_catalog else substitute)(
-            text, variables, document.location(path)
-        )
+        fill_in = substitute_but_secrets if takes_secrets(path) else substitute
+        return fill_in(text, variables, document.location(path))
 
     return document.with_texts(fill)
+
+
+def takes_secrets(path: DocumentPath) -> bool:
+    """Whether a value of a configuration may contain `${env:NAME}`."""
+    return path[:2] == ("backend", "spark") and str(path[-1]).startswith(_OF_CATALOGS)
 
 
 def environments(conf_dir: Path) -> list[str]:

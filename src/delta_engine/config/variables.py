@@ -92,6 +92,11 @@ def escaped(text: str) -> str:
     return text.replace("${", "$${")
 
 
+def escaped_but_secrets(text: str) -> str:
+    """Return text that `substitute_but_secrets` turns back into this text."""
+    return re.sub(r"\$(\$\{env:\w+\})", r"\1", escaped(text))
+
+
 def with_texts(model: SomeModel, *, names: TextChange, values: TextChange) -> SomeModel:
     """Return a model with the texts changed that may contain variables.
 

@@ -68,11 +68,6 @@ class Document:
         _, node = self._place(path)
         return self.fill(path, node.value) if isinstance(node, ScalarNode) else None
 
-    def has(self, path: DocumentPath) -> bool:
-        """Whether a file has a value at a path, other than by a merge key."""
-        _, node = self._place(path)
-        return node is not None
-
     def _place(self, path: DocumentPath) -> tuple[Node | None, Node | None]:
         """Return the node of a value's key or of its nearest ancestor, and the node of the value itself."""
         place = node = self.root

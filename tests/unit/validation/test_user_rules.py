@@ -84,9 +84,9 @@ def test_a_rule_for_models_refuses(project: Path, rules: str, delta_engine: Comm
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("Broken", "conf/local.yml:1: rule '{m}:Broken' failed: KeyError: 'oops'. A rule is a class with"),
+        ("Broken", "conf/local.yml:5: rule '{m}:Broken' failed: KeyError: 'oops'. A rule is a class with"),
         ("Odd", "rule '{m}:Odd' failed: TypeError: it yields str, not InvalidModelError."),
-        ("NoRule", "conf/local.yml:1: '{m}:NoRule' is not a rule. A rule is a class with check(models)"),
+        ("NoRule", "conf/local.yml:5: '{m}:NoRule' is not a rule. A rule is a class with check(models)"),
         ("Missing", "loading the rule '{m}:Missing' failed: AttributeError: module"),
     ],
 )

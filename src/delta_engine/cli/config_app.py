@@ -1,0 +1,30 @@
+"""The `delta-engine config` commands: what an environment's configuration is made of."""
+
+from __future__ import annotations
+
+import typer
+
+from delta_engine.cli.options import Json, ProjectGroup
+
+config_app = typer.Typer(
+    cls=ProjectGroup,
+    help="The configuration of an environment, with the files that it extends.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@config_app.callback()
+def _group() -> None:
+    """Keep `show` a command of its own, though it is the only one."""
+
+
+@config_app.command(epilog="Example: delta-engine -e prod config show")
+def show(ctx: typer.Context, json: Json = False) -> None:
+    """Print the merged configuration, variables filled in, with the file and line of each value. Hides secrets."""
+    from delta_engine.config.configured_values import configured_values
+    from delta_engine.report.configuration_text import configuration_json, configuration_yaml
+
+    conf_dir, environment = ctx.obj.place()
+    values = configured_values(conf_dir, environment)
+    typer.echo(configuration_json(environment, values) if json else configuration_yaml(values))

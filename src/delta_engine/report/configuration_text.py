@@ -1,0 +1,64 @@
+"""A configuration as YAML with the place of each value, and as one JSON document."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Final, cast
+
+from delta_engine.aspects.facet import Written
+from delta_engine.config.configured_values import ConfiguredValue, Value
+from delta_engine.config.model_text import emit_value
+from delta_engine.telemetry.visible import in_one_line, visible
+
+_FORMAT: Final = "delta-engine/configuration"
+_VERSION: Final = 1
+
+
+def configuration_yaml(values: Sequence[ConfiguredValue]) -> str:
+    """Return a configuration that loads as these values; a comment behind each says where it is from."""
+    return visible("\n".join(_lines(values)))  # in double quotes, these escapes are YAML's own
+
+
+def configuration_json(environment: str, values: Sequence[ConfiguredValue]) -> str:
+    """Return a document of all values with their paths and origins."""
+    document = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "environment": environment,
+        "values": [
+            {
+                "path": one.path,
+                "value": one.value,
+                "origin": {"file": one.origin.file, "line": one.origin.line} if one.origin else None,
+            }
+            for one in values
+        ],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def _lines(values: Sequence[ConfiguredValue]) -> Iterator[str]:
+    above: Sequence[str | int] = ()
+    for one in values:
+        *parents, last = one.path
+        for depth, step in enumerate(parents):
+            if parents[: depth + 1] != [*above[: depth + 1]]:
+                yield f"{_indent(depth)}{_scalar(step)}:"
+        above = one.path
+        key = "-" if isinstance(last, int) else f"{_scalar(last)}:"
+        origin = in_one_line(str(one.origin)) if one.origin else "default"
+        yield f"{_indent(len(parents))}{key} {_scalar(one.spelled)}  # {origin}"
+
+
+def _indent(depth: int) -> str:
+    return "  " * depth
+
+
+def _scalar(value: Value) -> str:
+    match value:
+        case None | float():
+            return json.dumps(value)
+        case bool() | int() | str():
+            return emit_value(value, in_flow=True)
+    return emit_value(cast("Written", value), in_flow=False)  # an item, without numbers and nulls
