@@ -40,6 +40,7 @@ from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.project import Project, load_project, load_rules, open_backend, open_environment
 from delta_engine.orchestrate.reviewed_plans import make_plan_file, write_plan_file
 from delta_engine.orchestrate.runs import Environment, PlannedRun, open_run
+from delta_engine.orchestrate.verdicts import count_valid_models
 from delta_engine.plan_files.codec import read_plan_file
 from delta_engine.plan_files.document import Options
 from delta_engine.report.drift_text import drift_lines, drift_text, summary
@@ -81,9 +82,12 @@ class Language(Enum):
 
 def validate_models(context: Context, tables: Sequence[str]) -> None:
     """Load and check the project; print how many models there are."""
-    project = load_project(*context.place(), tables=tables)
-    environment = project.settings.environment
-    say(f"{environment}: configuration and {counted(len(project.models), 'model')} are valid")
+    conf_dir, environment = context.place()
+    if tables:
+        models = len(load_project(conf_dir, environment, tables=tables).models)
+    else:
+        models = count_valid_models(conf_dir, environment)
+    say(f"{environment}: configuration and {counted(models, 'model')} are valid")
 
 
 def show_plan(
