@@ -127,11 +127,11 @@ def load_project(
     _refuse_table_removal(settings)
     left_out = _left_out(settings)
     declared = load_declared(settings, tables)
-    models = tuple(without_features(model, left_out) for model in declared.tables)
+    models = resolved([without_features(model, left_out) for model in declared.tables])
     schemas = () if Feature.SCHEMA_METADATA in left_out else declared.schemas
     project = Project(settings=settings, models=models, rules=load_rules(settings))
     raise_all(project.violations(models, schemas))
-    selected = _selected(resolved(models), tables)
+    selected = _selected(models, tables)
     is_partial = not declared.is_whole or len(selected) < len(models)
     if is_partial:
         names = {f"{model.catalog_name}.{model.schema_name}".lower() for model in selected}
@@ -254,7 +254,11 @@ def open_environment(
             runner, addressing, backend.capabilities, parallelism=settings.parallelism
         ),
         planner=TablePlanner(settings.policy, project.synced_schemas),
-        validator=replace(project, rules=project.rules.on(backend.capabilities)).validator,
+        validator=PlanValidator(
+            settings.policy,
+            model_rules=(),  # `load_project` has applied them
+            plan_rules=project.rules.on(backend.capabilities).plans,
+        ),
         preflight=Preflight(
             runner,
             addressing,
