@@ -125,7 +125,7 @@ def init(
 @app.command(epilog="Example: delta-engine -e dev validate")
 def validate(ctx: typer.Context, table: Tables = None) -> None:
     """Check configuration and models. Needs no Spark and no network."""
-    from delta_engine.cli.commands import validate_models
+    from delta_engine.cli.validate_command import validate_models
 
     validate_models(ctx.obj, table or ())
 
