@@ -22,6 +22,7 @@ from tests.machine import slowness
 BENCHMARKS = (
     "starting",
     "whole_commands",
+    "warehouse_plans",
     "reading_without_java",
     "planning",
     "growth",

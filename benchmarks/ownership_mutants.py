@@ -221,7 +221,7 @@ class Runs(Failures):
 
 def tests_by_line() -> dict[str, dict[int, list[str]]]:
     """Run all tests on the source as it is; return them by module and line. RuntimeError if one fails."""
-    found = json.loads(_forked(_tests_by_line) or "{}")
+    found = json.loads(_forked(_tests_by_line, 4 * LONGEST) or "{}")
     if "failed" in found or not found:
         raise RuntimeError(f"{found.get('failed', 'a test')} fails on the source as it is")
     return {module: {int(line): tests for line, tests in lines.items()} for module, lines in found.items()}
@@ -246,12 +246,12 @@ def killer(mutant: Mutant, by_line: Mapping[int, Sequence[str]]) -> str | None:
     return "its time was up" if failure is None else failure or None
 
 
-def _forked(work: Callable[[], str]) -> str | None:
+def _forked(work: Callable[[], str], seconds: int = LONGEST) -> str | None:
     """Return what work returns in a process of its own; None if its time is up. RuntimeError if it fails."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        _run_child(work, writer)
+        _run_child(work, writer, seconds)
     os.close(writer)
     with os.fdopen(reader) as answer:
         found = answer.read()
@@ -261,9 +261,9 @@ def _forked(work: Callable[[], str]) -> str | None:
     return None if status else found
 
 
-def _run_child(work: Callable[[], str], writer: int) -> NoReturn:
+def _run_child(work: Callable[[], str], writer: int, seconds: int) -> NoReturn:
     status = 1
-    signal.alarm(LONGEST)
+    signal.alarm(seconds)
     try:
         silent = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silent, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from delta_engine.config.model_writer import yaml_models
@@ -14,7 +15,10 @@ environment: dev
 backend: {backend}
 variables: {{catalog: dev}}
 models: {{yaml: [models/**/*.yml]}}
+state_backend: {state}
 """
+
+LOCAL_STATE = "{type: local, local: {path: state}}"
 
 
 def commented_table(schema: str, name: str, columns: int) -> Table:
@@ -38,17 +42,27 @@ def commented_table(schema: str, name: str, columns: int) -> Table:
     )
 
 
+def commented_tables(tables: int, columns: int, teams: int = 40) -> Iterator[Table]:
+    """Yield tables in a schema per team."""
+    for number in range(tables):
+        yield commented_table(f"team{number % teams:02}", f"table_{number}", columns)
+
+
 def write_project(
-    folder: Path, tables: int, columns: int, *, teams: int = 40, backend: str = "{type: oss}"
+    folder: Path,
+    tables: int,
+    columns: int,
+    *,
+    teams: int = 40,
+    backend: str = "{type: oss}",
+    state: str = LOCAL_STATE,
 ) -> Path:
     """Write a project with a file per table, in a folder per team; return its configuration folder."""
     conf = folder / "conf"
     conf.mkdir(parents=True)
-    (conf / "dev.yml").write_text(_CONFIGURATION.format(backend=backend))
-    for number in range(tables):
-        schema = f"team{number % teams:02}"
-        file = folder / "models" / schema / f"table_{number}.yml"
+    (conf / "dev.yml").write_text(_CONFIGURATION.format(backend=backend, state=state))
+    for table in commented_tables(tables, columns, teams):
+        file = folder / "models" / table.schema_name / f"{table.table_name}.yml"
         file.parent.mkdir(parents=True, exist_ok=True)
-        table = commented_table(schema, f"table_{number}", columns)
         file.write_text(yaml_models([table], {"catalog": "dev"}))
     return conf

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from delta_engine.config.settings import load_settings
-from delta_engine.orchestrate.project import open_backend
+from delta_engine.orchestrate.opening import open_backend
 
 PROJECT = Path(__file__).resolve().parents[1]
 

@@ -15,9 +15,10 @@ from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.orchestrate.deployments import UNKNOWN_ORIGIN, RunOrigin, open_deployment, open_report_files
 from delta_engine.orchestrate.doctor.examination import examine
 from delta_engine.orchestrate.drift_reports import drift_page, record_drift, report_drift
+from delta_engine.orchestrate.opening import open_backend, open_environment
 from delta_engine.orchestrate.orchestrator import sync
 from delta_engine.orchestrate.planning import plan_unlocked
-from delta_engine.orchestrate.project import Project, load_project, open_backend, open_environment
+from delta_engine.orchestrate.project import Project, load_project
 from delta_engine.orchestrate.runs import ApplyView, Environment, PlannedRun
 from delta_engine.report.doctor_report import described, doctor_html, doctor_summary
 from delta_engine.report.drift_text import summary

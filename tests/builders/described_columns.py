@@ -1,4 +1,6 @@
-"""Columns as tables of Unity Catalog describe them: in the documents of `AS JSON`, and in CREATE statements."""
+"""Columns as tables of Unity Catalog describe them: as JSON, in CREATE statements, in listings."""
+
+import json
 
 from delta_engine.models import Column
 from delta_engine.models.types import (
@@ -59,3 +61,57 @@ def column_definition(column: Column) -> str:
 def _json_field(field: Column | StructField) -> dict[str, object]:
     comment = {"comment": field.comment} if field.comment else {}
     return {"name": field.name, "type": json_type(field.data_type), "nullable": field.is_nullable, **comment}
+
+
+def listed_column(column: Column, position: int) -> dict[str, object]:
+    """Return a column as databricks-sdk lists it: its type also as a field of Spark's schema JSON."""
+    metadata = {"comment": column.comment} if column.comment else {}
+    field = {
+        "name": column.name,
+        "type": _spark_type(column.data_type),
+        "nullable": column.is_nullable,
+        "metadata": metadata,
+    }
+    return {
+        "name": column.name,
+        "type_text": sql_data_type(column.data_type).lower(),
+        "type_json": json.dumps(field),
+        "type_name": _type_name(column.data_type),
+        "position": position,
+        "nullable": column.is_nullable,
+        **metadata,
+    }
+
+
+def _type_name(data_type: DataType) -> str:
+    name = sql_data_type(data_type).partition("(")[0].partition("<")[0]
+    return {"BIGINT": "LONG"}.get(name.upper(), name.upper())
+
+
+def _spark_type(data_type: DataType) -> object:
+    match data_type:
+        case ArrayType(element):
+            return {"type": "array", "elementType": _spark_type(element), "containsNull": True}
+        case MapType(key, value):
+            return {
+                "type": "map",
+                "keyType": _spark_type(key),
+                "valueType": _spark_type(value),
+                "valueContainsNull": True,
+            }
+        case StructType(fields):
+            found = [
+                {
+                    "name": field.name,
+                    "type": _spark_type(field.data_type),
+                    "nullable": field.is_nullable,
+                    "metadata": {"comment": field.comment} if field.comment else {},
+                }
+                for field in fields
+            ]
+            return {"type": "struct", "fields": found}
+        case AtomicType("bigint"):
+            return "long"
+        case AtomicType("int"):
+            return "integer"
+    return sql_data_type(data_type).lower()

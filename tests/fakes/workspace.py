@@ -179,7 +179,7 @@ class FakeWorkspace:
         return answer
 
 
-class _Handler(FilesHandler):
+class WorkspaceHandler(FilesHandler):
     workspace: FakeWorkspace
     guard = threading.Lock()
     wbufsize = 1 << 16  # head and body in one packet: two would wait for each other for 40 ms
@@ -347,5 +347,5 @@ def open_runner(
 
 @contextmanager
 def serving(workspace: FakeWorkspace) -> Iterator[FakeWorkspace]:
-    with served(_Handler, workspace=workspace, api=workspace.files) as workspace.port:
+    with served(WorkspaceHandler, workspace=workspace, api=workspace.files) as workspace.port:
         yield workspace

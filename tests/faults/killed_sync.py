@@ -22,8 +22,9 @@ from delta_engine.models import Table
 from delta_engine.models.record import resource_key
 from delta_engine.orchestrate.backend import Backend, embedded_backend
 from delta_engine.orchestrate.deployments import open_deployment
+from delta_engine.orchestrate.opening import open_environment
 from delta_engine.orchestrate.planning import plan_unlocked
-from delta_engine.orchestrate.project import load_project, open_environment
+from delta_engine.orchestrate.project import load_project
 from delta_engine.orchestrate.runs import Environment
 from tests import conftest
 

@@ -137,8 +137,8 @@ def init(
 @app.command(epilog="Example: delta-engine -e dev validate")
 def validate(ctx: typer.Context, table: Tables = None) -> None:
     """Check configuration and models. Needs no Spark and no network."""
-    from delta_engine.cli.commands import validate_models
     from delta_engine.cli.many_projects import run_in_projects
+    from delta_engine.cli.validate_command import validate_models
 
     run_in_projects(ctx.obj, lambda project: validate_models(project, table or ()))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from enum import Enum
 from functools import partial
@@ -37,9 +37,10 @@ from delta_engine.orchestrate.drift_reports import (
     report_drift,
 )
 from delta_engine.orchestrate.importing import import_tables
+from delta_engine.orchestrate.opening import open_backend, open_environment
 from delta_engine.orchestrate.orchestrator import apply_file, find_drift, record_accepted, revert, sync
 from delta_engine.orchestrate.planning import plan_unlocked
-from delta_engine.orchestrate.project import Project, load_project, load_rules, open_backend, open_environment
+from delta_engine.orchestrate.project import Project, load_project, load_rules
 from delta_engine.orchestrate.reviewed_plans import make_plan_file, write_plan_file
 from delta_engine.orchestrate.runs import Environment, PlannedRun, open_run
 from delta_engine.plan_files.codec import read_plan_file
@@ -79,15 +80,6 @@ class Language(Enum):
 
     YAML = "yaml"
     PYTHON = "python"
-
-
-def validate_models(context: Context, tables: Sequence[str]) -> Ended:
-    """Load and check the project; print how many models there are."""
-    project = load_project(*context.place(), tables=tables)
-    environment = project.settings.environment
-    models = counted(len(project.models), "model")
-    say(f"{environment}: configuration and {models} are valid")
-    return Ended(f"{models}, valid")
 
 
 def show_plan(

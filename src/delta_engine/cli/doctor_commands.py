@@ -20,7 +20,7 @@ from delta_engine.config.settings import load_settings
 from delta_engine.orchestrate.conformance.run import ConformanceRun, Prepared, Progress, prepare
 from delta_engine.orchestrate.conformance.scene import StatementLog
 from delta_engine.orchestrate.doctor.examination import examine
-from delta_engine.orchestrate.project import open_backend
+from delta_engine.orchestrate.opening import open_backend
 from delta_engine.report.conformance_report import CheckStatus, ConformanceReport, RunOutcome
 from delta_engine.report.doctor_report import (
     DoctorReport,

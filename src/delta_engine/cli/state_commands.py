@@ -26,8 +26,9 @@ from delta_engine.errors import ConfigError, unknown
 from delta_engine.models import QualifiedName
 from delta_engine.models.open_struct import encode_open
 from delta_engine.orchestrate.deployments import open_deployment, state_needs_backend
+from delta_engine.orchestrate.opening import open_backend, open_environment
 from delta_engine.orchestrate.planning import record_statuses
-from delta_engine.orchestrate.project import load_project, open_backend, open_environment
+from delta_engine.orchestrate.project import load_project
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.report.json_documents import diff_document, resources_document, versions_document
 from delta_engine.report.plan_tree import describe_change

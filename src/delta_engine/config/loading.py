@@ -55,7 +55,7 @@ def load_declared(settings: Settings, globs: Sequence[str] = ()) -> Declared:
         return list(_collected(_filled_in(models, settings), refusals))
 
     python = [one for name in settings.python_models for one in loaded(_python_models(name, settings))]
-    files = [path for pattern in settings.yaml_models for path in _files(pattern, settings)]
+    files = model_files(settings)
     by_file = _needed(files, python, globs, settings, lambda path: loaded(_yaml_models(path, settings)))
     raise_all(refusals)
     models = [*python, *(model for path in files for model in by_file.get(path, ()))]
@@ -72,6 +72,11 @@ def load_declared(settings: Settings, globs: Sequence[str] = ()) -> Declared:
         )
     schemas = tuple(model for model in models if isinstance(model, Schema))
     return Declared(tables=tables, schemas=schemas, is_whole=is_whole)
+
+
+def model_files(settings: Settings) -> list[Path]:
+    """Return the YAML files of a configuration's models, in its order; ConfigError if a pattern matches none."""
+    return [path for pattern in settings.yaml_models for path in _files(pattern, settings)]
 
 
 def models_of_text(text: str, file: str, settings: Settings) -> tuple[Table | Schema, ...]:

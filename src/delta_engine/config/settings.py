@@ -214,7 +214,7 @@ class Settings:
     run_history: QualifiedName | None = None
     parallelism: int
     state_backend: StateBackend
-    locate: Callable[[DocumentPath], SourceLocation] = field(compare=False)
+    locate: Callable[[DocumentPath], SourceLocation] = field(compare=False, repr=False)
 
 
 def load_settings(conf_dir: Path, environment: str) -> Settings:

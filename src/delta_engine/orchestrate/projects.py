@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from subprocess import CalledProcessError, run
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from delta_engine.config.extended import configuration_files
 from delta_engine.config.file_patterns import matching_files
@@ -19,9 +19,11 @@ from delta_engine.config.settings import CONF_DIR, BackendType, Settings, is_env
 from delta_engine.config.state_backend import LocalState
 from delta_engine.errors import ConfigError, Refusal, RefusedError
 from delta_engine.models import Schema, Table
-from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.project import Project, load_project
 from delta_engine.validation.owned_names import common_table
+
+if TYPE_CHECKING:
+    from delta_engine.orchestrate.backend import Backend
 
 EVERYWHERE: Final = ("**",)
 """The pattern of all projects below the current folder."""

@@ -58,6 +58,7 @@ from delta_engine.state.unity_catalog.table_states import (
     require_manageable,
     table_state,
 )
+from delta_engine.telemetry.garbage import no_garbage_collection
 
 _ViewRows = Mapping[View, Sequence[Row]]
 _GrantRows = Mapping[str, Sequence[Row]]
@@ -80,6 +81,7 @@ class UnityCatalogReader:
         self._described = DescribedDetailsReader(runner)
         self._details = ListedDetailsReader(listing, self._described) if listing else self._described
 
+    @no_garbage_collection()
     def snapshot(
         self, models: Sequence[Table], schemas: Sequence[Schema] = (), *, directly: bool = False
     ) -> CatalogState:

@@ -37,9 +37,9 @@ from delta_engine.config.settings import BackendType
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.models import Column, QualifiedName
+from delta_engine.orchestrate.opening import open_backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.planning import plan_unlocked
-from delta_engine.orchestrate.project import open_backend
 from delta_engine.validation.capability_rules import SupportedChanges
 from delta_engine.validation.validator import DEFAULT_PLAN_RULES, RuleSet
 from tests.builders.deployment import deployment_over

@@ -179,7 +179,7 @@ def test_an_interrupt(delta_engine: CommandLine, project: Path, monkeypatch: pyt
         raise KeyboardInterrupt
 
     monkeypatch.setattr(commands, "load_project", interrupted)
-    assert delta_engine("-e", "local", "validate").code == ExitCode.INTERRUPTED
+    assert delta_engine("-e", "local", "plan").code == ExitCode.INTERRUPTED
 
 
 def test_init_says_when_it_cannot_write(delta_engine: CommandLine, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.orchestrate import project as opening
+from delta_engine.orchestrate import opening
 from tests.builders.delta_logs import metadata, protocol
 from tests.projects.commandline import CommandLine
 

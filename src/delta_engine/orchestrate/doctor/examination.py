@@ -55,8 +55,9 @@ from delta_engine.orchestrate.doctor.checks import (
     view_check,
     volume_check,
 )
+from delta_engine.orchestrate.opening import open_backend, open_environment
 from delta_engine.orchestrate.planning import plan_unlocked
-from delta_engine.orchestrate.project import Project, load_project, open_backend, open_environment
+from delta_engine.orchestrate.project import Project, load_project
 from delta_engine.report.doctor_report import Check, DoctorReport, Status, Topic, doctor_report
 from delta_engine.sql.governance import sql_grant
 from delta_engine.state.catalog_reader import bare_model, readable_snapshot

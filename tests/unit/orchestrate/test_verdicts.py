@@ -1,0 +1,150 @@
+"""`validate` of an unchanged project answers from the verdict of the last one, and from nothing else."""
+
+import json
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from delta_engine.errors import RefusedError
+from delta_engine.orchestrate.project import Project, load_project
+from delta_engine.orchestrate.verdicts import count_valid_models
+from tests.unit.config.projects import CONFIG, MODELS
+
+Write = Callable[[str, str], object]
+
+MODULE = "delta_engine.orchestrate.verdicts"
+VERDICT = ".delta-engine/cache/dev.verdict.json"
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Return a function that writes a file of the project; one model is there already."""
+
+    def put(name: str, text: str) -> object:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path.write_text(text)
+
+    put("conf/dev.yml", CONFIG)
+    put("conf/models/orders.yml", MODELS)
+    return put
+
+
+def count(project: Path) -> int:
+    return count_valid_models(project / "conf", "dev")
+
+
+@pytest.fixture
+def valid(tmp_path: Path, write: Write) -> Path:
+    """Return a project that was found valid."""
+    assert count(tmp_path) == 1
+    return tmp_path
+
+
+@pytest.fixture
+def forged(valid: Path) -> Path:
+    """Return a valid project whose verdict says 7 models instead of 1: whoever reads 7 did not parse."""
+    file = valid / VERDICT
+    file.write_text(json.dumps({**json.loads(file.read_text()), "models": 7}))
+    return valid
+
+
+def test_an_unchanged_project_is_not_parsed_again(forged: Path) -> None:
+    assert count(forged) == 7
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "models"),
+    [
+        ("conf/models/orders.yml", MODELS.replace("orders", "sales"), 1),
+        ("conf/models/more.yml", MODELS.replace("orders", "sales"), 2),
+        ("conf/dev.yml", CONFIG.replace("n: 7", "n: 8"), 1),
+        ("conf/dev.yml", f"{CONFIG}policy: {{create_schemas: true}}\n", 1),
+        ("conf/dev.yml", f"{CONFIG}defaults: {{table_properties: {{team: retail}}}}\n", 1),
+        ("conf/dev.yml", CONFIG.replace("*.yml", "o*.yml"), 1),
+        (
+            "conf/drift-policy.yml",
+            "ignore_drift: [{resource: dev.silver.orders, fields: [owner], reason: old}]\n",
+            1,
+        ),
+    ],
+)
+def test_everything_that_is_judged_changes_the_verdict(
+    forged: Path, write: Write, file: str, text: str, models: int
+) -> None:
+    write(file, text)
+    assert count(forged) == models
+    assert count(forged) == models
+
+
+def test_a_renamed_or_removed_file_changes_the_verdict(forged: Path) -> None:
+    file = forged / "conf/models/orders.yml"
+    file.rename(file.with_name("sales.yml"))
+    assert count(forged) == 1
+    file.with_name("sales.yml").unlink()
+    with pytest.raises(RefusedError):
+        count(forged)
+
+
+@pytest.mark.parametrize("package", ["delta-engine", "msgspec", "pyyaml", "sqlglot"])
+def test_another_version_does_not_trust_the_verdict(
+    forged: Path, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    monkeypatch.setattr(f"{MODULE}.version", lambda name: "0" if name == package else version(name))
+    assert count(forged) == 1
+
+
+def test_a_refused_project_is_not_remembered(valid: Path, write: Write) -> None:
+    write("conf/models/orders.yml", MODELS.replace("bigint", "bigpint"))
+    for _ in range(2):
+        with pytest.raises(RefusedError):
+            count(valid)
+
+
+def test_a_file_that_changes_meanwhile_is_not_remembered(
+    valid: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (valid / VERDICT).unlink()
+
+    def slow(conf_dir: Path, environment: str) -> Project:
+        project = load_project(conf_dir, environment)
+        write("conf/models/orders.yml", f"{MODELS}# edited\n")
+        return project
+
+    monkeypatch.setattr(f"{MODULE}.load_project", slow)
+    assert count(valid) == 1
+    assert not (valid / VERDICT).exists()
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"{", b"[]", b'{"fingerprint": 1, "models": 1}', b'{"models": 3}', b"\xff\x80\x04"]
+)
+def test_a_damaged_verdict_is_ignored_and_replaced(valid: Path, data: bytes) -> None:
+    sound = (valid / VERDICT).read_bytes()
+    (valid / VERDICT).write_bytes(data)
+    assert count(valid) == 1
+    assert (valid / VERDICT).read_bytes() == sound
+
+
+def test_a_place_that_cannot_be_written_is_no_error(valid: Path) -> None:
+    (valid / VERDICT).unlink()
+    (valid / VERDICT).mkdir()
+    assert count(valid) == 1
+
+
+def test_models_and_rules_in_python_are_always_loaded(tmp_path: Path, write: Write) -> None:
+    write("code_of_user.py", "class Rule:\n    def check(self, models):\n        return ()\n\ntables = ()\n")
+    for config in (
+        CONFIG.replace("models:\n", 'models:\n  python: ["code_of_user:tables"]\n'),
+        f"{CONFIG}policy: {{rules: [code_of_user:Rule]}}\n",
+    ):
+        write("conf/dev.yml", config)
+        assert count(tmp_path) == 1
+        assert not (tmp_path / VERDICT).exists()
+
+
+def test_the_verdict_holds_no_names_and_stays_out_of_git(valid: Path) -> None:
+    assert json.loads((valid / VERDICT).read_text()).keys() == {"fingerprint", "models"}
+    assert (valid / VERDICT).with_name(".gitignore").read_text() == "*\n"
