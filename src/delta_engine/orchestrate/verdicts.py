@@ -40,8 +40,7 @@ def count_valid_models(conf_dir: Path, environment: str) -> int:
     if known is not None and known.fingerprint == fingerprint:
         return known.models
     project = load_project(conf_dir, environment)
-    # A file that changed meanwhile may have been judged in either form.
-    if fingerprint is not None and _fingerprint(project.settings) == fingerprint:
+    if fingerprint is not None and fingerprint == _fingerprint(project.settings):  # no file changed meanwhile
         _write(path, _Verdict(fingerprint, len(project.models)))
     return len(project.models)
 
