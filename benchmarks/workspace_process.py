@@ -42,6 +42,7 @@ _INLINE_ROWS = 130_000
 """25 MiB of rows of `columns`, the API's limit ("Execute Statement")."""
 
 _CHUNK_ROWS = 50_000
+"""The service chooses the size of chunks; this is about 9 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +94,13 @@ class _Rehearsal:
     Args:
         keeps: whether answers are kept, and given again.
         delay: how long every call takes at least.
+        calls: the paths of all calls.
         kept: the answers by method, path and body.
     """
 
     keeps: bool = False
     delay: float = 0.0
-    calls: int = 0
+    calls: list[str] = field(default_factory=list)
     kept: dict[tuple[str, str, bytes], tuple[int, bytes, str]] = field(default_factory=dict)
 
 
@@ -107,7 +109,7 @@ class _Handler(WorkspaceHandler):
     listing: FakeTablesApi
 
     def handle_any(self) -> None:
-        self.rehearsal.calls += 1
+        self.rehearsal.calls.append(self.path)
         time.sleep(self.rehearsal.delay)
         self._question = (self.command, self.path, super()._body())
         url = urlsplit(self.path)
@@ -148,8 +150,9 @@ def _serve(client: Connection, tables: int, columns: int) -> None:
             if told == "rehearse":
                 rehearsal.keeps = True
             if told == "measure":
-                rehearsal.delay, rehearsal.calls = ROUND_TRIP_SECONDS, 0
-            client.send(rehearsal.calls)
+                rehearsal.delay = ROUND_TRIP_SECONDS
+                rehearsal.calls.clear()
+            client.send(len(rehearsal.calls))
 
 
 def _catalog(tables: int, columns: int) -> FakeUnityCatalog:

@@ -22,7 +22,7 @@ def matching_files(folder: Path, pattern: str) -> list[Path]:
     root = Path(pattern)
     parts = root.parts[1:] if root.is_absolute() else root.parts
     start = Path(root.anchor) if root.is_absolute() else folder
-    return sorted({*_matching(start, parts, frozenset())})
+    return sorted({*_matching(start, parts, frozenset())}) if parts else []
 
 
 def _matching(folder: Path, parts: Sequence[str], above: frozenset[str]) -> Iterator[Path]:

@@ -10,7 +10,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -18,10 +18,11 @@ from delta_engine.actions.policy import matches_any
 from delta_engine.config.file_patterns import matching_files
 from delta_engine.config.model_files import models_in
 from delta_engine.config.variables import fill_in
-from delta_engine.config.yaml_documents import parse_document, read_document, read_text
+from delta_engine.config.yaml_documents import parse_document, read_text
 from delta_engine.errors import ConfigError, Refusal, RefusedError, SourceLocation, raise_all
 from delta_engine.models import Schema, Table
 from delta_engine.models.constraints import referenced_tables
+from delta_engine.models.open_struct import checksum_of
 from delta_engine.telemetry.garbage import no_garbage_collection
 
 if TYPE_CHECKING:
@@ -34,11 +35,13 @@ class Declared:
 
     Args:
         is_whole: whether no file was left out.
+        contents: the checksums of the YAML files as they were parsed.
     """
 
     tables: tuple[Table, ...]
     schemas: tuple[Schema, ...]
     is_whole: bool
+    contents: Mapping[Path, str] = field(default_factory=dict)
 
 
 @no_garbage_collection()
@@ -49,14 +52,17 @@ def load_declared(settings: Settings, globs: Sequence[str] = ()) -> Declared:
         globs: the tables that the caller needs; all by default. Of the others, some may be missing.
     """
     refusals: list[RefusedError] = []
+    contents: dict[Path, str] = {}
 
     def loaded(found: Iterator[_Model | RefusedError]) -> list[_Model]:
         models = list(_collected(found, refusals))
         return list(_collected(_filled_in(models, settings), refusals))
 
     python = [one for name in settings.python_models for one in loaded(_python_models(name, settings))]
-    files = model_files(settings)
-    by_file = _needed(files, python, globs, settings, lambda path: loaded(_yaml_models(path, settings)))
+    files = _model_files(settings)
+    by_file = _needed(
+        files, python, globs, settings, lambda path: loaded(_yaml_models(path, settings, contents))
+    )
     raise_all(refusals)
     models = [*python, *(model for path in files for model in by_file.get(path, ()))]
     tables = tuple(model for model in models if isinstance(model, Table))
@@ -71,12 +77,12 @@ def load_declared(settings: Settings, globs: Sequence[str] = ()) -> Declared:
             way_out=f"Declare one in {shown}." if files else "List them under models.yaml or models.python.",
         )
     schemas = tuple(model for model in models if isinstance(model, Schema))
-    return Declared(tables=tables, schemas=schemas, is_whole=is_whole)
+    return Declared(tables=tables, schemas=schemas, is_whole=is_whole, contents=contents)
 
 
-def model_files(settings: Settings) -> list[Path]:
-    """Return the YAML files of a configuration's models, in its order; ConfigError if a pattern matches none."""
-    return [path for pattern in settings.yaml_models for path in _files(pattern, settings)]
+def read_contents(settings: Settings) -> Mapping[Path, str]:
+    """Return the checksums of a configuration's YAML files, unparsed; ConfigError if one is missing or unreadable."""
+    return {path: checksum_of(read_text(path, str(path)).encode()) for path in _model_files(settings)}
 
 
 def models_of_text(text: str, file: str, settings: Settings) -> tuple[Table | Schema, ...]:
@@ -167,6 +173,10 @@ def _filled_in(models: Sequence[_Model], settings: Settings) -> Iterator[_Model 
             yield refusal
 
 
+def _model_files(settings: Settings) -> list[Path]:
+    return [path for pattern in settings.yaml_models for path in _files(pattern, settings)]
+
+
 def _files(pattern: str, settings: Settings) -> list[Path]:
     location = settings.locate(("models", "yaml", settings.yaml_models.index(pattern)))
     try:
@@ -186,8 +196,13 @@ def _files(pattern: str, settings: Settings) -> list[Path]:
     return found
 
 
-def _yaml_models(path: Path, settings: Settings) -> Iterator[_Model | RefusedError]:
-    yield from models_in(read_document(path, _shown(path, settings.project_dir)))
+def _yaml_models(
+    path: Path, settings: Settings, contents: dict[Path, str]
+) -> Iterator[_Model | RefusedError]:
+    file = _shown(path, settings.project_dir)
+    text = read_text(path, file)
+    contents[path] = checksum_of(text.encode())
+    yield from models_in(parse_document(text, file))
 
 
 def _python_models(reference: str, settings: Settings) -> Iterator[_Model | RefusedError]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -50,6 +50,7 @@ class Project:
         rules: the engine's own and the project's.
         schemas: the declared schemas; if only some models are selected, those of their tables.
         is_partial: whether models were left out.
+        contents: the checksums of the YAML files as they were parsed.
     """
 
     settings: Settings
@@ -57,6 +58,7 @@ class Project:
     rules: RuleSet
     schemas: tuple[Schema, ...] = ()
     is_partial: bool = False
+    contents: Mapping[Path, str] = field(default_factory=dict)
 
     @property
     def synced_schemas(self) -> tuple[Schema, ...]:
@@ -98,7 +100,9 @@ def load_project(
     declared = load_declared(settings, tables)
     models = resolved([without_features(model, left_out) for model in declared.tables])
     schemas = () if Feature.SCHEMA_METADATA in left_out else declared.schemas
-    project = Project(settings=settings, models=models, rules=load_rules(settings))
+    project = Project(
+        settings=settings, models=models, rules=load_rules(settings), contents=declared.contents
+    )
     raise_all(project.violations(models, schemas))
     selected = _selected(models, tables)
     is_partial = not declared.is_whole or len(selected) < len(models)

@@ -7,20 +7,19 @@ are always loaded, because no checksum covers what they read.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Mapping
 from contextlib import suppress
-from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from delta_engine.config.loading import model_files
+from delta_engine.config.loading import read_contents
 from delta_engine.config.settings import Settings, load_settings
-from delta_engine.config.yaml_documents import MAX_BYTES
 from delta_engine.deployment.local_files import UNDECODABLE, write_atomically
 from delta_engine.errors import ConfigError
+from delta_engine.models.open_struct import checksum_of
 from delta_engine.orchestrate.project import load_project
 
 _JUDGES: Final = ("delta-engine", "msgspec", "pyyaml", "sqlglot")
@@ -35,37 +34,28 @@ def count_valid_models(conf_dir: Path, environment: str) -> int:
     """Return the number of a project's models, all of them valid. Errors as for `load_project`."""
     settings = load_settings(conf_dir, environment)
     path = settings.project_dir / ".delta-engine" / "cache" / f"{environment}.verdict.json"
-    fingerprint = _fingerprint(settings)
     known = _read(path)
-    if known is not None and known.fingerprint == fingerprint:
+    if known is not None and known.fingerprint == _fingerprint(settings):
         return known.models
     project = load_project(conf_dir, environment)
-    # A file that changed meanwhile may have been judged in either form.
-    if fingerprint is not None and _fingerprint(project.settings) == fingerprint:
-        _write(path, _Verdict(fingerprint, len(project.models)))
+    settings = project.settings
+    if not settings.python_models and not settings.policy.rules:
+        _write(path, _Verdict(_checksum(settings, project.contents), len(project.models)))
     return len(project.models)
 
 
 def _fingerprint(settings: Settings) -> str | None:
-    """Return the checksum of everything that the verdict depends on; None if no checksum covers it."""
-    if settings.python_models or settings.policy.rules:
-        return None
-    judged = sha256()
+    """Return the checksum of a project as it is now; None if a file cannot be read."""
     try:
-        for text in _judged(settings):
-            judged.update(f"{text}\0".encode())
-    except (ConfigError, OSError):
+        return _checksum(settings, read_contents(settings))
+    except ConfigError:
         return None  # loading says why
-    return judged.hexdigest()
 
 
-def _judged(settings: Settings) -> Iterator[str]:
-    yield sys.version
-    yield from map(version, _JUDGES)
-    yield repr(settings)
-    for path in model_files(settings):
-        with path.open("rb") as file:
-            yield f"{path}: {sha256(file.read(MAX_BYTES + 1)).hexdigest()}"
+def _checksum(settings: Settings, contents: Mapping[Path, str]) -> str:
+    judges = [sys.version, *map(version, _JUDGES)]
+    files = {str(path): checksum for path, checksum in contents.items()}
+    return checksum_of(repr([judges, settings, files]).encode())
 
 
 def _read(path: Path) -> _Verdict | None:

@@ -49,6 +49,11 @@ def test_a_linked_folder_is_visited(tmp_path: Path) -> None:
     assert matching_files(tmp_path, "models/**/*.yml") == [tmp_path / "models" / "x" / "a.yml"]
 
 
+@pytest.mark.parametrize("pattern", ["", ".", "/"])
+def test_a_pattern_without_a_name_finds_nothing(tmp_path: Path, pattern: str) -> None:
+    assert matching_files(tmp_path, pattern) == []
+
+
 def test_a_folder_without_rights_is_refused(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
