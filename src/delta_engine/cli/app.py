@@ -209,7 +209,7 @@ def plan(
     With --out the plan is kept in a file, with its exact SQL, for `delta-engine apply FILE`.
     """
     from delta_engine.cli.commands import Rendering, show_plan
-    from delta_engine.cli.many_projects import form_of, run_in_projects
+    from delta_engine.cli.many_projects import Form, run_in_projects
 
     if json and markdown:
         raise typer.BadParameter("--json and --markdown are two ways to print one plan: choose one")
@@ -217,12 +217,14 @@ def plan(
         raise typer.BadParameter("--changed-since chooses among the projects that -p names")
     rendering = Rendering.SQL if sql else Rendering.TREE
     rendering = Rendering.JSON if json else Rendering.MARKDOWN if markdown else rendering
-    options, form = _options(table, allow, preflight), form_of(as_json=json, as_markdown=markdown)
+    form = Form.JSON if json else Form.MARKDOWN if markdown else Form.TEXT
+    options = _options(table, allow, preflight)
     run_in_projects(
         ctx.obj,
         lambda project: show_plan(project, options, rendering, out=out, detailed=detailed_exitcode),
         form,
         changed_since=changed_since,
+        out=out,
     )
 
 
@@ -304,7 +306,7 @@ def drift(
     """Report what was changed outside the engine, by whom and when. Changes nothing by default."""
     from delta_engine.actions.drift_policy import Severity
     from delta_engine.cli.commands import Format, accept_drift, print_drift, revert_drift
-    from delta_engine.cli.many_projects import form_of, run_in_projects
+    from delta_engine.cli.many_projects import Form, run_in_projects
 
     if json and output_format not in (None, "json"):
         raise typer.BadParameter("--json is --format json: choose one of the two")
@@ -319,12 +321,15 @@ def drift(
         rendering = choice("--format", output_format or ("json" if json else "text"), Format)
         severity = choice("--fail-on", fail_on, Severity) if fail_on else None
         options = _options(table, None, False)
+        if rendering is Format.HTML and out is None and ctx.obj.projects:
+            raise typer.BadParameter("each project has a page of its own: add --out 'drift/{project}.html'")
         run_in_projects(
             ctx.obj,
             lambda project: print_drift(
                 project, options, rendering, path=out, fail_on=severity, is_recorded=record
             ),
-            form_of(as_json=rendering is Format.JSON and out is None),
+            Form.JSON if rendering is Format.JSON and out is None else Form.TEXT,
+            out=out,
         )
 
 
