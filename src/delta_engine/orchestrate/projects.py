@@ -13,10 +13,12 @@ from itertools import combinations
 from pathlib import Path
 from typing import Final
 
+from typing_extensions import assert_never
+
 from delta_engine.config.file_patterns import matching_files
 from delta_engine.config.loading import forget_modules
 from delta_engine.config.settings import CONF_DIR, BackendType, Settings, is_environment
-from delta_engine.config.state_backend import LocalState
+from delta_engine.config.state_backend import DatabricksState, LocalState, S3State
 from delta_engine.errors import ConfigError, Refusal, RefusedError
 from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.backend import Backend
@@ -161,12 +163,17 @@ def _conflicts(one: Project, other: Project) -> Iterator[RefusedError]:
             )
 
 
-def _state_place(project: Project) -> object:
+def _state_place(project: Project) -> tuple[str | None, ...]:
+    """Return what tells the places of two deployment states apart."""
     match project.settings.state_backend.place:
         case LocalState(path=path):
-            return os.path.realpath(path)
-        case place:
-            return place
+            return (os.path.realpath(path),)
+        case S3State(bucket=bucket, prefix=prefix, endpoint_url=endpoint):
+            return bucket, prefix, endpoint
+        case DatabricksState(catalog=catalog, schema=schema):
+            return catalog, schema  # its tables have a row per environment, whatever the volume
+        case other:
+            assert_never(other)
 
 
 def _declared(project: Project) -> Mapping[str, Table | Schema]:

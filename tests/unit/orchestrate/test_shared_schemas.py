@@ -199,6 +199,24 @@ def test_globs_that_overlap_are_refused(shared: SharedCatalog) -> None:
     assert "note: in teams/stock and teams/web:" in refused.stderr
 
 
+@pytest.mark.parametrize(
+    ("backend", "one", "other"),
+    [
+        ("databricks", "{schema: dev.Engine, volume: one}", "{schema: Dev.engine, volume: other}"),
+        ("s3", "{bucket: states, region: eu-central-1}", "{bucket: states, prefix: /}"),
+    ],
+)
+def test_one_place_of_two_deployment_states_is_refused(
+    shared: SharedCatalog, backend: str, one: str, other: str
+) -> None:
+    for team, place in (("sales", one), ("web", other)):
+        shared.configure(team, f"state_backend: {{type: {backend}, {backend}: {place}}}\n")
+    refused = shared.check()
+    assert refused.code == 3
+    assert refused.stderr.count("refused: ") == 1
+    assert "teams/sales/conf/dev.yml:3: dev: they have the same deployment state" in refused.stderr
+
+
 def test_commands_run_in_all_projects(shared: SharedCatalog) -> None:
     shared.declare("stock", table("web_stolen"))
     validated = shared.run("*", "validate")
