@@ -84,10 +84,11 @@ def run_in_projects(
     if not context.projects:
         _exit([work(context).code])
         return
-    if out is not None and PLACEHOLDER not in str(out):
+    folders = context.folders()
+    if out is not None and len(folders) > 1 and PLACEHOLDER not in str(out):
         way_out = f"Name it by project: --out plans/{PLACEHOLDER}.json."
         raise ConfigError(f"each project would write {out}", way_out=way_out)
-    folders = _folders(context, changed_since)
+    folders = _changed(folders, context, changed_since)
     context = replace(context, projects=(), backends=SharedBackends())
     results = [_run(context, folder, work, form) for folder in folders]
     _print(results, form)
@@ -95,17 +96,14 @@ def run_in_projects(
 
 
 def out_file(path: Path | None, context: Context) -> Path | None:
-    """Return the file that the command of a project writes, with the project in its name if there may be several."""
+    """Return the file that a command writes, with the current one of several projects in its name."""
     if path is None or context.project is None:
         return path
     return Path(str(path).replace(PLACEHOLDER, context.project))
 
 
-def _folders(context: Context, changed_since: str | None) -> Sequence[ProjectFolder]:
-    folders = context.folders()
-    if changed_since is None:
-        return folders
-    return changed_projects(folders, context.require_environment(), changed_since)
+def _changed(folders: list[ProjectFolder], context: Context, since: str | None) -> list[ProjectFolder]:
+    return folders if since is None else changed_projects(folders, context.require_environment(), since)
 
 
 def _run(context: Context, folder: ProjectFolder, work: Work, form: Form) -> _Result:
@@ -191,7 +189,7 @@ def _exit(codes: Sequence[ExitCode]) -> None:
 
 def list_projects(context: Context, changed_since: str | None, *, as_json: bool) -> None:
     """Print the folders of the projects, one a line, or as a JSON list for a matrix of jobs."""
-    names = [str(folder) for folder in _folders(context, changed_since)]
+    names = [str(folder) for folder in _changed(context.folders(), context, changed_since)]
     if as_json:
         typer.echo(json.dumps(names))
         return

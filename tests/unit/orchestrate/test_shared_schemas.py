@@ -91,6 +91,10 @@ def test_a_plan_file_is_stale_after_a_sync_of_its_table(reviewed: SharedCatalog)
     assert refused.code == 3
     assert "the plan is stale" in refused.stderr
     assert "table dev.silver.sales_orders was altered" in refused.stderr
+    again = "`delta-engine -e dev -p teams/sales plan --out plans/teams/sales.json`"
+    assert again in refused.stderr
+    planned = reviewed.run("sales", "plan --out plans/teams/sales.json")
+    assert planned.code == 0, planned.stderr
 
 
 def comment(shared: SharedCatalog, name: str) -> None:
