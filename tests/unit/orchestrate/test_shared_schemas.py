@@ -114,9 +114,36 @@ def referenced(shared: SharedCatalog) -> SharedCatalog:
     return shared
 
 
-def test_a_foreign_key_takes_the_primary_key_of_another_projects_table(referenced: SharedCatalog) -> None:
+def test_a_foreign_key_references_another_projects_table(referenced: SharedCatalog) -> None:
     (key,) = referenced.catalog.tables["dev.silver.web_orders"].state.foreign_keys
     assert (key.references, key.referenced_columns) == ("dev.silver.customers", ("id",))
+
+
+def test_a_key_to_another_projects_table_names_the_columns_there(referenced: SharedCatalog) -> None:
+    referenced.declare("web", WEB_ORDERS.replace(", referenced_columns: [id]", ""))
+    refused = referenced.run("web", "plan")
+    assert refused.code == 3
+    assert "references dev.silver.customers, which is not declared." in refused.stderr
+    assert "or name referenced_columns." in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("key", "refused"),
+    [
+        ("referenced_columns: [name]", "references (name) of dev.silver.customers, which is not in this run"),
+        (
+            "referenced_columns: [id]}, {columns: [id], references: nowhere, referenced_columns: [id]",
+            "does not exist",
+        ),
+    ],
+    ids=["other columns", "no table"],
+)
+def test_a_key_is_checked_against_another_projects_table(
+    referenced: SharedCatalog, key: str, refused: str
+) -> None:
+    referenced.declare("web", WEB_ORDERS.replace("referenced_columns: [id]", key))
+    planned = referenced.run("web", "plan")
+    assert (planned.code, refused in planned.stderr) == (3, True), planned.stderr
 
 
 @pytest.mark.parametrize(
