@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from enum import Enum
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,6 +20,7 @@ from delta_engine.cli.options import (
     Timings,
     Yes,
     argument,
+    choice,
     flag,
     value,
     with_options,
@@ -49,16 +49,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-SomeEnum = TypeVar("SomeEnum", bound=Enum)
-
-
-def choice(option: str, value: str, choices: type[SomeEnum]) -> SomeEnum:
-    """Return the member of an enum that an option names; raise `typer.BadParameter` if there is none."""
-    known = {str(member.value): member for member in choices}
-    if value not in known:
-        raise typer.BadParameter(f"{option}: {value!r} is not one of: {', '.join(known)}")
-    return known[value]
 
 
 def print_version(wanted: bool) -> None:
@@ -210,7 +200,7 @@ def plan(
     With --out the plan is kept in a file, with its exact SQL, for `delta-engine apply FILE`.
     """
     from delta_engine.cli.commands import Rendering, show_plan
-    from delta_engine.cli.many_projects import form_of, run_in_projects
+    from delta_engine.cli.many_projects import Form, run_in_projects
 
     if json and markdown:
         raise typer.BadParameter("--json and --markdown are two ways to print one plan: choose one")
@@ -218,12 +208,14 @@ def plan(
         raise typer.BadParameter("--changed-since chooses among the projects that -p names")
     rendering = Rendering.SQL if sql else Rendering.TREE
     rendering = Rendering.JSON if json else Rendering.MARKDOWN if markdown else rendering
-    options, form = _options(table, allow, preflight), form_of(as_json=json, as_markdown=markdown)
+    form = Form.JSON if json else Form.MARKDOWN if markdown else Form.TEXT
+    options = _options(table, allow, preflight)
     run_in_projects(
         ctx.obj,
         lambda project: show_plan(project, options, rendering, out=out, detailed=detailed_exitcode),
         form,
         changed_since=changed_since,
+        out=out,
     )
 
 
@@ -305,7 +297,7 @@ def drift(
     """Report what was changed outside the engine, by whom and when. Changes nothing by default."""
     from delta_engine.actions.drift_policy import Severity
     from delta_engine.cli.commands import Format, accept_drift, print_drift, revert_drift
-    from delta_engine.cli.many_projects import form_of, run_in_projects
+    from delta_engine.cli.many_projects import Form, run_in_projects
 
     if json and output_format not in (None, "json"):
         raise typer.BadParameter("--json is --format json: choose one of the two")
@@ -320,12 +312,15 @@ def drift(
         rendering = choice("--format", output_format or ("json" if json else "text"), Format)
         severity = choice("--fail-on", fail_on, Severity) if fail_on else None
         options = _options(table, None, False)
+        if rendering is Format.HTML and out is None and ctx.obj.projects:
+            raise typer.BadParameter("each project has a page of its own: add --out 'drift/{project}.html'")
         run_in_projects(
             ctx.obj,
             lambda project: print_drift(
                 project, options, rendering, path=out, fail_on=severity, is_recorded=record
             ),
-            form_of(as_json=rendering is Format.JSON and out is None),
+            Form.JSON if rendering is Format.JSON and out is None else Form.TEXT,
+            out=out,
         )
 
 

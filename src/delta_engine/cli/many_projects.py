@@ -24,12 +24,8 @@ from delta_engine.cli.terminal import (
 )
 from delta_engine.config.loading import forget_modules
 from delta_engine.errors import ConfigError, DeltaEngineError
-from delta_engine.orchestrate.projects import (
-    ProjectFolder,
-    SharedBackends,
-    changed_projects,
-    project_conflicts,
-)
+from delta_engine.orchestrate.changed_projects import changed_projects
+from delta_engine.orchestrate.projects import ProjectFolder, SharedBackends, project_conflicts
 from delta_engine.report.plan_tree import LONGEST, MARKER, code_span
 from delta_engine.telemetry.context import in_context
 from delta_engine.telemetry.visible import counted
@@ -60,11 +56,6 @@ class Form(Enum):
     MARKDOWN = "one comment"
 
 
-def form_of(*, as_json: bool, as_markdown: bool = False) -> Form:
-    """Return the form that options choose."""
-    return Form.JSON if as_json else Form.MARKDOWN if as_markdown else Form.TEXT
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Result:
     project: str
@@ -73,23 +64,31 @@ class _Result:
 
 
 def run_in_projects(
-    context: Context, work: Work, form: Form = Form.TEXT, *, changed_since: str | None = None
+    context: Context,
+    work: Work,
+    form: Form = Form.TEXT,
+    *,
+    changed_since: str | None = None,
+    out: Path | None = None,
 ) -> None:
     """Run a command in the project, or in each of those that `-p` names; exit with the most severe code.
 
     Args:
         form: how the results of several projects are printed.
         changed_since: a commit of git; only projects with files that changed since are taken.
+        out: the file that the command writes.
 
     Raises:
-        ConfigError: a pattern matches no project, or git does not know the commit.
+        ConfigError: a pattern matches no project, git does not know the commit, or the projects would write one file.
     """
     if not context.projects:
         _exit([work(context).code])
         return
     folders = context.folders()
-    if changed_since is not None:
-        folders = changed_projects(folders, context.require_environment(), changed_since)
+    if out is not None and len(folders) > 1 and PLACEHOLDER not in str(out):
+        way_out = f"Name it by project: --out plans/{PLACEHOLDER}.json."
+        raise ConfigError(f"each project would write {out}", way_out=way_out)
+    folders = _changed(folders, context, changed_since)
     context = replace(context, projects=(), backends=SharedBackends())
     results = [_run(context, folder, work, form) for folder in folders]
     _print(results, form)
@@ -97,18 +96,14 @@ def run_in_projects(
 
 
 def out_file(path: Path | None, context: Context) -> Path | None:
-    """Return the file that a project's command writes: its name has the place of the project, if there are several.
-
-    Raises:
-        ConfigError: several projects would write one file.
-    """
+    """Return the file that a command writes, with the current one of several projects in its name."""
     if path is None or context.project is None:
         return path
-    if PLACEHOLDER not in str(path):
-        raise ConfigError(
-            f"each project would write {path}", way_out=f"Name it by project: --out plans/{PLACEHOLDER}.json."
-        )
     return Path(str(path).replace(PLACEHOLDER, context.project))
+
+
+def _changed(folders: list[ProjectFolder], context: Context, since: str | None) -> list[ProjectFolder]:
+    return folders if since is None else changed_projects(folders, context.require_environment(), since)
 
 
 def _run(context: Context, folder: ProjectFolder, work: Work, form: Form) -> _Result:
@@ -127,6 +122,8 @@ def _ended(context: Context, work: Work) -> Ended:
     except DeltaEngineError as error:
         print_note(f"in {context.project}:")
         code = report_error(error)
+    except BrokenPipeError:
+        raise
     except OSError as error:
         code = report_io_error(error)
     return Ended(_WORDS.get(code, "failed"), code)
@@ -170,11 +167,18 @@ def _markdown(results: Sequence[_Result]) -> Iterable[str]:
     lines += [f"- {code_span(one.project)}: {one.ended.summary}" for one in results]
     yield from lines
     room = LONGEST - sum(len(line) + 1 for line in lines)
+    left_out = []
     for one in results:
         plan = f"\n## {code_span(one.project)}\n\n{one.printed.replace(MARKER, '').strip()}"
-        room -= len(plan) + 1
-        if one.printed and room > 0:
+        if not one.printed:
+            continue
+        if len(plan) < room:
+            room -= len(plan) + 1
             yield plan
+        else:
+            left_out.append(code_span(one.project))
+    if left_out:
+        yield f"\nThere is no room here for the plans of {', '.join(left_out)}."
 
 
 def _exit(codes: Sequence[ExitCode]) -> None:
@@ -185,11 +189,12 @@ def _exit(codes: Sequence[ExitCode]) -> None:
 
 def list_projects(context: Context, changed_since: str | None, *, as_json: bool) -> None:
     """Print the folders of the projects, one a line, or as a JSON list for a matrix of jobs."""
-    folders = context.folders()
-    if changed_since is not None:
-        folders = changed_projects(folders, context.require_environment(), changed_since)
-    names = [str(folder) for folder in folders]
-    typer.echo(json.dumps(names) if as_json else "\n".join(names), nl=as_json or bool(names))
+    names = [str(folder) for folder in _changed(context.folders(), context, changed_since)]
+    if as_json:
+        typer.echo(json.dumps(names))
+        return
+    for name in names:
+        say(name)
 
 
 def check_projects(context: Context) -> None:
@@ -197,8 +202,8 @@ def check_projects(context: Context) -> None:
 
     Without an environment, all environments are checked.
     """
-    folders = context.folders(any_environment=True)
     named = context.environment or context.default_environment
+    folders = context.folders(any_environment=named is None)
     environments = [named] if named else sorted({name for one in folders for name in one.environments})
     found = list(project_conflicts(folders, environments))
     for projects, refusal in found:

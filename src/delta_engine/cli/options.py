@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
+from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperGroup
 
 from delta_engine.cli.terminal import Context
+
+SomeEnum = TypeVar("SomeEnum", bound=Enum)
 
 _FIELDS = {"env": "environment", "conf_dir": "conf_dir", "project": "projects"}
 """The field of the context that each of the options sets."""
@@ -79,6 +82,14 @@ def value(names: str, metavar: str, help: str) -> Any:
 def argument(metavar: str, help: str) -> Any:
     """Return an argument."""
     return typer.Argument(metavar=metavar, help=help)
+
+
+def choice(option: str, value: str, choices: type[SomeEnum]) -> SomeEnum:
+    """Return the member of an enum that an option names; raise `typer.BadParameter` if there is none."""
+    known = {str(member.value): member for member in choices}
+    if value not in known:
+        raise typer.BadParameter(f"{option}: {value!r} is not one of: {', '.join(known)}")
+    return known[value]
 
 
 Tables = Annotated[

@@ -99,6 +99,7 @@ class Context:
                 f"this command is for one project, and {len(folders)} match: {', '.join(map(str, folders))}",
                 way_out="Name one with -p.",
             )
+        learn(project=str(folders[0]))
         return folders[0].conf_dir
 
     def _find_conf_dir(self) -> Path:

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
+from itertools import takewhile
 from pathlib import Path
 
 _IS_PATTERN = re.compile(r"[*?\[]").search
@@ -23,6 +24,11 @@ def matching_files(folder: Path, pattern: str) -> list[Path]:
     parts = root.parts[1:] if root.is_absolute() else root.parts
     start = Path(root.anchor) if root.is_absolute() else folder
     return sorted({*_matching(start, parts, frozenset())}) if parts else []
+
+
+def folder_of_pattern(folder: Path, pattern: str) -> Path:
+    """Return the path that all files of a pattern relative to a folder start with."""
+    return folder.joinpath(*takewhile(lambda part: not _IS_PATTERN(part), Path(pattern).parts))
 
 
 def _matching(folder: Path, parts: Sequence[str], above: frozenset[str]) -> Iterator[Path]:

@@ -10,6 +10,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
@@ -248,7 +249,8 @@ def load_reference(
     if project not in sys.path:
         sys.path.insert(0, project)
     try:
-        return use(getattr(importlib.import_module(module_name), attribute))
+        with redirect_stdout(sys.stderr):  # results alone go to stdout
+            return use(getattr(importlib.import_module(module_name), attribute))
     except Refusal:
         raise
     except Exception as error:

@@ -1,22 +1,24 @@
-"""Several projects of one repository: finds them, tells which have changed, and refuses names that two of them have.
+"""Several projects of one repository: finds them, opens what they share, and refuses names that two of them have.
 
 A project is a folder with a folder `conf` of its own.
 """
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
-from subprocess import CalledProcessError, run
 from typing import TYPE_CHECKING, Final
 
-from delta_engine.config.extended import configuration_files
+from typing_extensions import assert_never
+
 from delta_engine.config.file_patterns import matching_files
-from delta_engine.config.settings import CONF_DIR, BackendType, Settings, is_environment, load_settings
-from delta_engine.config.state_backend import LocalState
+from delta_engine.config.loading import forget_modules
+from delta_engine.config.settings import CONF_DIR, BackendType, Settings, is_environment
+from delta_engine.config.state_backend import DatabricksState, LocalState, S3State
 from delta_engine.errors import ConfigError, Refusal, RefusedError
 from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.project import Project, load_project
@@ -31,9 +33,10 @@ EVERYWHERE: Final = ("**",)
 
 @dataclass(frozen=True, slots=True, order=True)
 class ProjectFolder:
-    """The folder of a project, relative to the current one if it is below.
+    """The folder of a project.
 
     Args:
+        path: the path without symbolic links, relative to the current folder if it is inside.
         environments: the environments that have a configuration, sorted.
     """
 
@@ -68,67 +71,22 @@ def find_projects(patterns: Sequence[str], environment: str | None = None) -> li
                 way_out=f"A project is a folder with {CONF_DIR}/{name}. The pattern is relative to {Path.cwd()}.",
             )
         for file in matching:
-            found.setdefault(file.parent.parent, set()).add(file.stem)
+            found.setdefault(_plain(file.parent.parent), set()).add(file.stem)
     return sorted(ProjectFolder(path, tuple(sorted(names))) for path, names in found.items())
 
 
 def _configurations(pattern: str) -> list[Path]:
-    here = Path.cwd()
     try:
-        files = matching_files(here, str(Path(pattern, CONF_DIR, "*.yml")))
-        found = [file for file in files if is_environment(file)]
+        folder = glob.escape(pattern) if Path(pattern).is_dir() else pattern
+        files = matching_files(Path.cwd(), str(Path(folder, CONF_DIR, "*.yml")))
+        return [file for file in files if is_environment(file)]
     except OSError as error:
         raise ConfigError(f"{error.filename} cannot be read: {error.strerror}") from None
-    return [file.relative_to(here) if file.is_relative_to(here) else file for file in found]
 
 
-def changed_projects(folders: Iterable[ProjectFolder], environment: str, since: str) -> list[ProjectFolder]:
-    """Return the projects with files that changed since a commit of git: committed, uncommitted or untracked.
-
-    The files of a project are those in its folder, its model files, and the configurations that it extends.
-
-    Args:
-        since: a commit, a branch or a tag. Its changes since the common ancestor do not count.
-
-    Raises:
-        ConfigError: this is no git repository, or there is no such commit.
-    """
-    changed = _changed_files(since)
-    return [folder for folder in folders if _has_changed(folder, environment, changed)]
-
-
-def _has_changed(folder: ProjectFolder, environment: str, changed: frozenset[Path]) -> bool:
-    inside = Path(os.path.realpath(folder.path))
-    if any(path.is_relative_to(inside) for path in changed):
-        return True
-    try:
-        bases = configuration_files(folder.conf_dir, environment)
-        settings = load_settings(folder.conf_dir, environment)
-    except Refusal:
-        return True  # its command says why
-    found = (matching_files(settings.project_dir, pattern) for pattern in settings.yaml_models)
-    models = {Path(os.path.realpath(path)) for paths in found for path in paths}
-    return not changed.isdisjoint({*bases, *models})
-
-
-def _changed_files(since: str) -> frozenset[Path]:
-    root = _git("rev-parse", "--show-toplevel")[0]
-    commit = _git("rev-parse", "--verify", "--end-of-options", f"{since}^{{commit}}")[0]
-    ancestor = (_git("merge-base", commit, "HEAD") or [commit])[0]
-    names = _git("-C", root, "diff", "--name-only", "--no-renames", "-z", ancestor, separator="\0")
-    names += _git("-C", root, "ls-files", "--others", "--exclude-standard", "-z", separator="\0")
-    return frozenset(Path(os.path.realpath(Path(root, name))) for name in names)
-
-
-def _git(*arguments: str, separator: str = "\n") -> list[str]:
-    try:
-        found = run(["git", *arguments], capture_output=True, check=True)
-    except FileNotFoundError:
-        raise ConfigError("git is not installed, and tells which files have changed") from None
-    except CalledProcessError as error:
-        reason = os.fsdecode(error.stderr).strip().removeprefix("fatal: ") or "it knows no such commit"
-        raise ConfigError(f"git cannot tell which files have changed: {reason}") from None
-    return [one for one in os.fsdecode(found.stdout).split(separator) if one]
+def _plain(folder: Path) -> Path:
+    here, real = Path.cwd().resolve(), folder.resolve()
+    return real.relative_to(here) if real.is_relative_to(here) else real
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +104,8 @@ class SharedBackends:
         for known, backend in self.opened:
             if _backend_settings(known) == _backend_settings(settings):
                 return backend
-            if known.backend is settings.backend is BackendType.CATALOG:
+            is_catalog = known.backend is settings.backend is BackendType.CATALOG
+            if is_catalog and known.spark != settings.spark:
                 raise ConfigError(
                     "its backend.spark differs from another project's, and all projects share one Spark session",
                     location=settings.locate(("backend",)),
@@ -175,6 +134,7 @@ def project_conflicts(
                 loaded[str(folder)] = load_project(folder.conf_dir, environment)
             except Refusal as refusal:
                 yield from ((str(folder), one) for one in refusal.refusals)
+            forget_modules(folder.path.absolute())
         for (one, project), (other, another) in combinations(loaded.items(), 2):
             yield from ((f"{one} and {other}", found) for found in _conflicts(project, another))
 
@@ -199,18 +159,23 @@ def _conflicts(one: Project, other: Project) -> Iterator[RefusedError]:
     for key, model in _declared(one).items():
         if key in names:
             yield ConfigError(
-                f"{environment}: both declare {model.qualified_name}, also at {names[key].declared_at}",
+                f"{environment}: both declare {model.qualified_name}, the second at {names[key].declared_at}",
                 location=model.declared_at,
                 way_out="Remove one of the two.",
             )
 
 
-def _state_place(project: Project) -> object:
+def _state_place(project: Project) -> tuple[str | None, ...]:
+    """Return what tells the places of two deployment states apart."""
     match project.settings.state_backend.place:
         case LocalState(path=path):
-            return os.path.realpath(path)
-        case place:
-            return place
+            return (os.path.realpath(path),)
+        case S3State(bucket=bucket, prefix=prefix, endpoint_url=endpoint):
+            return bucket, prefix, endpoint
+        case DatabricksState(catalog=catalog, schema=schema):
+            return catalog, schema  # its tables have a row per environment, whatever the volume
+        case other:
+            assert_never(other)
 
 
 def _declared(project: Project) -> Mapping[str, Table | Schema]:

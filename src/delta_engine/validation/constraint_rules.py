@@ -140,8 +140,8 @@ class NoDropOfReferencedPrimaryKeys:
             yield Problem(
                 f"primary key {drop.name} would be dropped, and foreign key {reference.name} of table "
                 f"{reference.table} references it",
-                "Declare that table with its foreign key in the same run, or drop its key first: "
-                f"{_drop_by_hand(reference)}.",
+                "Declare that table with its foreign key in the same run, or remove the key from its project first. "
+                f"A key in no model is dropped by hand: {_drop_by_hand(reference)}.",
             )
 
 
@@ -201,8 +201,8 @@ class NoTypeChangeUnderForeignKeys:
             yield Problem(
                 f"its type would change, and foreign key {reference.name} of table {reference.table} needs it on both "
                 "sides",
-                "Declare that table with its foreign key in the same run, or drop the key first: "
-                f"{_drop_by_hand(reference)}.",
+                "Declare that table with its foreign key in the same run, or remove the key from its project first. "
+                f"A key in no model is dropped by hand: {_drop_by_hand(reference)}.",
                 change.name,
             )
 

@@ -86,6 +86,8 @@ def _within(catalog: str, glob: str) -> Sequence[_Symbols]:
 
 def _match_one_name(one: _Symbols, other: _Symbols) -> bool:
     """Whether both match one `schema.table`: follows both through all names at once."""
+    if _start_differently(one, other):
+        return False
     letters = {_ANOTHER_LETTER, *(letter for symbol in (*one, *other) for letter in symbol)}
     seen, following = set(), [(0, 0, 0, True)]
     while following:
@@ -104,6 +106,16 @@ def _match_one_name(one: _Symbols, other: _Symbols) -> bool:
             pairs = product(_after(one, place, letter), _after(other, other_place, letter))
             following += [(*pair, dots + (letter == "."), letter == ".") for pair in pairs]
     return False
+
+
+def _start_differently(one: _Symbols, other: _Symbols) -> bool:
+    """Whether the letters before the first wildcard of either differ, which is quickly seen."""
+    pairs = takewhile(lambda pair: all(map(_is_letter, pair)), zip(one, other, strict=False))
+    return any(mine != others for mine, others in pairs)
+
+
+def _is_letter(symbol: str) -> bool:
+    return len(symbol) == 1 and symbol not in "*?"
 
 
 def _started(symbols: _Symbols, places: Iterable[int]) -> set[int]:

@@ -3,52 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
+import shlex
 from pathlib import Path
 
 import pytest
 
-from tests.projects.commandline import CommandLine, Result
-
-BASE = """\
-environment: local
-backend: {type: oss}
-variables: {catalog: dev}
-models: {yaml: ["models/*.yml"]}
-policy: {create_schemas: true}
-"""
-
-MODEL = """\
-tables:
-  - catalog: ${catalog}
-    schema: silver
-    name: TEAM_orders
-    columns: [{name: id, type: bigint}]
-"""
-
-
-class Repository:
-    """A repository with a shared base and a project for each of three teams."""
-
-    def __init__(self, folder: Path, delta_engine: CommandLine) -> None:
-        self.folder, self._delta_engine = folder, delta_engine
-        self.write("base/local.yml", BASE)
-        for team in ("a", "b", "c"):
-            owns = f'owns: ["silver.team_{team}_*"]'
-            self.write(f"teams/{team}/conf/local.yml", f"extends: ../../../base/local.yml\n{owns}\n")
-            self.write(f"teams/{team}/models/orders.yml", MODEL.replace("TEAM", f"team_{team}"))
-
-    def write(self, name: str, text: str) -> None:
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
-    def run(self, command: str) -> Result:
-        return self._delta_engine(*command.split())
-
-    def git(self, *arguments: str) -> None:
-        identity = ["-c", "user.name=jo", "-c", "user.email=jo@example.com"]
-        subprocess.run(["git", *identity, *arguments], cwd=self.folder, check=True, capture_output=True)
+from delta_engine.cli.terminal import Ended
+from tests.projects.commandline import CommandLine
+from tests.projects.repository import BASE, MODEL, Repository
 
 
 @pytest.fixture
@@ -126,10 +88,13 @@ def test_projects_without_the_environment_are_left_out(repository: Repository) -
     assert (refused.code, "no project matches 'teams/c'" in refused.stderr) == (3, True)
 
 
-def test_python_models_of_one_name_are_each_projects_own(repository: Repository) -> None:
+@pytest.fixture
+def with_python_models(repository: Repository) -> Repository:
+    """Return the repository with a Python module of the same name in each of two projects."""
     for team in ("a", "b"):
         text = (
             "from delta_engine import Column, Table\n"
+            "print('{not JSON')\n"
             f'tables = [Table("dev", "silver", "team_{team}_py", [Column("id", "bigint")])]\n'
         )
         repository.write(f"teams/{team}/models/more.py", text)
@@ -138,10 +103,25 @@ def test_python_models_of_one_name_are_each_projects_own(repository: Repository)
             "extends: ../../../base/local.yml\nmodels: {python: ['models.more:tables']}\n"
             f'owns: ["silver.team_{team}_*"]\n',
         )
-    done = repository.run("-e local -p teams/* plan --json")
+    return repository
+
+
+def test_python_models_of_one_name_are_each_projects_own(with_python_models: Repository) -> None:
+    done = with_python_models.run("-e local -p teams/* plan --json")
     plans = [one["document"] for one in json.loads(done.stdout)["projects"]]
     assert ["team_a_py" in json.dumps(plan) for plan in plans] == [True, False, False]
     assert ["team_b_py" in json.dumps(plan) for plan in plans] == [False, True, False]
+
+
+def test_the_check_reads_the_python_models_of_each_project(with_python_models: Repository) -> None:
+    done = with_python_models.run("projects check")
+    assert (done.code, done.stdout) == (0, "3 projects, local: no conflicts\n"), done.stderr
+
+
+def test_the_check_of_an_environment_that_no_project_has(repository: Repository) -> None:
+    refused = repository.run("-e lokal projects check")
+    assert (refused.code, "no project matches '**'" in refused.stderr) == (3, True)
+    assert repository.run("-e local projects check").code == 0
 
 
 def test_the_check_of_projects_without_conflicts(repository: Repository) -> None:
@@ -167,8 +147,8 @@ def test_the_check_refuses_what_two_projects_have(repository: Repository) -> Non
         "refused: teams/a/conf/local.yml:2: local: both own tables that match 'silver.team_a_*' and '*'. Change owns "
         "in one of the two, so that each table is one project's.\n"
         "note: in teams/a and teams/b:\n"
-        "refused: models/orders.yml:2: local: both declare dev.silver.team_a_orders, also at models/orders.yml:2. "
-        "Remove one of the two.\n"
+        "refused: models/orders.yml:2: local: both declare dev.silver.team_a_orders, the second at "
+        "models/orders.yml:2. Remove one of the two.\n"
         "note: in teams/a and teams/c:\n"
         "refused: teams/a/conf/local.yml:2: local: both own tables that match 'silver.team_a_*' and 'team_a_orders'. "
         "Change owns in one of the two, so that each table is one project's.\n"
@@ -182,9 +162,7 @@ def test_the_check_refuses_what_two_projects_have(repository: Repository) -> Non
 
 
 def test_projects_that_changed(repository: Repository) -> None:
-    repository.git("init", "-q", "-b", "main")
-    repository.git("add", ".")
-    repository.git("commit", "-qm", "one")
+    repository.commit()
     listed = "-e local projects list --changed-since main --json"
     assert json.loads(repository.run(listed).stdout) == []
     none = repository.run("-e local -p teams/* plan --changed-since main")
@@ -211,6 +189,47 @@ def test_what_git_does_not_know(repository: Repository) -> None:
     assert "git cannot tell which files have changed: not a git repository" in refused.stderr
     repository.git("init", "-q", "-b", "main")
     refused = repository.run("-e local -p teams/* plan --changed-since --upload-pack=x")
-    assert (refused.code, "git cannot tell" in refused.stderr) == (3, True)
+    assert (refused.code, "git knows no commit '--upload-pack=x'" in refused.stderr) == (3, True)
     refused = repository.run("-e local plan --changed-since main")
     assert "--changed-since chooses among the projects that -p names" in refused.stderr
+
+
+def test_a_comment_says_which_plans_it_has_no_room_for(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = "-e local -p teams/* plan --markdown"
+    monkeypatch.setattr("delta_engine.cli.many_projects.LONGEST", len(repository.run(command).stdout) // 2)
+    done = repository.run(command)
+    assert done.stdout.endswith("\nThere is no room here for the plans of `teams/b`, `teams/c`.\n")
+    assert done.stdout.count("### Plan for `local`") == 1
+
+
+def test_pages_of_several_projects_are_files(repository: Repository) -> None:
+    refused = repository.run("-e local -p teams/* drift --format html")
+    assert refused.code == 3
+    assert "add --out 'drift/{project}.html'" in " ".join(refused.stderr.replace("│", "").split())
+
+
+def test_a_closed_pipe_ends_the_run(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    def print_nothing(*_: object) -> Ended:
+        raise BrokenPipeError
+
+    monkeypatch.setattr("delta_engine.cli.commands.validate_models", print_nothing)
+    ended = repository.run("-e local -p teams/* validate")
+    assert (ended.code, ended.stdout, ended.stderr) == (1, "── teams/a\n", "")
+
+
+def test_names_with_control_characters_are_spelled_out(repository: Repository) -> None:
+    Path("teams/a").rename("teams/a\x1b[31m")
+    assert repository.run("-e local projects list").stdout == "teams/a\\u001b[31m\nteams/b\nteams/c\n"
+
+
+def test_a_suggested_command_quotes_the_folder(repository: Repository) -> None:
+    Path("teams/a").rename("teams/it's {project}")
+    done = repository.command("-e", "local", "-p", "teams/it's*", "plan", "--out", "plans/{project}.json")
+    _, suggested, _ = done.stderr.split("`")
+    assert shlex.split(suggested) == [
+        *("delta-engine", "-e", "local", "-p", "teams/it's {project}"),
+        *("apply", "plans/teams/it's {project}.json"),
+    ]
+    assert Path("plans/teams/it's {project}.json").is_file()
