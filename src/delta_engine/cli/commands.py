@@ -221,7 +221,7 @@ def import_schema(context: Context, target: str, path: Path | None, language: La
     with status("starting …"):
         backend = open_backend(settings, notify=print_note)
     with status("reading the catalog …"):
-        imported = import_tables(backend, target)
+        imported = import_tables(backend, target, settings.owns)
     for refusal in imported.refusals:
         print_note(f"left out: {refusal}")
     if not imported.tables:

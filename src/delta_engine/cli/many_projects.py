@@ -44,6 +44,8 @@ _SEVEREST_FIRST: Final = (
     ExitCode.PENDING,
 )
 
+_WORDS: Final = {ExitCode.REFUSED: "refused", ExitCode.LOCKED: "locked"}
+
 Work: TypeAlias = Callable[[Context], Ended]
 """A command in one project."""
 
@@ -127,9 +129,6 @@ def _ended(context: Context, work: Work) -> Ended:
     except OSError as error:
         code = report_io_error(error)
     return Ended(_WORDS.get(code, "failed"), code)
-
-
-_WORDS: Final = {ExitCode.REFUSED: "refused", ExitCode.LOCKED: "locked"}
 
 
 def _print(results: Sequence[_Result], form: Form) -> None:

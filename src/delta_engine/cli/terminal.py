@@ -200,7 +200,7 @@ class ExitCode(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended that reports on a project, with a line for a summary of several projects."""
+    """How a command ended in a project: its line in the summary of several projects, and its exit code."""
 
     summary: str
     code: ExitCode = ExitCode.DONE

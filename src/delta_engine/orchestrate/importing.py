@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from delta_engine.actions.policy import matches_any
 from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
 from delta_engine.aspects.facet import Facet
 from delta_engine.errors import ConfigError, RefusedError, SourceLocation
@@ -13,6 +14,7 @@ from delta_engine.models import Column, QualifiedName, Schema, SchemaName, Table
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.state.catalog_reader import bare_model, readable_snapshot
 from delta_engine.state.states import ABSENT, CatalogState, RelationKind, SchemaState, TableState
+from delta_engine.validation.owned_names import OwnedTables, schemas_of_others
 from delta_engine.validation.relations import PARTS_OF_STREAMING_TABLES
 from delta_engine.validation.validator import PlanValidator
 
@@ -31,22 +33,26 @@ class Imported:
     refusals: tuple[RefusedError, ...]
 
 
-def import_tables(backend: Backend, target: str) -> Imported:
+def import_tables(backend: Backend, target: str, owns: Sequence[str] = ("*",)) -> Imported:
     """Return models for `catalog.schema.table`, or for `catalog.schema` and its tables, with one snapshot.
+
+    Args:
+        owns: globs of the project's tables; others are left out of a schema.
 
     Raises:
         ConfigError: the target is neither, or nothing of that name exists.
     """
-    names = _names(backend, target)
+    names = _names(backend, target, owns)
     found, unreadable = _read(backend, names)
     models = [as_model(name, found.table(name)) for name in names if _exists(found, name)]
-    violations = tuple(PlanValidator().model_violations(models))
+    violations = (*PlanValidator().model_violations(models), *OwnedTables(owns).check(models))
     refused = {violation.table for violation in violations}
     schemas = () if target.count(".") == 2 else found.schema_states.items()
     read = (as_schema_model(SchemaName(*key.split(".")), state) for key, state in schemas)
+    known = [model for model in read if model is not None]
     return Imported(
         tables=tuple(model for model in models if str(model.qualified_name) not in refused),
-        schemas=tuple(model for model in read if model is not None),
+        schemas=tuple(model for model in known if not any(schemas_of_others([model], owns))),
         refusals=(*unreadable, *violations),
     )
 
@@ -103,15 +109,17 @@ def _arguments(
     }
 
 
-def _names(backend: Backend, target: str) -> tuple[QualifiedName, ...]:
+def _names(backend: Backend, target: str, owns: Sequence[str]) -> tuple[QualifiedName, ...]:
     match [part.strip() for part in target.split(".")]:
         case [catalog, schema, table] if catalog and schema and table:
             return (QualifiedName(catalog, schema, table),)
         case [catalog, schema] if catalog and schema:
-            names = backend.lister.tables_in(catalog, schema)
+            found = backend.lister.tables_in(catalog, schema)
+            names = tuple(name for name in found if matches_any(name, owns))
             if not names:
+                of_project = " of this project (owns)" if found else ""
                 raise ConfigError(
-                    f"{target} has no Delta tables, or none that you may see",
+                    f"{target} has no Delta tables{of_project}, or none that you may see",
                     way_out="Correct the name, which is addressed in lower case, or ask for USE SCHEMA and SELECT.",
                 )
             return names

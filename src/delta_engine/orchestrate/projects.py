@@ -37,7 +37,7 @@ class ProjectFolder:
 
     Args:
         path: the path without symbolic links, relative to the current folder if it is inside.
-        environments: the environments that have a configuration, sorted.
+        environments: the environments that have a configuration, of those looked for, sorted.
     """
 
     path: Path

@@ -216,6 +216,28 @@ def test_the_drift_task_of_a_project_reports_that_project(shared: SharedCatalog)
     assert [found[team]["deleted"] for team in OWNS] == [0, 0, 1]
 
 
+def test_the_import_of_a_schema_takes_the_projects_tables(shared: SharedCatalog) -> None:
+    shared.sync("web")
+    shared.by_hand(
+        "CREATE TABLE `dev`.`silver`.`sales_old` (`id` INT) USING DELTA",
+        "COMMENT ON SCHEMA `dev`.`silver` IS 'shared'",
+    )
+    imported = shared.run("sales", "import dev.silver --to teams/sales/models/imported.yml")
+    assert imported.code == 0, imported.stderr
+    validated = shared.run("sales", "validate")
+    assert (validated.code, "3 models" in validated.stdout) == (0, True), validated.stderr
+
+
+def test_an_import_without_a_table_of_the_project_is_refused(shared: SharedCatalog) -> None:
+    shared.sync("web")
+    refused = shared.run("sales", "import dev.silver")
+    assert refused.code == 3
+    assert "dev.silver has no Delta tables of this project (owns), or none that you may see" in refused.stderr
+    refused = shared.run("sales", "import dev.silver.web_orders")
+    assert refused.code == 3
+    assert "table dev.silver.web_orders: it is not this project's" in refused.stderr
+
+
 def test_the_projects_fit_together(shared: SharedCatalog) -> None:
     checked = shared.check()
     assert (checked.code, checked.stdout) == (0, "3 projects, dev: no conflicts\n"), checked.stderr
