@@ -214,7 +214,7 @@ def test_a_closed_pipe_ends_the_run(repository: Repository, monkeypatch: pytest.
     def print_nothing(*_: object) -> Ended:
         raise BrokenPipeError
 
-    monkeypatch.setattr("delta_engine.cli.commands.validate_models", print_nothing)
+    monkeypatch.setattr("delta_engine.cli.validate_command.validate_models", print_nothing)
     ended = repository.run("-e local -p teams/* validate")
     assert (ended.code, ended.stdout, ended.stderr) == (1, "── teams/a\n", "")
 
