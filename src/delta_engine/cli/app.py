@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from delta_engine.plan_files.document import Options
 
 EPILOG = (
-    "Exit codes: 0 done, or nothing to do · 1 failed · 2 changes pending (plan --detailed-exitcode), "
-    "or drift (drift --fail-on) · "
-    "3 refused: invalid model or config, unsafe or stale plan, wrong usage, no --yes without a terminal · "
-    "4 another run holds the lock · "
-    "5 applied in part, or not recorded · 130 stopped by Ctrl-C, what was done is recorded"
+    "Exit codes: 0 done, or nothing to do; 1 failed; 2 changes pending (plan --detailed-exitcode), "
+    "or drift (drift --fail-on); "
+    "3 refused: invalid model or config, unsafe or stale plan, wrong usage, no --yes without a terminal; "
+    "4 another run holds the lock; "
+    "5 applied in part, or not recorded; 130 stopped by Ctrl-C, what was done is recorded"
 )
 
 app = typer.Typer(
@@ -45,6 +45,7 @@ app = typer.Typer(
     help="Declarative schema management for Delta Lake tables on Unity Catalog.",
     epilog=EPILOG,
     no_args_is_help=True,
+    rich_markup_mode=None,  # importing what draws boxes takes longer than the rest
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -134,7 +135,7 @@ def validate(ctx: typer.Context, table: Tables = None) -> None:
 
 
 @app.command(
-    epilog="Examples: delta-engine -e prod doctor · delta-engine -e dev doctor --conformance dev.scratch --out reports"
+    epilog="Examples: delta-engine -e prod doctor; delta-engine -e dev doctor --conformance dev.scratch --out reports"
 )
 def doctor(
     ctx: typer.Context,
@@ -153,7 +154,7 @@ def doctor(
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Check that everything is there, as the identity that runs this: login, rights, state, versions.
+    """Check login, rights, state and versions, as this identity.
 
     Nothing that it writes stays. It exits with 3 when something is missing. With --conformance it asks, works on
     scratch tables in one schema instead, and exits with 1 when the platform differs from what the engine expects.
@@ -170,7 +171,10 @@ def doctor(
 
 @app.command(epilog="Example: delta-engine -e prod rules")
 def rules(ctx: typer.Context, json: Json = False) -> None:
-    """List the rules that refuse models and plans; with an environment, its own rules too (policy.rules)."""
+    """List the rules that refuse models and plans.
+
+    With an environment, its own rules are listed too (policy.rules).
+    """
     from delta_engine.cli.commands import show_rules
 
     show_rules(ctx.obj, as_json=json)
@@ -229,7 +233,9 @@ def apply(
     json: Json = False,
     timings: Timings = False,
 ) -> None:
-    """Apply a plan file: exactly its SQL, or nothing if anything that it was made from has moved since.
+    """Apply a plan file: exactly its SQL, or nothing.
+
+    Nothing runs if anything that the plan touches has changed since.
 
     The options of `plan` (-t, --allow, --preflight) are in the file.
     """
@@ -249,7 +255,7 @@ def sync(
     timings: Timings = False,
     preflight: CountsChecks = False,
 ) -> None:
-    """Bring the catalog to the models: lock, plan, check, ask, apply, record."""
+    """Bring the catalog to the models."""
     from delta_engine.cli.commands import Rendering, show_plan, sync_models
 
     options = _options(table, allow, preflight)

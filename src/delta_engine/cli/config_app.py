@@ -8,8 +8,9 @@ from delta_engine.cli.options import Json, ProjectGroup
 
 config_app = typer.Typer(
     cls=ProjectGroup,
-    help="The configuration of an environment, with the files that it extends.",
+    help="The configuration of an environment. It may extend files.",
     no_args_is_help=True,
+    rich_markup_mode=None,  # importing what draws boxes takes longer than the rest
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -21,7 +22,10 @@ def _group() -> None:
 
 @config_app.command(epilog="Example: delta-engine -e prod config show")
 def show(ctx: typer.Context, json: Json = False) -> None:
-    """Print the merged configuration, variables filled in, with the file and line of each value. Hides secrets."""
+    """Print the merged configuration with the origin of each value.
+
+    Variables are filled in. Secrets are hidden.
+    """
     from delta_engine.config.configured_values import configured_values
     from delta_engine.report.configuration_text import configuration_json, configuration_yaml
 

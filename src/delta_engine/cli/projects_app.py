@@ -8,15 +8,19 @@ from delta_engine.cli.options import ChangedSince, Json, ProjectGroup
 
 projects_app = typer.Typer(
     cls=ProjectGroup,
-    help="Several projects in one repository: folders with a folder conf each. -p names them, by default all.",
+    help="Several projects in one repository. A project is a folder with a folder conf. -p names them, by default all.",
     no_args_is_help=True,
+    rich_markup_mode=None,  # importing what draws boxes takes longer than the rest
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
 @projects_app.command(epilog="Example: delta-engine projects check")
 def check(ctx: typer.Context) -> None:
-    """Refuse tables, schemas and deployment states that two projects have, in any environment or in one (-e)."""
+    """Refuse tables, schemas and states that two projects have.
+
+    Checks all environments, or the one that -e names.
+    """
     from delta_engine.cli.many_projects import check_projects
 
     check_projects(ctx.obj)

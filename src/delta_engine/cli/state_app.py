@@ -10,8 +10,9 @@ from delta_engine.cli.options import Json, ProjectGroup, Yes, argument, flag, va
 
 state_app = typer.Typer(
     cls=ProjectGroup,
-    help="The deployment state: what was applied last, by whom, and what became of it.",
+    help="The deployment state: what was applied last, and by whom.",
     no_args_is_help=True,
+    rich_markup_mode=None,  # importing what draws boxes takes longer than the rest
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -29,7 +30,10 @@ def show(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show the document: its environment, age, resources by status, and the holder of the lock."""
+    """Show the document.
+
+    Prints its environment, its age, the resources by status, and the holder of the lock.
+    """
     from delta_engine.cli.state_commands import show_state
 
     show_state(ctx.obj, resource, as_json=json)
@@ -86,7 +90,10 @@ def restore(
     ] = False,
     yes: Yes = False,
 ) -> None:
-    """Make an earlier or errored document the current one, under a new serial. Tables are not touched."""
+    """Make an earlier or errored document the current one.
+
+    It gets a new serial. Tables are not touched.
+    """
     from delta_engine.cli.state_commands import restore_state
 
     restore_state(ctx.obj, source, force=force, yes=yes)
@@ -98,7 +105,7 @@ def migrate(
     dry_run: Annotated[bool, flag("--dry-run", help="Say what would be done, and stop.")] = False,
     yes: Yes = False,
 ) -> None:
-    """Save the document in the current format; the old one is kept as a backup."""
+    """Save the document in the current format. The old one is kept as a backup."""
     from delta_engine.cli.state_commands import migrate_state
 
     migrate_state(ctx.obj, dry_run=dry_run, yes=yes)
@@ -123,7 +130,10 @@ def mv(
     new: Annotated[str, argument("NEW", "catalog.schema.table as it is now.")],
     yes: Yes = False,
 ) -> None:
-    """Record a table under another name, after it was renamed in the catalog and in its model."""
+    """Record a table under another name.
+
+    Rename it in the catalog and in its model first.
+    """
     from delta_engine.cli.state_commands import move_table
 
     move_table(ctx.obj, old, new, yes=yes)
@@ -131,7 +141,7 @@ def mv(
 
 @state_app.command(epilog="Example: delta-engine -e prod state sync")
 def sync(ctx: typer.Context, table: Globs = None) -> None:
-    """Compare what was applied with the catalog and record the statuses. Changes no table."""
+    """Compare the records with the catalog, and record statuses. Changes no table."""
     from delta_engine.cli.state_commands import sync_state
 
     sync_state(ctx.obj, table or ())
