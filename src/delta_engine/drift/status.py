@@ -183,7 +183,7 @@ def _synchronized(resource: Resource, observed: CatalogState, compared: Compared
     ):
         error = f"the {resource.type.value} is not in the catalog"
         return _with_status(resource, Status.MISSING, sync_error=error)
-    if compared is None or found is None:
+    if compared is None:
         is_back = resource.status is Status.MISSING and _has_tables(name, observed)
         return _with_status(resource, Status.HEALTHY) if is_back else resource
     accepted = still_accepted(compared)

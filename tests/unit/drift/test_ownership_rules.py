@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
+
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import NO_POLICY
 from delta_engine.aspects.comparison import Comparison
+from delta_engine.deployment.definitions import define
+from delta_engine.deployment.document import AcceptedDrift, TableResource
 from delta_engine.drift.baselines import with_unmanaged_parts
-from delta_engine.models import Column, Part, Table
-from delta_engine.models.record import Record
-from tests.builders.detection import kinds
-from tests.builders.models import observed, orders
+from delta_engine.drift.status import with_accepted_drift
+from delta_engine.models import CheckConstraint, Column, Part, Table
+from delta_engine.models.record import Record, resource_key
+from delta_engine.state.states import CatalogState, state_of
+from tests.builders.deployment import NOON, applied, deployment_state
+from tests.builders.detection import kinds, synchronized
+from tests.builders.models import ORDERS, observed, orders
 from tests.unit.drift.attempts import drift_after
 
 X = Column("x", "int")
@@ -74,3 +82,44 @@ def test_a_killed_run_explains_nothing_inside_a_field_that_it_has_not_dropped() 
     attempted = orders(Column("s", "struct<a: int>"), comment="new")
     found = observed(Column("s", "struct<a: int, b: int comment 'theirs'>"))
     assert kinds(drift_after(model, attempted=attempted, found=found)) == ["column_comment"]
+
+
+def accepted(kind: DriftKind, field: str, actual: str) -> AcceptedDrift:
+    return AcceptedDrift(kind=kind.value, field=field, expected=None, actual=actual, by="ana", at=NOON)
+
+
+def with_accepted(model: Table, *drift: AcceptedDrift, attempted: tuple[Table, ...] = ()) -> TableResource:
+    resource = applied(model)
+    metadata = msgspec.structs.replace(
+        resource.metadata, accepted=drift, attempted=tuple(map(define, attempted))
+    )
+    return msgspec.structs.replace(resource, metadata=metadata)
+
+
+def test_an_apply_leaves_accepted_drift_of_parts_that_it_keeps() -> None:
+    model, table = orders(), replace(observed(), checks=(CheckConstraint("theirs", "id > 0"),))
+    kept = accepted(DriftKind.CHECK, "check theirs", "id > 0")
+    settled = accepted(DriftKind.TABLE_COMMENT, "table comment", "'theirs'")
+    done = with_accepted_drift(
+        applied(model), model, table, state_of(model), with_accepted(model, kept, settled)
+    )
+    assert done.metadata.accepted == (kept,)
+
+
+def test_an_apply_leaves_an_accepted_order_where_columns_are_still_moved() -> None:
+    model, moved = orders(Column("id", "bigint"), X), observed(X, Column("id", "bigint"))
+    order = accepted(DriftKind.COLUMN_ORDER, "column order", "(x, id)")
+    earlier = with_accepted(model, order)
+    assert with_accepted_drift(applied(model), model, moved, moved, earlier).metadata.accepted == (order,)
+    in_order = state_of(model)
+    assert with_accepted_drift(applied(model), model, moved, in_order, earlier).metadata.accepted == ()
+
+
+def test_after_an_unfinished_run_accepted_drift_stays() -> None:
+    model, gone = orders(), accepted(DriftKind.TABLE_COMMENT, "table comment", "'theirs'")
+    snapshot = CatalogState(tables={ORDERS.key: observed()})
+    for attempted, left in (((), ()), ((orders(comment="new"),), (gone,))):
+        resource = with_accepted(model, gone, attempted=attempted)
+        state = msgspec.structs.replace(deployment_state(), resources={resource_key(ORDERS): resource})
+        (found,) = synchronized(state, snapshot).resources.values()
+        assert found.metadata.accepted == left
