@@ -5,19 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 import msgspec
+import pytest
 
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import NO_POLICY
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.deployment.definitions import define
-from delta_engine.deployment.document import AcceptedDrift, TableResource
+from delta_engine.deployment.document import AcceptedDrift, Difference, Status, TableResource
+from delta_engine.deployment.resources import unfinished
 from delta_engine.drift.baselines import with_unmanaged_parts
+from delta_engine.drift.drifted_resources import AppliedRecord
 from delta_engine.drift.status import with_accepted_drift
-from delta_engine.models import CheckConstraint, Column, Part, Table
+from delta_engine.models import CheckConstraint, Column, Part, QualifiedName, Table
 from delta_engine.models.record import Record, resource_key
-from delta_engine.state.states import CatalogState, state_of
+from delta_engine.state.states import ABSENT, CatalogState, state_of
 from tests.builders.deployment import NOON, applied, deployment_state
-from tests.builders.detection import kinds, synchronized
+from tests.builders.detection import deviations_from, kinds, synchronized
 from tests.builders.models import ORDERS, observed, orders
 from tests.unit.drift.attempts import drift_after
 
@@ -123,3 +126,95 @@ def test_after_an_unfinished_run_accepted_drift_stays() -> None:
         state = msgspec.structs.replace(deployment_state(), resources={resource_key(ORDERS): resource})
         (found,) = synchronized(state, snapshot).resources.values()
         assert found.metadata.accepted == left
+
+
+RENAMING = orders(Column("n", "int", renamed_from="x"))
+STRUCT, RENAMED_FIELD = orders(Column("s", "struct<a: int>")), Column("s", "struct<b: int>")
+
+
+@pytest.mark.parametrize(
+    ("attempted", "found"),
+    [
+        (RENAMING, []),
+        (orders(Column("N", "int", renamed_from="X")), []),
+        (orders(Column("n", "int", renamed_from="y")), [DriftKind.COLUMN_RENAMED]),
+        (orders(Column("n", "int")), [DriftKind.COLUMN_RENAMED]),
+        (orders(Column("m", "int", renamed_from="x")), [DriftKind.COLUMN_RENAMED]),
+    ],
+)
+def test_a_killed_run_explains_the_renames_that_it_names(attempted: Table, found: list[DriftKind]) -> None:
+    record = AppliedRecord(declared=orders(X), attempted=(attempted,), renames={"x": "n"})
+    assert [one.kind for one in deviations_from(record, observed(Column("n", "int")))] == found
+
+
+@pytest.mark.parametrize(("former", "is_explained"), [({"b": "a"}, True), ({"b": "c"}, False), ({}, False)])
+def test_a_killed_run_explains_the_renames_of_fields_that_it_names(
+    former: dict[str, str], is_explained: bool
+) -> None:
+    attempted = orders(replace(RENAMED_FIELD, renamed_fields=former))
+    record = AppliedRecord(declared=STRUCT, attempted=(attempted,), field_renames={("s", "a"): ("s", "b")})
+    assert (deviations_from(record, observed(RENAMED_FIELD)) == ()) is is_explained
+
+
+def test_attempts_are_compared_under_the_new_names_of_columns() -> None:
+    attempted = orders(Column("x", "int", comment="new"))
+    record = AppliedRecord(declared=orders(X), attempted=(attempted,), renames={"x": "n"})
+    found = deviations_from(record, observed(Column("n", "int", comment="new")))
+    assert [one.kind for one in found] == [DriftKind.COLUMN_RENAMED]
+
+
+def test_a_late_change_keeps_the_reason_of_its_run() -> None:
+    late = Difference(field="table comment", expected="'new'", actual="''")
+    resource = applied(orders(comment="new"), Status.UNKNOWN)
+    metadata = msgspec.structs.replace(resource.metadata, lag=(late,), sync_error="the catalog lags")
+    state = msgspec.structs.replace(
+        deployment_state(),
+        resources={resource_key(ORDERS): msgspec.structs.replace(resource, metadata=metadata)},
+    )
+    (found,) = synchronized(state, CatalogState(tables={ORDERS.key: observed()})).resources.values()
+    assert (found.status, found.metadata.sync_error) == (Status.UNKNOWN, "the catalog lags")
+
+
+def test_an_unmanaged_table_that_a_run_attempted_keeps_its_record() -> None:
+    name = QualifiedName("dev", "silver", "taken")
+    listed = CatalogState(tables={ORDERS.key: observed()}, other_tables=(name,))
+    managed = [resource_key(ORDERS), resource_key(name)]
+    unmanaged = synchronized(deployment_state(orders()), listed, managed=managed[:1])
+    known = unmanaged.resources[resource_key(name)]
+    attempted = msgspec.structs.replace(
+        known.metadata, attempted=(define(replace(orders(), table_name="taken")),)
+    )
+    resources = {
+        **unmanaged.resources,
+        resource_key(name): msgspec.structs.replace(known, metadata=attempted),
+    }
+    state = msgspec.structs.replace(unmanaged, resources=resources)
+    snapshot = CatalogState(tables={ORDERS.key: observed(), name.key: ABSENT})
+    kept = synchronized(state, snapshot, managed=managed).resources
+    assert kept[resource_key(name)].metadata.attempted == attempted.attempted
+    assert resource_key(name) not in synchronized(unmanaged, snapshot, managed=managed).resources
+
+
+def test_a_declared_table_is_not_unmanaged() -> None:
+    name = QualifiedName("dev", "silver", "declared")
+    listed = CatalogState(tables={ORDERS.key: observed()}, other_tables=(name,))
+    keys = [resource_key(ORDERS), resource_key(name)]
+    assert [*synchronized(deployment_state(orders()), listed, managed=keys).resources] == keys[:1]
+
+
+def test_an_attempted_table_of_a_schema_that_was_not_read_keeps_its_record() -> None:
+    tried = QualifiedName("dev", "gold", "tried")
+    record = unfinished(tried, Status.FAILED, "refused", attempted=(define(orders()),), earlier=None)
+    known = {**deployment_state(orders()).resources, resource_key(tried): record}
+    state = msgspec.structs.replace(deployment_state(), resources=known)
+    here = CatalogState(tables={ORDERS.key: observed()})
+    assert resource_key(tried) in synchronized(state, here, managed=[resource_key(ORDERS)]).resources
+    there = replace(here, tables={**here.tables, "dev.gold.other": ABSENT})
+    assert resource_key(tried) not in synchronized(state, there, managed=[resource_key(ORDERS)]).resources
+
+
+def test_a_killed_run_may_have_moved_columns() -> None:
+    record = AppliedRecord(declared=orders(Column("id", "bigint"), X), column_order=("id", "x"))
+    moved = observed(X, Column("id", "bigint"))
+    assert [one.kind for one in deviations_from(record, moved)] == [DriftKind.COLUMN_ORDER]
+    assert deviations_from(replace(record, attempted=(orders(comment="new"),)), moved) == ()
