@@ -218,3 +218,10 @@ def test_a_killed_run_may_have_moved_columns() -> None:
     moved = observed(X, Column("id", "bigint"))
     assert [one.kind for one in deviations_from(record, moved)] == [DriftKind.COLUMN_ORDER]
     assert deviations_from(replace(record, attempted=(orders(comment="new"),)), moved) == ()
+
+
+def test_the_order_of_columns_follows_their_renames() -> None:
+    order = ("id", "x")
+    record = AppliedRecord(declared=orders(Column("id", "bigint"), X), column_order=order, renames={"x": "n"})
+    found = deviations_from(record, observed(Column("n", "int"), Column("id", "bigint")))
+    assert [(one.kind, one.expected) for one in found][-1] == (DriftKind.COLUMN_ORDER, "(id, n)")
