@@ -26,7 +26,6 @@ from delta_engine.models import CheckConstraint, Column, ForeignKey, Table
 from delta_engine.models.nested_types import (
     FieldPair,
     Path,
-    field_renames,
     type_at,
     type_differences,
     with_field,
@@ -110,12 +109,10 @@ def _with_fields_taken_over(model: Table, observed: TableState, known: Table) ->
 
 def _with_fields(column: Column, present: Column, declared: Column) -> Column:
     whole, wanted = column.data_type, declared.data_type
-    renames = field_renames(declared.renamed_fields, whole, wanted)
-    renamed = {(*rename.path, rename.desired) for rename in renames}
     for pair in type_differences(whole, present.data_type):
         match pair:
             case FieldPair(path=path, desired=StructField() as field, observed=None):
-                if type_at(wanted, path) is not None and path not in renamed:
+                if type_at(wanted, path) is not None:
                     whole = with_field(whole, path, field)
     return column if whole is column.data_type else replace(column, data_type=whole)
 
