@@ -7,7 +7,8 @@ import msgspec
 
 from delta_engine.actions.drift_policy import DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, Policy
-from delta_engine.deployment.document import DeploymentState
+from delta_engine.deployment.definitions import define
+from delta_engine.deployment.document import DeploymentState, Status
 from delta_engine.deployment.recorded_models import schema_records, table_records
 from delta_engine.drift.comparison import compared, deviations, with_new_names
 from delta_engine.drift.detector import DriftDetector
@@ -83,6 +84,14 @@ def detect(
     )
     snapshot = CatalogState(tables={ORDERS.key: found})
     return drifted_tables(detector.detect(compare(state or deployment_state(MODEL), snapshot), now=LATER))
+
+
+def drift_after(model: Table, *, attempted: Table, found: TableState) -> tuple[DriftedTable, ...]:
+    """Return the drift of a table whose model was applied, and another one attempted since."""
+    metadata = msgspec.structs.replace(applied(model).metadata, attempted=(define(attempted),))
+    resource = msgspec.structs.replace(applied(model, Status.DEGRADED), metadata=metadata)
+    state = msgspec.structs.replace(deployment_state(), resources={resource_key(ORDERS): resource})
+    return detect(found, state=state)
 
 
 def compare(

@@ -33,6 +33,7 @@ from tests.builders.detection import (
     FakeVersions,
     commit,
     detect,
+    drift_after,
     kinds,
     recorded,
     synchronized,
@@ -122,14 +123,10 @@ def test_an_attempt_without_a_value_explains_no_new_one(
         return replace(MODEL, comment=comment, **values)
 
     model = having(applied_value, "a table")
-    metadata = msgspec.structs.replace(
-        applied(model).metadata, attempted=(define(replace(MODEL, comment="new")),)
-    )
-    resource = msgspec.structs.replace(applied(model, Status.DEGRADED), metadata=metadata)
-    state = msgspec.structs.replace(deployment_state(), resources={resource_key(ORDERS): resource})
-    assert detect(state_of(replace(model, comment="new")), state=state) == ()
+    attempted, done = replace(MODEL, comment="new"), state_of(replace(model, comment="new"))
+    assert drift_after(model, attempted=attempted, found=done) == ()
     changed = state_of(having(later, "new"))
-    assert kinds(detect(changed, state=state)) == [kind]
+    assert kinds(drift_after(model, attempted=attempted, found=changed)) == [kind]
 
 
 def test_a_known_table_is_not_unmanaged() -> None:

@@ -20,9 +20,8 @@ from delta_engine.models import CheckConstraint, Column, Part, QualifiedName, Ta
 from delta_engine.models.record import Record, resource_key
 from delta_engine.state.states import ABSENT, CatalogState, state_of
 from tests.builders.deployment import NOON, applied, deployment_state
-from tests.builders.detection import deviations_from, kinds, synchronized
+from tests.builders.detection import deviations_from, drift_after, kinds, synchronized
 from tests.builders.models import ORDERS, observed, orders
-from tests.unit.drift.attempts import drift_after
 
 X = Column("x", "int")
 CHANGED = observed(Column("new", "int", comment="theirs"))
