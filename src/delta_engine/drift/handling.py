@@ -29,6 +29,7 @@ from delta_engine.drift.drifted_resources import (
 )
 from delta_engine.drift.renames import has_path, new_column_names, new_field_paths, with_former_names
 from delta_engine.models import Column, Schema, Table
+from delta_engine.models.nested_types import Path
 from delta_engine.models.record import resource_key
 from delta_engine.state.states import SchemaState
 from delta_engine.telemetry.context import command
@@ -77,10 +78,9 @@ def _with_ignored_renames(model: Securable, drifted: DriftedResource) -> Securab
         return model
     renames = []
     for detail in drifted.details:
-        if detail.ignored_by is not None and detail.deviation.renamed is not None:
-            old, new = detail.deviation.renamed
-            if has_path(model.columns, old) and not has_path(model.columns, new):
-                renames.append(detail.deviation)
+        paths = detail.deviation.renamed
+        if detail.ignored_by is not None and paths is not None and _undoes_rename(model.columns, *paths):
+            renames.append(detail.deviation)
     return accepted(model, drifted.observed, renames) if renames else model
 
 
@@ -221,7 +221,7 @@ def _is_reverted(
         case Deviation(kind=DriftKind.COLUMN_ORDER):
             return moves_columns
         case Deviation(renamed=(old, new)):
-            return has_path(columns, old) or (len(old) > 1 and has_path(columns, (new[0], *old[1:])))
+            return _undoes_rename(columns, old, new)
         case Deviation(difference=aspects.Difference(action=ColumnAdd(column))):
             return has_path(columns, (column.name,))
         case Deviation(difference=aspects.Difference(action=ColumnDrop(column))):
@@ -231,6 +231,12 @@ def _is_reverted(
         case Deviation(difference=aspects.Difference(action=FieldDrop(path))):
             return has_path(columns, path[:1]) and not has_path(columns, path)
     return (deviation.field, deviation.expected) in wanted
+
+
+def _undoes_rename(columns: Sequence[Column], old: Path, new: Path) -> bool:
+    """Whether a model has a column or field under its former name, and not under its new one."""
+    is_former = has_path(columns, old) or (len(old) > 1 and has_path(columns, (new[0], *old[1:])))
+    return is_former and not has_path(columns, new)
 
 
 def _with_ignored(model: Model, drifted: DriftedResource, policy: Policy) -> Model:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Protocol
 
-from delta_engine.models.parts import ForeignKey, QualifiedName
+from delta_engine.models.parts import ForeignKey, PrimaryKey, QualifiedName
 
 if TYPE_CHECKING:
     from delta_engine.models import Table
@@ -60,11 +61,26 @@ def _name(readable: str, *exact: str) -> str:
     return f"{safe[: MAX_NAME_LENGTH - _HASH_LENGTH - 1]}_{digest}"
 
 
-def resolved(models: Sequence[Table]) -> tuple[Table, ...]:
-    """Return models with complete foreign keys; `models` are all declared models."""
+class Keyed(Protocol):
+    """A table, declared or observed, that foreign keys may reference."""
+
+    @property
+    def primary_key(self) -> PrimaryKey | None:
+        """The key that they reference; None if it has none."""
+
+
+def resolved(
+    models: Sequence[Table], others: Mapping[str, Keyed] = MappingProxyType({})
+) -> tuple[Table, ...]:
+    """Return models with complete foreign keys.
+
+    Args:
+        models: all declared models.
+        others: further tables that they reference, by `QualifiedName.key`.
+    """
     if not any(model.foreign_keys for model in models):
         return tuple(models)
-    parents = {model.key: model for model in models}
+    parents: dict[str, Keyed] = {**others, **{model.key: model for model in models}}
     return tuple(
         replace(model, foreign_keys=resolved_keys(model, parents), declared_at=model.declared_at)
         if model.foreign_keys
@@ -73,8 +89,8 @@ def resolved(models: Sequence[Table]) -> tuple[Table, ...]:
     )
 
 
-def resolved_keys(model: Table, parents: Mapping[str, Table]) -> tuple[ForeignKey, ...]:
-    """Return a model's foreign keys, completed from the declared tables (`parents`, by `QualifiedName.key`)."""
+def resolved_keys(model: Table, parents: Mapping[str, Keyed]) -> tuple[ForeignKey, ...]:
+    """Return a model's foreign keys, completed from the tables that they reference, by `QualifiedName.key`."""
     return tuple(_resolved(model.qualified_name, key, parents) for key in model.foreign_keys)
 
 
@@ -94,7 +110,16 @@ def referenced_tables(model: Table) -> Iterator[QualifiedName]:
             yield referenced
 
 
-def _resolved(table: QualifiedName, key: ForeignKey, parents: Mapping[str, Table]) -> ForeignKey:
+def tables_of_open_keys(models: Iterable[Table]) -> Iterator[QualifiedName]:
+    """Yield the tables that foreign keys reference without their columns."""
+    for model in models:
+        for key in model.foreign_keys:
+            referenced = None if key.referenced_columns else referenced_table(model.qualified_name, key)
+            if referenced is not None:
+                yield referenced
+
+
+def _resolved(table: QualifiedName, key: ForeignKey, parents: Mapping[str, Keyed]) -> ForeignKey:
     referenced = referenced_table(table, key)
     if referenced is None:
         return key

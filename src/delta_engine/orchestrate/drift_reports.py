@@ -47,7 +47,12 @@ from delta_engine.errors import (
 from delta_engine.models import Schema, Table
 from delta_engine.models.constraints import resolved
 from delta_engine.models.record import resource_key
-from delta_engine.orchestrate.planning import draft_revert, drift_detector, undeclared_tables
+from delta_engine.orchestrate.planning import (
+    draft_revert,
+    drift_detector,
+    undeclared_tables,
+    with_referenced_keys,
+)
 from delta_engine.orchestrate.runs import NOT_STARTED, Environment, Observation
 from delta_engine.report.pages import drift_html
 from delta_engine.state.catalog_reader import readable_snapshot
@@ -178,7 +183,7 @@ def _facts(
         if not undeclared:
             raise
         observed, unreadable = readable_snapshot(environment.reader, declared_tables, around)
-    observed = environment.without_others(observed)
+    tables, observed = with_referenced_keys(environment, tables, environment.without_others(observed))
     now, detector = utc_now(), drift_detector(environment)
     state = state and with_settled_renames(state, tables, observed)
     records = under_new_names(table_records(state), tables, observed)

@@ -40,7 +40,7 @@ from delta_engine.drift.renames import ignored_renames, irreversible, taken_rena
 from delta_engine.drift.status import synchronize
 from delta_engine.errors import RefusedError, raise_all
 from delta_engine.models import QualifiedName, Table
-from delta_engine.models.constraints import referenced_tables, resolved
+from delta_engine.models.constraints import referenced_tables, resolved, tables_of_open_keys
 from delta_engine.models.record import resource_key
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation, OpenRun, PlannedRun
 from delta_engine.state.catalog_reader import former_name, snapshot_with_former_names, with_tables_read
@@ -228,8 +228,7 @@ def _with_further_tables(
     """Return a snapshot that includes the tables that foreign keys reference, and those to be dropped."""
     names = {parent.key: parent for model in models for parent in referenced_tables(model)}
     names |= {name.key: name for name, rows in removed.items() if rows is not None}
-    missing = [name for key, name in sorted(names.items()) if key not in observed.tables]
-    return with_tables_read(environment.reader, observed, missing) if missing else observed
+    return with_tables_read(environment.reader, observed, names.values())
 
 
 def _removed(
@@ -260,8 +259,25 @@ def observe(
         with_recorded_grants(models, state),
         with_recorded_grants(environment.planner.schemas, state),
     )
-    observed = environment.without_others(observed)
+    models, observed = with_referenced_keys(environment, models, environment.without_others(observed))
     return interpret(environment, models, observed, state, is_partial=is_partial)
+
+
+def with_referenced_keys(
+    environment: Environment, models: tuple[Table, ...], observed: CatalogState
+) -> tuple[tuple[Table, ...], CatalogState]:
+    """Return models whose foreign keys have the columns of primary keys that only the catalog knows.
+
+    A key whose table is not readable stays as it is.
+    """
+    parents = [*tables_of_open_keys(models)]
+    if not parents:
+        return models, observed
+    try:
+        observed = with_tables_read(environment.reader, observed, parents)
+    except UNREADABLE:
+        return models, observed
+    return resolved(models, observed.tables), observed
 
 
 def interpret(

@@ -29,7 +29,7 @@ from delta_engine.validation.capability_rules import (
     without_features,
 )
 from delta_engine.validation.governance_rules import schema_violations
-from delta_engine.validation.owned_names import OwnedTables, schemas_of_others
+from delta_engine.validation.owned_names import OwnedParents, OwnedTables, schemas_of_others
 from delta_engine.validation.validator import PlanValidator, RuleSet, add_user_rule
 
 _CAPABILITIES: Final[Mapping[BackendType, Capabilities]] = {
@@ -119,8 +119,9 @@ def load_rules(settings: Settings) -> RuleSet:
         ConfigError: one cannot be loaded, or is no rule.
     """
     rules, capabilities = PlanValidator.default_rules(), _CAPABILITIES[settings.backend]
+    owned = (OwnedTables(settings.owns), OwnedParents(settings.owns))
     rules = RuleSet(
-        models=(*rules.models, SupportedFeatures(capabilities), OwnedTables(settings.owns)),
+        models=(*rules.models, SupportedFeatures(capabilities), *owned),
         plans=(*rules.plans, SupportedChanges(capabilities)),
     )
     for position, reference in enumerate(settings.policy.rules):

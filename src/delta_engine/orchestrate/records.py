@@ -226,12 +226,9 @@ class RunRecords:
         if not observed.exists:
             return None
         found = with_unmanaged_parts(model, observed, record)
-        if found is None or not self._renamed:
-            return found
-        definition = define(found)
         for former, name in self._renamed:
-            definition = pointing_at(name, former, definition)
-        return as_table(definition)
+            found = found and as_table(pointing_at(name, former, define(found)))
+        return found
 
 
 def _table(recorder: RunRecorder, name: QualifiedName) -> TableResource:
@@ -356,9 +353,7 @@ class OutcomeRecording:
 
     def _record_kept(self, name: QualifiedName | SchemaName, outcome: AnyOutcome) -> None:
         failure = outcome.failure
-        is_known = isinstance(name, SchemaName) or name.key in self._tables
-        is_applied = failure is None and is_known
-        resource = self._applied(name) if is_applied else self._unfinished(name, outcome)
+        resource = self._unfinished(name, outcome) if failure else self._applied(name)
         checkpoint = Checkpoint(
             resource=resource_key(name),
             status=resource.status,

@@ -102,9 +102,13 @@ def readable_snapshot(
 def with_tables_read(
     reader: CatalogReader, observed: CatalogState, names: Iterable[QualifiedName]
 ) -> CatalogState:
-    """Return a snapshot extended by further readable tables; CatalogReadError or RefusalGroup for a whole catalog."""
-    tables = list(map(bare_model, names))
-    return observed.with_tables(readable_snapshot(reader, tables)[0])
+    """Return a snapshot that also has further tables, as far as they are readable.
+
+    Raises:
+        CatalogReadError, RefusalGroup: a whole catalog is not readable.
+    """
+    missing = [bare_model(name) for name in sorted(names, key=str) if name.key not in observed.tables]
+    return observed.with_tables(readable_snapshot(reader, missing)[0]) if missing else observed
 
 
 def former_name(model: Table) -> QualifiedName | None:

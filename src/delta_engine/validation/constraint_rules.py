@@ -56,13 +56,10 @@ class ForeignKeysFit:
         elif referenced is None:
             reason = f"references {key.references!r}, which is no table's name"
             yield Problem(reason, "Write table, schema.table or the whole name.")
-        elif parent is None and not key.referenced_columns:
-            way_out = "Declare that table with its primary key, or name referenced_columns."
-            yield Problem(f"references {referenced}, which is not declared", way_out)
         elif parent is not None and parent.primary_key is None:
             way_out = "Declare its primary key: the engine references nothing else."
             yield Problem(f"references {referenced}, which has no primary key", way_out)
-        elif len(key.columns) != len(resolved.referenced_columns):
+        elif resolved.referenced_columns and len(key.columns) != len(resolved.referenced_columns):
             there = f"{len(resolved.referenced_columns)} of {referenced}"
             yield Problem(f"has {len(key.columns)} columns and references {there}", "Name as many.")
         elif parent is not None and parent.primary_key is not None:

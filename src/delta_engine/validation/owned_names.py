@@ -1,4 +1,4 @@
-"""Refuses names that belong to another project: in the models of one project, and between projects.
+"""Refuses names by their project: in the models of one project, and between projects.
 
 `owns` in a configuration has the globs of a project's tables. A schema is a project's if a glob names it, or all of its
 tables: `gold`, `gold.*`.
@@ -17,9 +17,14 @@ from typing import Final, TypeAlias
 from delta_engine.actions.policy import matches_any
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Schema, Table
-from delta_engine.validation.rules import Problem, of_each_table
+from delta_engine.models.constraints import referenced_table
+from delta_engine.validation.rules import Problem, model_refusal, of_each_table
 
 _WAY_OUT: Final = "Declare it in its own project, or add it to owns."
+_WAY_OUT_OF_PARENTS: Final = (
+    "Declare that table with its primary key, name referenced_columns, or, if the table is another project's, leave it "
+    "out of owns."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,25 @@ class OwnedTables:
         ):
             reason = f"renamed_from {model.renamed_from!r} is the name of another project's table"
             yield Problem(reason, _WAY_OUT)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedParents:
+    """A foreign key references a declared table, a table of another project (owns), or names its columns."""
+
+    owns: Sequence[str]
+
+    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+        """Refuse undeclared tables of the project: the primary key of others' tables is read from the catalog."""
+        declared = {model.key for model in models}
+        for model in models:
+            for key in model.foreign_keys:
+                parent = referenced_table(model.qualified_name, key)
+                if key.referenced_columns or parent is None or parent.key in declared:
+                    continue
+                if matches_any(parent, self.owns):
+                    named = f"foreign key ({', '.join(key.columns)}) references {parent}"
+                    yield model_refusal(model, f"{named}, which is not declared", _WAY_OUT_OF_PARENTS)
 
 
 def schemas_of_others(schemas: Iterable[Schema], owns: Sequence[str]) -> Iterator[InvalidModelError]:

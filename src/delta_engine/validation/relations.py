@@ -207,11 +207,15 @@ def _parent_problems(key: ForeignKey, parent: TableState, own: Mapping[str, Colu
     there = parent.primary_key
     if there is None or [*map(str.lower, there.columns)] != [*map(str.lower, key.referenced_columns)]:
         found = f"the primary key ({', '.join(there.columns)})" if there else "no primary key"
+        columns = f"({', '.join(key.referenced_columns)}) of " if key.referenced_columns else ""
         yield Problem(
-            f"references ({', '.join(key.referenced_columns)}) of {key.references}, which is not in this run and has "
-            f"{found}",
+            f"references {columns}{key.references}, which is not in this run and has {found}",
             "Select that table as well if its model has another key, or reference the key that it has.",
         )
+        return
+    if len(key.columns) != len(key.referenced_columns):
+        referenced = f"{len(key.referenced_columns)} of {key.references}"
+        yield Problem(f"has {len(key.columns)} columns and references {referenced}", "Name as many.")
         return
     others = {column.key: column for column in parent.columns}
     for name, referenced in zip(key.columns, key.referenced_columns, strict=True):

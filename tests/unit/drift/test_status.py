@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import msgspec
 import pytest
@@ -179,6 +180,32 @@ def test_a_change_of_status_shows() -> None:
     assert [(part.subject, part.observed, part.desired) for part in change.changes] == [
         ("status", "healthy", "drifted")
     ]
+
+
+def test_a_newer_version_and_its_time_show() -> None:
+    before, later = deployment_state(WORKED_MODEL), NOON + timedelta(days=1)
+    metadata = msgspec.structs.replace(table_metadata(before, KEY), delta_version=4)
+    changed = resource_with(before, metadata=metadata, deployed_at=later)
+    (change,) = compare_states(before, msgspec.structs.replace(before, resources={KEY: changed}))
+    assert [(part.subject, part.observed, part.desired) for part in change.changes] == [
+        ("delta version", "3", "4"),
+        ("deployed at", str(NOON), str(later)),
+    ]
+
+
+def test_what_is_no_longer_applied_differs_in_no_part() -> None:
+    before = deployment_state(WORKED_MODEL)
+    metadata = msgspec.structs.replace(table_metadata(before, KEY), declared=None)
+    after = msgspec.structs.replace(before, resources={KEY: resource_with(before, metadata=metadata)})
+    for pair in ((before, after), (after, before)):
+        (change,) = compare_states(*pair)
+        assert (change.sign, change.changes) == (Sign.CHANGED, ())
+
+
+def test_a_table_beside_another_of_its_id_is_new() -> None:
+    before = deployment_state(WORKED_MODEL)  # the builder gives all tables one Delta id
+    (change,) = compare_states(before, deployment_state(WORKED_MODEL, orders(name="new")))
+    assert (change.key, change.sign) == ("table.dev.silver.new", Sign.ADDED)
 
 
 def test_resources_are_forgotten_and_renamed() -> None:

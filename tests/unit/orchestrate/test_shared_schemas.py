@@ -119,12 +119,44 @@ def test_a_foreign_key_references_another_projects_table(referenced: SharedCatal
     assert (key.references, key.referenced_columns) == ("dev.silver.customers", ("id",))
 
 
-def test_a_key_to_another_projects_table_names_the_columns_there(referenced: SharedCatalog) -> None:
-    referenced.declare("web", WEB_ORDERS.replace(", referenced_columns: [id]", ""))
-    refused = referenced.run("web", "plan")
+def test_the_columns_there_are_read_from_the_catalog(referenced: SharedCatalog) -> None:
+    for name in ("web_orders", "web_more"):
+        open_key = WEB_ORDERS.replace(", referenced_columns: [id]", "").replace("web_orders", name)
+        referenced.declare("web", open_key.replace("of_customer", f"of_{name}"))
+        referenced.sync("web")
+        (key,) = referenced.catalog.tables[f"dev.silver.{name}"].state.foreign_keys
+        assert (key.references, key.referenced_columns) == ("dev.silver.customers", ("id",))
+        for command in ("plan", "drift", "drift -t web_*"):
+            assert referenced.run("web", command).code == 0
+
+
+@pytest.mark.parametrize(
+    ("key", "refused"),
+    [
+        ("columns: [id], references: nowhere", "does not exist"),
+        ("columns: [id], references: no_catalog.silver.t", "catalog 'no_catalog' does not exist"),
+        ("columns: [id], references: stock_orders", "not in this run and has no primary key"),
+        (
+            "columns: [id, note], references: customers",
+            "has 2 columns and references 1 of dev.silver.customers",
+        ),
+    ],
+)
+def test_there_is_a_key_to_read(referenced: SharedCatalog, key: str, refused: str) -> None:
+    referenced.sync("stock")
+    columns = "columns: [{name: id, type: int}, {name: note, type: string}]"
+    referenced.declare("web", f"schema: silver, name: web_more, {columns}, foreign_keys: [{{{key}}}]")
+    planned = referenced.run("web", "plan")
+    assert (planned.code, refused in planned.stderr) == (3, True), planned.stderr
+
+
+def test_columns_of_the_projects_own_tables_are_not_read_from_the_catalog(referenced: SharedCatalog) -> None:
+    own = WEB_ORDERS.replace(", referenced_columns: [id]", "").replace("customers", "web_customers")
+    referenced.declare("web", own)
+    refused = referenced.run("web", "validate")
     assert refused.code == 3
-    assert "references dev.silver.customers, which is not declared." in refused.stderr
-    assert "or name referenced_columns." in refused.stderr
+    assert "references dev.silver.web_customers, which is not declared." in refused.stderr
+    assert "name referenced_columns" in refused.stderr
 
 
 @pytest.mark.parametrize(

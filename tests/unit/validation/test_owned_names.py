@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delta_engine import Column, Schema, Table
+from delta_engine import Column, ForeignKey, Schema, Table
 from delta_engine.actions.policy import matches_any
 from delta_engine.models import QualifiedName
-from delta_engine.validation.owned_names import OwnedTables, common_table, schemas_of_others
+from delta_engine.validation.owned_names import OwnedParents, OwnedTables, common_table, schemas_of_others
 
 OWNS = ("silver.team_a_*", "gold.*")
 
@@ -34,6 +34,26 @@ def test_a_rename_takes_no_table_of_another_project() -> None:
     renamed = table("silver", "team_a_orders", "orders")
     (refusal,) = OwnedTables(OWNS).check([renamed])
     assert refusal.reason == "renamed_from 'orders' is the name of another project's table"
+
+
+@pytest.mark.parametrize(
+    ("key", "is_refused"),
+    [
+        (ForeignKey(["id"], "team_a_customers"), True),
+        (ForeignKey(["id"], "team_b_customers"), False),
+        (ForeignKey(["id"], "team_a_customers", ["id"]), False),
+        (ForeignKey(["id"], "Team_A_Orders"), False),
+        (ForeignKey(["id"], "a.b.c.d"), False),
+    ],
+)
+def test_keys_to_undeclared_tables_of_the_project_name_columns(key: ForeignKey, is_refused: bool) -> None:
+    model = Table("dev", "silver", "team_a_orders", [Column("id", "bigint")], foreign_keys=[key])
+    found = [str(refusal) for refusal in OwnedParents(OWNS).check([model])]
+    assert found == is_refused * [
+        "table dev.silver.team_a_orders: foreign key (id) references dev.silver.team_a_customers, which is not "
+        "declared. Declare that table with its primary key, name referenced_columns, or, if the table is another "
+        "project's, leave it out of owns."
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,148 @@
+"""Single rules of renames outside the engine, and of what a sync reverts, in corners that histories rarely reach."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from delta_engine.actions.drift_policy import DriftPolicy, IgnoreEntry, Severity
+from delta_engine.deployment.recorded_models import under_new_names
+from delta_engine.drift.drifted_resources import DriftedTable
+from delta_engine.drift.handling import refusals, reverted_drift, with_ignored_drift
+from delta_engine.drift.renames import (
+    TakenRenames,
+    ignored_renames,
+    irreversible,
+    taken_renames,
+)
+from delta_engine.models import Column, QualifiedName, Table
+from delta_engine.models.record import Record
+from delta_engine.state.states import ABSENT, CatalogState, TableState
+from tests.builders.deployment import deployment_state
+from tests.builders.detection import MODEL, RENAMED, FakeHistory, FakeVersions, commit, detect, kinds
+from tests.builders.models import ORDERS, observed, orders
+
+ID, NAME, FULL_NAME = Column("id", "bigint"), Column("name", "string"), Column("full_name", "string")
+
+
+def renamed(
+    found: TableState, *pairs: tuple[str, str], model: Table = MODEL, ignored: str | None = None
+) -> DriftedTable:
+    """Return the drift of a table whose history has renames."""
+    commits = [
+        commit(place, "RENAME COLUMN", oldColumnPath=old, newColumnPath=new)
+        for place, (old, new) in enumerate(pairs, start=4)
+    ]
+    ignores = (IgnoreEntry(resource="*", fields=(ignored,), reason="known"),) if ignored else ()
+    history = FakeHistory(commit(3, "OPTIMIZE"), *commits)
+    (drifted,) = detect(
+        found, state=deployment_state(model), history=history, policy=DriftPolicy(ignores=ignores)
+    )
+    return drifted
+
+
+def test_a_deleted_table_is_reverted_whatever_its_model_says() -> None:
+    (gone,) = detect(ABSENT)
+    assert reverted_drift(orders(comment="another"), gone) == gone.details
+
+
+def test_a_replaced_table_is_reverted_by_no_model() -> None:
+    (replaced,) = detect(observed(*MODEL.columns, comment="a table"), versions=FakeVersions("another"))
+    assert kinds([replaced]) == ["table_replaced"]
+    assert reverted_drift(MODEL, replaced) == replaced.details
+
+
+def test_an_ignored_rename_is_not_taken_over_a_declared_column() -> None:
+    both = replace(MODEL, columns=(ID, NAME, FULL_NAME))
+    found = renamed(RENAMED, ("name", "full_name"), ignored="column_renamed")
+    assert with_ignored_drift([both], [found]) == (both,)
+    assert with_ignored_drift([MODEL], [found]) == (replace(MODEL, columns=(ID, FULL_NAME)),)
+
+
+STRUCT = orders(Column("st", "struct<x: int, z: string>"))
+
+
+def test_a_model_may_take_the_rename_of_a_column_without_that_of_its_field() -> None:
+    found = renamed(
+        observed(Column("su", "struct<y: int, z: string>")), ("st", "su"), ("su.x", "su.y"), model=STRUCT
+    )
+    assert kinds([found]) == ["column_renamed", "column_renamed"]
+    half = orders(Column("su", "struct<x: int, z: string>"))
+    assert [one.deviation.renamed for one in reverted_drift(half, found)] == [(("st", "x"), ("su", "y"))]
+    whole = orders(Column("su", "struct<y: int, z: string>"))
+    assert reverted_drift(whole, found) == ()
+
+
+@pytest.mark.parametrize(
+    ("model", "is_reverted"),
+    [(STRUCT, True), (orders(Column("st", "struct<x: int, z: string, n: int>")), False), (orders(ID), False)],
+    ids=["without the field", "with the field", "without the column"],
+)
+def test_an_added_field_is_reverted_by_a_model_without_it(model: Table, is_reverted: bool) -> None:
+    (found,) = detect(
+        observed(Column("st", "struct<x: int, z: string, n: int>")), state=deployment_state(STRUCT)
+    )
+    assert (reverted_drift(model, found) == found.details) is is_reverted
+
+
+def test_a_refusal_says_what_is_absent_and_what_is_gone() -> None:
+    strict = DriftPolicy(refused_from=Severity.LOW)
+    (found,) = detect(observed(ID, Column("theirs", "int"), comment="a table"))
+    reasons = {
+        one.finding.field: str(refusal)
+        for one in found.details
+        for refusal in refusals([(MODEL, one, one.finding.field)], strict)
+    }
+    assert "was applied as absent and is int" in reasons["column theirs"]
+    assert "was applied as string and is gone" in reasons["column name"]
+
+
+def test_a_model_with_both_names_has_not_taken_the_rename() -> None:
+    found = renamed(RENAMED, ("name", "full_name"))
+    taken = taken_renames([replace(MODEL, columns=(ID, FULL_NAME))], [found])
+    assert taken[MODEL.key].columns == {"name": "full_name"}
+    assert taken_renames([replace(MODEL, columns=(ID, NAME, FULL_NAME))], [found]) == {}
+
+
+def test_all_of_a_record_is_under_the_new_names() -> None:
+    renames = TakenRenames(columns={"name": "full_name"}, fields={})
+    record = Record(declared=MODEL, with_unmanaged_parts=MODEL, attempted=(MODEL,))
+    after = renames.applied_to_record(record)
+    expected = replace(MODEL, columns=(ID, FULL_NAME))
+    assert after == Record(declared=expected, with_unmanaged_parts=expected, attempted=(expected,))
+
+
+def test_only_renames_are_ignored_renames() -> None:
+    commented = replace(RENAMED, table_comment="theirs")
+    by_name = {
+        ignored: ignored_renames([renamed(commented, ("name", "full_name"), ignored=ignored)])
+        for ignored in ("column_renamed", "table_comment")
+    }
+    assert by_name == {"column_renamed": {MODEL.key}, "table_comment": frozenset()}
+
+
+def test_a_declared_rename_that_is_done_is_no_longer_one() -> None:
+    found = renamed(RENAMED, ("name", "full_name"))
+    done = replace(MODEL, columns=(ID, Column("name", "string", renamed_from="first")))
+    assert [refusal.column for refusal in irreversible([done], [found])] == ["name"]
+    onward = replace(MODEL, columns=(ID, Column("last", "string", renamed_from="full_name")))
+    assert list(irreversible([onward], [found])) == []
+
+
+def test_a_column_that_the_model_renames_is_not_the_renamed_one() -> None:
+    there = observed(ID, FULL_NAME, Column("other", "string"), comment="a table")
+    model = replace(MODEL, columns=(ID, NAME, Column("other", "string")))
+    found = renamed(there, ("name", "full_name"), model=model)
+    for former, refused in ((None, ["new"]), ("other", [])):
+        wanted = replace(MODEL, columns=(ID, Column("new", "string", renamed_from=former)))
+        assert [refusal.column for refusal in irreversible([wanted], [found])] == refused
+
+
+def test_all_of_a_record_has_the_new_name_of_its_table() -> None:
+    former = QualifiedName("dev", "silver", "former")
+    old = replace(MODEL, table_name="former")
+    record = Record(declared=old, with_unmanaged_parts=old)
+    renamed_table = CatalogState(tables={ORDERS.key: replace(RENAMED, former_name=former)})
+    found = under_new_names({former.key: record}, [MODEL], renamed_table)[ORDERS.key]
+    assert found == Record(declared=MODEL, with_unmanaged_parts=MODEL)

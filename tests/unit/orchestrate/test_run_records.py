@@ -1,0 +1,148 @@
+"""What a run records, rule by rule."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from delta_engine.actions import TablePlan
+from delta_engine.actions.policy import ColumnOrder, Policy
+from delta_engine.backends.cancellation import StoppedError
+from delta_engine.deployment.definitions import define
+from delta_engine.deployment.document import Resource, Status, TableResource
+from delta_engine.deployment.recorder import RunRecorder
+from delta_engine.deployment.resources import noted, unfinished
+from delta_engine.deployment.stores.files import MemoryStateStore, memory_journals
+from delta_engine.errors import StatementError
+from delta_engine.execute.outcomes import AnyOutcome, Outcome, OutcomeKind, RunStatement
+from delta_engine.models import Column, QualifiedName, SchemaName, Table
+from delta_engine.models.record import resource_key
+from delta_engine.orchestrate import records
+from delta_engine.orchestrate.records import OutcomeRecording, RunRecords
+from delta_engine.state.states import Audit, CatalogState, TableState
+from tests.builders.deployment import FACTS, NOON, applied, repository_over
+from tests.builders.models import ORDERS, observed, orders
+
+KEY = resource_key(ORDERS)
+SILVER = SchemaName("dev", "silver")
+X, Y, THEIRS = Column("x", "int"), Column("y", "int"), Column("theirs", "int")
+MODEL = orders(Column("id", "bigint"), X)
+SENT = RunStatement(sql="ALTER", seconds=1)
+
+
+class Run:
+    """The records of a run over one table, and what it records of outcomes."""
+
+    def __init__(self, folder: Path, found: TableState, policy: Policy | None = None) -> None:
+        repository = repository_over(MemoryStateStore(), folder)
+        self.recorder = RunRecorder(repository, memory_journals(), FACTS, fence=0, now=lambda: NOON)
+        self.records = RunRecords(
+            self.recorder,
+            CatalogState(tables={ORDERS.key: found}),
+            policy or Policy(),
+            {},
+            frozenset(),
+            settles_attempts=True,
+        )
+        self.outcomes = OutcomeRecording(
+            self.recorder, self.records, TablePlan(), [MODEL], [], lambda _outcome: None
+        )
+
+    def table(self, key: str = KEY) -> TableResource:
+        found = self.recorder.resources[key]
+        assert isinstance(found, TableResource)
+        return found
+
+    def record(self, outcome: AnyOutcome) -> Resource | None:
+        self.outcomes.record(outcome)
+        return self.recorder.resources.get(resource_key(outcome.name))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run(tmp_path, observed(*MODEL.columns))
+
+
+def test_the_schema_of_a_new_table_exists(run: Run) -> None:
+    failed = unfinished(SILVER, Status.FAILED, "refused", attempted=(), earlier=None)
+    for known, status in ((None, Status.HEALTHY), (failed, Status.HEALTHY)):
+        if known is not None:
+            run.recorder.resources[resource_key(SILVER)] = known
+        run.records.note_schema(MODEL)
+        assert run.recorder.resources[resource_key(SILVER)].status is status
+
+
+def test_what_was_attempted_under_the_new_name_stays(run: Run) -> None:
+    former = QualifiedName("dev", "silver", "former")
+    run.recorder.resources |= {
+        resource_key(former): applied(replace(MODEL, table_name="former")),
+        KEY: unfinished(ORDERS, Status.FAILED, "refused", attempted=(define(orders(Y)),), earlier=None),
+    }
+    run.records.rename(former, ORDERS)
+    assert (run.table().metadata.declared, run.table().metadata.attempted) == (
+        define(MODEL),
+        (define(orders(Y)),),
+    )
+
+
+@pytest.mark.parametrize(
+    ("policy", "model", "order"),
+    [
+        (None, MODEL, ("x", "id")),
+        (None, orders(*MODEL.columns, Y), ("x", "id", "y")),
+        (Policy(column_order=ColumnOrder.ENFORCE), MODEL, ()),
+    ],
+    ids=["unchanged", "a new column comes last", "columns are moved"],
+)
+def test_the_order_that_a_plan_leaves(
+    tmp_path: Path, policy: Policy | None, model: Table, order: tuple[str, ...]
+) -> None:
+    run = Run(tmp_path, observed(X, THEIRS, Column("id", "bigint")), policy)
+    assert run.records.applied(model, None).metadata.column_order == order
+
+
+def test_a_stopped_table_is_recorded_if_it_was_begun(run: Run) -> None:
+    stopped = Outcome(name=ORDERS, kind=OutcomeKind.STOPPED, failure=StoppedError(sql=""))
+    assert run.record(stopped) is None
+    found = run.record(replace(stopped, runs=(SENT,)))
+    assert found is not None
+    assert found.status is Status.DEGRADED
+
+
+def test_a_failure_without_a_statement_has_none_in_the_document_and_the_log(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logged: list[dict[str, object]] = []
+    monkeypatch.setattr(records, "log", lambda _level, event, **facts: logged.append({event: facts}))
+    waited = StatementError("it waits for another", sql="", error_class=None)
+    run.record(Outcome(name=ORDERS, kind=OutcomeKind.FAILED, failure=waited))
+    run.record(Outcome(name=SILVER, kind=OutcomeKind.CHANGED, runs=(SENT,)))
+    saved = run.recorder.save(run.outcomes.applied)
+    assert saved is not None
+    checkpoints = [
+        (one.statement, one.error, one.statements_done) for one in saved.state.metadata.checkpoints
+    ]
+    assert checkpoints == [(None, None, 1), (None, "it waits for another", 0)]  # by key
+    reason = {"error": "it waits for another", "error_class": None, "sql": None}
+    assert logged == [
+        {"table not done": {"table": str(ORDERS), "status": "failed", "statements": 0, **reason}},
+        {"schema done": {"schema": "dev.silver", "status": "changed", "statements": 1}},
+    ]
+
+
+def test_a_table_is_as_old_as_recorded_while_its_id_is_the_same() -> None:
+    """A table that replaced it may be younger."""
+    young = replace(observed(*MODEL.columns), audit=Audit(created_at=NOON + timedelta(days=1)))
+    resource = applied(MODEL)
+    for created_at, expected in ((NOON, NOON), (None, young.audit.created_at)):
+        known = msgspec.structs.replace(resource.metadata, created_at=created_at)
+        earlier = msgspec.structs.replace(resource, metadata=known)
+        assert noted(resource, MODEL, young, earlier).metadata.created_at == expected
+        metadata = msgspec.structs.replace(known, delta_table_id="another")
+        other = msgspec.structs.replace(resource, metadata=metadata)
+        assert noted(resource, MODEL, young, other).metadata.created_at == young.audit.created_at
+    assert noted(resource, MODEL, young, None).metadata.created_at == young.audit.created_at
