@@ -10,18 +10,19 @@ import pytest
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import NO_POLICY
 from delta_engine.aspects.comparison import Comparison
-from delta_engine.deployment.definitions import define
+from delta_engine.compile.planner import TablePlanner
+from delta_engine.deployment.definitions import define, define_attempt
 from delta_engine.deployment.document import AcceptedDrift, Difference, Status, TableResource
 from delta_engine.deployment.resources import unfinished
 from delta_engine.drift.baselines import with_unmanaged_parts
 from delta_engine.drift.drifted_resources import AppliedRecord
-from delta_engine.drift.status import with_accepted_drift
+from delta_engine.drift.status import attempted_by, with_accepted_drift
 from delta_engine.models import CheckConstraint, Column, Part, QualifiedName, Table
 from delta_engine.models.record import Record, resource_key
 from delta_engine.state.states import ABSENT, CatalogState, state_of
 from tests.builders.deployment import NOON, applied, deployment_state
 from tests.builders.detection import deviations_from, drift_after, kinds, synchronized
-from tests.builders.models import ORDERS, observed, orders
+from tests.builders.models import ORDERS, catalog_of, observed, orders
 
 X = Column("x", "int")
 CHANGED = observed(Column("new", "int", comment="theirs"))
@@ -224,3 +225,20 @@ def test_the_order_of_columns_follows_their_renames() -> None:
     record = AppliedRecord(declared=orders(Column("id", "bigint"), X), column_order=order, renames={"x": "n"})
     found = deviations_from(record, observed(Column("n", "int"), Column("id", "bigint")))
     assert [(one.kind, one.expected) for one in found][-1] == (DriftKind.COLUMN_ORDER, "(id, n)")
+
+
+def test_a_killed_run_explains_no_change_of_unmanaged_parts() -> None:
+    theirs = orders(checks=[CheckConstraint("theirs", "id > 0")])
+    record = AppliedRecord(declared=orders(), with_unmanaged_parts=theirs, attempted=(orders(comment="new"),))
+    changed = replace(observed(comment="new"), checks=(CheckConstraint("theirs", "id > 1"),))
+    assert [one.field for one in deviations_from(record, changed)] == ["check theirs"]
+
+
+def test_a_rename_of_an_unrecorded_table_is_attempted_too() -> None:
+    model = orders(Column("new", "int", renamed_from="old"))
+    table = observed(Column("old", "int"), properties={"delta.columnMapping.mode": "name"})
+    plan = TablePlanner().plan([model], catalog_of([model], table))
+    assert attempted_by(plan, [model], [], {}) == {resource_key(ORDERS): (define_attempt(model),)}
+    known = {resource_key(ORDERS): applied(orders(Column("old", "int")))}
+    (_, former) = attempted_by(plan, [model], [], known)[resource_key(ORDERS)]
+    assert former == define(orders(Column("new", "int")))

@@ -60,6 +60,20 @@ def test_an_ignored_rename_is_not_taken_over_a_declared_column() -> None:
     assert with_ignored_drift([MODEL], [found]) == (replace(MODEL, columns=(ID, FULL_NAME)),)
 
 
+def test_an_ignored_rename_hides_nothing_of_a_declared_column() -> None:
+    applied = replace(MODEL, columns=(ID, replace(NAME, comment="old")))
+    found = renamed(
+        replace(RENAMED, columns=(ID, replace(FULL_NAME, comment="theirs"))),
+        ("name", "full_name"),
+        model=applied,
+        ignored="column_renamed",
+    )
+    assert kinds([found]) == ["column_renamed", "column_comment"]
+    assert reverted_drift(applied, found)[1:] == found.details[1:]
+    both = replace(applied, columns=(*applied.columns, replace(FULL_NAME, comment="mine")))
+    assert reverted_drift(both, found) == ()
+
+
 STRUCT = orders(Column("st", "struct<x: int, z: string>"))
 
 
@@ -123,11 +137,11 @@ def test_only_renames_are_ignored_renames() -> None:
 
 
 def test_a_declared_rename_that_is_done_is_no_longer_one() -> None:
-    found = renamed(RENAMED, ("name", "full_name"))
-    done = replace(MODEL, columns=(ID, Column("name", "string", renamed_from="first")))
-    assert [refusal.column for refusal in irreversible([done], [found])] == ["name"]
-    onward = replace(MODEL, columns=(ID, Column("last", "string", renamed_from="full_name")))
-    assert list(irreversible([onward], [found])) == []
+    both = observed(ID, FULL_NAME, Column("new", "string"), comment="a table")
+    model = replace(MODEL, columns=(ID, Column("new", "string", renamed_from="name")))
+    for found, refused in ((RENAMED, ["new"]), (both, [])):
+        drifted = renamed(found, ("name", "full_name"))
+        assert [refusal.column for refusal in irreversible([model], [drifted])] == refused
 
 
 def test_a_column_that_the_model_renames_is_not_the_renamed_one() -> None:
