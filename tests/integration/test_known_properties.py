@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from delta_engine.aspects.known_properties import KNOWN_PROPERTIES, known_values
+from delta_engine.backends.capabilities import OPEN_SOURCE
 from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.errors import StatementError
 from delta_engine.orchestrate.backend import Backend
@@ -24,10 +25,6 @@ ONLY_ON_DATABRICKS = {
     "delta.targetFileSize",
     "delta.tuneFileSizesForRewrites",
     "delta.universalFormat.compatibility.location",
-}
-MORE_ON_DATABRICKS = {
-    "delta.autoOptimize.autoCompact": {"auto", "legacy"},
-    "delta.isolationLevel": {"WriteSerializable"},
 }
 NOT_FOR_MODELS = {
     "delta.columnMapping.maxColumnId",
@@ -102,8 +99,8 @@ def test_values_are_checked_as_delta_checks_them(configurations: Mapping[str, An
         for key, configuration in configurations.items()
         if (values := known_values(key)) is not None
         for value in PROBES
-        if values.allow(value) != _takes(configuration, value)
-        and value not in MORE_ON_DATABRICKS.get(key, ())
+        for refused in [OPEN_SOURCE.refused_values.get(key.lower(), ())]
+        if (values.allow(value) and value.lower() not in refused) != _takes(configuration, value)
     ]
     assert differing == []
 

@@ -130,6 +130,8 @@ class Capabilities:
         refused: the unsupported features, and why.
         refused_in: the features that single catalogs do not support, and why, by the catalog's name.
         equivalents: the features that it provides in another way, and how.
+        refused_values: the values of Delta's table properties that other platforms take, by the property's name in
+            lower case.
     """
 
     name: str
@@ -141,6 +143,7 @@ class Capabilities:
     refused: Mapping[Feature, str] = field(default_factory=dict)
     refused_in: Mapping[str, Mapping[Feature, str]] = field(default_factory=dict)
     equivalents: Mapping[Feature, str] = field(default_factory=dict)
+    refused_values: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def refusal(self, feature: Feature, catalog: str) -> str | None:
         """Return why a catalog does not support a feature; None if it does."""
@@ -234,6 +237,12 @@ OPEN_SOURCE = Capabilities(
             Feature.PRIMARY_KEYS: "kept in a table property, and informational as on Unity Catalog",
             Feature.FOREIGN_KEYS: "kept in a table property, and informational as on Unity Catalog",
             Feature.NOT_NULL: "tightened with an enforced CHECK under a reserved name",
+        }
+    ),
+    refused_values=MappingProxyType(
+        {
+            "delta.autooptimize.autocompact": frozenset({"auto", "legacy"}),
+            "delta.isolationlevel": frozenset({"writeserializable"}),
         }
     ),
 )

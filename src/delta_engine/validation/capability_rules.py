@@ -24,9 +24,15 @@ class SupportedFeatures:
 
     @of_each_table
     def check(self, model: Table) -> Iterator[Problem]:
-        """Refuse features that the platform refuses, with its reason."""
+        """Refuse features that the platform refuses, with its reason, and values of properties."""
         for feature, column in declared_features(model):
             yield from undeclarable(feature, self.capabilities, column)
+        for key, value in model.effective_table_properties.items():
+            if value.lower() in self.capabilities.refused_values.get(key.lower(), ()):
+                yield Problem(
+                    f"property {key!r} is {value!r}, which the backend {self.capabilities.name} does not take",
+                    "Leave it out, or take the value from a variable of the environment.",
+                )
 
 
 def undeclarable(

@@ -14,6 +14,7 @@ from delta_engine.aspects.facet import Facet
 from delta_engine.backends.capabilities import DATABRICKS, OPEN_SOURCE, Feature
 from delta_engine.errors import InvalidModelError
 from delta_engine.validation.capability_rules import SupportedFeatures, declared_features, without_features
+from tests.builders.models import orders
 from tests.cases.documented_models import WHOLE_COLUMN, WHOLE_TABLE
 from tests.conftest import CONFIG
 from tests.projects.commandline import CommandLine
@@ -135,6 +136,16 @@ def test_what_a_platform_refuses_is_refused_with_its_reason() -> None:
         "[column_masks]."
     )
     assert list(SupportedFeatures(DATABRICKS).check([EVERYTHING])) == []
+
+
+def test_values_of_properties_that_a_platform_refuses() -> None:
+    model = orders(properties={"delta.isolationLevel": "WriteSerializable", "delta.APPENDONLY": "true"})
+    (refusal,) = SupportedFeatures(OPEN_SOURCE).check([model])
+    assert str(refusal).endswith(
+        "property 'delta.isolationLevel' is 'WriteSerializable', which the backend oss does not take. Leave it out, "
+        "or take the value from a variable of the environment."
+    )
+    assert list(SupportedFeatures(DATABRICKS).check([model])) == []
 
 
 def test_an_environment_does_without_what_its_backend_lacks(project: Path, delta_engine: CommandLine) -> None:
