@@ -221,9 +221,24 @@ def _python_models(reference: str, settings: Settings) -> Iterator[_Model | Refu
                 f"{reference!r} gives a {type(model).__name__}, not a Table or Schema",
                 location=location,
             )
-        place = model.declared_at
-        shown = place and SourceLocation(_shown(Path(place.file), settings.project_dir), place.line)
-        yield replace(model, declared_at=shown) if shown else model
+        yield _with_shown_places(model, settings.project_dir)
+
+
+def _with_shown_places(model: _Model, project_dir: Path) -> _Model:
+    """Return a model of Python whose places have the names of files in their project."""
+    names: dict[str, str] = {}
+
+    def shown(place: SourceLocation | None) -> SourceLocation | None:
+        if place is None:
+            return None
+        if place.file not in names:
+            names[place.file] = _shown(Path(place.file), project_dir)
+        return SourceLocation(names[place.file], place.line)
+
+    if isinstance(model, Schema):
+        return replace(model, declared_at=shown(model.declared_at))
+    columns = tuple(replace(column, declared_at=shown(column.declared_at)) for column in model.columns)
+    return replace(model, columns=columns, declared_at=shown(model.declared_at))
 
 
 def _shown(path: Path, project_dir: Path) -> str:

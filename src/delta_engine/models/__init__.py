@@ -6,10 +6,14 @@ Python and YAML give the same model: it accepts lists or tuples, SQL type string
 
 from __future__ import annotations
 
+import dataclasses
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
+from typing import Final
 
 from delta_engine.errors import InvalidModelError, SourceLocation
 from delta_engine.models.parts import (
@@ -86,7 +90,7 @@ class Column:
         renamed_from: the column's former name; its data is kept. It has no effect after the rename.
         renamed_fields: former names of nested fields by their current path: `{"address.postcode": "zip"}`, with
             `element`, `key` and `value` as steps into arrays and maps.
-        declared_at: the place of the declaration, for messages.
+        declared_at: the place of the declaration, for messages; by default the calling line of Python.
     """
 
     name: str
@@ -130,7 +134,7 @@ class Column:
         put(self, "mask", to_optional(mask, ColumnMask, "mask", name))
         put(self, "renamed_from", to_optional_text(renamed_from, "renamed_from", name))
         put(self, "renamed_fields", to_texts("renamed_fields", renamed_fields) if renamed_fields else NOTHING)
-        put(self, "declared_at", declared_at)
+        put(self, "declared_at", declared_at or _calling_line())
 
     @property
     def key(self) -> str:
@@ -367,5 +371,10 @@ def _to_parts(names: Iterable[str | Part] | None) -> frozenset[Part] | None:
 
 
 def _calling_line() -> SourceLocation | None:
+    """Return the line that calls a constructor; None if that is the engine, which declares nothing."""
     frame = sys._getframe(2)
-    return SourceLocation(frame.f_code.co_filename, frame.f_lineno)
+    file = frame.f_code.co_filename
+    return None if file.startswith(_OF_NO_DECLARATION) else SourceLocation(file, frame.f_lineno)
+
+
+_OF_NO_DECLARATION: Final = (f"{Path(__file__).parents[1]}{os.sep}", dataclasses.__file__)

@@ -60,7 +60,7 @@ def test_renames_that_would_lose_something_are_refused(request: pytest.FixtureRe
     allowing = TablePlanner(Policy(allow=(Allowance(DestructiveKind.DROP_COLUMN),)))
     for model, observed in REFUSED:
         with pytest.raises(InvalidModelError) as error:
-            planned([replace(model, declared_at=None)], catalog_of(observed), planner=allowing)
+            planned([model], catalog_of(observed), planner=allowing)
         refusals.append(str(error.value).partition(": table ")[2])
     assert_golden_lines(refusals, Path(__file__).parent / "refused_renames.txt", request)
 

@@ -40,6 +40,18 @@ def test_python_models(write: Write, tmp_path: Path, source: str, attribute: str
             "from delta_engine import Column, Table\ntables = Table('c', 's', 't', [Column('a', 'money')])",
             "{m}.py:2: table c.s.t, column a: type 'money' cannot be used",
         ),
+        (
+            "from delta_engine import Column, Table\n"
+            "tables = Table('c', 's', 't', [\n    Column('a', 'int'),\n    Column('b', 'money'),\n])",
+            "{m}.py:4: table c.s.t, column b: type 'money' cannot be used",
+        ),
+        (
+            "from dataclasses import replace\n"
+            "from delta_engine import Column, Table\n"
+            "AT = Column('at', 'timestamp')\n"
+            "tables = Table('c', 's', 't', [\n    replace(AT, name='from'),\n    Column('a b', 'int'),\n])",
+            "{m}.py:6: table c.s.t, column a b: ",
+        ),
     ],
 )
 def test_bad_python_models(write: Write, tmp_path: Path, source: str, message: str) -> None:

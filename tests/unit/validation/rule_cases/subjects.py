@@ -1,6 +1,7 @@
 """What the cases of the rules are about: models and plans of `dev.silver.orders`, declared at `models.yml:7`."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from delta_engine.actions import Action, AlignTable, TablePlan
@@ -21,7 +22,8 @@ ID = Column("id", "bigint", is_nullable=False)
 
 
 def model(*columns: Column, table: str = "orders", **rest: Any) -> Table:
-    return Table("dev", "silver", table, columns, declared_at=HERE, **rest)
+    placed = [replace(column, declared_at=HERE) for column in columns]
+    return Table("dev", "silver", table, placed, declared_at=HERE, **rest)
 
 
 def aligned(*actions: Action) -> TablePlan:
