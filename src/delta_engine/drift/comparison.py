@@ -32,7 +32,6 @@ from delta_engine.drift.baselines import (
     subject_of,
     unmanaged_parts,
     with_dropped_columns,
-    with_unmanaged_parts,
 )
 from delta_engine.drift.drifted_resources import (
     AppliedRecord,
@@ -45,7 +44,7 @@ from delta_engine.models import Part, QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.nested_types import Path
 from delta_engine.models.record import Record, resource_key
 from delta_engine.state.catalog_reader import former_name
-from delta_engine.state.states import ABSENT, CatalogState, SchemaState, TableState
+from delta_engine.state.states import CatalogState, SchemaState, TableState
 from delta_engine.telemetry.garbage import no_garbage_collection
 
 _NAME = attrgetter("name")
@@ -301,13 +300,9 @@ def _with_kept_parts(
     attempted: Securable, known: AppliedRecord[Securable], observed: SecurableState
 ) -> Securable:
     """Return an attempted model with what its run left as it was."""
-    whole, baseline = known.with_unmanaged_parts, known.baseline
+    baseline = known.baseline
     if isinstance(attempted, Schema) or isinstance(baseline, Schema) or isinstance(observed, SchemaState):
         return attempted
-    if isinstance(whole, Table):
-        ours = tuple(model for model in known.ours if isinstance(model, Table))
-        record = Record(declared=ours[0], with_unmanaged_parts=whole, attempted=ours[1:])
-        attempted = with_unmanaged_parts(attempted, ABSENT, record) or attempted
     attempted = replace(
         attempted,
         owner=attempted.owner or baseline.owner,
