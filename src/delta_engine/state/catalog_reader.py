@@ -107,8 +107,10 @@ def with_tables_read(
     Raises:
         CatalogReadError, RefusalGroup: a whole catalog is not readable.
     """
-    missing = [bare_model(name) for name in sorted(names, key=str) if name.key not in observed.tables]
-    return observed.with_tables(readable_snapshot(reader, missing)[0]) if missing else observed
+    missing = {
+        name.key: bare_model(name) for name in sorted(names, key=str) if name.key not in observed.tables
+    }
+    return observed.with_tables(readable_snapshot(reader, [*missing.values()])[0]) if missing else observed
 
 
 def former_name(model: Table) -> QualifiedName | None:

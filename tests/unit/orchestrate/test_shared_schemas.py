@@ -120,9 +120,10 @@ def test_a_foreign_key_references_another_projects_table(referenced: SharedCatal
 
 
 def test_the_columns_there_are_read_from_the_catalog(referenced: SharedCatalog) -> None:
-    for name in ("web_orders", "web_more"):
-        open_key = WEB_ORDERS.replace(", referenced_columns: [id]", "").replace("web_orders", name)
-        referenced.declare("web", open_key.replace("of_customer", f"of_{name}"))
+    open_key = WEB_ORDERS.replace(", referenced_columns: [id]", "")
+    another = open_key.replace("web_orders", "web_more").replace("of_customer", "of_more")
+    for name, declared in (("web_orders", [open_key]), ("web_more", [open_key, another])):
+        referenced.declare("web", *declared)
         referenced.sync("web")
         (key,) = referenced.catalog.tables[f"dev.silver.{name}"].state.foreign_keys
         assert (key.references, key.referenced_columns) == ("dev.silver.customers", ("id",))
