@@ -131,6 +131,23 @@ def test_the_columns_there_are_read_from_the_catalog(referenced: SharedCatalog) 
             assert referenced.run("web", command).code == 0
 
 
+def test_a_key_without_columns_goes_through_plan_files_and_drift(referenced: SharedCatalog) -> None:
+    open_key = WEB_ORDERS.replace(", referenced_columns: [id]", "")
+    referenced.declare("web", open_key.replace("of_customer", "of_one"))
+    for command in ("plan --out plans/{project}.json", "apply plans/teams/web.json --yes"):
+        ended = referenced.run("web", command)
+        assert ended.code == 0, ended.stderr
+    (key,) = referenced.catalog.tables["dev.silver.web_orders"].state.foreign_keys
+    assert (key.name, key.referenced_columns) == ("of_one", ("id",))
+    referenced.by_hand("COMMENT ON TABLE dev.silver.web_orders IS 'theirs'")
+    assert referenced.run("web", "drift --accept --yes").code == 0
+    assert "comment: theirs" in Path("teams/web/models/tables.yml").read_text()
+    referenced.by_hand("ALTER TABLE dev.silver.web_orders DROP CONSTRAINT of_one")
+    assert referenced.run("web", "drift --revert --yes").code == 0
+    (key,) = referenced.catalog.tables["dev.silver.web_orders"].state.foreign_keys
+    assert (key.name, key.referenced_columns) == ("of_one", ("id",))
+
+
 @pytest.mark.parametrize(
     ("key", "refused"),
     [
