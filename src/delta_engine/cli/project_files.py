@@ -9,8 +9,9 @@ from pathlib import Path
 import typer
 
 from delta_engine.cli.terminal import print_note
+from delta_engine.config.conf_folder import CONF_DIR
 from delta_engine.config.editor_files import editor_files
-from delta_engine.config.settings import CONF_DIR, environments
+from delta_engine.config.settings import environments
 from delta_engine.errors import ConfigError
 
 _PACKAGE = Path(__file__).resolve().parents[1]

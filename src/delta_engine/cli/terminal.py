@@ -103,7 +103,7 @@ class Context:
         return folders[0].conf_dir
 
     def _find_conf_dir(self) -> Path:
-        from delta_engine.config.settings import find_conf_dir
+        from delta_engine.config.conf_folder import find_conf_dir
 
         return find_conf_dir(Path.cwd()) if self.conf_dir is None else self.conf_dir
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import assert_never
 
+from delta_engine.config.conf_folder import CONF_DIR, is_environment
 from delta_engine.config.file_patterns import matching_files
 from delta_engine.config.loading import forget_modules
-from delta_engine.config.settings import CONF_DIR, BackendType, Settings, is_environment
+from delta_engine.config.settings import BackendType, Settings
 from delta_engine.config.state_backend import DatabricksState, LocalState, S3State
 from delta_engine.errors import ConfigError, Refusal, RefusedError
 from delta_engine.models import Schema, Table

@@ -7,7 +7,7 @@ import pytest
 import typer
 
 from delta_engine.cli.app import app
-from delta_engine.config.settings import find_conf_dir
+from delta_engine.config.conf_folder import find_conf_dir
 from tests.conftest import CONFIG
 from tests.projects.commandline import CommandLine
 from tests.projects.plan_files import PlanProject

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
+from delta_engine.config.conf_folder import find_conf_dir
 from delta_engine.config.extended import configuration_files, read_extended
-from delta_engine.config.settings import find_conf_dir, load_settings
+from delta_engine.config.settings import load_settings
 from delta_engine.config.variables import secrets_in
 from delta_engine.config.yaml_documents import MAX_BYTES, DocumentPath
 from delta_engine.errors import ConfigError, SourceLocation
