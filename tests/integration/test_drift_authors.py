@@ -466,5 +466,5 @@ def test_renames_of_fields_say_both_paths(made: Made) -> None:
         "items.element.old": "items.element.new",
         "lookup.value.old": "lookup.value.new",
         "lookup.value.t": "lookup.value.u",
-        "lookup.value.t.old": "lookup.value.t.new",
+        "lookup.value.t.old": "lookup.value.u.new",
     }

@@ -195,7 +195,9 @@ def facts(checkouts: Checkouts, only: str) -> Facts:
     resources = state.resources if state else {}
     return {
         key: (
-            world.catalog.tables[key].state if key in world.catalog.tables else None,
+            replace(world.catalog.tables[key].state, referenced_by=())
+            if key in world.catalog.tables
+            else None,
             world.catalog.histories.id_of(key) if key in world.catalog.tables else None,
             world.catalog.snapshot([modelled(key.rpartition(".")[2], {})]).tables[key].referenced_by,
             models.get(key),

@@ -73,7 +73,8 @@ def compared(
         name_key = key.partition(".")[2]
         known: Mapping[str, Record[Securable]]
         known = schema_records if isinstance(resource, SchemaResource) else records
-        record, name = known.get(name_key), new_names.get(name_key, resource_name(resource))
+        record: Record[Securable] | None = known.get(name_key)
+        name = new_names.get(name_key, resource_name(resource))
         present = state_under(name, observed)
         if record is None or record.declared is None or present is None:
             continue
@@ -81,6 +82,9 @@ def compared(
             if present.former_name.key != name_key:
                 continue  # the record of a table that is gone: another one gets its name
             present = replace(present, former_name=None)
+            again = known.get(name.key)
+            if again is not None:  # an unfinished run that renames it has its attempts under the new name
+                record = replace(record, attempted=(*again.attempted, *record.attempted))
         found[key] = _compared(resource, applied_record(resource, record, held), name, present)
     return found
 

@@ -186,9 +186,10 @@ def _facts(
     tables, observed = with_referenced_keys(environment, tables, environment.without_others(observed))
     now, detector = utc_now(), drift_detector(environment)
     state = state and with_settled_renames(state, tables, observed)
-    records = under_new_names(table_records(state), tables, observed)
-    found = compared(state, records, recorded_schemas, observed, environment.planner.policy, tables)
+    recorded = table_records(state)
+    found = compared(state, recorded, recorded_schemas, observed, environment.planner.policy, tables)
     drifted = detector.detect(found.values(), now=now)
+    records = under_new_names(recorded, tables, observed)
     records = with_taken_renames(records, taken_renames(tables, drifted))
     known = {*declared, *applied, *(name.key for name in environment.own_tables)}
     return DriftFacts(

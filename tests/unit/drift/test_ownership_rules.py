@@ -13,8 +13,10 @@ from delta_engine.aspects.comparison import Comparison
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.definitions import define, define_attempt
 from delta_engine.deployment.document import AcceptedDrift, Difference, Status, TableResource
+from delta_engine.deployment.recorded_models import table_records
 from delta_engine.deployment.resources import unfinished
 from delta_engine.drift.baselines import with_unmanaged_parts
+from delta_engine.drift.comparison import compared, deviations
 from delta_engine.drift.drifted_resources import AppliedRecord
 from delta_engine.drift.status import attempted_by, with_accepted_drift
 from delta_engine.models import CheckConstraint, Column, Part, QualifiedName, Table
@@ -242,3 +244,16 @@ def test_a_rename_of_an_unrecorded_table_is_attempted_too() -> None:
     known = {resource_key(ORDERS): applied(orders(Column("old", "int")))}
     (_, former) = attempted_by(plan, [model], [], known)[resource_key(ORDERS)]
     assert former == define(orders(Column("new", "int")))
+
+
+def test_a_killed_run_that_renames_a_table_explains_its_changes() -> None:
+    model = orders(name="new", comment="mine", renamed_from="orders")
+    renamed = QualifiedName("dev", "silver", "new")
+    begun = unfinished(renamed, Status.FAILED, "killed", attempted=(define_attempt(model),), earlier=None)
+    state = deployment_state(orders())
+    state = msgspec.structs.replace(state, resources={**state.resources, resource_key(renamed): begun})
+    for comment, found in (("mine", []), ("theirs", [DriftKind.TABLE_COMMENT])):
+        table = replace(observed(comment=comment), former_name=ORDERS)
+        snapshot = CatalogState(tables={renamed.key: table})
+        (one,) = compared(state, table_records(state), {}, snapshot, NO_POLICY, [model]).values()
+        assert [drift.kind for drift in deviations(one)] == found
