@@ -42,6 +42,7 @@ def after_sync(world: World, name: str) -> Parts:
     if seen is None:
         return {**OF_NEW_TABLES, **model}
     base, left = page.renamed_base(), ignored(world, name) - {"table", "column order"}
+    left = {one for one in left if kind_of(one) != "column" or holder_of(one) in {"", *model}}
     columns = {one for one in left if kind_of(one) == "column" and model.get(one) == base.get(one)}
     model = {part: value for part, value in model.items() if not is_inside(part, columns)}
     model |= {part: value for part, value in seen.parts.items() if is_inside(part, columns)}
