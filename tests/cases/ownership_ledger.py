@@ -88,7 +88,8 @@ def parts_of_schema(schema: Schema | SchemaState) -> dict[str, str]:
         **{f"tag {name}": value for name, value in schema.tags.items()},
         **{f"grant {right} to {who}": "granted" for who, rights in schema.grants.items() for right in rights},
     }
-    return {part: value for part, value in found.items() if value}
+    clears = {"schema comment": ""} if isinstance(schema, Schema) and schema.comment == "" else {}
+    return clears | {part: value for part, value in found.items() if value}
 
 
 def kind_of(part: str) -> str:
@@ -231,7 +232,9 @@ class Page:
         page = self.under(renames)
         base = page.base
         for part in {*base, *seen.parts}:
-            if base.get(part) != seen.parts.get(part) and page._is_drift(part, base, seen, full):
+            if (base.get(part) or "") != (seen.parts.get(part) or "") and page._is_drift(
+                part, base, seen, full
+            ):
                 found[part] = described(part, seen.parts)
         order = [renames.get(one, one) for one in self.order]
         actual = [one for one in seen.columns if one in order]

@@ -51,7 +51,9 @@ def undone(world: World) -> set[str]:
 def pending(world: World) -> set[str]:
     """Return what a sync changes and is no revert of drift."""
     base, after = world.schema_page.base, after_sync(world)
-    return changed(world) - {part for part in drift(world) if after.get(part) == base.get(part)}
+    return changed(world) - {
+        part for part in drift(world) if (after.get(part) or "") == (base.get(part) or "")
+    }
 
 
 def is_refused(world: World) -> bool:
