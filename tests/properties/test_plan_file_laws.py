@@ -36,6 +36,9 @@ from tests.proofs import examples
 
 NAMES = "abc"
 FACETS_OF_MODELS = ("comment", "tag", "name", "declared", "reference")
+WHOLE = Sync()
+"""A run without a fault."""
+
 KEPT_BY_HAND = ("another tag", "grant", "column tag")
 """Changes that no statement takes back, unless the policy says so."""
 
@@ -108,7 +111,7 @@ class Checkouts:
             case Configure(tags):
                 self.world.policy = replace(self.world.policy, tags=tags)
 
-    def sync(self, models: Sequence[Table], fault: Sync = Sync(), *, is_partial: bool = False) -> None:  # noqa: B008 - a tuple
+    def sync(self, models: Sequence[Table], fault: Sync = WHOLE, *, is_partial: bool = False) -> None:
         with (
             suppress(DeltaEngineError, RefusalGroup, Kill),
             open_run(self.world.engine(fault), "sync") as run,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
@@ -102,9 +102,11 @@ def referenced_table(table: QualifiedName, key: ForeignKey) -> QualifiedName | N
         return None
 
 
-def referenced_tables(model: Table) -> Iterator[QualifiedName]:
-    """Yield the tables that a model's foreign keys reference."""
-    for key in model.foreign_keys:
+def referenced_tables(
+    model: Table, chosen: Callable[[ForeignKey], bool] = lambda _key: True
+) -> Iterator[QualifiedName]:
+    """Yield the tables that a model's foreign keys reference, or those of the chosen keys."""
+    for key in filter(chosen, model.foreign_keys):
         referenced = referenced_table(model.qualified_name, key)
         if referenced is not None:
             yield referenced
@@ -113,10 +115,7 @@ def referenced_tables(model: Table) -> Iterator[QualifiedName]:
 def tables_of_open_keys(models: Iterable[Table]) -> Iterator[QualifiedName]:
     """Yield the tables that foreign keys reference without their columns."""
     for model in models:
-        for key in model.foreign_keys:
-            referenced = None if key.referenced_columns else referenced_table(model.qualified_name, key)
-            if referenced is not None:
-                yield referenced
+        yield from referenced_tables(model, lambda key: not key.referenced_columns)
 
 
 def _resolved(table: QualifiedName, key: ForeignKey, parents: Mapping[str, Keyed]) -> ForeignKey:
