@@ -176,6 +176,8 @@ def _note_applied(world: World, name: str, before: Seen | None, *, is_touched: b
     if is_touched or page.model != model or page.attempts or page.full != world.full:
         page.applied(parts_of(model), column_names(model), before, seen, world.full)
         page.model = model
+    elif seen.columns == column_names(model):
+        page.order = seen.columns
     if before is None:
         page.birth = seen.birth if has_ended else None  # a killed run does not read it
     elif has_ended and not is_ignored:

@@ -114,14 +114,25 @@ def noted(
     return msgspec.structs.replace(resource, metadata=metadata)
 
 
+def with_agreed_order(resource: TableResource, model: Table, observed: TableState) -> TableResource:
+    """Return the record of a table that was given the order of its model outside the engine: it is the recorded one."""
+    if not resource.metadata.column_order or not _is_in_order(model, observed):
+        return resource
+    metadata = msgspec.structs.replace(resource.metadata, column_order=())
+    return msgspec.structs.replace(resource, metadata=metadata)
+
+
+def _is_in_order(model: Table, observed: TableState) -> bool:
+    return [column.key for column in observed.columns] == [column.key for column in model.columns]
+
+
 def _settled_order(
     model: Table, observed: TableState, earlier: TableResource | None, added: Collection[str]
 ) -> tuple[str, ...]:
     """Return the recorded order with added columns last, unless the table has the order of its model."""
     present = {column.key: column.name for column in observed.columns}
     known = earlier.metadata if earlier else TableMetadata()
-    is_as_declared = [*present] == [column.key for column in model.columns]
-    if known.declared is None or known.column_order is None or is_as_declared:
+    if known.declared is None or known.column_order is None or _is_in_order(model, observed):
         return tuple(present.values())
     recorded = known.column_order or tuple(column.name for column in known.declared.columns)
     new_names = {one.renamed_from.lower(): one.key for one in model.columns if one.renamed_from}

@@ -35,6 +35,7 @@ from delta_engine.deployment.resources import (
     recorded_version,
     redefined,
     unfinished,
+    with_agreed_order,
     with_renamed,
     with_version,
 )
@@ -138,12 +139,15 @@ class RunRecords:
             is_known = earlier and earlier.config_checksum == canonical_checksum(define(model))
             if earlier is None or not is_known or earlier.metadata.attempted:
                 resources[key] = self.applied(model, earlier, version=versions.get(model.key))
-            elif model.key in versions or earlier.metadata.full_ownership != self._full_ownership:
-                metadata = msgspec.structs.replace(earlier.metadata, full_ownership=self._full_ownership)
-                resource = msgspec.structs.replace(earlier, metadata=metadata)
-                if model.key in versions:
-                    created_at = self._observed.table(model.qualified_name).audit.created_at
-                    resource = with_version(resource, versions[model.key], created_at)
+                continue
+            observed = self._observed.table(model.qualified_name)
+            resource = with_agreed_order(earlier, model, observed)
+            if resource.metadata.full_ownership != self._full_ownership:
+                metadata = msgspec.structs.replace(resource.metadata, full_ownership=self._full_ownership)
+                resource = msgspec.structs.replace(resource, metadata=metadata)
+            if model.key in versions:
+                resource = with_version(resource, versions[model.key], observed.audit.created_at)
+            if resource is not earlier:
                 resources[key] = resource
 
     def applied_schema(self, schema: Schema | SchemaName) -> SchemaResource:
