@@ -84,7 +84,7 @@ def _declare(world: World, name: str, facets: dict[str, object]) -> None:
     model = modelled(name, facets)
     kept = {one: known for one, known in world.declared.items() if one != name}
     kept |= {name: model} if facets.get("declared", True) else {}
-    if _are_valid(kept):
+    if _are_valid(kept) and not _has_both_names(world, name, model):
         world.facets[name], world.models[name] = facets, model
         world.pages.setdefault(name, Page())
 
@@ -93,6 +93,13 @@ def _are_valid(models: Mapping[str, Table]) -> bool:
     names = {model.table_name for model in models.values()}
     parents = {key.references.rpartition(".")[2] for model in models.values() for key in model.foreign_keys}
     return parents <= names and not any(PlanValidator().model_violations([*models.values()]))
+
+
+def _has_both_names(world: World, name: str, model: Table) -> bool:
+    """Whether the table has a renamed column under both names, as after a failed run: the engine refuses that."""
+    found = world.stored(name)
+    there = {column.key for column in found.state.columns} if found else set()
+    return any(one.renamed_from in there and one.key in there for one in model.columns if one.renamed_from)
 
 
 def _note_statements(world: World, statements: Iterable[str]) -> None:
