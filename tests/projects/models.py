@@ -98,6 +98,7 @@ def columns(draw: st.DrawFn) -> Column:
         mask=draw(seldom(st.none() | masks, None)),
         renamed_from=draw(seldom(maybe, None)),
         renamed_fields=draw(seldom(mappings, {})),
+        using=draw(seldom(maybe, None)),
     )
 
 

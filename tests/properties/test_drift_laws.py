@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delta_engine.aspects.comparison import with_renames
+from delta_engine.aspects.renames import with_renames
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.drift.drifted_resources import AppliedRecord
 from delta_engine.drift.handling import accepted

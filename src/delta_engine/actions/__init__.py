@@ -22,6 +22,12 @@ class Phase(Enum):
     ENABLE_TABLE_FEATURES = "enable_table_features"  # dropping and renaming columns need column mapping
     RENAME_COLUMNS = "rename_columns"  # later statements use the new names
     ADD_COLUMNS = "add_columns"  # before drops: Delta refuses a table without columns
+    EXPAND_COLUMNS = "expand_columns"  # the columns that get the values of converted ones
+    FILL_COLUMNS = "fill_columns"  # before a new row filter could hide rows
+    VERIFY_ROWS = "verify_rows"
+    SWAP_COLUMNS = "swap_columns"  # readers see the new values from here on
+    FILL_SWAPPED_COLUMNS = "fill_swapped_columns"  # rows that were added since the first fill
+    VERIFY_SWAPPED_ROWS = "verify_swapped_rows"
     CHANGE_ROW_FILTERS = (
         "change_row_filters"  # a new filter may need an added column, an old one a dropped one
     )
@@ -37,6 +43,7 @@ class Phase(Enum):
     CHANGE_DEFAULTS = "change_defaults"
     ADD_CHECKS = "add_checks"
     ADD_PRIMARY_KEY = "add_primary_key"
+    DROP_FORMER_COLUMNS = "drop_former_columns"  # when every row has met the new definitions
     SET_COLUMN_COMMENTS = "set_column_comments"  # metadata last: cheap to repeat, blocks nothing
     SET_TABLE_COMMENT = "set_table_comment"
     SET_TABLE_PROPERTIES = "set_table_properties"

@@ -11,13 +11,14 @@ from delta_engine.models.parts import QualifiedName, SchemaName
 
 
 class DestructiveKind(Enum):
-    """Changes that lose data or protection, and therefore need consent."""
+    """Changes that lose or rewrite data, or lose protection, and therefore need consent."""
 
     DROP_COLUMN = "drop_column"
     DROP_TABLE = "drop_table"
     DROP_ROW_FILTER = "drop_row_filter"  # exposes rows
     DROP_COLUMN_MASK = "drop_column_mask"  # exposes values
     DROP_CONSTRAINT = "drop_constraint"  # an unmanaged one
+    BACKFILL_COLUMN = "backfill_column"  # writes values into existing rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 from delta_engine.actions import Action, AlignSchema, AlignTable, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects import (
+    backfills,
     check_constraints,
     clustering,
     column_comments,
@@ -49,6 +50,7 @@ _Model = TypeVar("_Model", Table, Schema)
 ASPECTS: Final[tuple[Aspect[Any, Any, Any, Any], ...]] = (
     table_names.ASPECT,
     columns.ASPECT,
+    backfills.ASPECT,
     column_renames.ASPECT,
     nullability.CHECKS_ASPECT,
     clustering.ASPECT,
@@ -124,6 +126,7 @@ COLUMN_FACETS: tuple[Facet[Column, Column, Any], ...] = (
     column_masks.FACET,
     column_renames.FACET,
     column_renames.FIELDS_FACET,
+    backfills.FACET,
 )
 """What a model says of a column beside its name and type, in the order in which model files have it."""
 

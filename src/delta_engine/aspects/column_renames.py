@@ -10,8 +10,9 @@ from typing import ClassVar
 from delta_engine.actions import AlignTable, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, RenderContext, takes_ownership, with_column
-from delta_engine.aspects.comparison import Comparison, with_renames
+from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.facet import EXACT_TEXTS, OPTIONAL_TEXT, Facet
+from delta_engine.aspects.renames import with_renames
 from delta_engine.models import Column, Part, Table
 from delta_engine.models.nested_types import FieldRename, Path, type_at, with_field_renamed
 from delta_engine.models.parts import NOTHING

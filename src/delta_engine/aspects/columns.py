@@ -39,7 +39,7 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class ColumnAdd:
-    """Add a column with its comment. It keeps the model's nullability. A rule refuses NOT NULL."""
+    """Add a column with its comment, nullable if it is filled afterwards. A rule refuses NOT NULL."""
 
     phase: ClassVar[Phase] = Phase.ADD_COLUMNS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -81,7 +81,8 @@ ColumnAction: TypeAlias = ColumnAdd | FieldAdd | _Drop
 
 def _diff(comparison: Comparison) -> Iterable[ColumnAction]:
     """Yield an add per column or field that only the model has, and a drop per one that only the table has."""
-    yield from map(ColumnAdd, comparison.added)
+    for column in comparison.added:
+        yield ColumnAdd(column if column.using is None else replace(column, is_nullable=True))
     yield from map(ColumnDrop, comparison.dropped)
     for pair in comparison.fields:
         if pair.observed is None and pair.desired is not None:

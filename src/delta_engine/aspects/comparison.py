@@ -11,15 +11,22 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 from typing_extensions import TypeVar as DefaultTypeVar
 
 from delta_engine.actions.policy import NO_POLICY, Ownership, Policy
-from delta_engine.models import Column, Part, PrimaryKey, Schema, Table
+from delta_engine.aspects.conversions import (
+    NO_PROGRESS,
+    Conversion,
+    Progress,
+    conversions_of,
+    filled_columns,
+    is_reserved,
+    set_aside,
+)
+from delta_engine.aspects.renames import NO_RENAMES, Renames, declares_renames, renamed_record
+from delta_engine.models import Column, Part, Schema, Table
 from delta_engine.models.nested_types import (
     FieldPair,
-    FieldRename,
     Path,
     TypePair,
-    field_renames,
     type_differences,
-    with_field_renamed,
     within_structs,
 )
 from delta_engine.models.record import Record
@@ -40,72 +47,7 @@ _State = TypeVar("_State", bound=SecurableState)
 ColumnPair: TypeAlias = tuple[Column, Column]
 """A column on both sides, desired and observed."""
 
-_NAME, _FORMER_NAME, _FORMER_FIELD_NAMES = map(attrgetter, ("name", "renamed_from", "renamed_fields"))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Renames:
-    """The declared renames that are pending.
-
-    Args:
-        columns: pairs of present name and model name.
-        fields: the fields inside columns. Their paths start with the column's new name.
-        clashes: pairs of former and new names that both exist: a rename would lose the data of one.
-    """
-
-    columns: tuple[tuple[str, str], ...] = ()
-    fields: tuple[FieldRename, ...] = ()
-    clashes: tuple[tuple[str, str], ...] = ()
-
-    @classmethod
-    def of(cls, desired: Table, observed: TableState) -> Renames:
-        """Find the former names that a table still has; none for a model that does not manage columns."""
-        if not desired.is_about(Part.COLUMNS) or not declares_renames(desired):
-            return NO_RENAMES
-        present = {column.key: column for column in observed.columns}
-        wanted = {column.key for column in desired.columns}
-        found = [
-            (present[column.renamed_from.lower()].name, column)
-            for column in desired.columns
-            if column.renamed_from
-            and column.renamed_from.lower() in present
-            and column.renamed_from.lower() not in wanted
-        ]
-        columns = {former: column.name for former, column in found if column.key not in present}
-        return cls(
-            columns=tuple(columns.items()),
-            fields=tuple(_fields(desired, _with_new_names(observed.columns, _by_key(columns)))),
-            clashes=tuple(
-                (former, present[column.key].name) for former, column in found if column.key in present
-            ),
-        )
-
-    def applied_to(self, observed: TableState) -> TableState:
-        """Return the state with the new names, except in keys and checks."""
-        names = _by_key(dict(self.columns))
-        if not names and not self.fields:
-            return observed
-        return replace(
-            observed,
-            columns=self.applied_to_fields(_with_new_names(observed.columns, names)),
-            cluster_by=_new_names(observed.cluster_by, names),
-            partitioned_by=_new_names(observed.partitioned_by, names),
-            not_null_checks=_new_names(observed.not_null_checks, names),
-        )
-
-    def applied_to_fields(self, columns: Iterable[Column]) -> tuple[Column, ...]:
-        """Return columns with the new names of their fields."""
-        return tuple(map(self._with_new_fields, columns))
-
-    def _with_new_fields(self, column: Column) -> Column:
-        for rename in self.fields:
-            if rename.path[0].lower() == column.key and not rename.both_exist:
-                inside = replace(rename, path=rename.path[1:])
-                column = replace(column, data_type=with_field_renamed(column.data_type, inside))
-        return column
-
-
-NO_RENAMES = Renames()
+_NAME, _USING = map(attrgetter, ("name", "using"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +62,8 @@ class Comparison(Generic[Model_co, State_co]):
         differing: the shared columns with any difference.
         fields: the differing fields inside shared columns. Each path starts with the column.
         types: the differing types of shared columns and inside them. Each path starts with the column.
+        conversions: columns whose type changes through `using`. While one is pending, its column is in no other field.
+        filled: columns whose rows without a value get one from `using`.
     """
 
     desired: Model_co
@@ -132,6 +76,8 @@ class Comparison(Generic[Model_co, State_co]):
     renames: Renames = NO_RENAMES
     fields: tuple[FieldPair, ...] = ()
     types: tuple[TypePair, ...] = ()
+    conversions: tuple[Conversion, ...] = ()
+    filled: tuple[Column, ...] = ()
 
     @classmethod
     def of(
@@ -185,7 +131,12 @@ class Comparison(Generic[Model_co, State_co]):
     @property
     def has_equal_columns(self) -> bool:
         """Whether no column differs. A rename is a difference."""
-        return not (self.differing or self.added or self.dropped)
+        return not (self.differing or self.added or self.dropped or self.conversions)
+
+    @property
+    def converted(self) -> tuple[Conversion, ...]:
+        """The pending conversions: other parts treat the column as a new one in the place of the former one."""
+        return tuple(one for one in self.conversions if one.is_pending)
 
     def drops_any(self, columns: Iterable[str]) -> bool:
         """Whether the plan drops one of the columns."""
@@ -194,8 +145,11 @@ class Comparison(Generic[Model_co, State_co]):
 
     @property
     def differing_or_new(self) -> tuple[ColumnPair, ...]:
-        """The shared columns that differ, and the added ones paired with the result of ADD COLUMNS."""
-        return (*self.differing, *((column, bare_column(column)) for column in self.added))
+        """The shared columns that differ, and the new ones paired with the result of ADD COLUMNS."""
+        converted = (
+            (one.desired, replace(bare_column(one.desired), is_nullable=True)) for one in self.converted
+        )
+        return (*self.differing, *((column, bare_column(column)) for column in self.added), *converted)
 
 
 AnyComparison: TypeAlias = Comparison[Securable, SecurableState]
@@ -205,6 +159,11 @@ AnyComparison: TypeAlias = Comparison[Securable, SecurableState]
 def bare_column(column: Column) -> Column:
     """Return a column as ADD COLUMNS creates it, without the parts that other statements add."""
     return Column(column.name, column.data_type, column.is_nullable, column.comment)
+
+
+def _as_expanded(column: Column) -> Column:
+    """Return a converted column when it is filled: nullable, and with its tags, which policies may depend on."""
+    return replace(bare_column(column), is_nullable=True, tags=column.tags)
 
 
 def changed_defaults(comparison: Comparison) -> Iterator[ColumnPair]:
@@ -226,6 +185,7 @@ def lost_places(comparison: Comparison) -> Iterator[Path]:
 
 def retyped_places(comparison: Comparison) -> Iterator[Path]:
     """Yield the paths whose type changes, by present names."""
+    yield from ((one.observed.name,) for one in comparison.converted)
     yield from _with_dots(comparison, [pair.path for pair in comparison.types])
 
 
@@ -237,62 +197,6 @@ def _with_dots(comparison: Comparison, places: Sequence[Path]) -> Iterator[Path]
     types = {column.key: column.data_type for _, column in comparison.shared}
     for name, *inside in places:
         yield (former.get(name.lower(), name), *within_structs(types[name.lower()], tuple(inside)))
-
-
-def declares_renames(model: Table) -> bool:
-    """Whether a model names the former name of a column or field, pending or not."""
-    return any(map(_FORMER_NAME, model.columns)) or any(map(_FORMER_FIELD_NAMES, model.columns))
-
-
-def with_renames(model: Table, renames: Mapping[str, str]) -> Table:
-    """Return a model with columns renamed in every part; `renames` maps old names to new ones."""
-    if not renames:
-        return model
-    names, key = _by_key(renames), model.primary_key
-    return replace(
-        model,
-        columns=_with_new_names(model.columns, names),
-        primary_key=PrimaryKey(_new_names(key.columns, names), key.name, key.rely) if key else None,
-        foreign_keys=tuple(
-            replace(
-                foreign_key,
-                columns=_new_names(foreign_key.columns, names),
-                referenced_columns=(
-                    _new_names(foreign_key.referenced_columns, names)
-                    if foreign_key.references.lower() == model.qualified_name.key
-                    else foreign_key.referenced_columns
-                ),
-            )
-            for foreign_key in model.foreign_keys
-        ),
-        cluster_by=_new_names(model.cluster_by, names),
-        partitioned_by=_new_names(model.partitioned_by, names),
-    )
-
-
-def _with_all_renames(applied: Table, desired: Table, pending: Renames) -> Table:
-    """Return the applied model with the names of columns and fields of the desired one.
-
-    The desired model keeps former names after their rename was done by hand or by an unrecorded run.
-    """
-    known, wanted = {column.key for column in applied.columns}, {column.key for column in desired.columns}
-    done = {
-        column.renamed_from: column.name
-        for column in desired.columns
-        if column.renamed_from and column.renamed_from.lower() in known - wanted and column.key not in known
-    }
-    renamed = with_renames(applied, {**done, **dict(pending.columns)})
-    fields = Renames(fields=tuple(_fields(desired, renamed.columns)))
-    return replace(renamed, columns=fields.applied_to_fields(renamed.columns)) if fields.fields else renamed
-
-
-def _renamed_record(record: Record[Table], desired: Table, pending: Renames) -> Record[Table]:
-    whole = record.with_unmanaged_parts
-    return Record(
-        declared=record.declared and _with_all_renames(record.declared, desired, pending),
-        with_unmanaged_parts=whole and _with_all_renames(whole, desired, pending),
-        attempted=tuple(_with_all_renames(model, desired, pending) for model in record.attempted),
-    )
 
 
 def _columns(model: Securable) -> tuple[Column, ...]:
@@ -328,10 +232,22 @@ def _with_columns(plain: Comparison[Any, Any], pairs: _Paired) -> Comparison[Any
         plain = replace(
             plain,
             observed=renames.applied_to(plain.observed),
-            record=_renamed_record(plain.record, desired, renames),
+            record=renamed_record(plain.record, desired, renames),
         )
         pairs = _paired(desired.columns, plain.observed.columns)
     is_about_columns = desired.is_about(Part.COLUMNS)
+    progress: Mapping[str, Progress] = NO_PROGRESS
+    if any(map(is_reserved, pairs.dropped)):
+        observed, progress = set_aside(plain.observed)
+        plain = replace(plain, observed=observed)
+        pairs = _paired(desired.columns, observed.columns)
+    conversions: tuple[Conversion, ...] = ()
+    filled: tuple[Column, ...] = ()
+    if progress or (is_about_columns and any(map(_USING, desired.columns))):
+        conversions = tuple(conversions_of(desired, plain.observed, progress))
+        filled = tuple(filled_columns(plain.record, pairs.added, pairs.differing))
+        converted = {one.observed.key for one in conversions if one.is_pending}
+        pairs = pairs._replace(differing=tuple(one for one in pairs.differing if one[0].key not in converted))
     found = tuple(_inside(pairs.differing))
     contested = {former.lower() for former, _ in renames.clashes}  # a rename would have to drop them
     return replace(
@@ -346,6 +262,8 @@ def _with_columns(plain: Comparison[Any, Any], pairs: _Paired) -> Comparison[Any
             if isinstance(pair, FieldPair) and (is_about_columns or (pair.desired and pair.observed))
         ),
         types=tuple(pair for pair in found if isinstance(pair, TypePair) and is_about_columns),
+        conversions=conversions,
+        filled=filled,
     )
 
 
@@ -355,32 +273,3 @@ def _inside(pairs: Iterable[ColumnPair]) -> Iterator[FieldPair | TypePair]:
             continue
         for pair in type_differences(observed.data_type, desired.data_type):
             yield replace(pair, path=(observed.name, *pair.path))
-
-
-def _fields(desired: Table, observed: Iterable[Column]) -> Iterator[FieldRename]:
-    by_key = {column.key: column for column in observed}
-    for column in desired.columns:
-        present = by_key.get(column.key)
-        if present is not None and column.renamed_fields:
-            for rename in field_renames(column.renamed_fields, present.data_type, column.data_type):
-                yield replace(rename, path=(present.name, *rename.path))
-
-
-def _by_key(renames: Mapping[str, str]) -> dict[str, str]:
-    return {old.lower(): new for old, new in renames.items()}
-
-
-def _with_new_names(columns: Iterable[Column], new_names: Mapping[str, str]) -> tuple[Column, ...]:
-    return tuple(
-        _with_new_name(column, new_names[column.key]) if column.key in new_names else column
-        for column in columns
-    )
-
-
-def _with_new_name(column: Column, name: str) -> Column:
-    is_undone = column.renamed_from is not None and column.renamed_from.lower() == name.lower()
-    return replace(column, name=name, renamed_from=None if is_undone else column.renamed_from)
-
-
-def _new_names(names: Iterable[str], new_names: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(new_names.get(name.lower(), name) for name in names)

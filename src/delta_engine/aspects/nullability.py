@@ -72,6 +72,11 @@ def _diff(comparison: Comparison) -> Iterable[ColumnNullabilityChange]:
     for desired, observed in comparison.differing:
         if desired.is_nullable != observed.is_nullable:
             yield ColumnNullabilityChange(observed.name, make_nullable=desired.is_nullable)
+    filled = [*comparison.filled, *(one.desired for one in comparison.converted)]
+    differing = {observed.key for _, observed in comparison.differing}
+    for column in filled:
+        if not column.is_nullable and column.key not in differing:
+            yield ColumnNullabilityChange(column.name, make_nullable=False)
     for pair in comparison.fields:
         if pair.desired and pair.observed and pair.desired.is_nullable != pair.observed.is_nullable:
             yield ColumnNullabilityChange(pair.path[0], pair.desired.is_nullable, pair.path[1:])
@@ -110,10 +115,11 @@ def _diff_checks(comparison: Comparison) -> Iterable[_Check]:
     if not blocking:
         return
     former = {name.lower(): former for former, name in comparison.renames.columns}
+    converted = {one.observed.key for one in comparison.converted}
     for desired, observed in comparison.shared:
         if observed.key in blocking:
             yield DropNotNullCheck(former.get(observed.key, observed.name))
-            if not desired.is_nullable:
+            if not desired.is_nullable and observed.key not in converted:
                 yield AddNotNullCheck(desired.name)
 
 
@@ -123,6 +129,7 @@ def _changed_columns(comparison: Comparison) -> Iterator[str]:
     yield from (rename.path[0].lower() for rename in comparison.renames.fields)
     yield from (pair.path[0].lower() for pair in comparison.fields if pair.desired is None)
     yield from (pair.path[0].lower() for pair in comparison.types)
+    yield from (one.observed.key for one in comparison.converted)
 
 
 def _render_checks(actions: Sequence[_Check], context: RenderContext) -> Iterable[str]:

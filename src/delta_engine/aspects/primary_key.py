@@ -196,6 +196,7 @@ def _names_one(model: Table) -> bool:
 def _is_blocking(key: PrimaryKey, comparison: Comparison) -> bool:
     changed = {old.lower() for old, _ in comparison.renames.columns}
     changed |= {column.key for column in comparison.dropped}
+    changed |= {one.observed.key for one in comparison.converted}
     changed |= {
         observed.key
         for desired, observed in comparison.shared

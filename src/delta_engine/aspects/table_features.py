@@ -132,12 +132,12 @@ def _needed(
         return
     renames, fields = comparison.renames, comparison.fields
     is_shrinking = comparison.dropped or any(pair.desired is None for pair in fields)
-    if (is_shrinking or renames.columns or renames.fields) and observed[
-        COLUMN_MAPPING_MODE
-    ].lower() == "none":
+    is_renaming = renames.columns or renames.fields or comparison.conversions
+    if (is_shrinking or is_renaming) and observed[COLUMN_MAPPING_MODE].lower() == "none":
         yield COLUMN_MAPPING_MODE, "name", "dropping or renaming columns or fields"
     new_fields = (pair.desired.data_type for pair in fields if pair.desired and not pair.observed)
-    added = [*(column.data_type for column in comparison.added), *new_fields]
+    converted = (one.desired.data_type for one in comparison.converted)
+    added = [*(column.data_type for column in comparison.added), *new_fields, *converted]
     widenings = {widening(pair.observed, pair.desired) for pair in comparison.types}
     if widenings & {Widening.TYPE_WIDENING, Widening.TIMESTAMP_NTZ}:
         yield TYPE_WIDENING, "true", "widening types"

@@ -30,6 +30,7 @@ from delta_engine.aspects.aspect import (
     with_column,
 )
 from delta_engine.aspects.comparison import AnyComparison, Comparison, Securable, SecurableState
+from delta_engine.aspects.conversions import old_name
 from delta_engine.aspects.facet import TEXTS, Facet
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Column, Part, Schema, Table
@@ -133,6 +134,10 @@ def _accept(model: Securable, observed: SecurableState, action: TableTags) -> Se
 def _diff_columns(comparison: Comparison) -> Iterable[ColumnTags]:
     yield from (SetColumnTags(name, changes) for name, changes in _column_changes(comparison))
     yield from (UnsetColumnTags(name, unwanted) for name, unwanted in _unwanted_of_columns(comparison))
+    for one in comparison.conversions:
+        former = one.observed if one.is_pending else one.progress.old
+        if former is not None and former.tags:
+            yield UnsetColumnTags(old_name(one.observed.name), tuple(former.tags.items()), before_drop=True)
     for column in comparison.dropped:
         if column.tags:
             yield UnsetColumnTags(column.name, tuple(column.tags.items()), before_drop=True)

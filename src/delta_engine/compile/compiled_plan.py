@@ -11,6 +11,11 @@ from typing import TypeAlias
 from delta_engine.actions import CarriedAction, Hazard, Phase
 from delta_engine.models import QualifiedName, SchemaName
 
+_REPEATABLE = frozenset(
+    {Phase.FILL_COLUMNS, Phase.VERIFY_ROWS, Phase.FILL_SWAPPED_COLUMNS, Phase.VERIFY_SWAPPED_ROWS}
+)
+"""The phases whose statements the state of a table does not show."""
+
 SecurableName: TypeAlias = QualifiedName | SchemaName
 """The name of a table or a schema."""
 
@@ -27,6 +32,11 @@ class Statement:
     sql: str
     actions: tuple[CarriedAction, ...]
     phase: Phase | None = None
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether it leaves no trace by which the planner could tell that it is done, and may run again at any time."""
+        return self.phase in _REPEATABLE
 
     @property
     def hazards(self) -> tuple[Hazard, ...]:
@@ -76,10 +86,10 @@ class CompiledPlan:
         """Yield the text of every statement, in order."""
         yield from (statement.sql for step in self.steps for statement in step.statements)
 
-    def sql_of(self, name: SecurableName) -> tuple[str, ...]:
-        """Return the statements of one table or schema, in order."""
+    def lasting_sql_of(self, name: SecurableName) -> tuple[str, ...]:
+        """Return the statements of one table or schema, in order, without the repeatable ones."""
         steps = (step for step in self.steps if step.name.key == name.key)
-        return tuple(statement.sql for step in steps for statement in step.statements)
+        return tuple(one.sql for step in steps for one in step.statements if not one.is_repeatable)
 
     def sql_by_table(self) -> Mapping[str, Sequence[str]]:
         """Return the statements by table key; those of schemas have the empty key."""

@@ -10,7 +10,8 @@ from delta_engine import aspects
 from delta_engine.actions import Action, AlignSchema, AlignTable, CreateSchema, CreateTable, TablePlan
 from delta_engine.actions.policy import NO_POLICY, Ownership, Policy, RemovedTables
 from delta_engine.aspects.column_renames import renamed_columns
-from delta_engine.aspects.comparison import Comparison, with_renames
+from delta_engine.aspects.comparison import Comparison
+from delta_engine.aspects.renames import with_renames
 from delta_engine.compile.keys import dropped_tables, with_referencing_keys
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.constraints import resolved

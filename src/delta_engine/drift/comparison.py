@@ -11,14 +11,9 @@ from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import ColumnOrder, Ownership, Policy, as_applied
 from delta_engine.aspects.column_renames import with_field_renames
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
-from delta_engine.aspects.comparison import (
-    Comparison,
-    Renames,
-    Securable,
-    SecurableState,
-    with_renames,
-)
+from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
 from delta_engine.aspects.delta_properties import is_set_by_platform
+from delta_engine.aspects.renames import Renames, with_renames
 from delta_engine.deployment.document import (
     AcceptedDrift,
     DeploymentState,

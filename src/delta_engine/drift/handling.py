@@ -14,8 +14,9 @@ from delta_engine.actions.policy import NO_POLICY, Policy
 from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.column_renames import with_field_renames
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
-from delta_engine.aspects.comparison import Comparison, Securable, SecurableState, with_renames
+from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
 from delta_engine.aspects.foreign_keys import as_declared
+from delta_engine.aspects.renames import with_renames
 from delta_engine.drift.comparison import beyond_drift
 from delta_engine.drift.drifted_resources import (
     ClassifiedDrift,

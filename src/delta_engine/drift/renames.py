@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.column_renames import with_field_renames
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
-from delta_engine.aspects.comparison import with_renames
+from delta_engine.aspects.renames import with_renames
 from delta_engine.drift.drifted_resources import (
     ClassifiedDrift,
     Deviation,

@@ -17,7 +17,8 @@ from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import NO_POLICY, Ownership, Policy, as_applied
 from delta_engine.aspects.aspect import Change, Sign
 from delta_engine.aspects.column_renames import renamed_columns
-from delta_engine.aspects.comparison import Comparison, with_renames
+from delta_engine.aspects.comparison import Comparison
+from delta_engine.aspects.renames import with_renames
 from delta_engine.deployment.definitions import (
     as_table,
     define,

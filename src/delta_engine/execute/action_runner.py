@@ -19,6 +19,7 @@ from delta_engine.compile.compiled_plan import CompiledPlan, Step, securable_kin
 from delta_engine.compile.compiler import compile_plan
 from delta_engine.errors import DeltaEngineError, StatementError
 from delta_engine.execute.apply_control import ApplyControl
+from delta_engine.execute.fill_runner import FillRunner
 from delta_engine.execute.outcomes import (
     AnyOutcome,
     OnOutcome,
@@ -141,6 +142,7 @@ class ActionRunner:
         """
         outcomes = _RunningApply(
             runner=self.runner,
+            addressing=self.addressing,
             plan=plan,
             control=control or ApplyControl(),
             reread=reread,
@@ -161,6 +163,7 @@ class _RunningApply:
     """One apply in progress. Steps run in the threads of a pool; only the caller's thread uses the progress."""
 
     runner: SqlRunner
+    addressing: Addressing
     plan: CompiledPlan
     control: ApplyControl
     reread: Reread | None
@@ -196,29 +199,29 @@ class _RunningApply:
         if self.control.stop.is_requested():
             self._progress.stop()
         for position, step in self._progress.start(self.parallelism - self._running):
-            done_before = self._progress.statements_done(step.name)
-            future = pool.submit(copy_context().run, self._run_step, step, done_before)
+            future = pool.submit(copy_context().run, self._run_step, position, step)
             future.add_done_callback(partial(self._put, position))
             self._running += 1
 
     def _put(self, position: int, future: Future[StepResult]) -> None:
         self._finished.put((position, future))
 
-    def _run_step(self, step: Step, done_before: int) -> StepResult:
-        """Run a step's statements up to the first failure; `done_before` counts those of earlier steps."""
+    def _run_step(self, position: int, step: Step) -> StepResult:
+        """Run a step's statements up to the first failure."""
         kind = securable_kind(step.name)
         statements = StatementRunner(
-            runner=self.runner,
-            name=step.name,
-            control=self.control,
-            retry_check=self._retry_check(step, done_before),
-            check=self.check,
+            runner=self.runner, name=step.name, control=self.control, check=self.check
         )
         named, failure = {kind: str(step.name)}, None
+        table = "" if isinstance(step.name, SchemaName) else self.addressing.table(step.name)
+        fills = FillRunner(statements, table)
         with in_context(**named), span(f"delta_engine.{kind}", **named) as opened:
-            for statement in step.statements:
+            for place, statement in enumerate(step.statements):
                 try:
-                    statements.run(statement.sql)
+                    if statement.is_repeatable:
+                        fills.run(statement)
+                    else:
+                        statements.run(statement.sql, self._retry_check(position, place))
                 except StatementError as error:
                     failure = explained(statement, error, self._current_user)
                     opened.fail(failure.message)
@@ -226,15 +229,19 @@ class _RunningApply:
             opened.add(statements=sum(run.is_done for run in statements.runs))
         return StepResult(runs=tuple(statements.runs), failure=failure)
 
-    def _retry_check(self, step: Step, done_before: int) -> RetryCheck | None:
-        name, reread = step.name, self.reread
+    def _retry_check(self, position: int, place: int) -> RetryCheck | None:
+        """Return the check for the statement at a place of a step."""
+        step, reread = self.plan.steps[position], self.reread
+        name = step.name
         if isinstance(name, SchemaName):
             return always  # idempotent statements
         if reread is None:
             return None
 
-        def is_needed(done: int, error: StatementError) -> bool:
-            return has_to_run(self.plan.sql_of(name)[done_before + done :], reread(name), error)
+        def is_needed(error: StatementError) -> bool:
+            later = [one for one in self.plan.steps[position + 1 :] if one.name.key == name.key]
+            left = [*step.statements[place:], *(statement for one in later for statement in one.statements)]
+            return has_to_run([one.sql for one in left if not one.is_repeatable], reread(name), error)
 
         return is_needed
 

@@ -8,7 +8,7 @@ from graphlib import TopologicalSorter
 from heapq import heappop, heappush
 
 from delta_engine.backends.cancellation import StoppedError
-from delta_engine.compile.compiled_plan import Operation, Round, SecurableName, Step, securable_kind
+from delta_engine.compile.compiled_plan import Operation, Round, Step, securable_kind
 from delta_engine.errors import StatementError
 from delta_engine.execute.outcomes import AnyOutcome, Outcome, OutcomeKind, RunStatement, StepResult
 from delta_engine.models import SchemaName
@@ -57,10 +57,6 @@ class PlanProgress:
             else:
                 started += 1
                 yield position, self._steps[position]
-
-    def statements_done(self, name: SecurableName) -> int:
-        """Return the number of statements of a table or schema that succeeded so far."""
-        return sum(run.is_done for run in self._runs.get(name.key, ()))
 
     def finish(self, position: int, result: StepResult) -> None:
         """Record the result of a step."""

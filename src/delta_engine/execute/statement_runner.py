@@ -32,11 +32,11 @@ from delta_engine.telemetry.context import command
 from delta_engine.telemetry.logs import log, redacted
 from delta_engine.telemetry.spans import span
 
-RetryCheck: TypeAlias = Callable[[int, StatementError], bool]
-"""Whether to send a statement again after an ambiguous error, given the number of successful ones before it."""
+RetryCheck: TypeAlias = Callable[[StatementError], bool]
+"""Whether to send a statement again after an ambiguous error."""
 
 
-def always(_done: int, _error: StatementError) -> bool:
+def always(_error: StatementError) -> bool:
     """Send a statement again: a `RetryCheck` for idempotent statements."""
     return True
 
@@ -46,25 +46,30 @@ class StatementRunner:
     """Runs statements of one table or schema.
 
     Args:
-        retry_check: without it, a statement that may have succeeded is not sent again.
         check: raises if no further statement may run, as after the loss of the lock.
     """
 
     runner: SqlRunner
     name: SecurableName
     control: ApplyControl
-    retry_check: RetryCheck | None = None
     check: Callable[[], None] = lambda: None
     runs: list[RunStatement] = field(default_factory=list)
 
-    def run(self, sql: str) -> Sequence[Row]:
-        """Run one statement as `SqlRunner.run`; raise `StoppedError` if the run is stopped."""
+    def run(self, sql: str, retry_check: RetryCheck | None = None) -> Sequence[Row]:
+        """Run one statement as `SqlRunner.run`.
+
+        Args:
+            retry_check: without it, a statement that may have succeeded is not sent again.
+
+        Raises:
+            StoppedError: the run is stopped.
+        """
         control = self.control
         if control.stop.is_requested():
             raise StoppedError(sql)
         started = control.seconds()
         control.running[self.name.key] = RunningStatement(resource=self.name, sql=sql, since=started)
-        attempts = _Attempts(self, sql)
+        attempts = _Attempts(self, sql, retry_check)
         is_done = False
         try:
             with span("delta_engine.statement", sql=sql) as opened:
@@ -92,8 +97,9 @@ class StatementRunner:
 
 
 class _Attempts:
-    def __init__(self, statements: StatementRunner, sql: str) -> None:
+    def __init__(self, statements: StatementRunner, sql: str, retry_check: RetryCheck | None) -> None:
         self.retries = 0
+        self._retry_check = retry_check
         self._statements = statements
         self._control = statements.control
         self._sql = sql
@@ -132,10 +138,9 @@ class _Attempts:
             raise StatementError(message, sql=self._sql, error_class=None, is_outcome_unknown=True) from error
 
     def _is_needed(self, error: StatementError) -> bool:
-        retry_check, runs = self._statements.retry_check, self._statements.runs
-        assert retry_check is not None
+        assert self._retry_check is not None
         try:
-            return retry_check(sum(run.is_done for run in runs), error)
+            return self._retry_check(error)
         except StoppedError:  # the cancelled read leaves the outcome unknown
             raise error from None
 
@@ -163,7 +168,7 @@ class _Attempts:
         reason, name = transience(error), self._statements.name
         if reason is None or self._control.stop.is_requested():
             return None
-        if reason.needs_reread and self._statements.retry_check is None:
+        if reason.needs_reread and self._retry_check is None:
             return None
         delay = self._control.backoff.delay(reason, self.retries, self._waited)
         if delay is not None:
@@ -177,7 +182,7 @@ class _Attempts:
 
 
 Reread: TypeAlias = Callable[[QualifiedName], Sequence[str]]
-"""Re-reads a table and returns the statements that it needs now; raises StatementError if it cannot."""
+"""Re-reads a table and returns the lasting statements that it needs now; raises StatementError if it cannot."""
 
 
 class StaleTableError(StatementError):

@@ -90,6 +90,8 @@ class Column:
         renamed_from: the column's former name; its data is kept. It has no effect after the rename.
         renamed_fields: former names of nested fields by their current path: `{"address.postcode": "zip"}`, with
             `element`, `key` and `value` as steps into arrays and maps.
+        using: the SQL expression that computes the values of existing rows, from the columns before the change. It has
+            no effect after the change.
         declared_at: the place of the declaration, for messages; by default the calling line of Python.
     """
 
@@ -104,6 +106,7 @@ class Column:
     mask: ColumnMask | None = None
     renamed_from: str | None = None
     renamed_fields: Mapping[str, str] = field(default_factory=dict, hash=False)
+    using: str | None = None
     declared_at: SourceLocation | None = field(default=None, compare=False, repr=False)
 
     def __init__(
@@ -120,6 +123,7 @@ class Column:
         mask: ColumnMask | None = None,
         renamed_from: str | None = None,
         renamed_fields: Mapping[str, str] = NOTHING,
+        using: str | None = None,
         declared_at: SourceLocation | None = None,
     ) -> None:
         put = object.__setattr__  # there are half a million columns: `set_fields` takes twice as long
@@ -134,6 +138,7 @@ class Column:
         put(self, "mask", to_optional(mask, ColumnMask, "mask", name))
         put(self, "renamed_from", to_optional_text(renamed_from, "renamed_from", name))
         put(self, "renamed_fields", to_texts("renamed_fields", renamed_fields) if renamed_fields else NOTHING)
+        put(self, "using", to_optional_text(using, "using", name))
         put(self, "declared_at", declared_at or _calling_line())
 
     @property

@@ -281,7 +281,7 @@ def _keep(run: OpenRun, report: RunReport) -> None:
 
 
 def _statements_now(environment: Environment, planned: PlannedRun, table: QualifiedName) -> Sequence[str]:
-    """Read one table again and return the statements that it needs now, by the rules and records of the plan.
+    """Read one table again and return the lasting statements that it needs now, by the rules and records of the plan.
 
     Raises:
         StatementError: it cannot be read, or must not be managed any more.
@@ -299,7 +299,7 @@ def _statements_now(environment: Environment, planned: PlannedRun, table: Qualif
         plan = planned.replan(planned.seen.with_tables(fresh), under_way)
     except (RefusedError, RefusalGroup) as error:
         raise StaleTableError(f"reading it again failed: {error}", sql="", error_class=None) from error
-    return environment.action_runner.compile(plan).sql_of(table)
+    return environment.action_runner.compile(plan).lasting_sql_of(table)
 
 
 def _found_under(table: QualifiedName, former: QualifiedName | None, fresh: CatalogState) -> CatalogState:

@@ -14,7 +14,7 @@ import msgspec
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import ColumnOrder, Policy
 from delta_engine.aspects.columns import ColumnAdd
-from delta_engine.aspects.comparison import Renames
+from delta_engine.aspects.renames import Renames
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.deployment.definitions import as_table, define
 from delta_engine.deployment.document import (

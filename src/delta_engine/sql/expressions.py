@@ -148,6 +148,29 @@ def is_text_literal(expression: str) -> bool:
     return isinstance(plain, exp.Literal) and bool(plain.is_string)
 
 
+def with_column_renamed(expression: str, column: str, name: str) -> str:
+    """Return an expression that reads a column under another name; `name` is SQL. All else keeps its spelling."""
+    from sqlglot import exp
+
+    tree = _parsed(expression)
+    read = [one.parts[0].meta for one in tree.find_all(exp.Column) if _is_named(one, column)] if tree else []
+    for place in sorted(read, key=lambda place: -place["start"]):
+        expression = expression[: place["start"]] + name + expression[place["end"] + 1 :]
+    return expression
+
+
+def gives_null_on_purpose(expression: str) -> bool:
+    """Whether an expression says itself that a value may become NULL: `NULL`, `nullif`, `try_…`, CASE without ELSE."""
+    from sqlglot import exp
+
+    tree = _parsed(expression)
+    if tree is None:
+        return False
+    has_open_case = any(case.args.get("default") is None for case in tree.find_all(exp.Case))
+    tried = any(token.text.lower().startswith("try_") for token in _tokens(expression) if not _is_text(token))
+    return has_open_case or tried or tree.find(exp.Null, exp.Nullif) is not None
+
+
 @lru_cache(_CACHE_SIZE)
 def _read_places(expression: str) -> frozenset[tuple[str, ...]] | None:
     from sqlglot import exp
@@ -200,6 +223,10 @@ def _parsed(expression: str) -> exp.Condition | None:
         return parse_one(expression, dialect=databricks_dialect(), into=exp.Condition)
     except (SqlglotError, RecursionError):
         return None
+
+
+def _is_named(column: exp.Column, name: str) -> bool:
+    return bool(column.parts[0].name.lower() == name.lower())
 
 
 def _ends_early(expression: str) -> bool:

@@ -148,6 +148,11 @@ def sql_select(table: str, columns: Iterable[str]) -> str:
     return f"(SELECT {', '.join(columns)} FROM {table})"
 
 
+def sql_no_rows(rows: str) -> str:
+    """Return a query of no rows, which the platform analyses nevertheless."""
+    return f"SELECT * FROM {rows} LIMIT 0"
+
+
 def sql_column_alias(expression: str, name: str) -> str:
     """Return an expression as a named column, for SELECT."""
     quoted = quote_ident(name)

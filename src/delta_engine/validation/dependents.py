@@ -14,8 +14,8 @@ from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
 from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldDrop
-from delta_engine.aspects.comparison import Renames
 from delta_engine.aspects.nullability import ColumnNullabilityChange
+from delta_engine.aspects.renames import Renames
 from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Part, Table

@@ -17,9 +17,9 @@ from delta_engine.aspects.storage import ChangeLocation, ChangePartitioning
 from delta_engine.aspects.table_features import ContradictFeature, EnableTableFeature
 from delta_engine.errors import UnsafePlanError
 from delta_engine.models.nested_types import Widening, has_not_null_field, lengths_inside
-from delta_engine.models.types import CharacterType, DataType, uses_type
+from delta_engine.models.types import AtomicType, CharacterType, DataType, DecimalType, uses_type
 from delta_engine.sql.tables import sql_undrop_table
-from delta_engine.sql.text import sql_data_type
+from delta_engine.sql.text import quote_ident, sql_data_type
 from delta_engine.telemetry.visible import counted
 from delta_engine.validation.rules import (
     Problem,
@@ -30,6 +30,7 @@ from delta_engine.validation.rules import (
     unfit_key_columns,
 )
 
+_SCALARS = (AtomicType, DecimalType)
 _FIXED = "which is fixed when a table is created"
 _ANEW = "Declare it as it is, or create another table with it, copy the rows, and replace this one."
 
@@ -74,7 +75,7 @@ class NoAddNotNullColumns:
         added = [add.desired for add in align.of_type(ColumnAdd)]
         if required := [column.name for column in added if not column.is_nullable]:
             reason = f"new columns ({', '.join(required)}) would be NOT NULL on an existing table"
-            yield Problem(reason, "Add them nullable, backfill, then tighten to NOT NULL.", required[0])
+            yield Problem(reason, 'Say which value existing rows get: using: "…".', required[0])
         if nested := [column.name for column in added if has_not_null_field(column.data_type)]:
             reason = f"new columns ({', '.join(nested)}) have NOT NULL fields inside, on an existing table"
             yield Problem(reason, "Leave NOT NULL out there.", nested[0])
@@ -137,7 +138,10 @@ def _impossible(change: ColumnTypeChange) -> tuple[str, str]:
     """Return why a type cannot be changed in place, and the way out; a CHAR or VARCHAR inside is named."""
     observed, desired = sql_data_type(change.observed), sql_data_type(change.desired)
     reason = f"its type would change from {observed} to {desired}"
-    way_out = f"Declare it as {observed}, or add a column of the new type, backfill it, and drop this one."
+    way_out = f"Declare it as {observed}, or add a column of the new type, fill it, and drop this one."
+    if not change.path and isinstance(change.observed, _SCALARS) and isinstance(change.desired, _SCALARS):
+        using = f"CAST({quote_ident(change.name)} AS {desired})"
+        way_out = f'Declare it as {observed}, or say how to convert its values, such as using: "{using}".'
     if change.path and isinstance(change.observed, CharacterType):
         return f"{reason}, and Spark changes no char or varchar inside a column", way_out
     if type(change.observed) is type(change.desired):

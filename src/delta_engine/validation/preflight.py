@@ -1,7 +1,8 @@
 """Counts rows that violate the conditions of a plan before it runs, with one query per table.
 
 NULLs in columns that become NOT NULL are always counted. Violations of added CHECKs are counted on demand, because the
-platform checks them only during the apply.
+platform checks them only during the apply. Values that `using` computes are counted as they will be; without a
+condition, the query reads no row, and shows whether the platform takes the expressions.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 
 from delta_engine.actions import AlignTable, TablePlan
+from delta_engine.aspects.backfill_actions import FillColumn
+from delta_engine.aspects.backfills import future_values
 from delta_engine.aspects.check_constraints import CheckAdd
 from delta_engine.aspects.comparison import Comparison
+from delta_engine.aspects.conversions import set_aside
 from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.sql_runner import SqlRunner, query_each
@@ -23,6 +27,7 @@ from delta_engine.sql.queries import (
     sql_as_it_will_be,
     sql_column_alias,
     sql_count_violations,
+    sql_no_rows,
     sql_null,
     sql_select,
     sql_violation,
@@ -31,6 +36,8 @@ from delta_engine.sql.text import quote_ident, sql_path
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.telemetry.visible import counted
 from delta_engine.validation.rules import plan_refusal
+
+_NEEDS_SELECT = "Ask for SELECT on it: the engine has to count the rows that violate a new condition."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +69,7 @@ class Preflight:
             (align, by_key[align.table.key], observed.table(align.table), conditions)
             for align in plan.align_tables
             for conditions in [tuple(self._conditions(align, observed.table(align.table)))]
-            if conditions
+            if conditions or align.of_type(FillColumn)
         ]
         if not conditional:
             return ()
@@ -87,17 +94,22 @@ class Preflight:
         comparison = Comparison.of(model, observed)
         table = self.addressing.table(observed.former_name or align.table)
         rows = _rows(table, comparison, observed)
-        sql = sql_count_violations(rows, [one.sql for one in conditions])
+        found = (
+            sql_count_violations(rows, [one.sql for one in conditions]) if conditions else sql_no_rows(rows)
+        )
         try:
-            (row,) = self.runner.run(sql)
+            answer = self.runner.run(found)
         except StatementError as error:
+            fills = align.of_type(FillColumn)
             yield plan_refusal(
                 align,
-                f"its rows cannot be counted: {error.first_line}",
-                "Ask for SELECT on it: the engine has to count the rows that violate a new condition.",
+                f"its {'new values cannot be computed' if fills else 'rows cannot be counted'}: {error.first_line}",
+                f"Correct its using, and try it: {found}" if fills else _NEEDS_SELECT,
+                fills[0].name if fills else None,
             )
             return
-        for condition, count in zip(conditions, row.values(), strict=True):
+        counts = [count for row in answer for count in row.values()] if conditions else ()
+        for condition, count in zip(conditions, counts, strict=True):
             if int(str(count)):
                 violated = counted(int(str(count)), "row")
                 if condition.column:
@@ -105,7 +117,8 @@ class Preflight:
                     yield plan_refusal(
                         align,
                         f"it would become NOT NULL, and is NULL in {violated}",
-                        f"Fill it first: UPDATE {table} SET {name} = … WHERE {name} IS NULL. Then tighten it.",
+                        f'Say which value such rows get (using: "coalesce({name}, …)"), or fill them by hand: UPDATE '
+                        f"{table} SET {name} = … WHERE {name} IS NULL.",
                         ".".join(condition.column),
                     )
                 else:
@@ -118,14 +131,21 @@ class Preflight:
 
 def _rows(table: str, comparison: Comparison, observed: TableState) -> str:
     """Return the SQL of a table's rows with their future columns and fields; new ones are NULL."""
-    so_far = {same.key: one for one, same in zip(observed.columns, comparison.observed.columns, strict=True)}
+    known, values = set_aside(observed)[0].columns, future_values(comparison)
+    so_far = {same.key: one for one, same in zip(known, comparison.observed.columns, strict=True)}
     columns = []
     for desired, renamed in comparison.shared:
+        if desired.key in values:
+            columns.append(sql_column_alias(values[desired.key], desired.name))
+            continue
         present = so_far[renamed.key]
         place = quote_ident(present.name)
         there = sql_as_it_will_be(place, present.data_type, renamed.data_type, desired.data_type)
         columns.append(sql_column_alias(there, renamed.name))
-    columns += [sql_column_alias(sql_null(column.data_type), column.name) for column in comparison.added]
+    columns += [
+        sql_column_alias(values.get(column.key) or sql_null(column.data_type), column.name)
+        for column in comparison.added
+    ]
     is_the_same = {*columns} <= {quote_ident(column.name) for column in observed.columns}
     return table if is_the_same else sql_select(table, columns)
 

@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Final
 
 from delta_engine.actions import TablePlan
-from delta_engine.aspects.comparison import NO_RENAMES, Renames, declares_renames
+from delta_engine.aspects.renames import NO_RENAMES, Renames, declares_renames
 from delta_engine.compile.keys import TableChange, added_foreign_keys, changes_of
 from delta_engine.errors import InvalidModelError, raise_all
 from delta_engine.models import Column, ForeignKey, Part, PrimaryKey, Table

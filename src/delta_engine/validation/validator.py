@@ -16,6 +16,7 @@ from delta_engine.backends.capabilities import Capabilities
 from delta_engine.errors import ConfigError, InvalidModelError, RefusedError, SourceLocation, UnsafePlanError
 from delta_engine.models import Table
 from delta_engine.validation import (
+    backfill_rules,
     column_rules,
     constraint_rules,
     governance_rules,
@@ -38,6 +39,7 @@ DEFAULT_MODEL_RULES: tuple[ModelRule, ...] = (
     column_rules.DefaultsAreConstant(),
     column_rules.GeneratedColumnsFit(),
     column_rules.IdentityColumnsCount(),
+    backfill_rules.UsingFits(),
     layout_rules.PartitioningFits(),
     layout_rules.LocationsAreWhole(),
     model_rules.PrimaryKeyColumnsNotNull(),
@@ -64,6 +66,8 @@ DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
     plan_rules.NoVoidColumns(),
     plan_rules.NoTightenedFields(),
     plan_rules.OnlyWidenedTypes(),
+    backfill_rules.NoBlockedFills(),
+    backfill_rules.NoUnallowedFills(),
     plan_rules.OnlyAtCreation(),
     plan_rules.NoChangeOfFixedColumns(),
     plan_rules.NoColumnMappingModeChange(),

@@ -99,7 +99,7 @@ class FakeUnityCatalog:
             except Refusal as refusal:
                 raise StatementError(refusal.message, sql=sql, error_class=refusal.error_class) from refusal
             self.statements.append(sql)
-        return ()
+        return [{"num_affected_rows": 0}] if isinstance(statement, statements.Update) else ()
 
     def put_nulls(self, table: QualifiedName, column: str, count: int) -> None:
         """Let a column of a table have NULL in so many rows."""
@@ -224,6 +224,11 @@ class FakeUnityCatalog:
             case statements.CommentOn("SCHEMA", path, comment):
                 name = self._schema(path)
                 self.schemas[name] = replace(self.schemas[name], comment=comment)
+            case statements.Update(path, assigned):
+                stored = self.stored(_dotted(path, 3))
+                filled = {stored.column(name).key for name in assigned}
+                nulls = {name: count for name, count in stored.nulls.items() if name not in filled}
+                self._keep(replace(stored, nulls=nulls))
             case statements.Grant("TABLE", path) | statements.Revoke("TABLE", path):
                 stored = self.stored(_dotted(path, 3))
                 self._keep(

@@ -46,15 +46,20 @@ def added(stored: Stored, change: statements.AddColumns) -> Stored:
         is_computed = column.generated_as is not None or column.identity is not None
         require(not is_computed, "DELTA_OPERATION_NOT_ALLOWED", f"{what} can be computed at creation only")
         _check_features(stored, column.data_type)
-        stored = _with_new_field(stored, path, column) if len(path) > 1 else _with_new_column(stored, column)
+        if len(path) > 1:
+            stored = _with_new_field(stored, path, column)
+        else:
+            stored = _with_new_column(stored, column, change.after.get(column.key))
     return stored
 
 
-def _with_new_column(stored: Stored, column: Column) -> Stored:
+def _with_new_column(stored: Stored, column: Column, after: str | None) -> Stored:
     check_column(stored, column)
     taken = [one.key for one in stored.state.columns]
     require(column.key not in taken, "FIELD_ALREADY_EXISTS", f"{stored.name} has {column.name} already")
-    stored = stored.with_state(columns=(*stored.state.columns, column))
+    place = len(taken) if after is None else taken.index(after.lower()) + 1
+    columns = stored.state.columns
+    stored = stored.with_state(columns=(*columns[:place], column, *columns[place:]))
     check_mask(stored, column)
     return stored
 

@@ -89,11 +89,28 @@ def _statement(cursor: Cursor) -> statements.Statement:
         return statements.AlterTable(cursor.path(), _table_change(cursor))
     if cursor.take("ALTER", "SCHEMA"):
         return statements.AlterSchema(cursor.path(), _schema_change(cursor))
+    if cursor.take("UPDATE"):
+        return _update(cursor)
     if cursor.take("COMMENT", "ON"):
         kind, name = cursor.word(), cursor.path()
         cursor.expect("IS")
         return statements.CommentOn(kind, name, cursor.text())
     return _privileges(cursor)
+
+
+def _update(cursor: Cursor) -> statements.Update:
+    name = cursor.path()
+    cursor.expect("SET")
+    columns = cursor.items(lambda: _assigned(cursor))
+    cursor.expect("WHERE")
+    return statements.Update(name, columns, cursor.sql_until())
+
+
+def _assigned(cursor: Cursor) -> str:
+    name = cursor.name()
+    cursor.expect("=")
+    cursor.sql_until(",", "WHERE")
+    return name
 
 
 def _privileges(cursor: Cursor) -> statements.Grant | statements.Revoke:
@@ -162,7 +179,8 @@ def _clause(cursor: Cursor) -> dict[str, object]:
 
 def _table_change(cursor: Cursor) -> statements.TableChange:
     if cursor.take("ADD", "COLUMNS"):
-        return statements.AddColumns(cursor.listed(lambda: _column(cursor)))
+        after: dict[str, str] = {}
+        return statements.AddColumns(cursor.listed(lambda: _added_column(cursor, after)), after)
     if cursor.take("DROP", "COLUMNS"):
         return statements.DropColumns(cursor.listed(cursor.path))
     if cursor.take("DROP", "COLUMN"):
@@ -265,12 +283,19 @@ def _is_trusted(cursor: Cursor) -> bool:
     return cursor.take("RELY")
 
 
+def _added_column(cursor: Cursor, after: dict[str, str]) -> tuple[Path, Column]:
+    path, column = _column(cursor)
+    if cursor.take("AFTER"):
+        after[column.key] = cursor.name()
+    return path, column
+
+
 def _column(cursor: Cursor) -> tuple[Path, Column]:
     path = cursor.path()
     data_type = _data_type(cursor)
     is_nullable = not cursor.take("NOT", "NULL")
     comment, fields = "", dict[str, Any]()
-    while not (cursor.at(",") or cursor.at(")")):
+    while not (cursor.at(",") or cursor.at(")") or cursor.at("AFTER")):
         if cursor.take("COMMENT"):
             comment = cursor.text()
         elif cursor.take("DEFAULT"):

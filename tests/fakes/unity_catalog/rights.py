@@ -66,7 +66,12 @@ def _shown(grants: Grants, owner: str | None, user: str) -> Grants:
 def _tables(statement: statements.Statement) -> Iterator[QualifiedName]:
     """Yield the tables that a statement changes or references."""
     match statement:
-        case statements.CreateTable(path) | statements.AlterTable(path) | statements.DropTable(path):
+        case (
+            statements.CreateTable(path)
+            | statements.AlterTable(path)
+            | statements.DropTable(path)
+            | statements.Update(path)
+        ):
             yield QualifiedName(*path)
         case statements.CommentOn("TABLE", path):
             yield QualifiedName(*path)

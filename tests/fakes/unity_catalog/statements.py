@@ -70,6 +70,12 @@ class Question(NamedTuple):
     limit: int = 0
 
 
+class Update(NamedTuple):
+    name: Path
+    columns: tuple[str, ...]
+    condition: str
+
+
 Statement: TypeAlias = (
     CreateSchema
     | DropSchema
@@ -80,11 +86,13 @@ Statement: TypeAlias = (
     | CommentOn
     | Grant
     | Revoke
+    | Update
 )
 
 
 class AddColumns(NamedTuple):
     columns: tuple[tuple[Path, Column], ...]
+    after: Mapping[str, str]
 
 
 class DropColumns(NamedTuple):

@@ -92,6 +92,10 @@ def selected(sql: str, shown: Shown) -> list[Row]:
         return [{"version": VERSION}]
     query = sqlglot.parse_one(sql, dialect="databricks")
     assert isinstance(query, exp.Select | exp.Union)
+    if sql.endswith(" LIMIT 0"):
+        return []
+    if sql.startswith("SELECT CASE WHEN count_if("):
+        return [{"verified": None}]  # no row is in the way: there are none
     if sql.startswith("SELECT count"):
         return [dict.fromkeys(query.named_selects, 0)]
     return list(_selected(query, shown))

@@ -8,7 +8,7 @@ import pytest
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import Allowance, DestructiveKind, Policy
 from delta_engine.aspects.column_renames import ColumnRename
-from delta_engine.aspects.comparison import with_renames
+from delta_engine.aspects.renames import with_renames
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.drift.drifted_resources import AppliedRecord
 from delta_engine.drift.handling import accepted

@@ -23,6 +23,7 @@ from delta_engine.validation.validator import PlanValidator
 from tests.cases.golden_texts import assert_golden_lines
 from tests.projects.commandline import CommandLine
 from tests.unit.validation.rule_cases import (
+    backfill_rules,
     column_rules,
     constraint_rules,
     governance_rules,
@@ -35,12 +36,14 @@ from tests.unit.validation.rule_cases.subjects import ID, PlanCase, aligned, mod
 MODEL_CASES = {
     "model_rules": model_rules.MODEL_CASES,
     "column_rules": column_rules.MODEL_CASES,
+    "backfill_rules": backfill_rules.MODEL_CASES,
     "layout_rules": layout_rules.MODEL_CASES,
     "constraint_rules": constraint_rules.MODEL_CASES,
     "governance_rules": governance_rules.MODEL_CASES,
 }
 PLAN_CASES = {
     "plan_rules": plan_rules.PLAN_CASES,
+    "backfill_rules": backfill_rules.PLAN_CASES,
     "constraint_rules": constraint_rules.PLAN_CASES,
     "governance_rules": governance_rules.PLAN_CASES,
 }

@@ -27,7 +27,7 @@ from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import CatalogReadError, ConfigError, StatementError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.apply_control import ApplyControl
-from delta_engine.execute.statement_runner import StatementRunner, always
+from delta_engine.execute.statement_runner import StatementRunner
 from delta_engine.models import QualifiedName, SchemaName, Table
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.conformance.scratch_tables import PREFIX, ROW_FUNCTION, VALUE_FUNCTION, Place
@@ -267,7 +267,7 @@ class Scene:
                 return None
             shutil.rmtree(folder, ignore_errors=True)
             return not folder.exists()
-        runner = StatementRunner(runner=self.backend.runner, name=name, control=control, retry_check=always)
+        runner = StatementRunner(runner=self.backend.runner, name=name, control=control)
         try:
             runner.run(statement)
         except StatementError as error:

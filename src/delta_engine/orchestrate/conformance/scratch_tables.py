@@ -186,11 +186,18 @@ def _values(place: Place) -> tuple[Group, ...]:
 
     return (
         _group(
-            "type widening",
-            (Feature.TYPE_WIDENING,),
+            "types and data changes",
+            (Feature.TYPE_WIDENING, Feature.COLUMN_RENAMES),
             types(Column("a", "int"), Column("b", "smallint"), Column("c", "varchar(5)")),
             types(Column("a", "bigint"), Column("b", "int"), Column("c", "varchar(5)")),
-            types(Column("a", "bigint"), Column("b", "int"), Column("c", "varchar(9)")),
+            types(
+                Column("a", "string", using="CAST(a AS string)"),
+                *(
+                    Column("b", "int"),
+                    Column("c", "varchar(9)"),
+                    Column("d", "date", using="DATE'2026-01-01'"),
+                ),
+            ),
         ),
         _group("every type", (Feature.COLUMNS,), scratch_table(place, "every_type", *every_type)),
         _group(

@@ -73,7 +73,7 @@ TYPES_READ = "DESCRIBE TABLE EXTENDED .*_types`"
         ("CREATE SCHEMA", FORBIDDEN, ["schemas"], CheckStatus.SKIPPED, NO_SCHEMA),
         ("CREATE SCHEMA", UNPARSED, ["schemas"], CheckStatus.REFUSED, "ask ann"),
         (SCHEMA_READ, UNPARSED, ["schemas"], CheckStatus.DIFFERENT, NO_READ),
-        (TYPES_READ, ("INTERNAL_ERROR", "XX000"), ["type widening"], CheckStatus.DIFFERENT, NO_READ),
+        (TYPES_READ, ("INTERNAL_ERROR", "XX000"), ["types and data changes"], CheckStatus.DIFFERENT, NO_READ),
     ],
 )
 def test_a_refused_statement_fails_its_group_alone(

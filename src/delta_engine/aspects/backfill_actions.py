@@ -1,0 +1,158 @@
+"""The actions that give existing rows their values: those of conversions, in the order of their phases, and fills."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+from delta_engine.actions import SAFE, Hazard, Phase
+from delta_engine.aspects.conversions import Stage, new_name, old_name
+from delta_engine.models import Column
+from delta_engine.models.types import DataType, is_same_type
+from delta_engine.sql.backfills import Assignment, missing_values, new_values, sql_converted
+from delta_engine.sql.expressions import with_column_renamed
+from delta_engine.sql.text import quote_ident
+
+
+@dataclass(frozen=True, slots=True)
+class ExpandColumn:
+    """Add the column that gets the new values, after the former one, and with its tags, which policies may depend on.
+
+    Args:
+        present: the column of an earlier run under that name; one of another type is dropped first.
+    """
+
+    phase: ClassVar[Phase] = Phase.EXPAND_COLUMNS
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
+    desired: Column
+    observed: Column
+    present: Column | None = None
+
+    @property
+    def is_added(self) -> bool:
+        """Whether an earlier run has added the column with its type."""
+        return self.present is not None and is_same_type(self.present.data_type, self.desired.data_type)
+
+
+@dataclass(frozen=True, slots=True)
+class FillColumn:
+    """Compute values for existing rows; `is_converted` if they go into the new column of a conversion."""
+
+    phase: ClassVar[Phase] = Phase.FILL_COLUMNS
+    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.REWRITES_DATA,)
+    name: str
+    data_type: DataType
+    using: str
+    is_converted: bool = False
+
+    @property
+    def target(self) -> str:
+        """The column that gets the values."""
+        return new_name(self.name) if self.is_converted else self.name
+
+    @property
+    def assignment(self) -> Assignment:
+        """The assignment of the values."""
+        value = sql_converted(self.using, self.data_type)
+        return (new_values if self.is_converted else missing_values)(self.target, value)
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyRows:
+    """Verify that a fill lost no value and no row; `untouched` are the columns that it does not assign."""
+
+    phase: ClassVar[Phase] = Phase.VERIFY_ROWS
+    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.SCANS_DATA,)
+    fills: tuple[FillColumn, ...]
+    untouched: tuple[tuple[str, DataType], ...]
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The columns that get values."""
+        return tuple(fill.target for fill in self.fills)
+
+
+@dataclass(frozen=True, slots=True)
+class SwapColumn:
+    """Give the new column the name of the former one, which gets a reserved name; `is_begun` if it has that already."""
+
+    phase: ClassVar[Phase] = Phase.SWAP_COLUMNS
+    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
+    desired: Column
+    observed: Column
+    is_begun: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FillSwappedColumn:
+    """Fill the rows that writers added between the fill and the swap, from the former column."""
+
+    phase: ClassVar[Phase] = Phase.FILL_SWAPPED_COLUMNS
+    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.REWRITES_DATA,)
+    name: str
+    data_type: DataType
+    using: str
+
+    @property
+    def value(self) -> str:
+        """The SQL of the value, from the former column."""
+        using = with_column_renamed(self.using, self.name, quote_ident(old_name(self.name)))
+        return sql_converted(using, self.data_type)
+
+
+@dataclass(frozen=True, slots=True)
+class VerifySwappedRows:
+    """Verify the same of the fill after the swap."""
+
+    phase: ClassVar[Phase] = Phase.VERIFY_SWAPPED_ROWS
+    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.SCANS_DATA,)
+    fills: tuple[FillSwappedColumn, ...]
+    untouched: tuple[tuple[str, DataType], ...]
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The columns that get values."""
+        return tuple(fill.name for fill in self.fills)
+
+
+@dataclass(frozen=True, slots=True)
+class DropFormerColumn:
+    """Drop the former column of a conversion."""
+
+    phase: ClassVar[Phase] = Phase.DROP_FORMER_COLUMNS
+    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.LOSES_DATA,)
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AbandonConversion:
+    """Undo a conversion that its model no longer declares, before its swap: readers see the former column again."""
+
+    phase: ClassVar[Phase] = Phase.EXPAND_COLUMNS
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
+    observed: Column
+    stage: Stage
+
+
+@dataclass(frozen=True, slots=True)
+class BlockedFill:
+    """Values that cannot be computed. A rule refuses them."""
+
+    phase: ClassVar[Phase] = Phase.EXPAND_COLUMNS
+    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
+    name: str
+    reason: str
+    way_out: str
+
+
+BackfillAction: TypeAlias = (
+    ExpandColumn
+    | FillColumn
+    | VerifyRows
+    | SwapColumn
+    | FillSwappedColumn
+    | VerifySwappedRows
+    | DropFormerColumn
+    | AbandonConversion
+    | BlockedFill
+)

@@ -1,0 +1,266 @@
+"""Values for existing rows, computed by `using` (docs/data-changes.md).
+
+A column of another type is converted: the new column is added under a reserved name, filled, verified, and takes the
+name of the former one, which is dropped last. New and tightened columns are filled in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from delta_engine.actions.drift_policy import DriftKind
+from delta_engine.aspects.aspect import (
+    Aspect,
+    Change,
+    RenderContext,
+    Requirement,
+    Right,
+    takes_modify,
+    takes_ownership,
+)
+from delta_engine.aspects.backfill_actions import (
+    AbandonConversion,
+    BackfillAction,
+    BlockedFill,
+    DropFormerColumn,
+    ExpandColumn,
+    FillColumn,
+    FillSwappedColumn,
+    SwapColumn,
+    VerifyRows,
+    VerifySwappedRows,
+)
+from delta_engine.aspects.comparison import Comparison
+from delta_engine.aspects.conversions import Stage, new_name, old_name
+from delta_engine.aspects.facet import OPTIONAL_TEXT, Facet
+from delta_engine.aspects.fill_obstacles import obstacles
+from delta_engine.models import Column, Part
+from delta_engine.models.types import is_same_type
+from delta_engine.sql.backfills import (
+    missing_values,
+    sql_compare_versions,
+    sql_converted,
+    sql_fill,
+    sql_refuse_rows,
+)
+from delta_engine.sql.columns import (
+    sql_add_columns,
+    sql_column_definition,
+    sql_drop_columns,
+    sql_drop_not_null,
+    sql_rename_column,
+)
+from delta_engine.sql.expressions import gives_null_on_purpose, referenced_columns
+from delta_engine.sql.governance import sql_set_tags
+from delta_engine.sql.text import quote_ident, sql_data_type
+
+
+def future_values(comparison: Comparison) -> Mapping[str, str]:
+    """Return the SQL of the values that a plan computes, from the rows as they are, by column key."""
+    found = {}
+    for column in comparison.filled:
+        value = sql_converted(column.using or "", column.data_type)
+        is_new = any(column.key == added.key for added in comparison.added)
+        found[column.key] = value if is_new else f"coalesce({quote_ident(column.name)}, {value})"
+    for one in comparison.conversions:
+        last = FillSwappedColumn(one.desired.name, one.desired.data_type, one.desired.using or "")
+        match one.progress.stage:
+            case Stage.SWAPPED:
+                found[one.desired.key] = f"coalesce({quote_ident(one.desired.name)}, {last.value})"
+            case Stage.SWAPPING:
+                new = quote_ident(new_name(one.observed.name))
+                found[one.desired.key] = f"coalesce({new}, {last.value})"
+            case _ if one.desired.using is not None:
+                found[one.desired.key] = sql_converted(one.desired.using, one.desired.data_type)
+    return found
+
+
+_BEFORE_SWAP: Final = (Stage.NOT_BEGUN, Stage.FILLING)
+
+
+def _diff(comparison: Comparison) -> Iterator[BackfillAction]:
+    """Yield what is left to do, from the place that an earlier run has reached."""
+    if not comparison.conversions and not comparison.filled:
+        return
+    blocked = [BlockedFill(*found) for found in obstacles(comparison)]
+    if blocked:
+        yield from blocked
+        return
+    fills = [FillColumn(one.name, one.data_type, one.using or "") for one in comparison.filled]
+    swapped: list[FillSwappedColumn] = []
+    for conversion in comparison.conversions:
+        desired, observed, stage = conversion.desired, conversion.observed, conversion.progress.stage
+        if conversion.is_pending and is_same_type(desired.data_type, observed.data_type):
+            yield AbandonConversion(observed, stage)
+            continue
+        if stage in _BEFORE_SWAP:
+            new = conversion.progress.new
+            expand = ExpandColumn(desired, observed, new)
+            if new is None or not expand.is_added or new.tags != desired.tags:
+                yield expand
+            fills.append(FillColumn(observed.name, desired.data_type, desired.using or "", is_converted=True))
+        if conversion.is_pending:
+            yield SwapColumn(desired, observed, is_begun=stage is Stage.SWAPPING)
+        swapped.append(FillSwappedColumn(desired.name, desired.data_type, desired.using or ""))
+        yield DropFormerColumn(desired.name)
+    assigned = {fill.name.lower() for fill in fills} | {fill.name.lower() for fill in swapped}
+    columns = comparison.observed.columns
+    untouched = tuple((one.name, one.data_type) for one in columns if one.key not in assigned)
+    if fills:
+        former = [one.observed for one in comparison.conversions if one.progress.stage in _BEFORE_SWAP]
+        yield from fills
+        yield VerifyRows(tuple(fills), (*untouched, *((one.name, one.data_type) for one in former)))
+    if swapped:
+        yield from swapped
+        yield VerifySwappedRows(tuple(swapped), untouched)
+
+
+def _render(actions: Sequence[BackfillAction], context: RenderContext) -> Iterator[str]:
+    fills = [action.assignment for action in actions if isinstance(action, FillColumn)]
+    if fills:
+        yield sql_fill(context.table, fills)
+    swapped = [
+        missing_values(action.name, action.value)
+        for action in actions
+        if isinstance(action, FillSwappedColumn)
+    ]
+    if swapped:
+        yield sql_fill(context.table, swapped)
+    yield from _expansion([action for action in actions if isinstance(action, ExpandColumn)], context)
+    for action in actions:
+        match action:
+            case VerifyRows(verified, untouched):
+                yield from (_lost_values(one, context.table) for one in verified if _is_suspicious(one))
+                yield sql_compare_versions(context.table, untouched)
+            case VerifySwappedRows(refilled, untouched):
+                yield from (_missing_values(one, context.table) for one in refilled)
+                yield sql_compare_versions(context.table, untouched)
+            case SwapColumn(desired, observed, is_begun):
+                yield from _swap(desired, observed, context, is_begun=is_begun)
+            case AbandonConversion(observed, stage):
+                if stage is Stage.SWAPPING:
+                    yield sql_rename_column(context.table, [old_name(observed.name)], observed.name)
+                yield sql_drop_columns(context.table, [[new_name(observed.name)]])
+    if former := [[old_name(action.name)] for action in actions if isinstance(action, DropFormerColumn)]:
+        yield sql_drop_columns(context.table, former)
+
+
+def _expansion(actions: Sequence[ExpandColumn], context: RenderContext) -> Iterator[str]:
+    added = [action for action in actions if not action.is_added]
+    if leftovers := [[action.present.name] for action in added if action.present is not None]:
+        yield sql_drop_columns(context.table, leftovers)
+    if added:
+        yield sql_add_columns(context.table, map(_new_definition, added))
+    for action in actions:
+        if action.desired.tags:
+            name = new_name(action.observed.name)
+            yield sql_set_tags(context.securable, action.desired.tags, name)
+
+
+def _new_definition(action: ExpandColumn) -> str:
+    """Return the definition of the new column: nullable until every row has a value."""
+    desired, former = action.desired, action.observed.name
+    definition = sql_column_definition((new_name(former),), desired.data_type, comment=desired.comment)
+    return f"{definition} AFTER {quote_ident(former)}"
+
+
+def _swap(desired: Column, observed: Column, context: RenderContext, *, is_begun: bool) -> Iterator[str]:
+    """Yield the renames. The former column becomes nullable first: writers do not know it any more."""
+    if not is_begun:
+        if not observed.is_nullable:
+            yield sql_drop_not_null(context.table, [[observed.name]])
+        yield sql_rename_column(context.table, [observed.name], old_name(observed.name))
+    yield sql_rename_column(context.table, [new_name(observed.name)], desired.name)
+
+
+def _is_suspicious(fill: FillColumn) -> bool:
+    """Whether a NULL is a fault where every column that the expression reads has a value."""
+    return not gives_null_on_purpose(fill.using)
+
+
+def _lost_values(fill: FillColumn, table: str) -> str:
+    """Return the query that fails if `using` gave NULL for values."""
+    read = [f"{quote_ident(name)} IS NOT NULL" for name in sorted(referenced_columns(fill.using))]
+    if not fill.is_converted:
+        read = [one for one in read if one != f"{quote_ident(fill.name.lower())} IS NOT NULL"]
+    lost = " AND ".join([f"{quote_ident(fill.target)} IS NULL", *read])
+    return sql_refuse_rows(table, lost, _without_value(fill.name, table, lost))
+
+
+def _missing_values(fill: FillSwappedColumn, table: str) -> str:
+    """Return the query that fails if a row has a value in the former column alone."""
+    lost = f"{quote_ident(fill.name)} IS NULL AND {fill.value} IS NOT NULL"
+    return sql_refuse_rows(table, lost, _without_value(fill.name, table, lost))
+
+
+def _without_value(column: str, table: str, condition: str) -> str:
+    return (
+        f"rows have no value in {column} after its using. See them: SELECT * FROM {table} WHERE {condition}"
+    )
+
+
+def _explain(action: BackfillAction) -> Iterable[Change]:
+    match action:
+        case ExpandColumn(desired, observed):
+            yield Change(f"column {new_name(observed.name)}", desired=sql_data_type(desired.data_type))
+        case FillColumn(name, _, using):
+            yield Change(f"column {name} values", desired=using)
+        case SwapColumn(desired, observed):
+            former = sql_data_type(observed.data_type)
+            yield Change(f"column {desired.name} type", former, sql_data_type(desired.data_type))
+        case DropFormerColumn(name):
+            yield Change(f"column {old_name(name)}", observed="the former values")
+        case AbandonConversion(observed):
+            yield Change(f"column {new_name(observed.name)}", observed="an abandoned conversion")
+        case VerifyRows(fills) | VerifySwappedRows(fills):
+            names = ", ".join(fill.name for fill in fills)
+            yield Change(f"rows after filling {names}", desired="verified")
+        case FillSwappedColumn(name):
+            yield Change(f"column {name} values", desired="of rows that were added meanwhile")
+        case BlockedFill(name, reason):
+            yield Change(f"column {name} values", desired=reason)
+
+
+FACET: Facet[Column, Column, str | None] = Facet(
+    key="using",
+    declared=lambda model: model.using,
+    absent=None,
+    form=OPTIONAL_TEXT,
+    meaning="the SQL expression for the values of existing rows when the column is new, gets another type or becomes "
+    "NOT NULL: see [Data changes](data-changes.md)",
+    part=Part.COLUMNS,
+    title="using",
+)
+
+_UPDATE = Requirement(
+    statement="UPDATE … SET (using)",
+    right=Right.MODIFY,
+    demands="`SELECT` and `MODIFY`",
+    source="UPDATE",
+)
+_SELECT = Requirement(
+    statement="SELECT (verification)", right=Right.SELECT, demands="`SELECT`", source="SELECT"
+)
+
+ASPECT: Aspect[BackfillAction] = Aspect(
+    name="backfills",
+    part=Part.COLUMNS,
+    actions={
+        ExpandColumn: takes_modify("ADD COLUMNS (conversion)"),
+        FillColumn: _UPDATE,
+        VerifyRows: _SELECT,
+        SwapColumn: takes_ownership("RENAME COLUMN (conversion)"),
+        FillSwappedColumn: _UPDATE,
+        VerifySwappedRows: _SELECT,
+        DropFormerColumn: takes_modify("DROP COLUMNS (conversion)"),
+        AbandonConversion: takes_ownership("DROP COLUMNS (an abandoned conversion)"),
+        BlockedFill: None,
+    },
+    diff=_diff,
+    differences=lambda _comparison: (),
+    render=_render,
+    explain=_explain,
+    drift_kind=lambda _action: DriftKind.COLUMN_TYPE,
+    is_of_columns=True,
+)

@@ -1,0 +1,169 @@
+"""What stands in the way of computing values with `using`, as far as models and catalog show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from delta_engine.aspects.comparison import Comparison
+from delta_engine.aspects.conversions import Conversion, new_name
+from delta_engine.models import Column
+from delta_engine.models.constraints import MAX_NAME_LENGTH
+from delta_engine.models.types import CharacterType, DataType, MapType, is_same_type, parts, uses_type
+from delta_engine.sql.expressions import reads, referenced_columns
+from delta_engine.sql.text import sql_data_type
+from delta_engine.state.states import RelationKind, TableState
+
+_APPEND_ONLY = "delta.appendOnly"
+_IN_TWO_SYNCS = "Do it in two syncs."
+_BY_HAND = "Add a column of the new type, fill it, and drop this one when nothing reads it any more."
+
+
+class Obstacle(NamedTuple):
+    """Why a column cannot get its values, and the way out."""
+
+    column: str
+    reason: str
+    way_out: str
+
+
+def obstacles(comparison: Comparison) -> Iterator[Obstacle]:
+    """Yield the obstacles of all columns that get values from `using`."""
+    observed = comparison.observed
+    pending = [one for one in comparison.conversions if not _is_abandoned(one)]
+    filled = [*comparison.filled, *(one.desired for one in pending)]
+    if filled and observed.relation is not RelationKind.TABLE:
+        reason, way_out = f"the table is {observed.relation.value}", "Change it where it is computed."
+        yield from (Obstacle(column.name, reason, way_out) for column in filled)
+        return
+    if filled and observed.row_filter is not None:
+        reason = "the table has a row filter, so that the engine may not see all rows"
+        way_out = "Drop the row filter first, with consent, and declare it again afterwards."
+        yield from (Obstacle(column.name, reason, way_out) for column in filled)
+        return
+    if filled and observed.table_properties.get(_APPEND_ONLY, "").lower() == "true":
+        yield from (
+            Obstacle(column.name, "the table is append-only", f"Unset {_APPEND_ONLY} first.")
+            for column in filled
+        )
+        return
+    for column in filled:
+        yield from _of_expression(column, comparison, [one.key for one in filled])
+    for conversion in pending:
+        yield from _of_conversion(conversion, comparison)
+    for conversion in comparison.conversions:
+        if _is_abandoned(conversion) and not conversion.is_pending:
+            yield _unfinished(conversion)
+
+
+def _is_abandoned(conversion: Conversion) -> bool:
+    """Whether an earlier run has begun a conversion that the model does not declare any more."""
+    desired, observed = conversion.desired, conversion.observed
+    if conversion.is_pending:
+        return is_same_type(desired.data_type, observed.data_type)
+    return desired.using is None or not is_same_type(desired.data_type, observed.data_type)
+
+
+def _unfinished(conversion: Conversion) -> Obstacle:
+    return Obstacle(
+        conversion.observed.name,
+        "an earlier run has converted it, and has not dropped the former column yet",
+        f"Declare it as {sql_data_type(conversion.observed.data_type)} with its using, and sync once more.",
+    )
+
+
+def _of_expression(column: Column, comparison: Comparison, filled: Iterable[str]) -> Iterator[Obstacle]:
+    if column.using is None:
+        yield Obstacle(
+            column.name,
+            "an earlier run has begun to convert it, and the model does not say how any more",
+            "Declare its using again, or its former type.",
+        )
+        return
+    there = {one.key: one for one in comparison.observed.columns}
+    new_names = {name.lower() for _, name in comparison.renames.columns}
+    former = {name.lower() for name, _ in comparison.renames.columns}
+    retyped = {pair.path[0].lower() for pair in comparison.types}
+    own = {column.key} if any(one.desired.key == column.key for one in comparison.conversions) else set()
+    for name in sorted(referenced_columns(column.using) - own):
+        if name in former or name in new_names:
+            yield Obstacle(column.name, f"its using reads {name}, which the same plan renames", _IN_TWO_SYNCS)
+        elif name not in there:
+            yield Obstacle(
+                column.name,
+                f"its using reads {name}, which the table does not have",
+                "Name the columns as the table has them before the change.",
+            )
+        elif there[name].mask is not None:
+            yield Obstacle(
+                column.name,
+                f"its using reads {name}, which has a mask: the engine may not see its values",
+                "Read another column, or drop the mask first, with consent.",
+            )
+        elif name in retyped or (name in filled and name != column.key):
+            yield Obstacle(column.name, f"its using reads {name}, which the same plan changes", _IN_TWO_SYNCS)
+
+
+def _of_conversion(conversion: Conversion, comparison: Comparison) -> Iterator[Obstacle]:
+    desired, observed = conversion.desired, conversion.observed
+    name = observed.name
+    for kind in (desired.data_type, observed.data_type):
+        if _has_no_comparison(kind):
+            reason = (
+                f"values of type {sql_data_type(kind)} cannot be compared, so a fill could not be verified"
+            )
+            yield Obstacle(name, reason, _BY_HAND)
+            return
+    if len(new_name(name)) > MAX_NAME_LENGTH:
+        yield Obstacle(name, f"its name and {new_name('')!r} are longer than 255 characters", _BY_HAND)
+    if any(
+        old.lower() == name.lower() or new.lower() == name.lower() for old, new in comparison.renames.columns
+    ):
+        yield Obstacle(name, "it is renamed in the same plan", _IN_TWO_SYNCS)
+    if not conversion.is_pending:
+        return
+    if desired.mask is not None or observed.mask is not None:
+        yield Obstacle(
+            name,
+            "it has a mask: the engine may not see its values, and nobody else may see them meanwhile",
+            "Drop the mask first, with consent, and declare it again afterwards.",
+        )
+    if observed.default is not None and desired.default is None:
+        reason = f"it has a default that the model does not declare ({observed.default})"
+        yield Obstacle(name, reason, "Declare a default that fits the new type, or drop it first.")
+    for dependent in _dependents(name, comparison.observed):
+        yield Obstacle(
+            name,
+            f"{dependent} depends on it",
+            f"Drop that first, and declare it again afterwards. {_BY_HAND}",
+        )
+
+
+def _dependents(name: str, observed: TableState) -> Iterator[str]:
+    """Yield what fixes a column, beside the checks and the primary key that the plan makes again."""
+    key = name.lower()
+    yield from (f"foreign key {one.name}" for one in observed.foreign_keys if key in _lower(one.columns))
+    if observed.primary_key is not None and key in _lower(observed.primary_key.columns):
+        yield from (f"foreign key {one.name} of {one.table}" for one in observed.referenced_by)
+    if key in {path.split(".")[0] for path in _lower(observed.cluster_by)}:
+        yield "the clustering"
+    if key in _lower(observed.partitioned_by):
+        yield "the partitioning"
+    for column in observed.columns:
+        if column.key == key and (column.generated_as is not None or column.identity is not None):
+            yield "the generation of its values"
+        elif column.generated_as is not None and reads(column.generated_as, [name]):
+            yield f"generated column {column.name}"
+        if column.mask is not None and key in _lower(column.mask.using_columns):
+            yield f"the mask of {column.name}"
+
+
+def _lower(names: Iterable[str]) -> list[str]:
+    return [name.lower() for name in names]
+
+
+def _has_no_comparison(data_type: DataType) -> bool:
+    """Whether `<=>` does not compare values of a type, or not without the blanks of CHAR (measured on 4.1.1)."""
+    has_maps = any(isinstance(part, MapType) for part in parts(data_type))
+    has_blanks = any(isinstance(part, CharacterType) and part.name == "char" for part in parts(data_type))
+    return has_maps or has_blanks or uses_type(data_type, "variant")

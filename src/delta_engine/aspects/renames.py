@@ -1,0 +1,165 @@
+"""Declared renames of columns and fields, and models under new names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from operator import attrgetter
+
+from delta_engine.models import Column, Part, PrimaryKey, Table
+from delta_engine.models.nested_types import FieldRename, field_renames, with_field_renamed
+from delta_engine.models.record import Record
+from delta_engine.state.states import TableState
+
+_FORMER_NAME, _FORMER_FIELD_NAMES = map(attrgetter, ("renamed_from", "renamed_fields"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renames:
+    """The declared renames that are pending.
+
+    Args:
+        columns: pairs of present name and model name.
+        fields: the fields inside columns. Their paths start with the column's new name.
+        clashes: pairs of former and new names that both exist: a rename would lose the data of one.
+    """
+
+    columns: tuple[tuple[str, str], ...] = ()
+    fields: tuple[FieldRename, ...] = ()
+    clashes: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, desired: Table, observed: TableState) -> Renames:
+        """Find the former names that a table still has; none for a model that does not manage columns."""
+        if not desired.is_about(Part.COLUMNS) or not declares_renames(desired):
+            return NO_RENAMES
+        present = {column.key: column for column in observed.columns}
+        wanted = {column.key for column in desired.columns}
+        found = [
+            (present[column.renamed_from.lower()].name, column)
+            for column in desired.columns
+            if column.renamed_from
+            and column.renamed_from.lower() in present
+            and column.renamed_from.lower() not in wanted
+        ]
+        columns = {former: column.name for former, column in found if column.key not in present}
+        return cls(
+            columns=tuple(columns.items()),
+            fields=tuple(_fields(desired, _with_new_names(observed.columns, _by_key(columns)))),
+            clashes=tuple(
+                (former, present[column.key].name) for former, column in found if column.key in present
+            ),
+        )
+
+    def applied_to(self, observed: TableState) -> TableState:
+        """Return the state with the new names, except in keys and checks."""
+        names = _by_key(dict(self.columns))
+        if not names and not self.fields:
+            return observed
+        return replace(
+            observed,
+            columns=self.applied_to_fields(_with_new_names(observed.columns, names)),
+            cluster_by=_new_names(observed.cluster_by, names),
+            partitioned_by=_new_names(observed.partitioned_by, names),
+            not_null_checks=_new_names(observed.not_null_checks, names),
+        )
+
+    def applied_to_fields(self, columns: Iterable[Column]) -> tuple[Column, ...]:
+        """Return columns with the new names of their fields."""
+        return tuple(map(self._with_new_fields, columns))
+
+    def _with_new_fields(self, column: Column) -> Column:
+        for rename in self.fields:
+            if rename.path[0].lower() == column.key and not rename.both_exist:
+                inside = replace(rename, path=rename.path[1:])
+                column = replace(column, data_type=with_field_renamed(column.data_type, inside))
+        return column
+
+
+NO_RENAMES = Renames()
+
+
+def declares_renames(model: Table) -> bool:
+    """Whether a model names the former name of a column or field, pending or not."""
+    return any(map(_FORMER_NAME, model.columns)) or any(map(_FORMER_FIELD_NAMES, model.columns))
+
+
+def with_renames(model: Table, renames: Mapping[str, str]) -> Table:
+    """Return a model with columns renamed in every part; `renames` maps old names to new ones."""
+    if not renames:
+        return model
+    names, key = _by_key(renames), model.primary_key
+    return replace(
+        model,
+        columns=_with_new_names(model.columns, names),
+        primary_key=PrimaryKey(_new_names(key.columns, names), key.name, key.rely) if key else None,
+        foreign_keys=tuple(
+            replace(
+                foreign_key,
+                columns=_new_names(foreign_key.columns, names),
+                referenced_columns=(
+                    _new_names(foreign_key.referenced_columns, names)
+                    if foreign_key.references.lower() == model.qualified_name.key
+                    else foreign_key.referenced_columns
+                ),
+            )
+            for foreign_key in model.foreign_keys
+        ),
+        cluster_by=_new_names(model.cluster_by, names),
+        partitioned_by=_new_names(model.partitioned_by, names),
+    )
+
+
+def _with_all_renames(applied: Table, desired: Table, pending: Renames) -> Table:
+    """Return the applied model with the names of columns and fields of the desired one.
+
+    The desired model keeps former names after their rename was done by hand or by an unrecorded run.
+    """
+    known, wanted = {column.key for column in applied.columns}, {column.key for column in desired.columns}
+    done = {
+        column.renamed_from: column.name
+        for column in desired.columns
+        if column.renamed_from and column.renamed_from.lower() in known - wanted and column.key not in known
+    }
+    renamed = with_renames(applied, {**done, **dict(pending.columns)})
+    fields = Renames(fields=tuple(_fields(desired, renamed.columns)))
+    return replace(renamed, columns=fields.applied_to_fields(renamed.columns)) if fields.fields else renamed
+
+
+def renamed_record(record: Record[Table], desired: Table, pending: Renames) -> Record[Table]:
+    """Return a record with the names of columns and fields of the desired model."""
+    whole = record.with_unmanaged_parts
+    return Record(
+        declared=record.declared and _with_all_renames(record.declared, desired, pending),
+        with_unmanaged_parts=whole and _with_all_renames(whole, desired, pending),
+        attempted=tuple(_with_all_renames(model, desired, pending) for model in record.attempted),
+    )
+
+
+def _fields(desired: Table, observed: Iterable[Column]) -> Iterator[FieldRename]:
+    by_key = {column.key: column for column in observed}
+    for column in desired.columns:
+        present = by_key.get(column.key)
+        if present is not None and column.renamed_fields:
+            for rename in field_renames(column.renamed_fields, present.data_type, column.data_type):
+                yield replace(rename, path=(present.name, *rename.path))
+
+
+def _by_key(renames: Mapping[str, str]) -> dict[str, str]:
+    return {old.lower(): new for old, new in renames.items()}
+
+
+def _with_new_names(columns: Iterable[Column], new_names: Mapping[str, str]) -> tuple[Column, ...]:
+    return tuple(
+        _with_new_name(column, new_names[column.key]) if column.key in new_names else column
+        for column in columns
+    )
+
+
+def _with_new_name(column: Column, name: str) -> Column:
+    is_undone = column.renamed_from is not None and column.renamed_from.lower() == name.lower()
+    return replace(column, name=name, renamed_from=None if is_undone else column.renamed_from)
+
+
+def _new_names(names: Iterable[str], new_names: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(new_names.get(name.lower(), name) for name in names)

@@ -1,0 +1,80 @@
+"""Runs statements that compute values for existing rows, and the queries that verify them.
+
+All of them may run again at any time: a fill touches only rows that need a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from delta_engine.actions import Phase
+from delta_engine.aspects.backfill_actions import VerifyRows, VerifySwappedRows
+from delta_engine.aspects.conversions import is_reserved_name
+from delta_engine.backends.sql_runner import Row
+from delta_engine.compile.compiled_plan import Statement
+from delta_engine.execute.statement_runner import StatementRunner, always
+from delta_engine.sql.backfills import AFTER, BEFORE, at_versions
+from delta_engine.sql.queries import sql_describe_history
+
+MOST_ROUNDS: Final = 10
+"""How often a fill is repeated while writers add rows; the fill after the swap gets the rest."""
+
+_Verifying: TypeAlias = VerifyRows | VerifySwappedRows
+_VERIFYING: Final = (Phase.VERIFY_ROWS, Phase.VERIFY_SWAPPED_ROWS)
+_LATEST_COMMITS: Final = 100
+_UPDATE: Final = "UPDATE"
+
+
+@dataclass(slots=True)
+class FillRunner:
+    """Runs the fills of one step and verifies them by the versions of the table that they have written.
+
+    Args:
+        address: the SQL that addresses the table.
+    """
+
+    statements: StatementRunner
+    address: str
+    _since: int = -1
+
+    def run(self, statement: Statement) -> None:
+        """Run a fill until it finds no row, or a query that verifies it.
+
+        Raises:
+            StatementError: it failed, or the rows are not as they should be.
+        """
+        if statement.phase in _VERIFYING:
+            self._verify(statement)
+            return
+        if self._since < 0:
+            self._since = max((_version(row) for row in self._history(1)), default=-1)
+        for _ in range(MOST_ROUNDS):
+            rows = self.statements.run(statement.sql, always)
+            if not any(int(str(row.get("num_affected_rows") or 0)) for row in rows):
+                return
+
+    def _verify(self, statement: Statement) -> None:
+        """Look at the rows, or compare those before and after each fill: of this run, or of a killed one before it."""
+        if not (BEFORE in statement.sql and AFTER in statement.sql):
+            self.statements.run(statement.sql, always)
+            return
+        targets = [name for one in statement.actions if isinstance(one, _Verifying) for name in one.targets]
+        for row in reversed(self._history(_LATEST_COMMITS)):
+            if row.get("operation") == _UPDATE and self._is_fill(row, targets):
+                sql = at_versions(statement.sql, _version(row) - 1, _version(row))
+                self.statements.run(sql, always)
+
+    def _is_fill(self, row: Row, targets: Sequence[str]) -> bool:
+        """Whether a commit has filled the columns: its condition names them all."""
+        condition = str(row.get("operationParameters")).lower()
+        is_of_engine = _version(row) > self._since or any(is_reserved_name(name) for name in targets)
+        return is_of_engine and all(name.lower() in condition for name in targets)
+
+    def _history(self, commits: int) -> Sequence[Row]:
+        return self.statements.runner.run(sql_describe_history(self.address, commits))
+
+
+def _version(row: Row) -> int:
+    return int(str(row["version"]))

@@ -1,0 +1,56 @@
+"""The default rules for `using`: values of existing rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from delta_engine.actions import AlignTable
+from delta_engine.actions.policy import DestructiveKind, Policy
+from delta_engine.aspects.backfill_actions import BlockedFill, FillColumn, FillSwappedColumn
+from delta_engine.models import Table
+from delta_engine.sql.expressions import generation_problem
+from delta_engine.validation.rules import Problem, consent, of_each_action, of_each_alignment, of_each_table
+
+
+class UsingFits:
+    """`using` computes a value from one row, the same each time, for a column that writers fill."""
+
+    @of_each_table
+    def check(self, model: Table) -> Iterator[Problem]:
+        """Refuse invalid expressions, and columns that the platform fills."""
+        for column in model.columns:
+            if column.using is None:
+                continue
+            if problem := generation_problem(column.using):
+                yield Problem(
+                    f"its using ({column.using}) {problem}",
+                    "Compute the value from columns of the same row, such as \"coalesce(region, 'unknown')\".",
+                    column,
+                )
+            if column.generated_as is not None or column.identity is not None:
+                reason = "it has a using, and the platform computes its values"
+                yield Problem(reason, "Leave one of them out.", column)
+
+
+class NoBlockedFills:
+    """Values are computed only where nothing stands in the way."""
+
+    @of_each_action(BlockedFill)
+    def check(self, blocked: BlockedFill) -> Iterator[Problem]:
+        """Refuse fills with an obstacle."""
+        yield Problem(blocked.reason, blocked.way_out, blocked.name)
+
+
+class NoUnallowedFills:
+    """Writing values into existing rows needs consent by the policy or the command."""
+
+    @of_each_alignment
+    def check(self, align: AlignTable, policy: Policy) -> Iterator[Problem]:
+        """Refuse fills without consent."""
+        kind = DestructiveKind.BACKFILL_COLUMN
+        names = [fill.name for fill in align.of_type(FillColumn)]
+        names += [fill.name for fill in align.of_type(FillSwappedColumn)]
+        if names and not policy.allows(kind, align.table):
+            listed = ", ".join(dict.fromkeys(names))
+            reason = f"columns ({listed}) would get values in existing rows"
+            yield Problem(reason, f"Allow it: {consent(kind, align.table)}", names[0])

@@ -1,0 +1,213 @@
+"""`using`: what stands in the way of it, and what a half-done conversion looks like to everything else."""
+
+from __future__ import annotations
+
+import pytest
+
+from delta_engine.actions.policy import NO_POLICY
+from delta_engine.aspects.backfill_actions import BlockedFill, FillColumn
+from delta_engine.aspects.conversions import Stage, set_aside
+from delta_engine.compile.planner import TablePlanner
+from delta_engine.models import (
+    Column,
+    ColumnMask,
+    ForeignKey,
+    Identity,
+    PrimaryKey,
+    QualifiedName,
+    Reference,
+    RowFilter,
+    Table,
+)
+from delta_engine.models.record import Record
+from delta_engine.sql.expressions import gives_null_on_purpose, with_column_renamed
+from delta_engine.state.states import RelationKind, TableState
+from tests.builders.models import catalog_of, orders
+
+ID, AMOUNT = Column("id", "bigint"), Column("amount", "string")
+CONVERTED = Column("amount", "int", using="cast(amount AS int)")
+
+
+def blocked(model: Table, state: TableState) -> list[str]:
+    plan = TablePlanner(NO_POLICY).plan([model], catalog_of([model], state))
+    (align,) = plan.align_tables
+    return [one.reason for one in align.of_type(BlockedFill)]
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        (TableState(columns=(ID, AMOUNT), cluster_by=("AMOUNT",)), "the clustering depends on it"),
+        (TableState(columns=(ID, AMOUNT), partitioned_by=("amount",)), "the partitioning depends on it"),
+        (
+            TableState(
+                columns=(ID, AMOUNT), foreign_keys=(ForeignKey(["amount"], "dev.silver.p", ["a"], "fk"),)
+            ),
+            "foreign key fk depends on it",
+        ),
+        (
+            TableState(
+                columns=(ID, AMOUNT),
+                primary_key=PrimaryKey(["amount"], "pk"),
+                referenced_by=(Reference(table=QualifiedName("dev", "silver", "c"), name="fk"),),
+            ),
+            "foreign key fk of dev.silver.c depends on it",
+        ),
+        (
+            TableState(columns=(ID, AMOUNT, Column("b", "string", generated_as="upper(amount)"))),
+            "generated column b depends on it",
+        ),
+        (
+            TableState(columns=(ID, Column("amount", "string", generated_as="upper(id)"))),
+            "the generation of its values depends on it",
+        ),
+        (
+            TableState(columns=(Column("id", "bigint", identity=Identity()), AMOUNT)),
+            None,
+        ),
+        (
+            TableState(columns=(Column("id", "bigint", mask=ColumnMask("f", ["amount"])), AMOUNT)),
+            "the mask of id depends on it",
+        ),
+        (
+            TableState(columns=(ID, Column("amount", "string", mask=ColumnMask("f")))),
+            "it has a mask: the engine may not see its values, and nobody else may see them meanwhile",
+        ),
+        (
+            TableState(columns=(ID, AMOUNT), row_filter=RowFilter("f", ["id"])),
+            "the table has a row filter, so that the engine may not see all rows",
+        ),
+        (
+            TableState(columns=(ID, AMOUNT), table_properties={"delta.appendOnly": "True"}),
+            "the table is append-only",
+        ),
+        (
+            TableState(columns=(ID, AMOUNT), relation=RelationKind.STREAMING_TABLE),
+            "the table is a streaming table",
+        ),
+        (
+            TableState(columns=(ID, Column("amount", "string", default="'0'"))),
+            "it has a default that the model does not declare ('0')",
+        ),
+        (
+            TableState(columns=(ID, Column("amount", "map<string, int>"))),
+            "values of type map<string,int> cannot be compared, so a fill could not be verified",
+        ),
+        (
+            TableState(columns=(ID, Column("amount", "char(3)"))),
+            "values of type char(3) cannot be compared, so a fill could not be verified",
+        ),
+    ],
+)
+def test_what_depends_on_a_converted_column_is_in_the_way(state: TableState, reason: str | None) -> None:
+    others = [column for column in state.columns if column.key != "amount"]
+    model = orders(*others, CONVERTED, foreign_keys=state.foreign_keys, cluster_by=state.cluster_by)
+    assert blocked(model, state) == ([] if reason is None else [reason])
+
+
+@pytest.mark.parametrize(
+    ("using", "others", "reason"),
+    [
+        ("nope + 1", (), "its using reads nope, which the table does not have"),
+        (
+            "former",
+            (Column("renamed", "int", renamed_from="former"),),
+            "its using reads former, which the same plan renames",
+        ),
+        (
+            "renamed",
+            (Column("renamed", "int", renamed_from="former"),),
+            "its using reads renamed, which the same plan renames",
+        ),
+        ("former", (Column("former", "bigint"),), "its using reads former, which the same plan changes"),
+        (
+            "former",
+            (Column("former", "int", is_nullable=False, using="0"),),
+            "its using reads former, which the same plan changes",
+        ),
+    ],
+)
+def test_using_reads_columns_as_they_are_and_stay(
+    using: str, others: tuple[Column, ...], reason: str
+) -> None:
+    model = orders(ID, *(others or (Column("former", "int"),)), Column("amount", "int", using=using))
+    assert blocked(model, TableState(columns=(ID, Column("former", "int"), AMOUNT))) == [reason]
+
+
+def test_a_masked_column_is_not_read() -> None:
+    masked = Column("secret", "string", mask=ColumnMask("f"))
+    model = orders(ID, masked, Column("amount", "int", using="length(secret)"))
+    reason = "its using reads secret, which has a mask: the engine may not see its values"
+    assert blocked(model, TableState(columns=(ID, masked, AMOUNT))) == [reason]
+
+
+NEW, OLD = Column("Delta_Engine_New_Amount", "int"), Column("delta_engine_old_Amount", "string")
+
+
+@pytest.mark.parametrize(
+    ("columns", "shown", "stage"),
+    [
+        ((ID, AMOUNT, NEW), ("id", "amount"), Stage.FILLING),
+        ((ID, OLD, NEW), ("id", "Amount"), Stage.SWAPPING),
+        ((ID, OLD, Column("amount", "int")), ("id", "amount"), Stage.SWAPPED),
+        ((ID, NEW), ("id", "Delta_Engine_New_Amount"), None),
+        ((ID, OLD), ("id", "delta_engine_old_Amount"), None),
+        ((ID, AMOUNT), ("id", "amount"), None),
+    ],
+)
+def test_a_half_done_conversion_looks_as_its_readers_know_it(
+    columns: tuple[Column, ...], shown: tuple[str, ...], stage: Stage | None
+) -> None:
+    state, progress = set_aside(TableState(columns=columns))
+    assert tuple(column.name for column in state.columns) == shown
+    assert {key: one.stage for key, one in progress.items()} == ({} if stage is None else {"amount": stage})
+
+
+@pytest.mark.parametrize(
+    ("record", "is_filled"),
+    [
+        (Record(declared=orders(ID), attempted=(orders(ID, Column("day", "date")),)), True),
+        (Record(declared=orders(ID, Column("day", "date"))), False),
+        (Record(declared=orders(ID)), False),  # others have added it
+        (Record(), False),
+    ],
+)
+def test_a_new_column_is_filled_again_after_an_unfinished_run(record: Record[Table], is_filled: bool) -> None:
+    model = orders(ID, Column("day", "date", using="current_day"))
+    state = catalog_of(
+        [model], TableState(columns=(ID, Column("day", "date"), Column("current_day", "date")))
+    )
+    plan = TablePlanner(NO_POLICY).plan([model], state, {model.key: record})
+    fills = [fill for align in plan.align_tables for fill in align.of_type(FillColumn)]
+    assert bool(fills) is is_filled
+
+
+@pytest.mark.parametrize(
+    ("expression", "renamed"),
+    [
+        ("cast(amount AS int)", "cast(`x` AS int)"),
+        ("`Amount` + AMOUNT.field + other.amount", "`x` + `x`.field + other.amount"),
+        ("struct(amount AS amount).amount", "struct(`x` AS amount).amount"),
+        ("concat('amount', amounts)", "concat('amount', amounts)"),
+    ],
+)
+def test_only_the_column_is_renamed_in_an_expression(expression: str, renamed: str) -> None:
+    assert with_column_renamed(expression, "amount", "`x`") == renamed
+
+
+@pytest.mark.parametrize(
+    ("expression", "is_on_purpose"),
+    [
+        ("cast(a AS int)", False),
+        ("coalesce(a, 'NULL')", False),
+        ("CASE WHEN a THEN 1 ELSE 2 END", False),
+        ("CASE WHEN a THEN 1 END", True),
+        ("if(a, 1, NULL)", True),
+        ("nullif(a, '')", True),
+        ("try_cast(a AS int)", True),
+        ("try_to_number(a, '999')", True),
+        ("a || 'try_cast(b)'", False),
+    ],
+)
+def test_an_expression_says_whether_it_means_null(expression: str, is_on_purpose: bool) -> None:
+    assert gives_null_on_purpose(expression) is is_on_purpose

@@ -1,0 +1,153 @@
+"""Fills are repeated until no row is left, and compared by the versions that they have written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from delta_engine.actions.policy import NO_POLICY
+from delta_engine.backends.capabilities import DATABRICKS
+from delta_engine.backends.sql_runner import Row
+from delta_engine.compile.planner import TablePlanner
+from delta_engine.errors import StatementError
+from delta_engine.execute.action_runner import ApplyFailedError
+from delta_engine.execute.apply_control import ApplyControl
+from delta_engine.execute.fill_runner import MOST_ROUNDS
+from delta_engine.models import Column
+from delta_engine.state.states import CatalogState
+from tests.builders.engines import runner_on
+from tests.builders.models import ORDERS, catalog_of, observed, orders
+
+AMOUNT = Column("amount", "int", using="cast(amount AS int)")
+REGION = Column("region", "string", is_nullable=False, using="'unknown'")
+TEXT, MISSING = Column("amount", "string"), Column("region", "string")
+
+
+class Platform:
+    """A platform whose fills find rows a few times; it notes what ran, with `?` for what is quoted.
+
+    Args:
+        rounds: how often a fill finds a row.
+        commits: what the history has, newest first; fills add none.
+        conflicts: how often a fill fails with a conflict first.
+    """
+
+    def __init__(
+        self, rounds: int = 1, commits: Sequence[Mapping[str, object]] = (), conflicts: int = 0
+    ) -> None:
+        self.statements: list[str] = []
+        self._rounds, self._conflicts = rounds, conflicts
+        self._commits = commits
+        self._questions = 0
+
+    def run(self, sql: str) -> Sequence[Row]:
+        if sql.startswith("DESCRIBE HISTORY"):
+            self._questions += 1
+            return self._commits if self._questions > 1 else self._commits[-1:]
+        if sql.startswith("UPDATE") and self._conflicts:
+            self._conflicts -= 1
+            raise StatementError("no", sql=sql, error_class="DELTA_CONCURRENT_APPEND")
+        self.statements.append(sql)
+        if sql.startswith("UPDATE"):
+            self._rounds -= 1
+            return [{"num_affected_rows": max(self._rounds + 1, 0)}]
+        return [{"verified": None}]
+
+    def began(self, words: str) -> list[str]:
+        """Return the statements that begin with words."""
+        return [sql for sql in self.statements if sql.startswith(words)]
+
+
+def apply(platform: Platform, model: Column, there: Column) -> None:
+    models = [orders(Column("id", "bigint"), model)]
+    state = catalog_of(models, observed(Column("id", "bigint"), there, properties=MAPPED))
+    runner = runner_on(platform, DATABRICKS)
+    control = ApplyControl(wait=lambda _seconds: None)
+    runner.apply(runner.compile(TablePlanner(NO_POLICY).plan(models, state)), control=control)
+
+
+MAPPED = {"delta.columnMapping.mode": "name"}
+
+
+def update(version: int, condition: str) -> Row:
+    return {"version": version, "operation": "UPDATE", "operationParameters": {"predicate": condition}}
+
+
+@pytest.mark.parametrize(("rounds", "fills"), [(0, 1), (1, 2), (3, 4), (99, MOST_ROUNDS)])
+def test_a_fill_is_repeated_until_it_finds_no_row(rounds: int, fills: int) -> None:
+    platform = Platform(rounds)
+    apply(platform, REGION, MISSING)
+    assert len(platform.began("UPDATE")) == fills
+
+
+def test_a_conflict_with_a_writer_repeats_the_fill() -> None:
+    platform = Platform(conflicts=2)
+    apply(platform, REGION, MISSING)
+    assert len(platform.began("UPDATE")) == 2
+
+
+def test_each_fill_of_the_run_is_compared_by_its_versions() -> None:
+    others = {"version": 7, "operation": "UPDATE", "operationParameters": {"predicate": "id = 3"}}
+    fills = [update(8, "(region#1 IS NULL)"), others, update(6, "(region#1 IS NULL)")]
+    platform = Platform(commits=[*fills, update(5, "(region#1 IS NULL)")])
+    apply(platform, REGION, MISSING)
+    compared = [sql.partition("VERSION AS OF ")[2][:1] for sql in platform.began("SELECT CASE WHEN one.n")]
+    assert compared == ["5", "7"]  # the versions before; 5 was there before the run
+
+
+def test_the_fill_of_a_killed_run_is_compared_too() -> None:
+    platform = Platform(commits=[update(6, "NOT (delta_engine_new_amount#1 <=> 3)")])
+    apply(platform, AMOUNT, TEXT)
+    (compared,) = platform.began("SELECT CASE WHEN one.n")
+    assert "VERSION AS OF 5" in compared
+    assert "VERSION AS OF 6" in compared
+
+
+def test_a_failed_verification_stops_before_the_swap() -> None:
+    class Suspicious(Platform):
+        def run(self, sql: str) -> Sequence[Row]:
+            if sql.startswith("SELECT CASE WHEN count_if"):
+                raise StatementError("3 rows have no value", sql=sql, error_class="USER_RAISED_EXCEPTION")
+            return super().run(sql)
+
+    platform = Suspicious()
+    with pytest.raises(ApplyFailedError, match="3 rows have no value"):
+        apply(platform, AMOUNT, TEXT)
+    assert [sql.split(" (")[0] for sql in platform.began("ALTER")] == [
+        f"ALTER TABLE {'.'.join(f'`{part}`' for part in str(ORDERS).split('.'))} ADD COLUMNS"
+    ]
+
+
+def test_an_ambiguous_rename_is_looked_at_without_the_repeatable_statements() -> None:
+    models = [orders(Column("id", "bigint"), AMOUNT)]
+    before = observed(Column("id", "bigint"), TEXT, properties=MAPPED)
+    after = observed(
+        *(Column("id", "bigint"), Column("delta_engine_old_amount", "string")),
+        Column("delta_engine_new_amount", "int"),
+        properties=MAPPED,
+    )
+
+    class Forgetful(Platform):
+        lost = 1
+
+        def run(self, sql: str) -> Sequence[Row]:
+            if "RENAME COLUMN `amount`" in sql and self.lost:
+                self.lost -= 1
+                self.statements.append(sql)
+                raise StatementError("lost", sql=sql, error_class="DELTA_METADATA_CHANGED")
+            return super().run(sql)
+
+    platform, planner = Forgetful(), TablePlanner(NO_POLICY)
+    runner = runner_on(platform, DATABRICKS)
+
+    def needed(state: CatalogState) -> Sequence[str]:
+        return runner.compile(planner.plan(models, state)).lasting_sql_of(ORDERS)
+
+    runner.apply(
+        runner.compile(planner.plan(models, catalog_of(models, before))),
+        control=ApplyControl(wait=lambda _seconds: None),
+        reread=lambda _table: needed(catalog_of(models, after)),
+    )
+    assert len([sql for sql in platform.statements if "RENAME COLUMN `amount`" in sql]) == 1
+    assert platform.began("ALTER")[-1].endswith("DROP COLUMNS (`delta_engine_old_amount`)")

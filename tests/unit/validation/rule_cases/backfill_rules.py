@@ -1,0 +1,43 @@
+"""What the rules for `using` refuse, with the whole message."""
+
+from delta_engine.aspects.backfill_actions import BlockedFill, FillColumn, FillSwappedColumn
+from delta_engine.models import Column, Identity
+from delta_engine.models.types import AtomicType
+from delta_engine.validation import backfill_rules
+from tests.unit.validation.rule_cases.subjects import ID, ModelCase, PlanCase, aligned, model, tightened
+
+INT = AtomicType("int")
+NOTHING = aligned(*tightened("b"))
+
+MODEL_CASES: list[ModelCase] = [
+    (backfill_rules.UsingFits(), [model(ID, Column("b", "int", using=using))])
+    for using in (
+        "max(id)",
+        "(SELECT 1)",
+        "rand()",
+        "current_date()",
+        "explode(array(1))",
+        "row_number() OVER (ORDER BY id)",
+        "1; DROP TABLE x",
+        "id +",
+        "${x}",
+    )
+]
+MODEL_CASES += [
+    (backfill_rules.UsingFits(), [model(Column("b", "bigint", identity=Identity(), using="1"))]),
+    (backfill_rules.UsingFits(), [model(ID, Column("b", "bigint", generated_as="id", using="1"))]),
+]
+
+PLAN_CASES: list[PlanCase] = [
+    (
+        backfill_rules.NoBlockedFills(),
+        aligned(BlockedFill("b", "its using reads x, which the table does not have", "Name another one.")),
+        NOTHING,
+    ),
+    (
+        backfill_rules.NoUnallowedFills(),
+        aligned(FillColumn("b", INT, "1"), FillColumn("c", INT, "1", is_converted=True)),
+        NOTHING,
+    ),
+    (backfill_rules.NoUnallowedFills(), aligned(FillSwappedColumn("b", INT, "1")), NOTHING),
+]
