@@ -7,6 +7,7 @@ name of the former one, which is dropped last. New and tightened columns are fil
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from delta_engine.actions.drift_policy import DriftKind
@@ -18,6 +19,7 @@ from delta_engine.aspects.aspect import (
     Right,
     takes_modify,
     takes_ownership,
+    with_column,
 )
 from delta_engine.aspects.backfill_actions import (
     AbandonConversion,
@@ -35,7 +37,7 @@ from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.conversions import Stage, new_name, old_name
 from delta_engine.aspects.facet import OPTIONAL_TEXT, Facet
 from delta_engine.aspects.fill_obstacles import obstacles
-from delta_engine.models import Column, Part
+from delta_engine.models import Column, Part, Table
 from delta_engine.models.types import is_same_type
 from delta_engine.sql.backfills import (
     missing_values,
@@ -54,6 +56,7 @@ from delta_engine.sql.columns import (
 from delta_engine.sql.expressions import gives_null_on_purpose, referenced_columns
 from delta_engine.sql.governance import sql_set_tags
 from delta_engine.sql.text import quote_ident, sql_data_type
+from delta_engine.state.states import TableState
 
 
 def future_values(comparison: Comparison) -> Mapping[str, str]:
@@ -114,6 +117,20 @@ def _diff(comparison: Comparison) -> Iterator[BackfillAction]:
     if swapped:
         yield from swapped
         yield VerifySwappedRows(tuple(swapped), untouched)
+
+
+def _differences(comparison: Comparison) -> Iterator[SwapColumn]:
+    """Yield the types that conversions change; fills make no difference that others do not show."""
+    for one in comparison.converted:
+        if not is_same_type(one.desired.data_type, one.observed.data_type):
+            yield SwapColumn(one.desired, one.observed)
+
+
+def _accept(model: Table, _observed: TableState, action: BackfillAction) -> Table:
+    if not isinstance(action, SwapColumn):
+        return model
+    found = action.observed.data_type
+    return with_column(model, action.desired.name, lambda column: replace(column, data_type=found))
 
 
 def _render(actions: Sequence[BackfillAction], context: RenderContext) -> Iterator[str]:
@@ -258,7 +275,8 @@ ASPECT: Aspect[BackfillAction] = Aspect(
         BlockedFill: None,
     },
     diff=_diff,
-    differences=lambda _comparison: (),
+    differences=_differences,
+    accept=_accept,
     render=_render,
     explain=_explain,
     drift_kind=lambda _action: DriftKind.COLUMN_TYPE,

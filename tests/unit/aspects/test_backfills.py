@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from delta_engine import aspects
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import NO_POLICY
 from delta_engine.aspects.backfill_actions import BlockedFill, FillColumn
+from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.conversions import Stage, set_aside
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import (
@@ -180,6 +183,14 @@ def test_a_new_column_is_filled_again_after_an_unfinished_run(record: Record[Tab
     plan = TablePlanner(NO_POLICY).plan([model], state, {model.key: record})
     fills = [fill for align in plan.align_tables for fill in align.of_type(FillColumn)]
     assert bool(fills) is is_filled
+
+
+def test_a_pending_conversion_is_a_difference_of_its_type() -> None:
+    state = TableState(columns=(ID, AMOUNT, Column("delta_engine_new_amount", "int")))
+    comparison = Comparison.of(orders(ID, CONVERTED), state)
+    (found,) = aspects.differences(comparison)
+    assert (found.kind, found.change.subject) == (DriftKind.COLUMN_TYPE, "column amount type")
+    assert aspects.accept(orders(ID, CONVERTED), state, [found]).columns[1].data_type == AMOUNT.data_type
 
 
 @pytest.mark.parametrize(
