@@ -131,7 +131,7 @@ def pending(world: World, name: str) -> set[str] | None:
         return set() if page.declared is None else None
     after, drift, known = after_sync(world, name), page.drift(seen, world.full), page.known_renames(seen)
     page, model = view(world, name)[0], parts_of(world.models[name])
-    base = page.renamed_base()
+    base = followed(page.base, page.known_renames(seen))  # a field may have the name of one that is gone
     reverted = {part for part in drift if kind_of(part) == "column" or after.get(part) == base.get(part)}
     declared = followed(page.declared or {}, page.renames)
     as_before = {
