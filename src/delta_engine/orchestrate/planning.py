@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.actions.policy import matches_any
+from delta_engine.aspects.backfill_actions import FillColumn
 from delta_engine.compile.planner import while_renaming
 from delta_engine.deployment.document import DeploymentState, TableResource
 from delta_engine.deployment.recorded_models import (
@@ -43,7 +44,12 @@ from delta_engine.models import QualifiedName, Table
 from delta_engine.models.constraints import referenced_tables, resolved, tables_of_open_keys
 from delta_engine.models.record import resource_key
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation, OpenRun, PlannedRun
-from delta_engine.state.catalog_reader import former_name, snapshot_with_former_names, with_tables_read
+from delta_engine.state.catalog_reader import (
+    former_name,
+    read_again,
+    snapshot_with_former_names,
+    with_tables_read,
+)
 from delta_engine.state.states import NO_AUDIT, CatalogState
 from delta_engine.telemetry.context import command, utc_now
 from delta_engine.validation.needed_rights import rights_warnings
@@ -121,10 +127,16 @@ def _planned(
 
     seen = _with_further_tables(environment, wanted, seen, removed)
     plan = replan(seen, None)
+    observed = basis.observed
+    if moved := [model for model in wanted if model.key in _tables_with_fills(plan, seen)]:
+        # A view that lags behind a conversion would have `using` computed from its own result.
+        fresh = read_again(environment.reader, moved, seen)
+        seen, observed = seen.with_tables(fresh), observed.with_tables(fresh)
+        plan = replan(seen, None)
     return PlannedRun(
         plan=plan,
         compiled=environment.action_runner.compile(plan),
-        basis=replace(basis, records=records),
+        basis=replace(basis, records=records, observed=observed),
         models=models,
         wanted=wanted,
         schemas=without_ignored_deletions(schemas, drifted),
@@ -133,6 +145,12 @@ def _planned(
         replan=replan,
         column_renames=column_renames,
     )
+
+
+def _tables_with_fills(plan: TablePlan, seen: CatalogState) -> frozenset[str]:
+    """Return the keys of the tables whose existing rows get values, without those that the plan renames."""
+    filled = (align.table.key for align in plan.align_tables if align.of_type(FillColumn))
+    return frozenset(key for key in filled if seen.tables[key].former_name is None)
 
 
 def _with_undone(

@@ -9,6 +9,7 @@ from typing import Protocol
 from delta_engine.backends.sql_runner import query_each
 from delta_engine.errors import CatalogReadError, RefusalGroup, RefusedError, raise_all
 from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.models.parts import joined_grants
 from delta_engine.state.states import CatalogState, TableState
 
 
@@ -142,3 +143,13 @@ def read_tables(
     found = query_each(state_or_refusal, tables, parallelism)
     raise_all((*refusals, *(one for _, one in found if isinstance(one, CatalogReadError))))
     return {table.key: one for table, one in found if isinstance(one, TableState)}
+
+
+def read_again(reader: CatalogReader, models: Sequence[Table], seen: CatalogState) -> CatalogState:
+    """Return the states of tables as they are now, read directly, with the privileges that a snapshot has seen."""
+    asked = [
+        replace(model, grants=joined_grants(model.grants, seen.tables[model.key].grants)) for model in models
+    ]
+    fresh = reader.snapshot_directly(asked)
+    tables = {key: replace(found, audit=seen.tables[key].audit) for key, found in fresh.tables.items()}
+    return replace(fresh, tables=tables)
