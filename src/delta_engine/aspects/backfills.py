@@ -34,7 +34,7 @@ from delta_engine.aspects.backfill_actions import (
     VerifySwappedRows,
 )
 from delta_engine.aspects.comparison import Comparison
-from delta_engine.aspects.conversions import Stage, new_name, old_name
+from delta_engine.aspects.conversions import Conversion, Stage, new_name, old_name
 from delta_engine.aspects.facet import OPTIONAL_TEXT, Facet
 from delta_engine.aspects.fill_obstacles import obstacles
 from delta_engine.models import Column, Part, Table
@@ -67,16 +67,24 @@ def future_values(comparison: Comparison) -> Mapping[str, str]:
         is_new = any(column.key == added.key for added in comparison.added)
         found[column.key] = value if is_new else f"coalesce({quote_ident(column.name)}, {value})"
     for one in comparison.conversions:
-        last = FillSwappedColumn(one.desired.name, one.desired.data_type, one.desired.using or "")
+        if one.desired.using is None or _is_abandoned(one):
+            continue
+        last = FillSwappedColumn(one.desired.name, one.desired.data_type, one.desired.using)
         match one.progress.stage:
             case Stage.SWAPPED:
                 found[one.desired.key] = f"coalesce({quote_ident(one.desired.name)}, {last.value})"
             case Stage.SWAPPING:
                 new = quote_ident(new_name(one.observed.name))
                 found[one.desired.key] = f"coalesce({new}, {last.value})"
-            case _ if one.desired.using is not None:
+            case _:
                 found[one.desired.key] = sql_converted(one.desired.using, one.desired.data_type)
     return found
+
+
+def _is_abandoned(conversion: Conversion) -> bool:
+    """Whether the model has the former type again, before the swap."""
+    is_as_before = is_same_type(conversion.desired.data_type, conversion.observed.data_type)
+    return conversion.is_pending and is_as_before
 
 
 _BEFORE_SWAP: Final = (Stage.NOT_BEGUN, Stage.FILLING)
@@ -94,7 +102,7 @@ def _diff(comparison: Comparison) -> Iterator[BackfillAction]:
     swapped: list[FillSwappedColumn] = []
     for conversion in comparison.conversions:
         desired, observed, stage = conversion.desired, conversion.observed, conversion.progress.stage
-        if conversion.is_pending and is_same_type(desired.data_type, observed.data_type):
+        if _is_abandoned(conversion):
             yield AbandonConversion(observed, stage)
             continue
         if stage in _BEFORE_SWAP:
@@ -122,7 +130,7 @@ def _diff(comparison: Comparison) -> Iterator[BackfillAction]:
 def _differences(comparison: Comparison) -> Iterator[SwapColumn]:
     """Yield the types that conversions change; fills make no difference that others do not show."""
     for one in comparison.converted:
-        if not is_same_type(one.desired.data_type, one.observed.data_type):
+        if not _is_abandoned(one):
             yield SwapColumn(one.desired, one.observed)
 
 
@@ -250,26 +258,27 @@ FACET: Facet[Column, Column, str | None] = Facet(
     title="using",
 )
 
-_UPDATE = Requirement(
-    statement="UPDATE … SET (using)",
-    right=Right.MODIFY,
-    demands="`SELECT` and `MODIFY`",
-    source="UPDATE",
-)
-_SELECT = Requirement(
-    statement="SELECT (verification)", right=Right.SELECT, demands="`SELECT`", source="SELECT"
-)
+
+def _takes_update(statement: str) -> Requirement:
+    return Requirement(
+        statement=statement, right=Right.MODIFY, demands="`SELECT` and `MODIFY`", source="UPDATE"
+    )
+
+
+def _takes_select(statement: str) -> Requirement:
+    return Requirement(statement=statement, right=Right.SELECT, demands="`SELECT`", source="SELECT")
+
 
 ASPECT: Aspect[BackfillAction] = Aspect(
     name="backfills",
     part=Part.COLUMNS,
     actions={
         ExpandColumn: takes_modify("ADD COLUMNS (conversion)"),
-        FillColumn: _UPDATE,
-        VerifyRows: _SELECT,
+        FillColumn: _takes_update("UPDATE … SET (using)"),
+        VerifyRows: _takes_select("SELECT (verification)"),
         SwapColumn: takes_ownership("RENAME COLUMN (conversion)"),
-        FillSwappedColumn: _UPDATE,
-        VerifySwappedRows: _SELECT,
+        FillSwappedColumn: _takes_update("UPDATE … SET (using, after the swap)"),
+        VerifySwappedRows: _takes_select("SELECT (verification, after the swap)"),
         DropFormerColumn: takes_modify("DROP COLUMNS (conversion)"),
         AbandonConversion: takes_ownership("DROP COLUMNS (an abandoned conversion)"),
         BlockedFill: None,
