@@ -34,11 +34,10 @@ from delta_engine.aspects.backfill_actions import (
     VerifySwappedRows,
 )
 from delta_engine.aspects.comparison import Comparison
-from delta_engine.aspects.conversions import Conversion, Stage, new_name, old_name
+from delta_engine.aspects.conversions import Stage, new_name, old_name
 from delta_engine.aspects.facet import OPTIONAL_TEXT, Facet
 from delta_engine.aspects.fill_obstacles import obstacles
 from delta_engine.models import Column, Part, Table
-from delta_engine.models.types import is_same_type
 from delta_engine.sql.backfills import (
     missing_values,
     sql_compare_versions,
@@ -67,7 +66,7 @@ def future_values(comparison: Comparison) -> Mapping[str, str]:
         is_new = any(column.key == added.key for added in comparison.added)
         found[column.key] = value if is_new else f"coalesce({quote_ident(column.name)}, {value})"
     for one in comparison.conversions:
-        if one.desired.using is None or _is_abandoned(one):
+        if one.desired.using is None or one.is_abandoned:
             continue
         last = FillSwappedColumn(one.desired.name, one.desired.data_type, one.desired.using)
         match one.progress.stage:
@@ -79,12 +78,6 @@ def future_values(comparison: Comparison) -> Mapping[str, str]:
             case _:
                 found[one.desired.key] = sql_converted(one.desired.using, one.desired.data_type)
     return found
-
-
-def _is_abandoned(conversion: Conversion) -> bool:
-    """Whether the model has the former type again, before the swap."""
-    is_as_before = is_same_type(conversion.desired.data_type, conversion.observed.data_type)
-    return conversion.is_pending and is_as_before
 
 
 _BEFORE_SWAP: Final = (Stage.NOT_BEGUN, Stage.FILLING)
@@ -102,7 +95,7 @@ def _diff(comparison: Comparison) -> Iterator[BackfillAction]:
     swapped: list[FillSwappedColumn] = []
     for conversion in comparison.conversions:
         desired, observed, stage = conversion.desired, conversion.observed, conversion.progress.stage
-        if _is_abandoned(conversion):
+        if conversion.is_abandoned:
             yield AbandonConversion(observed, stage)
             continue
         if stage in _BEFORE_SWAP:
@@ -130,7 +123,7 @@ def _diff(comparison: Comparison) -> Iterator[BackfillAction]:
 def _differences(comparison: Comparison) -> Iterator[SwapColumn]:
     """Yield the types that conversions change; fills make no difference that others do not show."""
     for one in comparison.converted:
-        if not _is_abandoned(one):
+        if not one.is_abandoned:
             yield SwapColumn(one.desired, one.observed)
 
 

@@ -63,6 +63,11 @@ class Conversion:
         """Whether readers still see the former column."""
         return self.progress.stage is not Stage.SWAPPED
 
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether the model has the former type again, before the swap."""
+        return self.is_pending and is_same_type(self.desired.data_type, self.observed.data_type)
+
 
 def new_name(column: str) -> str:
     """Return the reserved name of the column that gets the new values."""

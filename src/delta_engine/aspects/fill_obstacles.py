@@ -30,8 +30,8 @@ class Obstacle(NamedTuple):
 def obstacles(comparison: Comparison) -> Iterator[Obstacle]:
     """Yield the obstacles of all columns that get values from `using`."""
     observed = comparison.observed
-    pending = [one for one in comparison.conversions if not _is_abandoned(one)]
-    filled = [*comparison.filled, *(one.desired for one in pending)]
+    going_on = [one for one in comparison.conversions if not (one.is_abandoned or _is_left(one))]
+    filled = [*comparison.filled, *(one.desired for one in going_on)]
     if filled and observed.relation is not RelationKind.TABLE:
         reason, way_out = f"the table is {observed.relation.value}", "Change it where it is computed."
         yield from (Obstacle(column.name, reason, way_out) for column in filled)
@@ -49,19 +49,16 @@ def obstacles(comparison: Comparison) -> Iterator[Obstacle]:
         return
     for column in filled:
         yield from _of_expression(column, comparison, [one.key for one in filled])
-    for conversion in pending:
+    for conversion in going_on:
         yield from _of_conversion(conversion, comparison)
-    for conversion in comparison.conversions:
-        if _is_abandoned(conversion) and not conversion.is_pending:
-            yield _unfinished(conversion)
+    yield from map(_unfinished, filter(_is_left, comparison.conversions))
 
 
-def _is_abandoned(conversion: Conversion) -> bool:
-    """Whether an earlier run has begun a conversion that the model does not declare any more."""
+def _is_left(conversion: Conversion) -> bool:
+    """Whether a conversion is swapped, and its model does not declare it any more."""
     desired, observed = conversion.desired, conversion.observed
-    if conversion.is_pending:
-        return is_same_type(desired.data_type, observed.data_type)
-    return desired.using is None or not is_same_type(desired.data_type, observed.data_type)
+    is_declared = desired.using is not None and is_same_type(desired.data_type, observed.data_type)
+    return not conversion.is_pending and not is_declared
 
 
 def _unfinished(conversion: Conversion) -> Obstacle:
