@@ -20,6 +20,13 @@ REGION = "coalesce(region, 'unknown')"
 DAY = "to_date(created_ts)"
 _SHORT = "amount IS NULL OR length(amount) < 100"
 _START = datetime(2026, 1, 1)
+_FEATURES: tuple[dict[str, str], ...] = (
+    {},
+    {"delta.enableDeletionVectors": "true"},
+    {"delta.enableRowTracking": "true"},
+    {"delta.enableChangeDataFeed": "true"},
+)
+"""Properties of tables whose commits look different."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +42,7 @@ class Shape:
     adds: bool
     adds_required: bool
     checks: bool
+    properties: dict[str, str]
 
     @classmethod
     def random(cls, random: Random, name: str) -> Shape:
@@ -58,6 +66,7 @@ class Shape:
             adds=adds,
             adds_required=random.random() < 0.5,
             checks=random.random() < 0.5,
+            properties=random.choice(_FEATURES),
         )
 
     @property
@@ -98,6 +107,7 @@ class Shape:
     def _table(
         self, columns: Sequence[Column], properties: dict[str, str], checks: Sequence[CheckConstraint]
     ) -> Table:
+        properties = {**self.properties, **properties}
         return Table("dev", "silver", self.name, columns, table_properties=properties, checks=checks)
 
     def expected(self, row: Written) -> tuple[object, ...]:
