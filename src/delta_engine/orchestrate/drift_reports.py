@@ -50,10 +50,10 @@ from delta_engine.models.record import resource_key
 from delta_engine.orchestrate.planning import (
     draft_revert,
     drift_detector,
-    undeclared_tables,
     with_referenced_keys,
 )
 from delta_engine.orchestrate.runs import NOT_STARTED, Environment, Observation
+from delta_engine.orchestrate.undeclared_tables import undeclared_tables
 from delta_engine.report.pages import drift_html
 from delta_engine.state.catalog_reader import readable_snapshot
 from delta_engine.telemetry.context import command, new_id, utc_now

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from delta_engine.actions import AlignTable, TablePlan
-from delta_engine.actions.policy import matches_any
 from delta_engine.aspects.backfill_actions import FillColumn
 from delta_engine.compile.planner import while_renaming
-from delta_engine.deployment.document import DeploymentState, TableResource
+from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorded_models import (
     declared_by,
     schema_records,
@@ -18,7 +17,7 @@ from delta_engine.deployment.recorded_models import (
     with_recorded_grants,
     without_done_renames,
 )
-from delta_engine.deployment.resources import recorded_table, with_settled_renames
+from delta_engine.deployment.resources import with_settled_renames
 from delta_engine.drift.comparison import compared, may_be_renamed
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import (
@@ -44,14 +43,19 @@ from delta_engine.models import QualifiedName, Table
 from delta_engine.models.constraints import referenced_tables, resolved, tables_of_open_keys
 from delta_engine.models.record import resource_key
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation, OpenRun, PlannedRun
+from delta_engine.orchestrate.undeclared_tables import (
+    is_gone,
+    read_undeclared,
+    rows_to_drop,
+    undeclared_tables,
+)
 from delta_engine.state.catalog_reader import (
-    former_name,
     read_again,
     snapshot_with_former_names,
     with_tables_read,
 )
-from delta_engine.state.states import NO_AUDIT, CatalogState
-from delta_engine.telemetry.context import command, utc_now
+from delta_engine.state.states import CatalogState
+from delta_engine.telemetry.context import utc_now
 from delta_engine.validation.needed_rights import rights_warnings
 from delta_engine.validation.relations import checked_plan, partial_model_violations
 
@@ -117,11 +121,11 @@ def _planned(
     wanted = with_ignored_drift(models, drifted, policy)
     schemas = environment.planner.schemas
     planner = environment.planner.with_schemas(with_ignored_drift(schemas, drifted, policy))
-    removed = _removed(environment, basis, declared_by(records))
+    removed = rows_to_drop(environment, basis, declared_by(records))
     schemas_known = {} if basis.is_partial else schema_records(basis.state)
 
     def replan(seen: CatalogState, under_way: AlignTable | None) -> TablePlan:
-        remaining = {name: rows for name, rows in removed.items() if not _is_gone(name, seen)}
+        remaining = {name: rows for name, rows in removed.items() if not is_gone(name, seen)}
         known = while_renaming(records, under_way) if under_way else records
         return checked_plan(wanted, seen, lambda: planner.plan(wanted, seen, known, remaining, schemas_known))
 
@@ -249,24 +253,6 @@ def _with_further_tables(
     return with_tables_read(environment.reader, observed, names.values())
 
 
-def _removed(
-    environment: Environment, basis: Observation, applied: Mapping[str, Table]
-) -> Mapping[QualifiedName, int | None]:
-    """Return the tables that are no longer declared; with the number of their rows, if the policy drops them."""
-    if basis.state is None or basis.is_partial:
-        return {}
-    undeclared = undeclared_tables(basis.models, applied, environment.owns)
-    names = tuple(removed_tables(basis.state, undeclared, basis.observed))
-    if not names or not environment.planner.drops_tables or environment.row_counter is None:
-        return dict.fromkeys(names)
-    rows = environment.row_counter.count(names)
-    return {name: rows[name.key] for name in names}
-
-
-def _is_gone(name: QualifiedName, seen: CatalogState) -> bool:
-    return name.key in seen.tables and not seen.tables[name.key].exists
-
-
 def observe(
     environment: Environment, tables: Sequence[Table], state: DeploymentState | None, *, is_partial: bool
 ) -> Observation:
@@ -312,7 +298,7 @@ def interpret(
     state = with_settled_renames(loaded, models, observed)
     records = table_records(state)
     undeclared = [] if is_partial else undeclared_tables(models, declared_by(records), environment.owns)
-    found, warnings = _read_undeclared(environment, with_recorded_grants(undeclared, state))
+    found, warnings = read_undeclared(environment, with_recorded_grants(undeclared, state))
     if found is not None:
         observed = observed.with_tables(found)
     known = compared(state, records, schema_records(state), observed, environment.planner.policy, models)
@@ -328,57 +314,6 @@ def interpret(
         is_partial=is_partial,
         warnings=warnings,
     )
-
-
-def undeclared_tables(
-    models: Sequence[Table], applied: Mapping[str, Table], owns: Sequence[str]
-) -> list[Table]:
-    """Return the applied models of the project's tables that no model declares, nor renames."""
-    known = {model.key for model in models}
-    known |= {former.key for former in map(former_name, models) if former is not None}
-    left = [table for key, table in applied.items() if key not in known]
-    return [table for table in left if matches_any(table.qualified_name, owns)]
-
-
-def removed_tables(
-    state: DeploymentState, undeclared: Sequence[Table], observed: CatalogState
-) -> Iterator[QualifiedName]:
-    """Yield the recorded tables that still exist, and still are the ones that were applied.
-
-    Args:
-        undeclared: the models that were applied last to tables that are no longer declared.
-        observed: a snapshot of the models' schemas.
-    """
-    listed = {name.key for name in observed.other_tables}
-    for table in undeclared:
-        name = table.qualified_name
-        read = observed.tables.get(name.key)
-        exists = read.exists if read is not None else name.key in listed
-        audit = read.audit if read is not None else observed.audits.get(name.key, NO_AUDIT)
-        recorded = recorded_table(state.resources, name)
-        # A part of a table, or another table under the name, was never the engine's to drop.
-        if exists and table.manages is None and _is_same(recorded, audit.created_at):
-            yield name
-
-
-def _read_undeclared(
-    environment: Environment, undeclared: Sequence[Table]
-) -> tuple[CatalogState | None, tuple[str, ...]]:
-    """Return a snapshot of undeclared tables; why they are unreadable is only a warning."""
-    if not undeclared:
-        return None, ()
-    try:
-        return environment.reader.snapshot(undeclared), ()
-    except UNREADABLE as error:
-        return None, (
-            f"recorded tables that are no longer declared cannot be read: {error} "
-            f"{command('state rm')} forgets them.",
-        )
-
-
-def _is_same(recorded: TableResource | None, created_at: object) -> bool:
-    known = recorded.metadata.created_at if recorded else None
-    return known is None or created_at is None or known == created_at
 
 
 def record_statuses(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = False) -> DeploymentState:

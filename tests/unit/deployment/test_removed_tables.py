@@ -16,8 +16,9 @@ from delta_engine.errors import UnsafePlanError
 from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.models import Part, QualifiedName
 from delta_engine.orchestrate.orchestrator import plan_sync
-from delta_engine.orchestrate.planning import plan_unlocked, removed_tables
+from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.runs import open_run
+from delta_engine.orchestrate.undeclared_tables import removed_tables
 from delta_engine.state.states import Audit, CatalogState
 from tests.builders.deployment import NOON, deployment_over, deployment_state
 from tests.builders.models import orders

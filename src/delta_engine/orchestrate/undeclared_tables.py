@@ -1,0 +1,84 @@
+"""Tables that were applied and are no longer declared: which still are the engine's, and what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from delta_engine.actions.policy import matches_any
+from delta_engine.deployment.document import DeploymentState, TableResource
+from delta_engine.deployment.resources import recorded_table
+from delta_engine.models import QualifiedName, Table
+from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation
+from delta_engine.state.catalog_reader import former_name
+from delta_engine.state.states import NO_AUDIT, CatalogState
+from delta_engine.telemetry.context import command
+
+
+def rows_to_drop(
+    environment: Environment, basis: Observation, applied: Mapping[str, Table]
+) -> Mapping[QualifiedName, int | None]:
+    """Return the tables that are no longer declared; with the number of their rows, if the policy drops them."""
+    if basis.state is None or basis.is_partial:
+        return {}
+    undeclared = undeclared_tables(basis.models, applied, environment.owns)
+    names = tuple(removed_tables(basis.state, undeclared, basis.observed))
+    if not names or not environment.planner.drops_tables or environment.row_counter is None:
+        return dict.fromkeys(names)
+    rows = environment.row_counter.count(names)
+    return {name: rows[name.key] for name in names}
+
+
+def is_gone(name: QualifiedName, seen: CatalogState) -> bool:
+    """Whether a snapshot shows that a table does not exist."""
+    return name.key in seen.tables and not seen.tables[name.key].exists
+
+
+def undeclared_tables(
+    models: Sequence[Table], applied: Mapping[str, Table], owns: Sequence[str]
+) -> list[Table]:
+    """Return the applied models of the project's tables that no model declares, nor renames."""
+    known = {model.key for model in models}
+    known |= {former.key for former in map(former_name, models) if former is not None}
+    left = [table for key, table in applied.items() if key not in known]
+    return [table for table in left if matches_any(table.qualified_name, owns)]
+
+
+def removed_tables(
+    state: DeploymentState, undeclared: Sequence[Table], observed: CatalogState
+) -> Iterator[QualifiedName]:
+    """Yield the recorded tables that still exist, and still are the ones that were applied.
+
+    Args:
+        undeclared: the models that were applied last to tables that are no longer declared.
+        observed: a snapshot of the models' schemas.
+    """
+    listed = {name.key for name in observed.other_tables}
+    for table in undeclared:
+        name = table.qualified_name
+        read = observed.tables.get(name.key)
+        exists = read.exists if read is not None else name.key in listed
+        audit = read.audit if read is not None else observed.audits.get(name.key, NO_AUDIT)
+        recorded = recorded_table(state.resources, name)
+        # A part of a table, or another table under the name, was never the engine's to drop.
+        if exists and table.manages is None and _is_same(recorded, audit.created_at):
+            yield name
+
+
+def read_undeclared(
+    environment: Environment, undeclared: Sequence[Table]
+) -> tuple[CatalogState | None, tuple[str, ...]]:
+    """Return a snapshot of undeclared tables; why they are unreadable is only a warning."""
+    if not undeclared:
+        return None, ()
+    try:
+        return environment.reader.snapshot(undeclared), ()
+    except UNREADABLE as error:
+        return None, (
+            f"recorded tables that are no longer declared cannot be read: {error} "
+            f"{command('state rm')} forgets them.",
+        )
+
+
+def _is_same(recorded: TableResource | None, created_at: object) -> bool:
+    known = recorded.metadata.created_at if recorded else None
+    return known is None or created_at is None or known == created_at
