@@ -161,7 +161,7 @@ def _catalog(tables: int, columns: int) -> FakeUnityCatalog:
         name, state = model.qualified_name, replace(observed(model), owner=USER)
         catalog.schemas.setdefault(f"dev.{name.schema}", SchemaState(owner=USER))
         catalog.tables[name.key] = created(name, state, catalog.tables)
-        catalog.histories.note(CreateTable((name.catalog, name.schema, name.table), state), USER)
+        catalog.histories.note(CreateTable((name.catalog, name.schema, name.table), state), USER, state)
     return catalog
 
 

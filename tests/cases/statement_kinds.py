@@ -34,6 +34,7 @@ from tests.fakes.unity_catalog.statements import (
     MoveColumn,
     RenameColumn,
     RenameTable,
+    Restore,
     Revoke,
     SetComment,
     SetDefault,
@@ -191,6 +192,8 @@ def kinds_of(sql: str) -> list[str]:
             return [f"COMMENT ON {kind}"]
         case Update():
             return ["UPDATE"]
+        case Restore():
+            return ["RESTORE TABLE"]
         case Grant(kind):
             return [f"GRANT … ON {kind}"]
         case Revoke(kind):

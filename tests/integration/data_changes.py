@@ -217,6 +217,30 @@ class Kill(BaseException):
 
 
 @dataclass
+class KilledRunner:
+    """Runs statements, and kills the run right before one that changes a table, or right after it."""
+
+    runner: SqlRunner
+    kill_at: int
+    is_after: bool
+    count: int = 0
+    _lock: Lock = field(default_factory=Lock)
+
+    def run(self, sql: str) -> Sequence[Row]:
+        """Run one statement; see `SqlRunner.run`."""
+        if not sql.startswith(("ALTER ", "UPDATE ", "RESTORE ", "SELECT CASE")):
+            return self.runner.run(sql)
+        with self._lock:
+            is_last, self.count = self.count == self.kill_at, self.count + 1
+            if self.count > self.kill_at + 1 or (is_last and not self.is_after):
+                raise Kill
+            rows = self.runner.run(sql)
+            if is_last:
+                raise Kill
+            return rows
+
+
+@dataclass
 class DisturbedRunner:
     """Runs statements while a writer appends rows between and during them, and kills the run before one of them.
 

@@ -19,6 +19,7 @@ class Phase(Enum):
     DROP_FOREIGN_KEYS = "drop_foreign_keys"  # first for all tables: they block their parents' keys
     DROP_PRIMARY_KEY = "drop_primary_key"  # a key blocks changes to its columns
     DROP_CHECKS = "drop_checks"  # a check blocks changes to its columns, too
+    RESTORE_TABLE = "restore_table"  # brings back everything but keys, tags and rights
     ENABLE_TABLE_FEATURES = "enable_table_features"  # dropping and renaming columns need column mapping
     RENAME_COLUMNS = "rename_columns"  # later statements use the new names
     ADD_COLUMNS = "add_columns"  # before drops: Delta refuses a table without columns
@@ -72,6 +73,29 @@ class Hazard(Enum):
 
 SAFE: Final = (Hazard.SAFE,)
 """The hazards of a harmless action."""
+
+
+@unique
+class Reversal(Enum):
+    """How an action can be undone."""
+
+    STATEMENTS = "reversible"
+    RESTORE = "reversible by RESTORE"  # while Delta keeps the former files, by default for seven days
+    NONE = "not reversible"
+
+
+_RESTORED: Final = frozenset(
+    {
+        Phase.RESTORE_TABLE,
+        Phase.FILL_COLUMNS,
+        Phase.SWAP_COLUMNS,
+        Phase.FILL_SWAPPED_COLUMNS,
+        Phase.DROP_COLUMNS,
+        Phase.CHANGE_COLUMN_TYPES,
+        Phase.DROP_FORMER_COLUMNS,
+    }
+)
+"""The phases whose opposite statements would not bring the former values back."""
 
 
 class Action(Protocol):
@@ -190,6 +214,15 @@ TableAction: TypeAlias = CreateTable | AlignTable | DropTable
 
 CarriedAction: TypeAlias = Action | CreateSchema | CreateTable | DropTable
 """An action that a statement carries out."""
+
+
+def reversal_of(action: CarriedAction) -> Reversal:
+    """Return how a run's action can be undone. Created schemas stay, and dropped tables are not the engine's."""
+    if isinstance(action, CreateSchema | DropTable) or Hazard.PERMANENT_UPGRADE in action.hazards:
+        return Reversal.NONE
+    if isinstance(action, CreateTable):
+        return Reversal.STATEMENTS
+    return Reversal.RESTORE if action.phase in _RESTORED else Reversal.STATEMENTS
 
 
 @dataclass(frozen=True, slots=True)

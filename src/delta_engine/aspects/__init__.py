@@ -31,6 +31,7 @@ from delta_engine.aspects import (
     owner,
     predictive_optimization,
     primary_key,
+    restores,
     row_filters,
     storage,
     table_comment,
@@ -49,6 +50,7 @@ _Model = TypeVar("_Model", Table, Schema)
 
 ASPECTS: Final[tuple[Aspect[Any, Any, Any, Any], ...]] = (
     table_names.ASPECT,
+    restores.ASPECT,
     columns.ASPECT,
     backfills.ASPECT,
     column_renames.ASPECT,
@@ -219,6 +221,11 @@ def render(align: AlignTable | AlignSchema, context: AnyContext) -> Iterator[tup
 
 def _aspect_and_phase(action: Action) -> tuple[Aspect[Any, Any, Any, Any], Phase]:
     return _ASPECT_OF[type(action)], action.phase
+
+
+def is_in_history(action: Action) -> bool:
+    """Whether RESTORE brings back what an action changes."""
+    return _ASPECT_OF[type(action)].is_in_history
 
 
 def explain(actions: Iterable[Action]) -> Iterator[Change]:

@@ -175,6 +175,7 @@ class Aspect(Generic[SomeAction, _Model, _State, _Context]):
             actions that a rule always refuses.
         accept: returns a model with the observed side of an action. By default, the model does not declare it.
         drift_kind: the kind of drift that an action would revert.
+        is_in_history: whether Delta's history has it, so that RESTORE brings it back.
         is_of_columns: whether it reads columns only. It is skipped for tables whose columns all equal the model's.
         create: its contribution to CREATE TABLE. By default, the clause of another aspect covers it.
         completes_create: whether a new table needs its statements after CREATE TABLE.
@@ -190,6 +191,7 @@ class Aspect(Generic[SomeAction, _Model, _State, _Context]):
     explain: Callable[[SomeAction], Iterable[Change]]
     accept: Callable[[_Model, _State, SomeAction], _Model] = lambda model, _observed, _action: model
     drift_kind: Callable[[SomeAction], DriftKind]
+    is_in_history: bool = True
     is_of_columns: bool = False
     create: Callable[[Table, RenderContext], CreateClauses] = lambda _desired, _context: CreateClauses()
     completes_create: bool = False
@@ -231,6 +233,7 @@ def value_aspect(
     statement: Callable[[str, Any], str] | None = None,
     described: Callable[[Any], str | None] = repr,
     drift_kind: DriftKind,
+    is_in_history: bool = True,
     create: Callable[[Table], CreateClauses] = lambda _desired: CreateClauses(),
     completes_create: bool = False,
 ) -> Aspect[SomeValueAction, _Model, _State, _Context]:
@@ -261,6 +264,7 @@ def value_aspect(
         explain=lambda one: [Change(name, described(one.observed), described(one.desired))],
         accept=lambda model, _observed, one: replace(model, **{facet.attribute: one.observed}),
         drift_kind=lambda _action: drift_kind,
+        is_in_history=is_in_history,
         create=lambda desired, _context: create(desired),
         completes_create=completes_create,
     )

@@ -169,5 +169,6 @@ ASPECT: Aspect[SetColumnMask | DropColumnMask] = Aspect(
     explain=_explain,
     accept=_accept,
     drift_kind=lambda _action: DriftKind.COLUMN_MASK,
+    is_in_history=False,
     is_of_columns=True,
 )

@@ -270,5 +270,6 @@ ASPECT: Aspect[_Action] = Aspect(
     explain=_explain,
     accept=_accept,
     drift_kind=lambda _action: DriftKind.FOREIGN_KEY,
+    is_in_history=False,
     create=_create,
 )

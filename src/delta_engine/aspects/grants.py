@@ -159,5 +159,6 @@ ASPECT: SharedAspect[_Action] = Aspect(
     explain=_explain,
     accept=_accept,
     drift_kind=_drift_kind,
+    is_in_history=False,
     completes_create=True,
 )

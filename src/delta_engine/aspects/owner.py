@@ -52,5 +52,6 @@ ASPECT: SharedAspect[ChangeOwner] = value_aspect(
     statement=sql_set_owner,
     described=lambda owner: owner,
     drift_kind=DriftKind.OWNER,
+    is_in_history=False,
     completes_create=True,
 )

@@ -70,5 +70,6 @@ ASPECT: SharedAspect[ChangePredictiveOptimization] = value_aspect(
     statement=sql_set_predictive_optimization,
     described=lambda setting: setting,
     drift_kind=DriftKind.PROPERTY,
+    is_in_history=False,
     completes_create=True,
 )

@@ -152,5 +152,6 @@ ASPECT: Aspect[SetRowFilter | DropRowFilter] = Aspect(
     explain=_explain,
     accept=lambda model, observed, _action: replace(model, row_filter=observed.row_filter),
     drift_kind=lambda _action: DriftKind.ROW_FILTER,
+    is_in_history=False,
     create=_create,
 )

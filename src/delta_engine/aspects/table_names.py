@@ -68,5 +68,6 @@ ASPECT: Aspect[RenameTable] = Aspect(
     render=_render,
     explain=_explain,
     drift_kind=lambda _action: DriftKind.TABLE_REPLACED,
+    is_in_history=False,
     differences=lambda _comparison: (),
 )

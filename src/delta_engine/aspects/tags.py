@@ -255,6 +255,7 @@ ASPECT: SharedAspect[TableTags] = Aspect(
     explain=_explain,
     accept=_accept,
     drift_kind=lambda _action: DriftKind.TABLE_TAG,
+    is_in_history=False,
     completes_create=True,
 )
 
@@ -271,6 +272,7 @@ COLUMN_ASPECT: Aspect[ColumnTags] = Aspect(
     explain=_explain,
     accept=_accept_column,
     drift_kind=lambda _action: DriftKind.COLUMN_TAG,
+    is_in_history=False,
     is_of_columns=True,
     completes_create=True,
 )

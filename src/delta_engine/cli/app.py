@@ -28,6 +28,7 @@ from delta_engine.cli.options import (
 from delta_engine.cli.projects_app import projects_app
 from delta_engine.cli.state_app import state_app
 from delta_engine.cli.terminal import Context, exits
+from delta_engine.cli.undo_command import UNDO_EPILOG, undo
 
 if TYPE_CHECKING:
     from delta_engine.plan_files.document import Options
@@ -360,6 +361,7 @@ def schema(
     print_schema(name)
 
 
+app.command(epilog=UNDO_EPILOG)(undo)
 app.add_typer(config_app, name="config")
 app.add_typer(state_app, name="state")
 app.add_typer(projects_app, name="projects")

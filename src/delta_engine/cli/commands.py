@@ -11,6 +11,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
+import msgspec
 import typer
 from rich.console import Console
 from rich.text import Text
@@ -38,11 +39,19 @@ from delta_engine.orchestrate.drift_reports import (
 )
 from delta_engine.orchestrate.importing import import_tables
 from delta_engine.orchestrate.opening import open_backend, open_environment
-from delta_engine.orchestrate.orchestrator import apply_file, find_drift, record_accepted, revert, sync
+from delta_engine.orchestrate.orchestrator import (
+    apply_file,
+    find_drift,
+    record_accepted,
+    revert,
+    sync,
+    undo,
+)
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.project import Project, load_project, load_rules
 from delta_engine.orchestrate.reviewed_plans import make_plan_file, write_plan_file
 from delta_engine.orchestrate.runs import Environment, PlannedRun, open_run
+from delta_engine.orchestrate.undoing import UndoRequest, plan_undo
 from delta_engine.plan_files.codec import read_plan_file
 from delta_engine.plan_files.document import Options
 from delta_engine.report.drift_text import drift_lines, drift_text, summary
@@ -102,15 +111,7 @@ def show_plan(
         planned = plan_unlocked(
             environment, project.models, is_partial=project.is_partial, allow_cached=out is None
         )
-    _print_planned(planned, project, rendering)
-    for warning in planned.warnings:
-        print_note(warning)
-    raise_all(planned.refusals)
-    if out is not None:
-        write_plan_file(make_plan_file(project, environment, planned, options), out)
-        print_note(f"the plan is in {out}: {command(shlex.join(['apply', str(out)]))}")
-    is_pending = detailed and bool(planned.plan)
-    return Ended(plan_summary(planned.plan), ExitCode.PENDING if is_pending else ExitCode.DONE)
+    return _shown(project, environment, planned, options, rendering, out=out, detailed=detailed)
 
 
 def sync_models(context: Context, options: Options, *, yes: bool, as_json: bool, with_timings: bool) -> None:
@@ -139,6 +140,30 @@ def apply_plan_file(context: Context, path: Path, *, yes: bool, as_json: bool, w
         with_timings=with_timings,
     )
     apply_file(environment, project, file, path, view)
+
+
+def undo_run(
+    context: Context, options: Options, *, out: Path | None, dry_run: bool, yes: bool, as_json: bool
+) -> Ended:
+    """Bring back what was declared before a run, or only show the plan.
+
+    Args:
+        out: the plan file to write instead.
+        dry_run: whether to show the plan and its statements alone.
+    """
+    out = out_file(out, context)
+    project, environment = _open_project(context, msgspec.structs.replace(options, tables=()))
+    request = UndoRequest.of(options)
+    if not (dry_run or out):
+        view = TerminalView(environment=project.settings.environment, yes=yes, as_json=as_json)
+        undo(environment, request, view)
+        return Ended("", ExitCode.DONE)
+    with status("reading the catalog …"):
+        found = plan_undo(environment, environment.deployment.peek_replayed(), request)
+    print_note(str(found.past))
+    options = msgspec.structs.replace(options, undoes=found.past.run)
+    rendering = Rendering.JSON if as_json else Rendering.SQL if dry_run else Rendering.TREE
+    return _shown(project, environment, found.planned, options, rendering, out=out)
 
 
 def print_drift(
@@ -278,6 +303,28 @@ def _open_project(context: Context, options: Options) -> tuple[Project, Environm
         project, backend, deployment, counts_checks=options.counts_checks, notify=print_note
     )
     return project, environment
+
+
+def _shown(
+    project: Project,
+    environment: Environment,
+    planned: PlannedRun,
+    options: Options,
+    rendering: Rendering,
+    *,
+    out: Path | None,
+    detailed: bool = False,
+) -> Ended:
+    """Print a plan and what speaks against it, and write its file."""
+    _print_planned(planned, project, rendering)
+    for warning in planned.warnings:
+        print_note(warning)
+    raise_all(planned.refusals)
+    if out is not None:
+        write_plan_file(make_plan_file(project, environment, planned, options), out)
+        print_note(f"the plan is in {out}: {command(shlex.join(['apply', str(out)]))}")
+    is_pending = detailed and bool(planned.plan)
+    return Ended(plan_summary(planned.plan), ExitCode.PENDING if is_pending else ExitCode.DONE)
 
 
 def _print_planned(planned: PlannedRun, project: Project, rendering: Rendering) -> None:

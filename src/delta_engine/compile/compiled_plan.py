@@ -12,7 +12,13 @@ from delta_engine.actions import CarriedAction, Hazard, Phase
 from delta_engine.models import QualifiedName, SchemaName
 
 _REPEATABLE = frozenset(
-    {Phase.FILL_COLUMNS, Phase.VERIFY_ROWS, Phase.FILL_SWAPPED_COLUMNS, Phase.VERIFY_SWAPPED_ROWS}
+    {
+        Phase.RESTORE_TABLE,
+        Phase.FILL_COLUMNS,
+        Phase.VERIFY_ROWS,
+        Phase.FILL_SWAPPED_COLUMNS,
+        Phase.VERIFY_SWAPPED_ROWS,
+    }
 )
 """The phases whose statements the state of a table does not show."""
 

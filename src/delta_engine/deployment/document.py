@@ -182,10 +182,28 @@ class AcceptedDrift(OpenStruct, frozen=True, kw_only=True):
     at: Moment
 
 
+class LastChange(OpenStruct, frozen=True, kw_only=True):
+    """The run that last changed a resource, for its undo.
+
+    Args:
+        run: the run's id: the write_id of the document that it saved, unless it was killed.
+        is_new: whether the run created the resource.
+        version: Delta's version of the table before the run, if no statement undoes it; None if one does, or unknown.
+        undoes: the run that it undoes; None for a sync or a revert.
+    """
+
+    run: str
+    at: Moment
+    is_new: bool = False
+    version: Count | None = None
+    undoes: str | None = None
+
+
 class _Metadata(OpenStruct, frozen=True, kw_only=True):
     """The details that tables and schemas share.
 
     Args:
+        change: the run that last changed the resource; None if no run did, or one of an older engine.
         full_ownership: the undeclared parts that the policy removed at the last apply, `tags` or `grants`: only among
             these is an additional one drift. None if unknown.
         drift: how the resource differs from its baseline.
@@ -193,6 +211,7 @@ class _Metadata(OpenStruct, frozen=True, kw_only=True):
         sync_error: why the status is what it is.
     """
 
+    change: LastChange | None = None
     full_ownership: tuple[str, ...] | None = None
     drift: tuple[Difference, ...] = ()
     accepted: tuple[AcceptedDrift, ...] = ()

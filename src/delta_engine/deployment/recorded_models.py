@@ -167,6 +167,7 @@ def applied_table(
         config_checksum=canonical_checksum(definition),
         status=Status.UNKNOWN if attempted else Status.HEALTHY,
         metadata=TableMetadata(
+            change=known.change,
             declared=definition,
             full_ownership=full_ownership,
             baseline=baseline_of(definition, define(baseline)) if baseline else None,
@@ -200,6 +201,7 @@ def applied_schema(
     return msgspec.structs.replace(
         resource,
         metadata=SchemaMetadata(
+            change=earlier.metadata.change if earlier else None,
             declared=definition,
             full_ownership=full_ownership,
             unknown=earlier.metadata.unknown if earlier else None,

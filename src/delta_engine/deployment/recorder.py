@@ -23,6 +23,7 @@ from delta_engine.deployment.document import (
     Checkpoint,
     Checksum,
     DeploymentState,
+    LastChange,
     Resource,
     SchemaDefinition,
     Status,
@@ -30,10 +31,11 @@ from delta_engine.deployment.document import (
 )
 from delta_engine.deployment.errors import StoreError
 from delta_engine.deployment.ports import JournalStore
-from delta_engine.deployment.resources import Definition, unfinished
+from delta_engine.deployment.resources import Definition, changed_by, resource_name, unfinished
 from delta_engine.deployment.run_facts import RunFacts, apply_record, described, first_document
 from delta_engine.models import QualifiedName, SchemaName
 from delta_engine.models.open_struct import Moment, OpenStruct, decode_open, encode_open
+from delta_engine.models.record import resource_key
 from delta_engine.telemetry.context import new_id, utc_now
 
 if TYPE_CHECKING:
@@ -91,6 +93,7 @@ class RunRecorder:
         self,
         tables: Iterable[str],
         attempted: Mapping[str, Sequence[Definition]],
+        changes: Mapping[str, LastChange],
         *,
         plan_file: Checksum | None,
     ) -> None:
@@ -99,6 +102,7 @@ class RunRecorder:
         Args:
             tables: the keys of the tables that the run is about to change.
             attempted: the definitions that the run is about to apply, by the keys of tables and schemas.
+            changes: what the resources record of the run, by their keys.
             plan_file: the checksum of the plan file that the run follows.
         """
         self._began_at = time.monotonic()
@@ -120,6 +124,7 @@ class RunRecorder:
             resources=tuple(tables),
             attempted={key: found for key, found in of_tables.items() if found},
             attempted_schemas=of_schemas,
+            changes=dict(changes),
             plan=plan_file,
             version=VERSION,
         )
@@ -198,6 +203,7 @@ class JournalStart(OpenStruct, frozen=True, kw_only=True):
         resources: the keys of the tables that it was about to change.
         attempted: their definitions as the run intended them, by key.
         attempted_schemas: the same of schemas.
+        changes: what the tables and schemas record of the run, by key.
         plan: the checksum of the plan file that it applied; None without one.
         version: the format of the records in its entries, as of documents.
     """
@@ -210,6 +216,7 @@ class JournalStart(OpenStruct, frozen=True, kw_only=True):
     resources: tuple[str, ...]
     attempted: dict[str, tuple[TableDefinition, ...]] = msgspec.field(default_factory=dict)
     attempted_schemas: dict[str, SchemaDefinition] = msgspec.field(default_factory=dict)
+    changes: dict[str, LastChange] = msgspec.field(default_factory=dict)
     plan: Checksum | None = None
     version: int = 1
 
@@ -308,8 +315,14 @@ def _interrupted(
         if key not in finished and (earlier or attempted):
             name = QualifiedName(*key.split(".")[1:])
             resource = unfinished(name, Status.UNKNOWN, reason, attempted=attempted, earlier=earlier)
-            yield key, resource
+            yield key, _changed(resource, start)
     for key, schema in start.attempted_schemas.items():
         if key not in finished:
             schema_name, earlier = SchemaName(schema.catalog, schema.schema), resources.get(key)
-            yield key, unfinished(schema_name, Status.UNKNOWN, reason, attempted=[schema], earlier=earlier)
+            found = unfinished(schema_name, Status.UNKNOWN, reason, attempted=[schema], earlier=earlier)
+            yield key, _changed(found, start)
+
+
+def _changed(resource: Resource, start: JournalStart) -> Resource:
+    change = start.changes.get(resource_key(resource_name(resource)))
+    return changed_by(resource, change) if change else resource

@@ -12,6 +12,7 @@ from delta_engine.deployment.document import (
     RECORDED_TABLE_FACETS,
     Baseline,
     DeploymentState,
+    LastChange,
     Resource,
     ResourceType,
     SchemaDefinition,
@@ -75,6 +76,12 @@ def unfinished(
     joined = (*known.attempted, *(one for one in attempted if one not in known.attempted))
     metadata = msgspec.structs.replace(known, sync_error=reason, attempted=joined)
     return msgspec.structs.replace(resource, status=status, metadata=metadata)
+
+
+def changed_by(resource: Resource, change: LastChange) -> Resource:
+    """Return a record of a resource that a run has changed."""
+    metadata = msgspec.structs.replace(resource.metadata, change=change)
+    return msgspec.structs.replace(resource, metadata=metadata)
 
 
 def unmanaged_table(name: QualifiedName, earlier: Resource | None = None) -> TableResource:

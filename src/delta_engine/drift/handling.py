@@ -206,7 +206,12 @@ def restored(drifted: Drifted[Model, Any], policy: Policy) -> Model:
     kept = [detail.deviation for detail in drifted.details if detail.ignored_by is not None]
     kept += (*drifted.explained, *beyond_drift(drifted.recorded, drifted.observed, policy))
     model = accepted(drifted.recorded.baseline, drifted.observed, kept)
-    return model if isinstance(model, Schema) else with_former_names(model, drifted)
+    return model if isinstance(model, Schema) else with_former_names(model, _renames(drifted))
+
+
+def _renames(drifted: DriftedResource) -> dict[Path, Path]:
+    pairs = (one.deviation.renamed for one in drifted.drift)
+    return dict(pair for pair in pairs if pair is not None)
 
 
 def _is_reverted(

@@ -45,14 +45,18 @@ def renames_of(table: DriftedTable) -> Mapping[str, str]:
     return new_column_names(detail.deviation for detail in table.drift)
 
 
-def with_former_names(model: Table, table: DriftedTable) -> Table:
-    """Return a model under the names of drift, each of which it names as the former one."""
-    former = {old.lower(): new for old, new in renames_of(table).items()}
+def with_former_names(model: Table, renames: Mapping[Path, Path]) -> Table:
+    """Return a model that brings back renamed columns and fields: it names each present path as the former one.
+
+    Args:
+        renames: present paths by former ones, outer fields first.
+    """
+    former = {old[0].lower(): new[0] for old, new in renames.items() if len(old) == 1}
     columns = (
         replace(column, renamed_from=former.get(column.key, column.renamed_from)) for column in model.columns
     )
     model = replace(model, columns=tuple(columns)) if former else model
-    return _with_former_field_names(model, _renamed_fields(table))
+    return _with_former_field_names(model, {old: new for old, new in renames.items() if len(old) > 1})
 
 
 def _with_former_field_names(model: Table, renames: Mapping[Path, Path]) -> Table:

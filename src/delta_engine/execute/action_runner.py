@@ -11,7 +11,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import TypeAlias
 
-from delta_engine.actions import TablePlan
+from delta_engine.actions import Phase, TablePlan
 from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.capabilities import Capabilities
 from delta_engine.backends.sql_runner import SqlRunner
@@ -31,6 +31,7 @@ from delta_engine.execute.outcomes import (
     of_tables,
 )
 from delta_engine.execute.plan_progress import PlanProgress
+from delta_engine.execute.restore_runner import RestoreRunner
 from delta_engine.execute.statement_runner import (
     Reread,
     RetryCheck,
@@ -214,11 +215,13 @@ class _RunningApply:
         )
         named, failure = {kind: str(step.name)}, None
         table = "" if isinstance(step.name, SchemaName) else self.addressing.table(step.name)
-        fills = FillRunner(statements, table)
+        fills, restores = FillRunner(statements, table), RestoreRunner(statements, table)
         with in_context(**named), span(f"delta_engine.{kind}", **named) as opened:
             for place, statement in enumerate(step.statements):
                 try:
-                    if statement.is_repeatable:
+                    if statement.phase is Phase.RESTORE_TABLE:
+                        restores.run(statement)
+                    elif statement.is_repeatable:
                         fills.run(statement)
                     else:
                         statements.run(statement.sql, self._retry_check(position, place))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import msgspec
 
 from delta_engine.backends.cancellation import Stop, stopped_by_signals
-from delta_engine.deployment.document import ApplyActions
+from delta_engine.deployment.document import ApplyActions, LastChange
 from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.resources import recorded_table, with_version
@@ -29,7 +29,9 @@ from delta_engine.execute.statement_runner import StaleTableError
 from delta_engine.models import QualifiedName
 from delta_engine.models.parts import joined_grants
 from delta_engine.models.record import resource_key
-from delta_engine.orchestrate.records import OutcomeRecording, RunRecords
+from delta_engine.orchestrate.last_changes import last_changes
+from delta_engine.orchestrate.outcome_recording import OutcomeRecording
+from delta_engine.orchestrate.records import RunRecords
 from delta_engine.orchestrate.runs import NOT_STARTED, UNREADABLE, Environment, OpenRun, PlannedRun
 from delta_engine.plan_files.staleness import ReviewedPlan
 from delta_engine.report.run_report import RunEnd, RunReport
@@ -139,8 +141,18 @@ def apply_planned(
             planned.ignored_renames,
             settles_attempts=planned.settles_attempts,
         )
-        recording = OutcomeRecording(run.recorder, records, plan, planned.models, planned.schemas, on_outcome)
-        _begin(run, planned, recording, reviewed)
+        changes = last_changes(
+            plan,
+            run.recorder.resources,
+            run.environment.versions,
+            run=run.recorder.run_id,
+            at=run.recorder.now(),
+            undoes=planned.basis.undo.run if planned.basis.undo else None,
+        )
+        recording = OutcomeRecording(
+            run.recorder, records, plan, planned.models, planned.schemas, changes, on_outcome
+        )
+        _begin(run, planned, recording, changes, reviewed)
         try:
             found = run.environment.action_runner.apply(
                 planned.compiled,
@@ -178,7 +190,11 @@ def _is_whole(outcomes: Sequence[AnyOutcome]) -> bool:
 
 
 def _begin(
-    run: OpenRun, planned: PlannedRun, recording: OutcomeRecording, reviewed: ReviewedPlan | None
+    run: OpenRun,
+    planned: PlannedRun,
+    recording: OutcomeRecording,
+    changes: Mapping[str, LastChange],
+    reviewed: ReviewedPlan | None,
 ) -> None:
     """Journal what is about to be applied, unless it is nothing."""
     if reviewed is not None:
@@ -188,6 +204,7 @@ def _begin(
         run.recorder.begin(
             [resource_key(action.table) for action in planned.plan.table_actions()],
             recording.attempted,
+            changes,
             plan_file=reviewed.checksum if reviewed else None,
         )
 

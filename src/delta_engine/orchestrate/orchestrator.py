@@ -33,6 +33,7 @@ from delta_engine.orchestrate.planning import (
 )
 from delta_engine.orchestrate.reviewed_plans import earlier_apply, reviewed_plan
 from delta_engine.orchestrate.runs import Environment, Observation, OpenRun, PlannedRun, RunView, open_run
+from delta_engine.orchestrate.undoing import UndoRequest, plan_undo
 from delta_engine.plan_files.document import PlanFile
 from delta_engine.plan_files.staleness import ReviewedPlan
 from delta_engine.report.run_report import RunEnd, RunReport
@@ -105,6 +106,16 @@ def revert(
         return _carry_out(run, planned, view)
 
 
+def undo(environment: Environment, request: UndoRequest, view: RunView) -> RunReport:
+    """Bring back what was declared before a run: lock, plan, show, ask, apply, record."""
+    with open_run(environment, "undo", view.notify) as run:
+        with view.reading():
+            found = plan_undo(run.environment, run.loaded, request)
+            planned = _recorded_plan(run, found.planned)
+        view.notify(str(found.past))
+        return _carry_out(run, planned, view)
+
+
 def apply_file(
     environment: Environment, project: Project, file: PlanFile, path: Path, view: RunView
 ) -> RunReport:
@@ -124,7 +135,11 @@ def apply_file(
             view.show_already_applied(applied, report)
             return report
         with view.reading():
-            planned = plan_sync(run, project.models, is_partial=project.is_partial)
+            if file.options.undoes:
+                found = plan_undo(run.environment, run.loaded, UndoRequest.of(file.options))
+                planned = _recorded_plan(run, found.planned)
+            else:
+                planned = plan_sync(run, project.models, is_partial=project.is_partial)
             reviewed = reviewed_plan(file, path, project, run, planned)
         return _carry_out(run, planned, view, reviewed)
 
@@ -185,6 +200,15 @@ def _detected(
     basis = observe_locked(run, tables, is_partial=is_partial)
     detector = drift_detector(run.environment)
     return basis, detector.detect(basis.compared.values(), now=utc_now())
+
+
+def _recorded_plan(run: OpenRun, planned: PlannedRun) -> PlannedRun:
+    """Record the statuses that the plan of an undo was made from, and its warnings."""
+    if planned.basis.state is not None:
+        run.recorder.state = planned.basis.state
+    for warning in planned.warnings:
+        run.recorder.warn(warning)
+    return planned
 
 
 def _judged(run: OpenRun, draft: PlannedRun) -> PlannedRun:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.aspects.backfill_actions import FillColumn
 from delta_engine.compile.planner import while_renaming
+from delta_engine.compile.restoring import with_restores
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorded_models import (
     declared_by,
@@ -42,7 +43,7 @@ from delta_engine.errors import RefusedError, raise_all
 from delta_engine.models import QualifiedName, Table
 from delta_engine.models.constraints import referenced_tables, resolved, tables_of_open_keys
 from delta_engine.models.record import resource_key
-from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation, OpenRun, PlannedRun
+from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation, OpenRun, PlannedRun, Undo
 from delta_engine.orchestrate.undeclared_tables import (
     is_gone,
     read_undeclared,
@@ -115,19 +116,23 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
 def _planned(
     environment: Environment, basis: Observation, drifted: Sequence[DriftedResource], seen: CatalogState
 ) -> PlannedRun:
-    models, policy = basis.models, environment.planner.policy
+    models, policy, undo = basis.models, environment.planner.policy, basis.undo or Undo(run="")
     column_renames = taken_renames(models, drifted)
     records = with_taken_renames(basis.records, column_renames)
-    wanted = with_ignored_drift(models, drifted, policy)
+    wanted = with_ignored_drift(undo.wanted or models, drifted, policy)
     schemas = environment.planner.schemas
     planner = environment.planner.with_schemas(with_ignored_drift(schemas, drifted, policy))
     removed = rows_to_drop(environment, basis, declared_by(records))
-    schemas_known = {} if basis.is_partial else schema_records(basis.state)
+    schemas_known = {} if basis.is_partial and not undo.schemas else schema_records(basis.state)
 
     def replan(seen: CatalogState, under_way: AlignTable | None) -> TablePlan:
         remaining = {name: rows for name, rows in removed.items() if not is_gone(name, seen)}
         known = while_renaming(records, under_way) if under_way else records
-        return checked_plan(wanted, seen, lambda: planner.plan(wanted, seen, known, remaining, schemas_known))
+        return checked_plan(
+            wanted,
+            seen,
+            lambda: with_restores(planner.plan(wanted, seen, known, remaining, schemas_known), undo.restores),
+        )
 
     seen = _with_further_tables(environment, wanted, seen, removed)
     plan = replan(seen, None)

@@ -1,8 +1,7 @@
-"""Records what one run leaves: applied models, adopted drift, the outcome of each schema and table."""
+"""Records what one run leaves: applied models and adopted drift."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -11,15 +10,10 @@ from typing import Final
 
 import msgspec
 
-from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import ColumnOrder, Policy
-from delta_engine.aspects.columns import ColumnAdd
 from delta_engine.aspects.renames import Renames
-from delta_engine.aspects.table_names import RenameTable
 from delta_engine.deployment.definitions import as_table, define
 from delta_engine.deployment.document import (
-    ApplyActions,
-    Checkpoint,
     Resource,
     SchemaResource,
     Status,
@@ -34,21 +28,18 @@ from delta_engine.deployment.resources import (
     recorded_table,
     recorded_version,
     redefined,
-    unfinished,
     with_agreed_order,
     with_renamed,
     with_version,
 )
 from delta_engine.drift.baselines import with_unmanaged_parts
 from delta_engine.drift.renames import TakenRenames
-from delta_engine.drift.status import attempted_by, confirmed, with_accepted_drift
-from delta_engine.execute.outcomes import AnyOutcome, OnTable, OutcomeKind, is_of_table, of_tables
+from delta_engine.drift.status import with_accepted_drift
 from delta_engine.models import Part, QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.open_struct import canonical_checksum
 from delta_engine.models.record import Record, resource_key
 from delta_engine.state.states import ABSENT, CatalogState, TableState
-from delta_engine.state.table_queries import TableVersion, TableVersionReader
-from delta_engine.telemetry.logs import log
+from delta_engine.state.table_queries import TableVersion
 
 _MOST_RETRIES: Final = 50
 """How many unknown versions a run reads again: each costs a statement, and a principal may never see some."""
@@ -233,167 +224,3 @@ class RunRecords:
         for former, name in self._renamed:
             found = found and as_table(pointing_at(name, former, define(found)))
         return found
-
-
-def _table(recorder: RunRecorder, name: QualifiedName) -> TableResource:
-    found = recorded_table(recorder.resources, name)
-    assert found is not None
-    return found
-
-
-class OutcomeRecording:
-    """Records the outcomes of one apply. A resource that was not begun leaves no record.
-
-    `attempted` is what the run is about to apply, by the resources' keys.
-    """
-
-    def __init__(
-        self,
-        recorder: RunRecorder,
-        records: RunRecords,
-        plan: TablePlan,
-        models: Sequence[Table],
-        schemas: Sequence[Schema],
-        on_outcome: OnTable,
-    ) -> None:
-        self.attempted = attempted_by(plan, models, schemas, recorder.resources)
-        self._recorder = recorder
-        self._on_outcome = on_outcome
-        self._records = records
-        self._tables = {model.key: model for model in models}
-        self._declared_schemas = {schema.key: schema for schema in schemas}
-        self._renamed = {
-            align.table.key: rename.observed
-            for align in plan.align_tables
-            for rename in align.of_type(RenameTable)
-        }
-        self._added = {
-            align.table.key: {add.desired.key for add in align.of_type(ColumnAdd)}
-            for align in plan.align_tables
-        }
-        self._recorded: list[AnyOutcome] = []
-
-    @property
-    def applied(self) -> ApplyActions:
-        """How many tables and schemas were touched so far."""
-        kinds = [outcome.kind for outcome in self._recorded]
-        return ApplyActions(
-            added=kinds.count(OutcomeKind.CREATED),
-            changed=kinds.count(OutcomeKind.CHANGED),
-            destroyed=kinds.count(OutcomeKind.DROPPED),
-        )
-
-    def record(self, outcome: AnyOutcome) -> None:
-        """Record, log and show the outcome of a schema or table."""
-        if outcome.kind is not OutcomeKind.STOPPED or outcome.statements:
-            self._record(outcome)
-        if is_of_table(outcome):
-            self._on_outcome(outcome)
-
-    def _record(self, outcome: AnyOutcome) -> None:
-        if is_of_table(outcome) and outcome.statements and outcome.name.key in self._renamed:
-            self._records.rename(self._renamed[outcome.name.key], outcome.name)  # the first statement
-        if outcome.kind is OutcomeKind.DROPPED:  # no journal: the next run sees that it is gone
-            self._recorded.append(outcome)
-            self._recorder.resources.pop(resource_key(outcome.name), None)
-        else:
-            self._record_kept(outcome.name, outcome)
-        _log_outcome(outcome)
-
-    def note_versions(self, versions: TableVersionReader) -> None:
-        """Ask Delta for the versions of the changed tables, and for the ids that are not known."""
-        done = [
-            outcome
-            for outcome in of_tables(self._recorded)
-            if outcome.kind in (OutcomeKind.CREATED, OutcomeKind.CHANGED)
-            and outcome.name.key not in self._records.ignored_renames
-        ]
-        ids: dict[str, str | None] = {}
-        for outcome in done:
-            earlier = self._records.earlier.get(resource_key(outcome.name))
-            if outcome.kind is OutcomeKind.CREATED or earlier is None:
-                ids[outcome.name.key] = None
-            else:
-                ids[outcome.name.key] = earlier.metadata.delta_table_id
-        unknown = [key for key, table_id in ids.items() if table_id is None]
-        found = versions.read_versions([outcome.name for outcome in done], with_id=unknown)
-        for outcome in done:
-            version = found.get(outcome.name.key)
-            if version is not None:
-                key, table_id = resource_key(outcome.name), version.table_id or ids[outcome.name.key]
-                known = TableVersion(table_id=table_id, version=version.version)
-                resource = _table(self._recorder, outcome.name)
-                self._recorder.resources[key] = with_version(resource, known, resource.metadata.created_at)
-
-    def confirm(self, wanted: Sequence[Table], observed: CatalogState, policy: Policy) -> frozenset[str]:
-        """Compare what was just applied with a second read; a difference is lag, and the next run tells.
-
-        Args:
-            wanted: what the changed tables were to become.
-
-        Returns:
-            The tables that are as they were to be, by `QualifiedName.key`.
-        """
-        resources = self._recorder.resources
-        done = {outcome.name.key for outcome in of_tables(self._recorded)}
-        verified = set()
-        for model in wanted:
-            key = resource_key(model.qualified_name)
-            resource = recorded_table(resources, model.qualified_name)
-            if model.key not in done or resource is None or resource.status is not Status.HEALTHY:
-                continue
-            earlier = self._records.earlier.get(key)
-            resources[key] = confirmed(
-                resource,
-                model,
-                observed.table(model.qualified_name),
-                earlier=earlier,
-                added=self._added.get(model.key, ()),
-                policy=policy,
-            )
-            if resources[key].status is Status.HEALTHY:
-                verified.add(model.key)
-        return frozenset(verified)
-
-    def _record_kept(self, name: QualifiedName | SchemaName, outcome: AnyOutcome) -> None:
-        failure = outcome.failure
-        resource = self._unfinished(name, outcome) if failure else self._applied(name)
-        checkpoint = Checkpoint(
-            resource=resource_key(name),
-            status=resource.status,
-            statements_done=outcome.statements,
-            statement=(failure.sql or None) if failure else None,
-            error=failure.message if failure else None,
-        )
-        self._recorded.append(outcome)
-        self._recorder.record(resource, checkpoint)
-
-    def _applied(self, name: QualifiedName | SchemaName) -> Resource:
-        recorder = self._recorder
-        if isinstance(name, SchemaName):
-            return self._records.applied_schema(self._declared_schemas.get(name.key, name))
-        model = self._tables[name.key]
-        self._records.note_schema(model)
-        return self._records.applied(model, recorded_table(recorder.resources, name))
-
-    def _unfinished(self, name: QualifiedName | SchemaName, outcome: AnyOutcome) -> Resource:
-        key, failure = resource_key(name), outcome.failure
-        # a table that only waited for a failed one was not touched
-        is_touched = isinstance(name, SchemaName) or outcome.statements or (failure and failure.sql)
-        return unfinished(
-            name,
-            Status.DEGRADED if outcome.statements else Status.FAILED,
-            failure.first_line if failure else "",
-            attempted=self.attempted.get(key, ()) if is_touched else (),
-            earlier=self._recorder.resources.get(key),
-        )
-
-
-def _log_outcome(outcome: AnyOutcome) -> None:
-    what, failure = "table" if isinstance(outcome.name, QualifiedName) else "schema", outcome.failure
-    facts = {what: str(outcome.name), "status": outcome.kind.value, "statements": outcome.statements}
-    if failure is None:
-        log(logging.INFO, f"{what} done", **facts)
-    else:
-        reason = {"error": failure.message, "error_class": failure.error_class, "sql": failure.sql or None}
-        log(logging.ERROR, f"{what} not done", **facts, **reason)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.actions.drift_policy import DriftPolicy
 from delta_engine.actions.policy import Policy, matches_any
+from delta_engine.aspects.restores import RestoreTable
 from delta_engine.compile.compiled_plan import CompiledPlan
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment, LockedRun
@@ -106,6 +107,27 @@ class Environment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Undo:
+    """What the undo of a run brings back.
+
+    Args:
+        run: the run's id.
+        models: the tables as they were declared. Columns that the run renamed name their present names.
+        wanted: the same with the unmanaged parts of then.
+        restores: the tables that only RESTORE brings back.
+        created: the tables that the run created, and the undo drops.
+        schemas: the schemas as they were declared.
+    """
+
+    run: str
+    models: tuple[Table, ...] = ()
+    wanted: tuple[Table, ...] = ()
+    restores: Mapping[QualifiedName, RestoreTable] = field(default_factory=dict)
+    created: tuple[Table, ...] = ()
+    schemas: tuple[Schema, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
     """What a plan is made from.
 
@@ -117,6 +139,7 @@ class Observation:
         records: of tables, by `QualifiedName.key`; those of tables to be renamed also under their new names.
         compared: the records next to what exists, by resource key.
         is_partial: whether other models were left out.
+        undo: what is to be undone; None for a plan of the models as they are.
         warnings: what could not be read.
     """
 
@@ -127,6 +150,7 @@ class Observation:
     records: Mapping[str, Record[Table]] = field(default_factory=dict)
     compared: Mapping[str, ComparedResource] = field(default_factory=dict)
     is_partial: bool = False
+    undo: Undo | None = None
     warnings: tuple[str, ...] = ()
 
 

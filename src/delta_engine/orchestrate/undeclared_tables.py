@@ -17,12 +17,22 @@ from delta_engine.telemetry.context import command
 def rows_to_drop(
     environment: Environment, basis: Observation, applied: Mapping[str, Table]
 ) -> Mapping[QualifiedName, int | None]:
-    """Return the tables that are no longer declared; with the number of their rows, if the policy drops them."""
-    if basis.state is None or basis.is_partial:
+    """Return the tables that are no longer declared, or whose creation is undone.
+
+    They come with the number of their rows, if the policy drops them.
+    """
+    if basis.state is None:
         return {}
-    undeclared = undeclared_tables(basis.models, applied, environment.owns)
-    names = tuple(removed_tables(basis.state, undeclared, basis.observed))
-    if not names or not environment.planner.drops_tables or environment.row_counter is None:
+    if basis.undo is not None:
+        names = tuple(removed_tables(basis.state, basis.undo.created, basis.observed))
+        is_dropped = True
+    elif basis.is_partial:
+        return {}
+    else:
+        undeclared = undeclared_tables(basis.models, applied, environment.owns)
+        names = tuple(removed_tables(basis.state, undeclared, basis.observed))
+        is_dropped = environment.planner.drops_tables
+    if not names or not is_dropped or environment.row_counter is None:
         return dict.fromkeys(names)
     rows = environment.row_counter.count(names)
     return {name: rows[name.key] for name in names}

@@ -71,7 +71,9 @@ def plan_again(environment: str, where: str, options: Options = NO_OPTIONS) -> s
     repeatable = (("-t", options.tables), ("--allow", options.allow))
     given = [part for option, values in repeatable for value in values for part in (option, value)]
     given += ["--preflight"] if options.counts_checks else []
-    again = command(shlex.join(["plan", *given, "--out", where]), environment)
+    given += ["--skip-refused"] if options.skips_refused else []
+    verb = ["undo", options.undoes] if options.undoes else ["plan"]
+    again = command(shlex.join([*verb, *given, "--out", where]), environment)
     return f"Write it again and review it: {again}."
 
 

@@ -96,11 +96,15 @@ class Options(_Part, frozen=True, kw_only=True):
         tables: the globs of `-t`; none for all models.
         allow: the kinds of change that `--allow` named.
         counts_checks: whether the rows were counted that added checks refuse (`--preflight`).
+        undoes: the id of the run that the plan undoes; None for a plan of the models.
+        skips_refused: whether it leaves out the tables that cannot be undone (`--skip-refused`).
     """
 
     tables: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()
     counts_checks: bool = False
+    undoes: str | None = None
+    skips_refused: bool = False
 
 
 NO_OPTIONS: Final = Options()

@@ -19,6 +19,7 @@ from delta_engine.actions import (
     DropTable,
     TableAction,
     TablePlan,
+    reversal_of,
 )
 from delta_engine.actions.drift_policy import Severity
 from delta_engine.aspects.aspect import Change
@@ -75,7 +76,7 @@ def plan_content(
         "create_schemas": [
             {
                 "schema": str(one),
-                "hazards": _hazards(one),
+                **_risks(one),
                 "comment": one.comment,
                 **noted(f"schema.{one}".lower(), "schema"),
             }
@@ -225,7 +226,7 @@ def _schema(align: AlignSchema, undone: UndoneDrift) -> dict[str, Any]:
     actions = [
         {
             "action": type(action).__name__,
-            "hazards": _hazards(action),
+            **_risks(action),
             "change": _planned_change(key, action, change, undone),
         }
         for action in align.actions
@@ -239,7 +240,7 @@ def _table(action: TableAction, undone: UndoneDrift) -> dict[str, Any]:
     match action:
         case CreateTable(desired):
             definition = msgspec.to_builtins(define(desired))
-            return {"table": table, "change": "create", "hazards": _hazards(action), "desired": definition}
+            return {"table": table, "change": "create", **_risks(action), "desired": definition}
         case AlignTable(_, actions):
             return {
                 "table": table,
@@ -247,7 +248,7 @@ def _table(action: TableAction, undone: UndoneDrift) -> dict[str, Any]:
                 "actions": [_action(one, action, undone) for one in actions],
             }
         case DropTable(_, rows):
-            return {"table": table, "change": "drop", "hazards": _hazards(action), "rows": rows}
+            return {"table": table, "change": "drop", **_risks(action), "rows": rows}
 
 
 def _action(action: Action, align: AlignTable, undone: UndoneDrift) -> dict[str, Any]:
@@ -255,10 +256,10 @@ def _action(action: Action, align: AlignTable, undone: UndoneDrift) -> dict[str,
     return {
         "phase": action.phase.value,
         "action": type(action).__name__,
-        "hazards": _hazards(action),
+        **_risks(action),
         "changes": [_planned_change(key, action, change, undone) for change in aspects.explain([action])],
     }
 
 
-def _hazards(action: CarriedAction) -> list[str]:
-    return [hazard.value for hazard in action.hazards]
+def _risks(action: CarriedAction) -> dict[str, Any]:
+    return {"hazards": [hazard.value for hazard in action.hazards], "undo": reversal_of(action).value}

@@ -23,8 +23,10 @@ from delta_engine.actions import (
     CreateTable,
     DropTable,
     Hazard,
+    Reversal,
     TableAction,
     TablePlan,
+    reversal_of,
 )
 from delta_engine.aspects.aspect import Change, Sign
 from delta_engine.aspects.columns import described, values_clause
@@ -129,8 +131,10 @@ def describe_change(change: Change) -> str:
             return f"{change.subject}: {observed} → {desired}"
 
 
-def _hazards(hazards: tuple[Hazard, ...]) -> str:
-    return f"  [{', '.join(hazard.value for hazard in hazards)}]"
+def _hazards(hazards: tuple[Hazard, ...], reversal: Reversal = Reversal.STATEMENTS) -> str:
+    """Return what a line warns of. Most changes can be undone by statements, and do not say so."""
+    limits = [reversal.value] if reversal is Reversal.RESTORE else []
+    return f"  [{', '.join([*(hazard.value for hazard in hazards), *limits])}]"
 
 
 def _created(model: Table) -> Iterator[Branch]:
@@ -146,7 +150,8 @@ def _changed(actions: tuple[Action, ...], resource: str, undone: UndoneDrift) ->
     for action in actions:
         for change in aspects.explain([action]):
             note = _undoes(undone_by(resource, action, change, undone))
-            yield Branch(change.sign, f"{describe_change(change)}{_hazards(action.hazards)}{note}")
+            risks = _hazards(action.hazards, reversal_of(action))
+            yield Branch(change.sign, f"{describe_change(change)}{risks}{note}")
 
 
 def _undoes(finding: Finding | None) -> str:

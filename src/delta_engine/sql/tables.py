@@ -89,6 +89,11 @@ def sql_drop_table(table: str) -> str:
     return f"DROP TABLE {table}"
 
 
+def sql_restore(table: str, version: int) -> str:
+    """Bring a table back to one of its versions."""
+    return f"RESTORE TABLE {table} TO VERSION AS OF {version}"
+
+
 def sql_undrop_table(table: str) -> str:
     """Restore a table dropped within the catalog's recovery period, by default seven days.
 

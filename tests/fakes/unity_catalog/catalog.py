@@ -93,7 +93,8 @@ class FakeUnityCatalog:
                 is_of_key = self._drops_key(statement)
                 self._apply(statement)
                 if not is_of_key:
-                    self.histories.note(statement, self.user)
+                    found = self.tables.get(".".join(statement.name).lower())
+                    self.histories.note(statement, self.user, found.state if found else None)
                 if self.audit_log is not None:
                     self.audit_log.note(statement, self.user)
             except Refusal as refusal:
@@ -105,6 +106,10 @@ class FakeUnityCatalog:
         """Let a column of a table have NULL in so many rows."""
         stored = self.tables[table.key]
         self.tables[table.key] = replace(stored, nulls={**stored.nulls, column.lower(): count})
+
+    def write_rows(self, table: QualifiedName, operation: str = "WRITE") -> None:
+        """Let somebody write rows into a table."""
+        self.histories.write(table.key, operation, "jo", self.stored(table.key).state)
 
     def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
         names = [model.qualified_name for model in models]
@@ -229,6 +234,10 @@ class FakeUnityCatalog:
                 filled = {stored.column(name).key for name in assigned}
                 nulls = {name: count for name, count in stored.nulls.items() if name not in filled}
                 self._keep(replace(stored, nulls=nulls))
+            case statements.Restore(path, version):
+                stored = self.stored(_dotted(path, 3))
+                former = self.histories.state_at(stored.name.key, version)
+                self._keep(replace(stored, state=governance.restored(former, stored.state), nulls={}))
             case statements.Grant("TABLE", path) | statements.Revoke("TABLE", path):
                 stored = self.stored(_dotted(path, 3))
                 self._keep(

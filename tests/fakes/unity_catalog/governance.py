@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from delta_engine.models import Column, Grants, RowFilter
+from delta_engine.state.states import TableState
 from tests.fakes.unity_catalog.refusals import require
 from tests.fakes.unity_catalog.statements import Grant, Revoke, SetTags, Tags, UnsetTags
 from tests.fakes.unity_catalog.stored import Stored, keys
@@ -71,3 +73,25 @@ def altered_grants(grants: Grants, change: Grant | Revoke) -> Grants:
     mine = mine | {*change.privileges} if isinstance(change, Grant) else mine - {*change.privileges}
     found: Mapping[str, tuple[str, ...]] = {**grants, change.principal: tuple(sorted(mine))}
     return {principal: found[principal] for principal in sorted(found) if found[principal]}
+
+
+def restored(former: TableState, present: TableState) -> TableState:
+    """Return a table after RESTORE: what Delta's history has is former, and what the catalog alone has is present."""
+    known = {column.key: column for column in present.columns}
+    columns = tuple(
+        replace(column, tags=known[column.key].tags, mask=known[column.key].mask)
+        if column.key in known
+        else replace(column, tags={}, mask=None)
+        for column in former.columns
+    )
+    return replace(
+        present,
+        columns=columns,
+        table_comment=former.table_comment,
+        table_properties=former.table_properties,
+        checks=former.checks,
+        not_null_checks=former.not_null_checks,
+        cluster_by=former.cluster_by,
+        clusters_automatically=former.clusters_automatically,
+        partitioned_by=former.partitioned_by,
+    )

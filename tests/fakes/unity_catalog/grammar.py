@@ -91,6 +91,10 @@ def _statement(cursor: Cursor) -> statements.Statement:
         return statements.AlterSchema(cursor.path(), _schema_change(cursor))
     if cursor.take("UPDATE"):
         return _update(cursor)
+    if cursor.take("RESTORE", "TABLE"):
+        name = cursor.path()
+        cursor.expect("TO", "VERSION", "AS", "OF")
+        return statements.Restore(name, cursor.integer())
     if cursor.take("COMMENT", "ON"):
         kind, name = cursor.word(), cursor.path()
         cursor.expect("IS")

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta, timezone
 
 from delta_engine.backends.sql_runner import Row
 from delta_engine.models import CheckConstraint
-from delta_engine.state.states import NO_AUDIT, Audit
+from delta_engine.state.states import NO_AUDIT, Audit, TableState
 from tests.fakes.unity_catalog import statements
 from tests.fakes.unity_catalog.refusals import Refusal
 from tests.fakes.unity_catalog.statements import Path
@@ -37,9 +37,10 @@ class Histories:
         self._minutes = 0
         self._ids: dict[str, str] = {}
         self._created: Counter[str] = Counter()
+        self._states: dict[str, dict[int, TableState]] = {}
 
-    def note(self, statement: statements.Statement, user: str) -> None:
-        """Write down what a statement committed."""
+    def note(self, statement: statements.Statement, user: str, state: TableState | None) -> None:
+        """Write down what a statement committed, and the table that it left."""
         match statement:
             case statements.CreateTable(path):
                 self._tables[_key(path)] = ()
@@ -51,11 +52,28 @@ class Histories:
             case statements.AlterTable(path, statements.RenameTable(name)):
                 self._tables[_key(name)] = self._tables.pop(_key(path), ())
                 self._ids[_key(name)] = self._ids.pop(_key(path), "")
+                self._states[_key(name)] = self._states.pop(_key(path), {})
         for operation, parameters in _commits(statement):
             self._minutes += 1
             commit = Commit(_START + timedelta(minutes=self._minutes), user, operation, parameters)
-            key = _key(statement.name)
-            self._tables[key] = (*self._tables.get(key, ()), commit)
+            self._add(_key(statement.name), commit, state)
+
+    def write(self, key: str, operation: str, user: str, state: TableState) -> None:
+        """Write down a commit of rows."""
+        self._minutes += 1
+        self._add(key, Commit(_START + timedelta(minutes=self._minutes), user, operation, {}), state)
+
+    def state_at(self, key: str, version: int) -> TableState:
+        """Return a former version of a table."""
+        found = self._states.get(key, {}).get(version)
+        if found is None:
+            raise Refusal("DELTA_CANNOT_RESTORE_TABLE_VERSION", f"{key} has no version {version}")
+        return found
+
+    def _add(self, key: str, commit: Commit, state: TableState | None) -> None:
+        self._tables[key] = (*self._tables.get(key, ()), commit)
+        if state is not None:
+            self._states.setdefault(key, {})[len(self._tables[key]) - 1] = state
 
     def rows(self, key: str, limit: int) -> list[Row]:
         """Return the rows of DESCRIBE HISTORY, the latest first."""
@@ -99,6 +117,8 @@ def _commits(statement: statements.Statement) -> Iterator[tuple[str, Mapping[str
             yield "CREATE TABLE", {}
         case statements.AlterTable(_, change):
             yield from _commits_of(change)
+        case statements.Restore(_, version):
+            yield "RESTORE", {"version": str(version)}
         case statements.CommentOn("TABLE"):
             yield "SET TBLPROPERTIES", {"properties": '{"comment":"x"}'}
 

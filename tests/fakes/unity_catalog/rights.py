@@ -71,6 +71,7 @@ def _tables(statement: statements.Statement) -> Iterator[QualifiedName]:
             | statements.AlterTable(path)
             | statements.DropTable(path)
             | statements.Update(path)
+            | statements.Restore(path)
         ):
             yield QualifiedName(*path)
         case statements.CommentOn("TABLE", path):

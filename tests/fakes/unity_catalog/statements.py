@@ -76,8 +76,14 @@ class Update(NamedTuple):
     condition: str
 
 
+class Restore(NamedTuple):
+    name: Path
+    version: int
+
+
 Statement: TypeAlias = (
     CreateSchema
+    | Restore
     | DropSchema
     | CreateTable
     | DropTable

@@ -157,7 +157,7 @@ def test_a_plan_is_a_tree(capsys: pytest.CaptureFixture[str]) -> None:
         "├── + property delta.autoOptimize.optimizeWrite: 'true'\n"
         "└── + primary key pk_dev_silver_orders__id: (id)\n"
         "~ dev.silver.orders\n"
-        "├── - column a: int NOT NULL 'x'  [loses data]\n"
+        "├── - column a: int NOT NULL 'x'  [loses data, reversible by RESTORE]\n"
         "└── ~ table comment: '' → 'new [red]'  [safe]\n"
         "CREATE SCHEMA `dev`.`silver`;\n\n"
         "A\n  [b];\n\n"

@@ -13,7 +13,7 @@ from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import ColumnOrder, Policy
 from delta_engine.backends.cancellation import StoppedError
 from delta_engine.deployment.definitions import define
-from delta_engine.deployment.document import Resource, Status, TableResource
+from delta_engine.deployment.document import LastChange, Resource, Status, TableResource
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.resources import noted, unfinished
 from delta_engine.deployment.stores.files import MemoryStateStore, memory_journals
@@ -21,8 +21,9 @@ from delta_engine.errors import StatementError
 from delta_engine.execute.outcomes import AnyOutcome, Outcome, OutcomeKind, RunStatement
 from delta_engine.models import Column, QualifiedName, SchemaName, Table
 from delta_engine.models.record import resource_key
-from delta_engine.orchestrate import records
-from delta_engine.orchestrate.records import OutcomeRecording, RunRecords
+from delta_engine.orchestrate import outcome_recording
+from delta_engine.orchestrate.outcome_recording import OutcomeRecording
+from delta_engine.orchestrate.records import RunRecords
 from delta_engine.state.states import Audit, CatalogState, TableState
 from tests.builders.deployment import FACTS, NOON, applied, repository_over
 from tests.builders.models import ORDERS, observed, orders
@@ -48,8 +49,15 @@ class Run:
             frozenset(),
             settles_attempts=True,
         )
+        change = LastChange(run="run-1", at=NOON)
         self.outcomes = OutcomeRecording(
-            self.recorder, self.records, TablePlan(), [MODEL], [], lambda _outcome: None
+            self.recorder,
+            self.records,
+            TablePlan(),
+            [MODEL],
+            [],
+            dict.fromkeys((KEY, resource_key(SILVER)), change),
+            lambda _outcome: None,
         )
 
     def table(self, key: str = KEY) -> TableResource:
@@ -117,7 +125,9 @@ def test_a_failure_without_a_statement_has_none_in_the_document_and_the_log(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logged: list[dict[str, object]] = []
-    monkeypatch.setattr(records, "log", lambda _level, event, **facts: logged.append({event: facts}))
+    monkeypatch.setattr(
+        outcome_recording, "log", lambda _level, event, **facts: logged.append({event: facts})
+    )
     waited = StatementError("it waits for another", sql="", error_class=None)
     run.record(Outcome(name=ORDERS, kind=OutcomeKind.FAILED, failure=waited))
     run.record(Outcome(name=SILVER, kind=OutcomeKind.CHANGED, runs=(SENT,)))

@@ -13,6 +13,7 @@ from delta_engine.aspects import (
     backfill_actions,
     generated_columns,
     nullability,
+    restores,
     storage,
     table_features,
 )
@@ -33,6 +34,7 @@ NEVER_RUN = {
     storage.ChangeLocation: "a rule refuses it",
     table_features.ContradictFeature: "a rule refuses it",
     backfill_actions.BlockedFill: "a rule refuses it",
+    restores.RestoreTable: "only an undo plans it",
     backfill_actions.AbandonConversion: "it needs a run that was killed",
     nullability.AddNotNullCheck: "only open-source Delta needs it",
     nullability.DropNotNullCheck: "only open-source Delta needs it",

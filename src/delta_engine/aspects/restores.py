@@ -1,0 +1,98 @@
+"""RESTORE: the way back from a run whose statements have no opposites. Only an undo plans it.
+
+It brings back rows, columns, partitions, checks, properties and Delta's id (measured on 4.3.1), in one commit. Keys,
+tags, rights, filters and masks are the catalog's, and no version of a table has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from delta_engine.actions import Hazard, Phase
+from delta_engine.actions.drift_policy import DriftKind
+from delta_engine.aspects.aspect import Aspect, Change, RenderContext, takes_modify
+from delta_engine.aspects.conversions import is_reserved_name
+from delta_engine.sql.tables import sql_restore
+from delta_engine.state.table_queries import Commit
+
+RESTORE: Final = "RESTORE"
+_UPDATE: Final = "UPDATE"
+
+_UPKEEP: Final = frozenset({"OPTIMIZE", "REORG", "VACUUM START", "VACUUM END"})
+"""Operations that change neither rows nor definitions (Delta documentation, "Operation metrics")."""
+
+_DEFINITIONS: Final = frozenset(
+    {
+        "ADD COLUMNS", "ADD CONSTRAINT", "CHANGE COLUMN", "CHANGE COLUMNS", "CLUSTER BY", "DROP COLUMNS",
+        "DROP CONSTRAINT", "RENAME COLUMN", "REPLACE COLUMNS", "SET TBLPROPERTIES", "UNSET TBLPROPERTIES",
+        "UPDATE COLUMN METADATA", "UPDATE SCHEMA", "UPGRADE PROTOCOL",
+    }
+)  # fmt: skip
+"""Operations that change definitions alone. One that is not known here counts as a change of rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreTable:
+    """Bring a table back to a version.
+
+    Args:
+        version: from before the run that is undone.
+        until: the version that the run left: later commits are not the run's. None for a run that did not finish.
+        filled: the columns that the run may have given values in place.
+    """
+
+    phase: ClassVar[Phase] = Phase.RESTORE_TABLE
+    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.REWRITES_DATA, Hazard.BREAKS_READERS)
+    version: int
+    until: int | None = None
+    filled: tuple[str, ...] = ()
+
+    def lost(self, commits: Sequence[Commit]) -> Iterator[Commit]:
+        """Yield the commits since the version that have rows or definitions of others: RESTORE would take them back."""
+        for commit in commits:
+            is_later = self.until is not None and commit.version > self.until
+            is_ours = commit.operation in {RESTORE, *_DEFINITIONS} or self._is_fill(commit)
+            if commit.version <= self.version or commit.operation in _UPKEEP or self.is_done_by(commit):
+                continue
+            if is_later or not is_ours:
+                yield commit
+
+    def lost_rows(self, commits: Sequence[Commit]) -> Iterator[Commit]:
+        """Yield those that have rows. A plan was checked for definitions, and keys may be properties of the table."""
+        yield from (commit for commit in self.lost(commits) if commit.operation not in _DEFINITIONS)
+
+    def is_done_by(self, commit: Commit) -> bool:
+        """Whether a commit has restored this version."""
+        return commit.operation == RESTORE and commit.parameters.get("version") == str(self.version)
+
+    def _is_fill(self, commit: Commit) -> bool:
+        """Whether a commit gave rows the values of a `using`: its condition names the column."""
+        condition = str(commit.parameters).lower()
+        names_filled = any(name.lower() in condition for name in self.filled)
+        return commit.operation == _UPDATE and (names_filled or _names_reserved(condition))
+
+
+def _names_reserved(condition: str) -> bool:
+    return any(is_reserved_name(word) for word in condition.replace("`", " ").replace("(", " ").split())
+
+
+def _render(actions: Sequence[RestoreTable], context: RenderContext) -> Iterable[str]:
+    for action in actions:
+        yield sql_restore(context.table, action.version)
+
+
+def _explain(action: RestoreTable) -> Iterable[Change]:
+    yield Change("rows and columns", "as the run left them", f"as in version {action.version}")
+
+
+ASPECT: Aspect[RestoreTable] = Aspect(
+    name="restores",
+    part=None,
+    actions={RestoreTable: takes_modify("RESTORE TABLE", "RESTORE")},
+    diff=lambda _comparison: (),
+    render=_render,
+    explain=_explain,
+    drift_kind=lambda _action: DriftKind.TABLE_REPLACED,
+)

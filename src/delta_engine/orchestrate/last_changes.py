@@ -1,0 +1,77 @@
+"""What the records of tables and schemas say of the run that changes them, for its undo."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from delta_engine.actions import AlignTable, Reversal, TablePlan, reversal_of
+from delta_engine.aspects.table_names import RenameTable
+from delta_engine.deployment.document import LastChange, Resource, TableResource
+from delta_engine.models import QualifiedName
+from delta_engine.models.record import resource_key
+from delta_engine.state.table_queries import TableVersionReader
+
+
+def last_changes(
+    plan: TablePlan,
+    resources: Mapping[str, Resource],
+    versions: TableVersionReader | None,
+    *,
+    run: str,
+    at: datetime,
+    undoes: str | None = None,
+) -> dict[str, LastChange]:
+    """Return what a run records of itself with each resource that it is about to change, by key.
+
+    A run that goes on where an unfinished one stopped is undone together with it.
+
+    Args:
+        resources: the records before the run.
+        versions: reads the versions of the tables to which only RESTORE brings back what the run takes away.
+        undoes: the run that it undoes.
+    """
+    needed = [align for align in plan.align_tables if _needs_restore(align)]
+    unfinished = {align.table.key: _unfinished(align.table, resources) for align in needed}
+    unread = [align for align in needed if unfinished[align.table.key] is None]
+    names = {align.table.key: _present_name(align) for align in unread}
+    found = versions.read_versions(list(names.values()), with_id=()) if versions and names else {}
+    before = {key: found[name.key].version for key, name in names.items() if name.key in found}
+    before |= {key: version for key, version in unfinished.items() if version is not None}
+    created = {resource_key(action.table) for action in plan.create_tables}
+    created |= {f"schema.{one}".lower() for one in plan.create_schemas}
+    keys = [resource_key(name) for name in plan.changed_schemas()]
+    keys += [resource_key(action.table) for action in plan.table_actions()]
+    return {
+        key: LastChange(
+            run=run,
+            at=at,
+            is_new=key in created or _was_created(resources.get(key)),
+            version=before.get(key.partition(".")[2]),
+            undoes=undoes,
+        )
+        for key in keys
+    }
+
+
+def _needs_restore(align: AlignTable) -> bool:
+    return any(reversal_of(action) is Reversal.RESTORE for action in align.actions)
+
+
+def _present_name(align: AlignTable) -> QualifiedName:
+    return next((rename.observed for rename in align.of_type(RenameTable)), align.table)
+
+
+def _unfinished(table: QualifiedName, resources: Mapping[str, Resource]) -> int | None:
+    """Return the version before an unfinished run."""
+    found = resources.get(resource_key(table))
+    if not isinstance(found, TableResource) or not found.metadata.attempted:
+        return None
+    return found.metadata.change.version if found.metadata.change else None
+
+
+def _was_created(resource: Resource | None) -> bool:
+    """Whether an unfinished run has created the resource, or was about to."""
+    if resource is None or resource.metadata.declared is not None or resource.metadata.change is None:
+        return False
+    return resource.metadata.change.is_new

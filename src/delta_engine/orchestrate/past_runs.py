@@ -1,0 +1,124 @@
+"""Finds a run in the documents of the deployment state: what it changed, and what was recorded before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from delta_engine.deployment.document import DeploymentState, LastChange, Resource, TableResource
+from delta_engine.deployment.errors import StateMismatchError
+from delta_engine.deployment.repository import StateRepository
+from delta_engine.deployment.resources import is_half_done
+from delta_engine.telemetry.context import command
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastRun:
+    """A run, with the documents before and after it.
+
+    Args:
+        run: its id.
+        after: the document that it saved; for a killed run, the one with its journal.
+    """
+
+    run: str
+    before: DeploymentState
+    after: DeploymentState
+
+    def __str__(self) -> str:
+        at = f" of {self.change.at:%Y-%m-%d %H:%M:%S} UTC" if self.change else ""
+        return f"undoing run {self.run}{at}. The models stay as they are: what they declare, the next sync applies"
+
+    @property
+    def changed(self) -> Mapping[str, Resource]:
+        """The records of the tables and schemas that it changed, by key."""
+        resources = self.after.resources.items()
+        return {key: one for key, one in resources if _run_of(one) == self.run}
+
+    @property
+    def removed(self) -> Mapping[str, TableResource]:
+        """The applied tables whose records it removed: those that it dropped or renamed."""
+        return {
+            key: one
+            for key, one in self.before.resources.items()
+            if isinstance(one, TableResource) and one.metadata.declared and key not in self.after.resources
+        }
+
+    @property
+    def change(self) -> LastChange | None:
+        """When it was; None for a run that only removed tables."""
+        return next((one.metadata.change for one in self.changed.values()), None)
+
+    @property
+    def unfinished_undo(self) -> str | None:
+        """The run that it undoes, if it is an undo that did not finish."""
+        halves = (one.metadata.change for one in self.changed.values() if is_half_done(one))
+        return next((one.undoes for one in halves if one is not None), None)
+
+    def record_before(self, key: str) -> Resource | None:
+        """Return the record of a table or schema before the run, if there was one; the run may have renamed it."""
+        known = self.before.resources.get(key)
+        after = self.after.resources[key]
+        if known is not None or not isinstance(after, TableResource):
+            return known
+        table_id = after.metadata.delta_table_id
+        gone = self.removed.values()
+        return next((one for one in gone if one.metadata.delta_table_id == table_id is not None), None)
+
+
+def find_run(repository: StateRepository, current: DeploymentState | None, run: str | None) -> PastRun:
+    """Return the latest run that changed something, or the one whose id starts with `run`.
+
+    Args:
+        current: the document with the journals of killed runs; None if there is none yet.
+
+    Raises:
+        StateMismatchError: there is none, or what was before it is not kept any more.
+    """
+    documents = _documents(repository, current) if current else iter(())
+    for after, before in pairwise(documents):
+        past = _run_between(before, after, run)
+        if past is not None:
+            return past
+    if run is None:
+        raise StateMismatchError(
+            "no run is kept that changed anything",
+            where=repository.location,
+            way_out=f"{command('state versions')} lists what is kept.",
+        )
+    raise StateMismatchError(
+        f"no run {run!r} is kept, or not what was before it",
+        where=repository.location,
+        way_out=f"{command('state show')} names the last run of each table; an undone run is another one.",
+    )
+
+
+def _documents(repository: StateRepository, current: DeploymentState) -> Iterator[DeploymentState]:
+    """Yield the documents, newest first."""
+    yield current
+    saved = repository.load()
+    if saved is not None and saved.state != current:
+        yield saved.state
+    for version in repository.versions():
+        if version.is_replaced:
+            yield repository.load_version(version.version_id)
+
+
+def _run_between(before: DeploymentState, after: DeploymentState, run: str | None) -> PastRun | None:
+    """Return the latest run between two documents that follow each other, or the named one."""
+    known = {_run_of(one) for one in before.resources.values()}
+    changes = (one.metadata.change for one in after.resources.values())
+    found = sorted(
+        (one for one in changes if one is not None and one.run not in known), key=lambda one: one.at
+    )
+    runs = [one.run for one in found]
+    past = PastRun(run=after.write_id, before=before, after=after)
+    if past.removed and after.write_id not in runs:
+        runs.append(after.write_id)
+    named = [one for one in runs if run is None or one.startswith(run)]
+    return PastRun(run=named[-1], before=before, after=after) if named else None
+
+
+def _run_of(resource: Resource) -> str | None:
+    return resource.metadata.change.run if resource.metadata.change else None

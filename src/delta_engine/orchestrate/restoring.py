@@ -1,0 +1,94 @@
+"""RESTORE in the undo of a run: the tables that need it, and those that it would harm."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Final
+
+from delta_engine.aspects.restores import RestoreTable
+from delta_engine.deployment.definitions import as_table
+from delta_engine.deployment.document import TableResource
+from delta_engine.models import Table
+from delta_engine.state.states import TableState
+from delta_engine.state.table_queries import Commit
+from delta_engine.telemetry.context import utc_now
+
+_KEPT_FILES: Final = "delta.deletedFileRetentionDuration"
+_KEPT_BY_DEFAULT: Final = timedelta(days=7)  # Delta documentation, "Delta table properties reference"
+_INTERVAL: Final = re.compile(r"(?:interval\s+)?(\d{1,5})\s+(week|day|hour|minute)s?", re.IGNORECASE)
+_ONLY_RESTORE: Final = "only RESTORE brings its values back"
+
+
+def restore_of(after: TableResource, before: Table) -> RestoreTable | None:
+    """Return how a table is restored to its version before a run; None if statements undo the run.
+
+    Args:
+        after: the record that the run left.
+        before: what was declared before it.
+    """
+    metadata = after.metadata
+    if metadata.change is None or metadata.change.version is None:
+        return None
+    definition = metadata.declared if not metadata.attempted else metadata.attempted[-1]
+    return RestoreTable(
+        version=metadata.change.version,
+        until=None if metadata.attempted else metadata.delta_version,
+        filled=tuple(sorted(_filled(as_table(definition), before))) if definition else (),
+    )
+
+
+def why_not_restored(
+    after: TableResource,
+    restore: RestoreTable,
+    wanted: Table,
+    observed: TableState,
+    commits: Sequence[Commit] | None,
+) -> str:
+    """Return why a table must not be restored; empty if it may.
+
+    Args:
+        after: the record that the run left.
+        wanted: the table as it was.
+        observed: the table as it is.
+        commits: its history, newest first; None if it could not be read.
+    """
+    if any(_hides(one) for one in (wanted, observed)):
+        return f"{_ONLY_RESTORE}, which would show what a mask or a row filter hides, until it is set again"
+    assert after.metadata.change is not None
+    kept = kept_for(observed.table_properties.get(_KEPT_FILES))
+    if kept is None or after.metadata.change.at + kept < utc_now():
+        return f"{_ONLY_RESTORE}, and its files of then are kept no longer ({_KEPT_FILES})"
+    if not commits or min(one.version for one in commits) > restore.version + 1:
+        return f"{_ONLY_RESTORE}, and its history since the run cannot be read"
+    others = list(restore.lost(commits))
+    if not others:
+        return ""
+    first = others[-1]
+    who = f" by {first.who}" if first.who else ""
+    return (
+        f"{_ONLY_RESTORE}, which would take back what others did since, from version {first.version} on: "
+        f"{first.operation}{who}"
+    )
+
+
+def _filled(after: Table, before: Table) -> Iterator[str]:
+    """Yield the columns that a run added or tightened: those that it may have given values in place."""
+    known = {column.key: column for column in before.columns}
+    for column in after.columns:
+        former = known.get(column.key)
+        if former is None or (former.is_nullable and not column.is_nullable):
+            yield column.name
+
+
+def _hides(table: Table | TableState) -> bool:
+    return table.row_filter is not None or any(column.mask is not None for column in table.columns)
+
+
+def kept_for(text: str | None) -> timedelta | None:
+    """Return how long Delta keeps the files of former versions; None if the table's setting is not understood."""
+    if text is None:
+        return _KEPT_BY_DEFAULT
+    found = _INTERVAL.fullmatch(text.strip())
+    return timedelta(**{f"{found[2].lower()}s": int(found[1])}) if found else None

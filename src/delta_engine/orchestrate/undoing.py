@@ -1,0 +1,293 @@
+"""Plans the way back from a run: a sync to what was declared before it, with RESTORE where statements lose values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from delta_engine.actions.policy import matches_any
+from delta_engine.aspects.restores import RestoreTable
+from delta_engine.deployment.definitions import as_schema, as_table
+from delta_engine.deployment.document import (
+    DeploymentState,
+    LastChange,
+    Resource,
+    SchemaResource,
+    TableResource,
+)
+from delta_engine.deployment.recorded_models import table_record, with_recorded_grants
+from delta_engine.deployment.resources import is_half_done, resource_name
+from delta_engine.drift.commit_paths import renames
+from delta_engine.drift.renames import with_former_names
+from delta_engine.errors import ConfigError, RefusedError, UnsafePlanError
+from delta_engine.models import QualifiedName, Schema, SchemaName, Table
+from delta_engine.orchestrate.past_runs import PastRun, find_run
+from delta_engine.orchestrate.planning import draft_sync, judged, observe
+from delta_engine.orchestrate.restoring import restore_of, why_not_restored
+from delta_engine.orchestrate.runs import Environment, Observation, PlannedRun, Undo
+from delta_engine.orchestrate.undeclared_tables import read_undeclared
+from delta_engine.plan_files.document import Options
+from delta_engine.sql.tables import sql_undrop_table
+from delta_engine.state.states import TableState
+from delta_engine.state.table_queries import Commit
+from delta_engine.telemetry.context import command
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoRequest:
+    """What to undo.
+
+    Args:
+        run: the run's id, or how it starts; None for the last one.
+        tables: globs of the tables; none for all, and for schemas.
+        skips_refused: whether to leave out the tables that cannot be undone, instead of refusing.
+    """
+
+    run: str | None = None
+    tables: tuple[str, ...] = ()
+    skips_refused: bool = False
+
+    @classmethod
+    def of(cls, options: Options) -> UndoRequest:
+        """Return the request in the options of a plan file."""
+        return cls(run=options.undoes, tables=options.tables, skips_refused=options.skips_refused)
+
+    def covers(self, name: QualifiedName | SchemaName) -> bool:
+        """Whether a table or schema is asked for."""
+        return not self.tables or (isinstance(name, QualifiedName) and matches_any(name, self.tables))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedUndo:
+    """The plan of an undo, and the run that it undoes."""
+
+    past: PastRun
+    planned: PlannedRun
+
+
+def plan_undo(environment: Environment, state: DeploymentState | None, request: UndoRequest) -> PlannedUndo:
+    """Return the plan that brings back what was declared before a run.
+
+    Args:
+        state: the document with the journals of killed runs.
+
+    Raises:
+        StateMismatchError: there is no such run, or what was before it is not kept any more.
+        CatalogReadError, RefusalGroup: tables cannot be read.
+    """
+    repository = environment.deployment.repository
+    past = find_run(repository, state, request.run)
+    if request.run is None and past.unfinished_undo is not None:  # go on with it
+        past = find_run(repository, state, past.unfinished_undo)
+    recorded = state.resources if state else {}
+    changes = [one for one in _changes(past, recorded) if request.covers(one.name) and not one.is_undone]
+    if not changes:
+        matching = f" that matches {', '.join(request.tables)}" if request.tables else ""
+        raise ConfigError(f"run {past.run} has nothing left to undo{matching}")
+    refused = [refusal for one in changes for refusal in one.refusals()]
+    former = [one for one in map(_former, changes) if one is not None]
+    created = tuple(one.created for one in changes if one.created is not None)
+    schemas = tuple(one.schema for one in changes if one.schema is not None)
+    environment = replace(environment, planner=environment.planner.with_schemas(schemas))
+    former = _with_histories(environment, former)
+    basis = observe(environment, [one.wanted for one in former], state, is_partial=True)
+    basis = _with_created(environment, basis, with_recorded_grants(created, state))
+    problems = {one.name.key: one.problem(basis.observed.table(one.wanted.qualified_name)) for one in former}
+    refused += [_refusal(one.name, problems[one.name.key]) for one in former if problems[one.name.key]]
+    former = [one for one in former if not problems[one.name.key]]
+    found = Undo(
+        run=past.run,
+        models=tuple(one.model for one in former),
+        wanted=tuple(one.wanted for one in former),
+        restores={one.model.qualified_name: one.restore for one in former if one.restore is not None},
+        created=created,
+        schemas=schemas,
+    )
+    notes = [f"left out: {one}" for one in refused] if request.skips_refused else []
+    basis = replace(basis, models=found.models, undo=found, warnings=(*basis.warnings, *notes))
+    draft = draft_sync(environment, basis)
+    if not request.skips_refused:
+        draft = replace(draft, refusals=(*refused, *draft.refusals))
+    return PlannedUndo(past=past, planned=judged(environment, draft))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Change:
+    """What a run did to a table or schema.
+
+    Args:
+        before: its record before the run; None if there was none.
+        after: the record that the run left; None if the run removed it.
+        now: its present record; None if it is gone.
+    """
+
+    name: QualifiedName | SchemaName
+    run: str
+    before: Resource | None
+    after: Resource | None
+    now: Resource | None
+
+    @property
+    def later(self) -> LastChange | None:
+        """The last change of it."""
+        return self.now.metadata.change if self.now else None
+
+    @property
+    def is_last(self) -> bool:
+        """Whether no run has changed it since, or only an undo that did not finish."""
+        return self.later is not None and self.run in (self.later.run, self.later.undoes)
+
+    @property
+    def is_undone(self) -> bool:
+        """Whether a run has undone it."""
+        is_of_undo = self.later is not None and self.later.undoes == self.run
+        return is_of_undo and self.now is not None and not is_half_done(self.now)
+
+    @property
+    def schema(self) -> Schema | None:
+        """The schema as it was declared."""
+        if not self.is_last or not isinstance(self.before, SchemaResource):
+            return None
+        return as_schema(self.before.metadata.declared) if self.before.metadata.declared else None
+
+    @property
+    def created(self) -> Table | None:
+        """The table, if the run created it."""
+        if not self.is_last or _is_applied(self.before) or not isinstance(self.after, TableResource):
+            return None
+        metadata = self.after.metadata
+        definition = metadata.declared or next(reversed(metadata.attempted), None)
+        is_new = metadata.change is not None and metadata.change.is_new
+        return as_table(definition) if is_new and definition else None
+
+    def refusals(self) -> Iterator[RefusedError]:
+        """Yield why it cannot be undone, as far as the records tell."""
+        if self.after is None:
+            yield _refusal(
+                self.name,
+                "the run dropped it, or its record was removed",
+                f"{sql_undrop_table(str(self.name))} brings it back, by default for seven days.",
+            )
+        elif not self.is_last:
+            later = f"run {self.later.run}" if self.later else "a later run"
+            yield _refusal(self.name, f"{later} has changed it since", "Undo that one first.")
+        elif isinstance(self.after, TableResource) and not _is_applied(self.before) and not self.created:
+            yield _refusal(self.name, "no run had recorded it before, and what it was is not known")
+
+
+def _changes(past: PastRun, current: Mapping[str, Resource]) -> Iterator[_Change]:
+    """Yield what the run did to each table and schema, sorted by key; `current` has the present records."""
+    renamed = set()
+    for key, after in sorted(past.changed.items()):
+        now, before = current.get(key), past.record_before(key)
+        renamed |= {before.id} if before else set()
+        yield _Change(name=resource_name(after), run=past.run, before=before, after=after, now=now)
+    for one in past.removed.values():
+        if one.id not in renamed:
+            yield _Change(name=resource_name(one), run=past.run, before=one, after=None, now=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _FormerTable:
+    """A table and what it was.
+
+    Args:
+        name: its present name.
+        before: its record before the run.
+        after: the record that the run left.
+        model: as it was declared. It names the present names of what the run renamed.
+        wanted: the same with the unmanaged parts of then.
+        commits: its history, newest first; None if it was not read.
+    """
+
+    name: QualifiedName
+    before: TableResource
+    after: TableResource
+    model: Table
+    wanted: Table
+    commits: Sequence[Commit] | None = None
+
+    @property
+    def restore(self) -> RestoreTable | None:
+        """RESTORE, if no statement brings back what the run took away."""
+        return restore_of(self.after, self.model)
+
+    @property
+    def needs_history(self) -> bool:
+        """Whether it is to be restored, or columns may have been renamed."""
+        definition = self.after.metadata.declared
+        return (
+            self.restore is not None
+            or definition is None
+            or _columns(as_table(definition)) != _columns(self.model)
+        )
+
+    def with_commits(self, commits: Sequence[Commit] | None) -> _FormerTable:
+        """Return it with its history, which tells renames."""
+        since = self.before.metadata.delta_version
+        if commits is None or since is None:
+            return replace(self, commits=commits)
+        found = renames([one for one in commits if one.version > since])
+        return replace(
+            self,
+            commits=commits,
+            model=with_former_names(self.model, found),
+            wanted=with_former_names(self.wanted, found),
+        )
+
+    def problem(self, observed: TableState) -> str:
+        """Return why it cannot be brought back; empty if it can."""
+        if not observed.exists:
+            return "it does not exist any more"
+        if self.restore is not None:
+            return why_not_restored(self.after, self.restore, self.wanted, observed, self.commits)
+        declared, present = _columns(self.model), {one.key for one in observed.columns}
+        if self.commits is None and declared - present and present - declared:
+            return "its history cannot be read, and the run may have renamed columns"
+        return ""
+
+
+def _former(change: _Change) -> _FormerTable | None:
+    """Return a table that was recorded before the run, and was not changed since."""
+    before, after, name = change.before, change.after, change.name
+    if not (change.is_last and isinstance(before, TableResource) and isinstance(after, TableResource)):
+        return None
+    record = table_record(before.metadata)
+    if record.declared is None or record.baseline is None or not isinstance(name, QualifiedName):
+        return None
+    former_name = name.table if record.declared.key != name.key else None
+    return _FormerTable(
+        name=name,
+        before=before,
+        after=after,
+        model=replace(record.declared, renamed_from=former_name),
+        wanted=replace(record.baseline, renamed_from=former_name),
+    )
+
+
+def _with_histories(environment: Environment, tables: Iterable[_FormerTable]) -> list[_FormerTable]:
+    tables = list(tables)
+    names = [one.name for one in tables if one.needs_history]
+    found: Mapping[str, Sequence[Commit]] = {}
+    if environment.history is not None and names:
+        found = environment.history.read_commits(names)
+    return [one.with_commits(found.get(one.name.key)) for one in tables]
+
+
+def _with_created(environment: Environment, basis: Observation, created: Sequence[Table]) -> Observation:
+    found, warnings = read_undeclared(environment, created)
+    observed = basis.observed.with_tables(found) if found else basis.observed
+    return replace(basis, observed=observed, warnings=(*basis.warnings, *warnings))
+
+
+def _is_applied(resource: Resource | None) -> bool:
+    return resource is not None and resource.metadata.declared is not None
+
+
+def _columns(model: Table) -> set[str]:
+    return {column.key for column in model.columns}
+
+
+def _refusal(name: QualifiedName | SchemaName, reason: str, way_out: str = "") -> RefusedError:
+    others = f"{command('undo --skip-refused')} undoes the others."
+    return UnsafePlanError(reason, table=str(name), way_out=way_out or others)

@@ -1,0 +1,343 @@
+"""`undo` over a Unity Catalog in memory: what it brings back, how, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from delta_engine.models import QualifiedName
+from delta_engine.orchestrate import restoring
+from tests.projects.catalog_project import CatalogProject
+from tests.projects.commandline import CommandLine
+
+ORDERS = QualifiedName("dev", "silver", "orders")
+KEY = ORDERS.key
+ID = "{name: id, type: int, nullable: false}"
+SMALL = f"name: orders, columns: [{ID}, {{name: note, type: string}}]"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
+    return CatalogProject(tmp_path, monkeypatch, delta_engine)
+
+
+def ran(project: CatalogProject, command: str) -> list[str]:
+    """Run a command, which has to succeed, and return the statements that it ran."""
+    before = len(project.catalog.statements)
+    done = project.run(command)
+    assert done.code == 0, done.stderr
+    return project.catalog.statements[before:]
+
+
+def record(project: CatalogProject, key: str = f"table.{KEY}") -> Any:
+    return json.loads(project.run(f"state show {key}").stdout)
+
+
+def dropped_column(project: CatalogProject) -> None:
+    """Sync a table, and then without one of its columns, which only RESTORE brings back."""
+    project.declare(SMALL)
+    project.sync()
+    project.declare(f"name: orders, columns: [{ID}]")
+    project.sync("--allow drop_column")
+
+
+RICH = (
+    f"name: orders, comment: Orders, columns: [{ID}, "
+    "{name: note, type: string, comment: Words, tags: {pii: low}}, {name: day, type: date}], "
+    "tags: {team: sales}, owner: ann@example.com, grants: {readers: [SELECT]}, primary_key: [id], "
+    "checks: {positive: id > 0}, cluster_by: [day], properties: {kept: 'for a year'}"
+)
+
+
+def test_statements_bring_back_what_they_can_and_an_undo_is_undone(project: CatalogProject) -> None:
+    project.declare(SMALL)
+    project.sync()
+    before = project.catalog.snapshot([])
+    small = project.catalog.tables[KEY].state
+    project.declare(RICH)
+    project.sync()
+    rich = project.catalog.tables[KEY].state
+    statements = ran(project, "undo --yes --allow drop_column")
+    assert not [sql for sql in statements if sql.startswith("RESTORE")]
+    found = project.catalog.tables[KEY].state
+    assert found.columns == small.columns
+    assert (found.table_comment, found.tags, found.checks) == ("", {}, ())
+    assert (found.primary_key, found.grants, found.cluster_by) == (None, {}, ())
+    assert project.catalog.snapshot([]) == before
+    assert project.drift() == {}
+    # Columns that the undo dropped come back by RESTORE, and what the catalog alone has by statements.
+    statements = ran(project, "undo --yes")
+    assert len([sql for sql in statements if sql.startswith("RESTORE")]) == 1
+    found = project.catalog.tables[KEY].state
+    assert (found.columns, found.primary_key) == (rich.columns, rich.primary_key)
+    assert (found.tags, found.grants, found.checks) == (rich.tags, rich.grants, rich.checks)
+    assert project.plan()["tables"] == []
+
+
+def test_what_the_models_declare_is_applied_by_the_next_sync(project: CatalogProject) -> None:
+    project.declare(SMALL)
+    project.sync()
+    project.declare(f"{SMALL}, comment: Orders")
+    project.sync()
+    done = project.run("undo --yes")
+    assert "The models stay as they are: what they declare, the next sync applies" in done.stderr
+    assert project.catalog.tables[KEY].state.table_comment == ""
+    assert [table["table"] for table in project.plan()["tables"]] == ["dev.silver.orders"]
+    project.sync()
+    assert project.catalog.tables[KEY].state.table_comment == "Orders"
+
+
+def test_an_unmanaged_part_that_the_run_took_over_is_as_it_was(project: CatalogProject) -> None:
+    project.declare(SMALL)
+    project.sync()
+    project.by_hand("COMMENT ON TABLE `dev`.`silver`.`orders` IS 'theirs'")
+    project.run("drift --accept --yes")
+    project.declare(f"{SMALL}, comment: theirs")
+    project.sync()
+    project.declare(f"{SMALL}, comment: ours")
+    project.sync()
+    ran(project, "undo --yes")
+    assert project.catalog.tables[KEY].state.table_comment == "theirs"
+
+
+def test_renamed_columns_and_fields_get_their_names_back(project: CatalogProject) -> None:
+    place = "{{name: {0}, type: 'struct<{1}: int>'{2}}}"
+    project.declare(
+        f"name: orders, columns: [{ID}, {{name: note, type: string, tags: {{pii: low}}}}, "
+        f"{place.format('place', 'zip', '')}]"
+    )
+    project.sync()
+    before = project.catalog.tables[KEY].state
+    place = place.format("place", "code", ", renamed_fields: {code: zip}")
+    project.declare(
+        f"name: orders, columns: [{ID}, {{name: words, type: string, renamed_from: note, "
+        f"tags: {{pii: low}}}}, {place}]"
+    )
+    project.sync()
+    statements = ran(project, "undo --yes")
+    assert [sql for sql in statements if "RENAME COLUMN" in sql] == statements
+    assert project.catalog.tables[KEY].state.columns == before.columns
+    ran(project, "undo --yes")
+    assert [column.name for column in project.catalog.tables[KEY].state.columns] == ["id", "words", "place"]
+
+
+def test_a_renamed_table_gets_its_name_back(project: CatalogProject) -> None:
+    project.declare(SMALL)
+    project.sync()
+    project.declare(SMALL.replace("name: orders", "name: sales, renamed_from: orders"))
+    project.sync()
+    assert [*project.catalog.tables] == ["dev.silver.sales"]
+    assert len(ran(project, "undo --yes")) == 1
+    assert [*project.catalog.tables] == [KEY]
+    assert record(project)["status"] == "healthy"
+
+
+def test_a_created_table_is_dropped_with_consent(project: CatalogProject) -> None:
+    project.declare(SMALL)
+    project.sync()
+    refused = project.run("undo --yes")
+    assert refused.code == 3
+    assert "--allow drop_table:dev.silver.orders" in refused.stderr
+    assert ran(project, "undo --yes --allow drop_table") == ["DROP TABLE `dev`.`silver`.`orders`"]
+    assert not project.catalog.tables
+    gone = project.run("undo --yes")
+    assert gone.code == 3
+    assert "UNDROP TABLE" in gone.stderr
+
+
+def test_an_adopted_table_is_not_taken_for_a_created_one(project: CatalogProject) -> None:
+    project.by_hand(
+        "CREATE TABLE `dev`.`silver`.`orders` (\n  `id` int NOT NULL,\n  `note` string\n)\nUSING delta"
+    )
+    project.declare(f"{SMALL}, comment: Orders")
+    project.sync()
+    refused = project.run("undo --yes --allow drop_table")
+    assert refused.code == 3
+    assert "no run had recorded it before, and what it was is not known" in refused.stderr
+    assert KEY in project.catalog.tables
+
+
+def test_a_dropped_column_comes_back_by_restore(project: CatalogProject) -> None:
+    dropped_column(project)
+    assert record(project)["metadata"]["change"]["version"] == 0
+    statements = ran(project, "undo --yes")
+    assert statements == ["RESTORE TABLE `dev`.`silver`.`orders` TO VERSION AS OF 0"]
+    assert [column.name for column in project.catalog.tables[KEY].state.columns] == ["id", "note"]
+    assert record(project)["metadata"]["change"]["undoes"]
+    ran(project, "undo --yes")
+    assert [column.name for column in project.catalog.tables[KEY].state.columns] == ["id"]
+
+
+@pytest.mark.parametrize("operation", ["WRITE", "MERGE", "DELETE", "UPDATE", "STREAMING UPDATE", "a new one"])
+def test_rows_of_others_are_never_taken_back(project: CatalogProject, operation: str) -> None:
+    dropped_column(project)
+    project.catalog.write_rows(ORDERS, operation)
+    refused = project.run("undo --yes")
+    assert refused.code == 3
+    reason = "only RESTORE brings its values back, which would take back what others did since"
+    assert f"{reason}, from version 3 on: {operation} by jo" in refused.stderr
+    assert [column.name for column in project.catalog.tables[KEY].state.columns] == ["id"]
+
+
+@pytest.mark.parametrize("operation", ["OPTIMIZE", "VACUUM START", "VACUUM END"])
+def test_upkeep_is_no_obstacle(project: CatalogProject, operation: str) -> None:
+    dropped_column(project)
+    project.catalog.write_rows(ORDERS, operation)
+    assert len(ran(project, "undo --yes")) == 1
+
+
+def test_a_definition_that_others_changed_is_not_taken_back(project: CatalogProject) -> None:
+    dropped_column(project)
+    project.by_hand("COMMENT ON TABLE `dev`.`silver`.`orders` IS 'theirs'")
+    refused = project.run("undo --yes")
+    assert refused.code == 3
+    assert "SET TBLPROPERTIES by jo" in refused.stderr
+
+
+def test_a_masked_value_is_never_visible(project: CatalogProject) -> None:
+    mask = ", mask: {function: dev.silver.hide}"
+    project.declare(f"name: orders, columns: [{ID}, {{name: note, type: string{mask}}}]")
+    project.sync()
+    project.declare(f"name: orders, columns: [{ID}]")
+    project.sync("--allow drop_column --allow drop_column_mask")
+    refused = project.run("undo --yes")
+    assert refused.code == 3
+    assert "would show what a mask or a row filter hides" in refused.stderr
+
+
+def test_what_is_kept_no_longer_is_not_restored(
+    project: CatalogProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dropped_column(project)
+    monkeypatch.setattr(restoring, "_KEPT_BY_DEFAULT", timedelta(0))
+    refused = project.run("undo --yes")
+    assert refused.code == 3
+    assert "its files of then are kept no longer (delta.deletedFileRetentionDuration)" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "days"),
+    [("interval 1 week", 7), ("interval 30 days", 30), ("36 hours", 1.5), ("interval 2 fortnights", None)],
+)
+def test_the_time_that_files_are_kept(text: str, days: float | None) -> None:
+    found = restoring.kept_for(text)
+    assert (found and found.total_seconds() / 86400) == days
+
+
+def test_others_are_undone_without_the_refused_ones(project: CatalogProject) -> None:
+    other = f"name: others, columns: [{ID}]"
+    project.declare(SMALL, other)
+    project.sync()
+    project.declare(f"name: orders, columns: [{ID}]", f"{other}, comment: new")
+    project.sync("--allow drop_column")
+    project.catalog.write_rows(ORDERS)
+    refused = project.run("undo --yes")
+    assert refused.code == 3
+    assert "undo --skip-refused" in refused.stderr
+    assert project.catalog.tables["dev.silver.others"].state.table_comment == "new"
+    done = project.run("undo --yes --skip-refused")
+    assert done.code == 0
+    assert "left out: table dev.silver.orders" in done.stderr
+    assert project.catalog.tables["dev.silver.others"].state.table_comment == ""
+    assert record(project)["status"] == "healthy"
+
+
+def test_only_the_tables_that_are_asked_for(project: CatalogProject) -> None:
+    other = f"name: others, columns: [{ID}]"
+    project.declare(SMALL, other)
+    project.sync()
+    project.declare(f"{SMALL}, comment: new", f"{other}, comment: new")
+    project.sync()
+    ran(project, "undo --yes -t silver.others")
+    tables = project.catalog.tables.values()
+    assert {one.name.table: one.state.table_comment for one in tables} == {"orders": "new", "others": ""}
+    nothing = project.run("undo --yes -t nothing")
+    assert nothing.code == 3
+    assert "has nothing left to undo that matches nothing" in nothing.stderr
+
+
+def test_a_table_that_a_later_run_changed_waits_for_its_undo(project: CatalogProject) -> None:
+    project.declare(SMALL)
+    project.sync()
+    runs = []
+    for comment in ("first", "second"):
+        project.declare(f"{SMALL}, comment: {comment}")
+        project.sync()
+        runs.append(record(project)["metadata"]["change"]["run"])
+    refused = project.run(f"undo --yes {runs[0]}")
+    assert refused.code == 3
+    assert f"run {runs[1]} has changed it since. Undo that one first." in refused.stderr
+    ran(project, f"undo --yes {runs[1][:12]}")
+    assert project.catalog.tables[KEY].state.table_comment == "first"
+    again = project.run(f"undo --yes {runs[1]}")
+    assert again.code == 3
+    assert "has nothing left to undo" in again.stderr
+
+
+def test_drift_that_it_undoes_is_handled_as_in_a_sync(project: CatalogProject) -> None:
+    project.declare(SMALL)
+    project.sync()
+    project.declare(f"{SMALL}, comment: Orders")
+    project.sync()
+    project.by_hand("COMMENT ON TABLE `dev`.`silver`.`orders` IS 'theirs'")
+    assert "undoes drift (low), by jo" in project.run("undo --dry-run").stdout
+    project.sync()
+    granted = f"{SMALL}, grants: {{readers: [SELECT]}}"
+    for comment in ("first", "second"):
+        project.declare(f"{granted}, comment: {comment}")
+        project.sync()
+    project.by_hand("REVOKE SELECT ON TABLE `dev`.`silver`.`orders` FROM `readers`")
+    refused = project.run("undo --yes")
+    assert refused.code == 3
+    assert "it was changed outside the engine" in refused.stderr
+    assert project.catalog.tables[KEY].state.table_comment == "second"
+
+
+def test_schemas_are_as_they_were_declared(project: CatalogProject) -> None:
+    schemas = "schemas:\n  - {{catalog: dev, name: silver, comment: {0}, tags: {{{1}}}}}\n"
+    project.declare(SMALL, schemas=schemas.format("first", ""))
+    project.sync()
+    project.declare(SMALL, schemas=schemas.format("second", "team: sales"))
+    project.sync()
+    ran(project, "undo --yes")
+    found = project.catalog.schemas["dev.silver"]
+    assert (found.comment, found.tags) == ("first", {})
+
+
+def test_a_dry_run_and_a_plan_file_apply_nothing(project: CatalogProject, tmp_path: Path) -> None:
+    dropped_column(project)
+    assert ran(project, "undo --dry-run") == []
+    shown = project.run("undo --dry-run").stdout
+    assert "RESTORE TABLE `dev`.`silver`.`orders` TO VERSION AS OF 0;" in shown
+    plan = json.loads(project.run("undo --dry-run --json").stdout)
+    assert [one["action"] for one in plan["tables"][0]["actions"]] == ["RestoreTable"]
+    assert ran(project, "undo --out undo.json") == []
+    assert len(ran(project, "apply undo.json --yes")) == 1
+    applied = project.run("apply undo.json --yes")
+    assert (applied.code, "this plan was already applied" in applied.stdout) == (0, True)
+
+
+def test_a_plan_file_is_stale_when_rows_were_written(project: CatalogProject) -> None:
+    dropped_column(project)
+    ran(project, "undo --out undo.json")
+    project.catalog.write_rows(ORDERS)
+    refused = project.run("apply undo.json --yes")
+    assert refused.code == 3
+    assert project.catalog.statements[-1].startswith("ALTER TABLE")
+
+
+def test_what_cannot_be_found_is_named(project: CatalogProject) -> None:
+    project.declare(SMALL)
+    nothing = project.run("undo")
+    assert (nothing.code, "no run is kept" in nothing.stderr) == (3, True)
+    dry = project.run("undo --dry-run")
+    assert (dry.code, "no run is kept" in dry.stderr) == (3, True)
+    project.sync()
+    unknown = project.run("undo 00c0ffee")
+    assert (unknown.code, "no run '00c0ffee' is kept" in unknown.stderr) == (3, True)
+    mixed = project.run("undo --out undo.json --yes")
+    assert (mixed.code, "--out applies nothing" in mixed.stderr) == (3, True)
