@@ -36,6 +36,7 @@ from tests.fakes.unity_catalog.statements import (
     RenameTable,
     Restore,
     Revoke,
+    RewriteTable,
     SetComment,
     SetDefault,
     SetMask,
@@ -192,6 +193,8 @@ def kinds_of(sql: str) -> list[str]:
             return [f"COMMENT ON {kind}"]
         case Update():
             return ["UPDATE"]
+        case RewriteTable():
+            return ["CREATE OR REPLACE TABLE … AS SELECT"]
         case Restore():
             return ["RESTORE TABLE"]
         case Grant(kind):

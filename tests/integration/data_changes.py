@@ -228,7 +228,7 @@ class KilledRunner:
 
     def run(self, sql: str) -> Sequence[Row]:
         """Run one statement; see `SqlRunner.run`."""
-        if not sql.startswith(("ALTER ", "UPDATE ", "RESTORE ", "SELECT CASE")):
+        if not sql.startswith(("ALTER ", "CREATE OR ", "UPDATE ", "RESTORE ", "SELECT CASE")):
             return self.runner.run(sql)
         with self._lock:
             is_last, self.count = self.count == self.kill_at, self.count + 1

@@ -29,6 +29,8 @@ class Phase(Enum):
     SWAP_COLUMNS = "swap_columns"  # readers see the new values from here on
     FILL_SWAPPED_COLUMNS = "fill_swapped_columns"  # rows that were added since the first fill
     VERIFY_SWAPPED_ROWS = "verify_swapped_rows"
+    REWRITE_TABLE = "rewrite_table"  # with the columns that the partitions need, before new filters and masks
+    VERIFY_REWRITE = "verify_rewrite"
     CHANGE_ROW_FILTERS = (
         "change_row_filters"  # a new filter may need an added column, an old one a dropped one
     )
@@ -90,6 +92,7 @@ _RESTORED: Final = frozenset(
         Phase.FILL_COLUMNS,
         Phase.SWAP_COLUMNS,
         Phase.FILL_SWAPPED_COLUMNS,
+        Phase.REWRITE_TABLE,
         Phase.DROP_COLUMNS,
         Phase.CHANGE_COLUMN_TYPES,
         Phase.DROP_FORMER_COLUMNS,

@@ -19,6 +19,7 @@ class DestructiveKind(Enum):
     DROP_COLUMN_MASK = "drop_column_mask"  # exposes values
     DROP_CONSTRAINT = "drop_constraint"  # an unmanaged one
     BACKFILL_COLUMN = "backfill_column"  # writes values into existing rows
+    REWRITE_TABLE = "rewrite_table"  # writes all rows anew
 
 
 @dataclass(frozen=True, slots=True)

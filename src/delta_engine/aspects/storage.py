@@ -1,7 +1,4 @@
-"""Where and how the files of a table lie: location and Hive-style partitioning.
-
-CREATE TABLE sets both, and they are fixed afterwards. A rule refuses a change.
-"""
+"""Where the files of a table lie. CREATE TABLE sets the location, and a rule refuses a change of it."""
 
 from __future__ import annotations
 
@@ -13,10 +10,10 @@ from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, CreateClauses, value_aspect
 from delta_engine.aspects.comparison import Comparison
-from delta_engine.aspects.facet import FILLED_TEXT, NAMES, Facet
+from delta_engine.aspects.facet import FILLED_TEXT, Facet
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Part, Table
-from delta_engine.sql.tables import sql_location, sql_partitioned_by
+from delta_engine.sql.tables import sql_location
 from delta_engine.state.states import TableState
 
 _OTHER_NAMES = {"s3a": "s3", "s3n": "s3", "dbfs": "", "file": ""}
@@ -37,20 +34,6 @@ class ChangeLocation:
             raise ValueError("the table is there already")
 
 
-@dataclass(frozen=True, slots=True)
-class ChangePartitioning:
-    """Partition by other columns, which no platform does."""
-
-    phase: ClassVar[Phase] = Phase.CHANGE_CLUSTERING
-    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.REWRITES_DATA,)
-    desired: tuple[str, ...]
-    observed: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        if _keys(self.desired) == _keys(self.observed):
-            raise ValueError("the table is partitioned by these columns already")
-
-
 def is_same_location(one: str | None, other: str | None) -> bool:
     """Whether two locations are equal, ignoring case and aliases of the scheme, and trailing slashes."""
     if one is None or other is None:
@@ -61,11 +44,6 @@ def is_same_location(one: str | None, other: str | None) -> bool:
 def described_location(location: str | None) -> str:
     """Return the text of a location for reports."""
     return "managed by the catalog" if location is None else location
-
-
-def described_partitioning(columns: tuple[str, ...]) -> str:
-    """Return the text of the columns for reports."""
-    return f"({', '.join(columns)})" if columns else "none"
 
 
 def _diff_locations(comparison: Comparison) -> Iterable[ChangeLocation]:
@@ -82,10 +60,6 @@ def _normal_form(location: str) -> tuple[str, str]:
     return scheme, path.rstrip("/") if scheme else "/" + path.strip("/")
 
 
-def _keys(columns: tuple[str, ...]) -> list[str]:
-    return [name.lower() for name in columns]
-
-
 LOCATION_FACET: Facet[Table, TableState, str | None] = Facet(
     key="location",
     declared=lambda model: model.location,
@@ -98,17 +72,6 @@ LOCATION_FACET: Facet[Table, TableState, str | None] = Facet(
     feature=Feature.EXTERNAL_TABLES,
 )
 
-PARTITIONING_FACET: Facet[Table, TableState, tuple[str, ...]] = Facet(
-    key="partitioned_by",
-    declared=lambda model: model.partitioned_by,
-    observed=lambda state: state.partitioned_by,
-    absent=(),
-    form=NAMES,
-    meaning="the columns of Hive-style partitioning; at creation only",
-    part=Part.COLUMNS,
-    title="partitioned_by",
-)
-
 LOCATION: Aspect[ChangeLocation] = value_aspect(
     ChangeLocation,
     LOCATION_FACET,
@@ -119,18 +82,5 @@ LOCATION: Aspect[ChangeLocation] = value_aspect(
     drift_kind=DriftKind.LOCATION,
     create=lambda desired: CreateClauses(
         clauses=() if desired.location is None else (sql_location(desired.location),)
-    ),
-)
-
-PARTITIONING: Aspect[ChangePartitioning] = value_aspect(
-    ChangePartitioning,
-    PARTITIONING_FACET,
-    None,
-    name="partitioning",
-    is_same=lambda one, other: _keys(one) == _keys(other),
-    described=described_partitioning,
-    drift_kind=DriftKind.PARTITIONING,
-    create=lambda desired: CreateClauses(
-        clauses=(sql_partitioned_by(desired.partitioned_by),) if desired.partitioned_by else ()
     ),
 )

@@ -105,7 +105,7 @@ HOW_FEATURES_CHANGE: Mapping[Feature, str] = {
     Feature.IDENTITY_COLUMNS: "at creation only; a later change is refused",
     Feature.CLUSTERING: "changed in place",
     Feature.AUTOMATIC_CLUSTERING: "`cluster_by: AUTO`, switched in place",
-    Feature.PARTITIONING: "at creation only; a later change is refused",
+    Feature.PARTITIONING: "changed with consent (`rewrite_table`): all rows are written anew, in one commit",
     Feature.TAGS: "of tables and columns: key by key, additive or in full (`policy.tags`)",
     Feature.ROW_FILTERS: "part of CREATE TABLE; set, replaced and dropped in place",
     Feature.COLUMN_MASKS: "part of CREATE TABLE; set, replaced and dropped in place",

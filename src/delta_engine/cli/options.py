@@ -105,7 +105,7 @@ Allow = Annotated[
     typer.Option(
         metavar="KIND[:GLOB]",
         help="Allow a destructive kind of change in this run: drop_column, drop_table, drop_constraint, "
-        "drop_row_filter, drop_column_mask or backfill_column. Repeatable.",
+        "drop_row_filter, drop_column_mask, backfill_column or rewrite_table. Repeatable.",
     ),
 ]
 ChangedSince = Annotated[

@@ -18,6 +18,7 @@ _REPEATABLE = frozenset(
         Phase.VERIFY_ROWS,
         Phase.FILL_SWAPPED_COLUMNS,
         Phase.VERIFY_SWAPPED_ROWS,
+        Phase.VERIFY_REWRITE,
     }
 )
 """The phases whose statements the state of a table does not show."""

@@ -13,6 +13,7 @@ from delta_engine.aspects.column_renames import renamed_columns
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.renames import with_renames
 from delta_engine.compile.keys import dropped_tables, with_referencing_keys
+from delta_engine.compile.rewriting import with_lost_parts
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.constraints import resolved
 from delta_engine.models.record import Record
@@ -104,9 +105,9 @@ class TablePlanner:
         """
         changes: dict[str, tuple[Action, ...]] = {}
         for key, model in existing.items():
-            comparison = Comparison.of(model, state.tables[key], records.get(key), self.policy)
-            if actions := tuple(aspects.diff(comparison)):
-                changes[key] = actions
+            observed, record = state.tables[key], records.get(key)
+            if actions := tuple(aspects.diff(Comparison.of(model, observed, record, self.policy))):
+                changes[key] = with_lost_parts(actions, model, observed, record, self.policy)
         return dict(sorted(changes.items()))
 
     def _missing_schemas(self, models: Sequence[Table], state: CatalogState) -> Iterator[CreateSchema]:

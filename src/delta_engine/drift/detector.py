@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
 from delta_engine.aspects.comparison import SecurableState
+from delta_engine.aspects.partitioning import is_rewritten
 from delta_engine.deployment.document import SchemaResource, TableResource
 from delta_engine.deployment.resources import is_half_done, recorded_version
 from delta_engine.drift.attribution import (
@@ -201,8 +202,19 @@ def _table_names(suspects: Iterable[_Suspect]) -> list[QualifiedName]:
 def _is_replaced(suspect: _Suspect, versions: Mapping[str, TableVersion]) -> bool:
     version = versions.get(suspect.name.key)
     known = suspect.applied_version
+    if _is_rewritten(suspect):
+        return False
     known_id = known.table_id if known else None
     return version is not None and version.table_id is not None and version.table_id != known_id
+
+
+def _is_rewritten(suspect: _Suspect) -> bool:
+    """Whether a run of the engine that did not finish has replaced the table."""
+    recorded, observed = suspect.compared.recorded, suspect.observed
+    if isinstance(recorded.declared, Schema) or isinstance(observed, SchemaState):
+        return False
+    attempted = [one for one in recorded.attempted if not isinstance(one, Schema)]
+    return is_rewritten(observed, attempted, recorded.declared)
 
 
 def _with_history(suspect: _Suspect, version: TableVersion | None, commits: tuple[Commit, ...]) -> _Suspect:

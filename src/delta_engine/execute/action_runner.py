@@ -9,13 +9,13 @@ from contextvars import copy_context
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from queue import SimpleQueue
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from delta_engine.actions import Phase, TablePlan
 from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.capabilities import Capabilities
 from delta_engine.backends.sql_runner import SqlRunner
-from delta_engine.compile.compiled_plan import CompiledPlan, Step, securable_kind
+from delta_engine.compile.compiled_plan import CompiledPlan, Statement, Step, securable_kind
 from delta_engine.compile.compiler import compile_plan
 from delta_engine.errors import DeltaEngineError, StatementError
 from delta_engine.execute.apply_control import ApplyControl
@@ -32,6 +32,7 @@ from delta_engine.execute.outcomes import (
 )
 from delta_engine.execute.plan_progress import PlanProgress
 from delta_engine.execute.restore_runner import RestoreRunner
+from delta_engine.execute.rewrite_runner import RewriteVerifier
 from delta_engine.execute.statement_runner import (
     Reread,
     RetryCheck,
@@ -46,6 +47,12 @@ from delta_engine.telemetry.context import in_context
 from delta_engine.telemetry.spans import span
 
 _Finished: TypeAlias = "tuple[int, Future[StepResult]]"
+
+
+class _RepeatableRunner(Protocol):
+    """Runs one kind of repeatable statements."""
+
+    def run(self, statement: Statement) -> None: ...
 
 
 class ApplyFailedError(DeltaEngineError):
@@ -215,14 +222,16 @@ class _RunningApply:
         )
         named, failure = {kind: str(step.name)}, None
         table = "" if isinstance(step.name, SchemaName) else self.addressing.table(step.name)
-        fills, restores = FillRunner(statements, table), RestoreRunner(statements, table)
+        fills = FillRunner(statements, table)
+        special: dict[Phase | None, _RepeatableRunner] = {
+            Phase.RESTORE_TABLE: RestoreRunner(statements, table),
+            Phase.VERIFY_REWRITE: RewriteVerifier(statements, table),
+        }
         with in_context(**named), span(f"delta_engine.{kind}", **named) as opened:
             for place, statement in enumerate(step.statements):
                 try:
-                    if statement.phase is Phase.RESTORE_TABLE:
-                        restores.run(statement)
-                    elif statement.is_repeatable:
-                        fills.run(statement)
+                    if statement.is_repeatable:
+                        special.get(statement.phase, fills).run(statement)
                     else:
                         statements.run(statement.sql, self._retry_check(position, place))
                 except StatementError as error:

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Policy
 from delta_engine.aspects.columns import ColumnAdd
+from delta_engine.aspects.partitioning import RewriteTable
+from delta_engine.aspects.restores import RestoreTable
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.deployment.document import (
     ApplyActions,
@@ -72,6 +74,11 @@ class OutcomeRecording:
             align.table.key: {add.desired.key for add in align.of_type(ColumnAdd)}
             for align in plan.align_tables
         }
+        self._replaced = {
+            align.table.key
+            for align in plan.align_tables
+            if any(isinstance(action, RewriteTable | RestoreTable) for action in align.actions)
+        }
         self._recorded: list[AnyOutcome] = []
 
     @property
@@ -112,7 +119,8 @@ class OutcomeRecording:
         ids: dict[str, str | None] = {}
         for outcome in done:
             earlier = self._records.earlier.get(resource_key(outcome.name))
-            if outcome.kind is OutcomeKind.CREATED or earlier is None:
+            has_new_id = outcome.kind is OutcomeKind.CREATED or outcome.name.key in self._replaced
+            if has_new_id or earlier is None:
                 ids[outcome.name.key] = None
             else:
                 ids[outcome.name.key] = earlier.metadata.delta_table_id

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.aspects.backfill_actions import FillColumn
+from delta_engine.aspects.partitioning import RewriteTable
 from delta_engine.compile.planner import while_renaming
 from delta_engine.compile.restoring import with_restores
 from delta_engine.deployment.document import DeploymentState
@@ -137,7 +138,7 @@ def _planned(
     seen = _with_further_tables(environment, wanted, seen, removed)
     plan = replan(seen, None)
     observed = basis.observed
-    if moved := [model for model in wanted if model.key in _tables_with_fills(plan, seen)]:
+    if moved := [model for model in wanted if model.key in _with_data_changes(plan, seen)]:
         # A view that lags behind a conversion would have `using` computed from its own result.
         fresh = read_again(environment.reader, moved, seen)
         seen, observed = seen.with_tables(fresh), observed.with_tables(fresh)
@@ -156,10 +157,14 @@ def _planned(
     )
 
 
-def _tables_with_fills(plan: TablePlan, seen: CatalogState) -> frozenset[str]:
-    """Return the keys of the tables whose existing rows get values, without those that the plan renames."""
-    filled = (align.table.key for align in plan.align_tables if align.of_type(FillColumn))
-    return frozenset(key for key in filled if seen.tables[key].former_name is None)
+def _with_data_changes(plan: TablePlan, seen: CatalogState) -> frozenset[str]:
+    """Return the keys of the tables whose rows are written, without those that the plan renames."""
+    written = (
+        align.table.key
+        for align in plan.align_tables
+        if any(isinstance(action, FillColumn | RewriteTable) for action in align.actions)
+    )
+    return frozenset(key for key in written if seen.tables[key].former_name is None)
 
 
 def _with_undone(

@@ -89,6 +89,25 @@ def sql_drop_table(table: str) -> str:
     return f"DROP TABLE {table}"
 
 
+def sql_rewrite_table(
+    table: str,
+    *,
+    partitioned_by: Sequence[str],
+    comment: str,
+    properties: Mapping[str, str],
+    location: str | None,
+) -> str:
+    """Replace a table by its own rows, in one commit."""
+    clauses = [
+        *([sql_partitioned_by(partitioned_by)] if partitioned_by else []),
+        *([f"COMMENT {sql_literal(comment)}"] if comment else []),
+        *([sql_location(location)] if location is not None else []),
+        *([f"TBLPROPERTIES ({sql_pairs(properties)})"] if properties else []),
+    ]
+    further = "".join(f"\n{clause}" for clause in clauses)
+    return f"CREATE OR REPLACE TABLE {table}\nUSING delta{further}\nAS SELECT * FROM {table}"
+
+
 def sql_restore(table: str, version: int) -> str:
     """Bring a table back to one of its versions."""
     return f"RESTORE TABLE {table} TO VERSION AS OF {version}"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from delta_engine.actions import AlignTable
 from delta_engine.actions.policy import DestructiveKind, Policy
 from delta_engine.aspects.backfill_actions import BlockedFill, FillColumn, FillSwappedColumn
+from delta_engine.aspects.partitioning import RewriteTable, described
 from delta_engine.models import Table
 from delta_engine.sql.expressions import generation_problem
 from delta_engine.validation.rules import Problem, consent, of_each_action, of_each_alignment, of_each_table
@@ -39,6 +40,23 @@ class NoBlockedFills:
     def check(self, blocked: BlockedFill) -> Iterator[Problem]:
         """Refuse fills with an obstacle."""
         yield Problem(blocked.reason, blocked.way_out, blocked.name)
+
+
+class NoUnallowedRewrites:
+    """Writing all rows anew, as other partitions need it, takes consent by the policy or the command."""
+
+    @of_each_alignment
+    def check(self, align: AlignTable, policy: Policy) -> Iterator[Problem]:
+        """Refuse rewrites without consent, and those that something stands in the way of."""
+        kind = DestructiveKind.REWRITE_TABLE
+        for rewrite in align.of_type(RewriteTable):
+            observed, desired = described(rewrite.observed), described(rewrite.desired)
+            change = f"its partitioning would change from {observed} to {desired}"
+            if rewrite.problem:
+                yield Problem(f"{change}, and {rewrite.problem}", rewrite.way_out)
+            elif not policy.allows(kind, align.table):
+                reason = f"{change}, which writes all rows anew and gives the table another id"
+                yield Problem(reason, f"Allow it: {consent(kind, align.table)}")
 
 
 class NoUnallowedFills:

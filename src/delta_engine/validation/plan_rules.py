@@ -13,7 +13,7 @@ from delta_engine.aspects.delta_properties import COLUMN_MAPPING_MODE
 from delta_engine.aspects.generated_columns import ChangeFixedColumn, ChangeGeneration
 from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.aspects.primary_key import PrimaryKeyAdd
-from delta_engine.aspects.storage import ChangeLocation, ChangePartitioning
+from delta_engine.aspects.storage import ChangeLocation
 from delta_engine.aspects.table_features import ContradictFeature, EnableTableFeature
 from delta_engine.errors import UnsafePlanError
 from delta_engine.models.nested_types import Widening, has_not_null_field, lengths_inside
@@ -162,11 +162,11 @@ def _lengths(change: ColumnTypeChange, data_type: DataType) -> list[str]:
 
 
 class OnlyAtCreation:
-    """Generation, identity, partitioning and location are fixed when a table is created."""
+    """Generation, identity and location are fixed when a table is created."""
 
     @of_each_alignment
     def check(self, align: AlignTable, _policy: Policy) -> Iterator[Problem]:
-        """Refuse changes of generation, identity, partitioning and location."""
+        """Refuse changes of generation, identity and location."""
         for change in align.of_type(ChangeGeneration):
             observed = generated_columns.described(change.observed)
             desired = generated_columns.described(change.desired)
@@ -178,12 +178,6 @@ class OnlyAtCreation:
                 storage.described_location(moved.desired),
             )
             yield Problem(f"its location would change from {observed} to {desired}, {_FIXED}", _ANEW)
-        for other in align.of_type(ChangePartitioning):
-            observed, desired = (
-                storage.described_partitioning(other.observed),
-                storage.described_partitioning(other.desired),
-            )
-            yield Problem(f"its partitioning would change from {observed} to {desired}, {_FIXED}", _ANEW)
 
 
 class NoChangeOfFixedColumns:

@@ -68,6 +68,7 @@ DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
     plan_rules.OnlyWidenedTypes(),
     backfill_rules.NoBlockedFills(),
     backfill_rules.NoUnallowedFills(),
+    backfill_rules.NoUnallowedRewrites(),
     plan_rules.OnlyAtCreation(),
     plan_rules.NoChangeOfFixedColumns(),
     plan_rules.NoColumnMappingModeChange(),

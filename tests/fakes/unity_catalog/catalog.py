@@ -166,6 +166,8 @@ class FakeUnityCatalog:
         self.questions.append(sql)
         question = parse_question(sql)
         match question:
+            case statements.Question(_, ()) if " VERSION AS OF " in sql:
+                return [{"verified": None}]  # it has no rows, so that no two versions differ
             case statements.Question(_, ()) if self.audit_log is not None and "system.access.audit" in sql:
                 return self.audit_log.rows(sql)
             case statements.Question(_, ()):
@@ -234,6 +236,8 @@ class FakeUnityCatalog:
                 filled = {stored.column(name).key for name in assigned}
                 nulls = {name: count for name, count in stored.nulls.items() if name not in filled}
                 self._keep(replace(stored, nulls=nulls))
+            case statements.RewriteTable(path, state):
+                self._keep(layout.rewritten(self.stored(_dotted(path, 3)), state))
             case statements.Restore(path, version):
                 stored = self.stored(_dotted(path, 3))
                 former = self.histories.state_at(stored.name.key, version)

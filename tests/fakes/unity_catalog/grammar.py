@@ -82,6 +82,8 @@ def _statement(cursor: Cursor) -> statements.Statement:
         return statements.DropSchema(name)
     if cursor.take("CREATE", "TABLE"):
         return _create_table(cursor)
+    if cursor.take("CREATE", "OR", "REPLACE", "TABLE"):
+        return _rewrite(cursor)
     if cursor.take("DROP", "TABLE"):
         if_exists = cursor.take("IF", "EXISTS")
         return statements.DropTable(cursor.path(), if_exists)
@@ -159,6 +161,18 @@ def _create_table(cursor: Cursor) -> statements.CreateTable:
     return statements.CreateTable(
         name, TableState(columns=tuple(columns), foreign_keys=tuple(keys), **fields)
     )
+
+
+def _rewrite(cursor: Cursor) -> statements.RewriteTable:
+    name = cursor.path()
+    fields: dict[str, Any] = {}
+    cursor.expect("USING", "DELTA")
+    while not cursor.take("AS"):
+        fields.update(_clause(cursor))
+    cursor.expect("SELECT", "*", "FROM")
+    if cursor.path() != name:
+        raise cursor.error("a table is rewritten from itself")
+    return statements.RewriteTable(name, TableState(**fields))
 
 
 def _clause(cursor: Cursor) -> dict[str, object]:

@@ -47,6 +47,9 @@ class Histories:
                 self._created[_key(path)] += 1
                 again = self._created[_key(path)]
                 self._ids[_key(path)] = f"id {again} of {_key(path)}" if again > 1 else f"id of {_key(path)}"
+            case statements.RewriteTable(path):
+                self._created[_key(path)] += 1
+                self._ids[_key(path)] = f"id {self._created[_key(path)]} of {_key(path)}"
             case statements.DropTable(path):
                 self._tables.pop(_key(path), None)
             case statements.AlterTable(path, statements.RenameTable(name)):
@@ -117,6 +120,8 @@ def _commits(statement: statements.Statement) -> Iterator[tuple[str, Mapping[str
             yield "CREATE TABLE", {}
         case statements.AlterTable(_, change):
             yield from _commits_of(change)
+        case statements.RewriteTable():
+            yield "CREATE OR REPLACE TABLE AS SELECT", {}
         case statements.Restore(_, version):
             yield "RESTORE", {"version": str(version)}
         case statements.CommentOn("TABLE"):

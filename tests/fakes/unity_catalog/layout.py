@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from delta_engine.models.types import ArrayType, AtomicType, DataType, MapType, StructType
+from delta_engine.state.states import TableState
 from tests.fakes.unity_catalog.refusals import require
 from tests.fakes.unity_catalog.statements import ClusterBy
 from tests.fakes.unity_catalog.stored import Stored, changed_type, keys
@@ -33,6 +36,27 @@ def clustered(stored: Stored, change: ClusterBy) -> Stored:
     return stored.with_state(
         cluster_by=tuple(map(".".join, change.paths)), clusters_automatically=change.is_automatic
     )
+
+
+def rewritten(stored: Stored, state: TableState) -> Stored:
+    """Return a table that was replaced by its own rows: what the statement does not say is gone."""
+    is_clustered = bool(stored.state.cluster_by) and bool(state.partitioned_by)
+    require(not is_clustered, "DELTA_CLUSTERING_REPLACE_TABLE_WITH_PARTITIONED_TABLE", f"{stored.name}")
+    columns = (replace(one, is_nullable=True, tags={}) for one in stored.state.columns)
+    found = stored.with_state(
+        columns=tuple(columns),
+        primary_key=None,
+        foreign_keys=(),
+        checks=(),
+        cluster_by=(),
+        tags={},
+        partitioned_by=state.partitioned_by,
+        table_comment=state.table_comment,
+        table_properties=state.table_properties,
+        location=state.location,
+    )
+    check_partitioning(found)
+    return found
 
 
 def check_partitioning(stored: Stored) -> None:

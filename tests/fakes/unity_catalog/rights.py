@@ -72,6 +72,7 @@ def _tables(statement: statements.Statement) -> Iterator[QualifiedName]:
             | statements.DropTable(path)
             | statements.Update(path)
             | statements.Restore(path)
+            | statements.RewriteTable(path)
         ):
             yield QualifiedName(*path)
         case statements.CommentOn("TABLE", path):

@@ -29,6 +29,11 @@ class CreateTable(NamedTuple):
     state: TableState
 
 
+class RewriteTable(NamedTuple):
+    name: Path
+    state: TableState  # without columns, which stay
+
+
 class DropTable(NamedTuple):
     name: Path
     if_exists: bool
@@ -84,6 +89,7 @@ class Restore(NamedTuple):
 Statement: TypeAlias = (
     CreateSchema
     | Restore
+    | RewriteTable
     | DropSchema
     | CreateTable
     | DropTable

@@ -228,6 +228,7 @@ def _layout(place: Place) -> tuple[Group, ...]:
     clustered = partial(scratch_table, place, "clustering", ID, Column("a", "int"))
     automatic = partial(scratch_table, place, "automatic")
     partitioned = partial(scratch_table, place, "partitioning", partitioned_by=["day"])
+    number = Column("number", "bigint")
     return (
         _group(
             "table properties",
@@ -259,8 +260,8 @@ def _layout(place: Place) -> tuple[Group, ...]:
         _group(
             "partitioning",
             (Feature.PARTITIONING,),
-            partitioned(ID, Column("day", "date")),
-            partitioned(ID, Column("day", "date", comment="When")),
+            partitioned(number, Column("day", "date")),
+            partitioned(number, Column("day", "date"), partitioned_by=[]),
         ),
     )
 

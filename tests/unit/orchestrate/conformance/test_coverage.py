@@ -30,7 +30,6 @@ from tests.cases.statement_kinds import emitted_statements, statements_by_kind
 NEVER_RUN = {
     generated_columns.ChangeGeneration: "a rule refuses it",
     generated_columns.ChangeFixedColumn: "a rule refuses it",
-    storage.ChangePartitioning: "a rule refuses it",
     storage.ChangeLocation: "a rule refuses it",
     table_features.ContradictFeature: "a rule refuses it",
     backfill_actions.BlockedFill: "a rule refuses it",

@@ -1,6 +1,7 @@
 """What the rules for `using` refuse, with the whole message."""
 
 from delta_engine.aspects.backfill_actions import BlockedFill, FillColumn, FillSwappedColumn
+from delta_engine.aspects.partitioning import RewriteTable
 from delta_engine.models import Column, Identity
 from delta_engine.models.types import AtomicType
 from delta_engine.validation import backfill_rules
@@ -40,4 +41,10 @@ PLAN_CASES: list[PlanCase] = [
         NOTHING,
     ),
     (backfill_rules.NoUnallowedFills(), aligned(FillSwappedColumn("b", INT, "1")), NOTHING),
+    (backfill_rules.NoUnallowedRewrites(), aligned(RewriteTable(("a", "b"), ())), NOTHING),
+    (
+        backfill_rules.NoUnallowedRewrites(),
+        aligned(RewriteTable((), ("a",), problem="it is append-only", way_out="Unset it first.")),
+        NOTHING,
+    ),
 ]

@@ -6,7 +6,7 @@ from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldD
 from delta_engine.aspects.generated_columns import ChangeFixedColumn, ChangeGeneration
 from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.aspects.primary_key import PrimaryKeyAdd
-from delta_engine.aspects.storage import ChangeLocation, ChangePartitioning
+from delta_engine.aspects.storage import ChangeLocation
 from delta_engine.aspects.table_features import ContradictFeature, EnableTableFeature
 from delta_engine.models import Column, Identity
 from delta_engine.models.types import AtomicType, StructField
@@ -84,7 +84,6 @@ PLAN_CASES: list[PlanCase] = [
         ADDED,
     ),
     (plan_rules.OnlyAtCreation(), aligned(ChangeLocation(None, "s3://bucket/orders")), ADDED),
-    (plan_rules.OnlyAtCreation(), aligned(ChangePartitioning(("a", "b"), ())), ADDED),
     (plan_rules.NoChangeOfFixedColumns(), aligned(ChangeFixedColumn("id")), ADDED),
     (plan_rules.NoChangeOfFixedColumns(), aligned(ChangeFixedColumn("id", "twice")), ADDED),
     (

@@ -1,0 +1,248 @@
+"""Hive-style partitioning. A change of it rewrites the table: CREATE OR REPLACE TABLE … AS SELECT from itself.
+
+That is one commit, and a writer beside it makes it fail (measured on 4.3.1: DELTA_CONCURRENT_APPEND). It loses NOT
+NULL, keys and checks, which the same plan brings back, and Delta's id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final, TypeAlias
+
+from delta_engine.actions import Hazard, Phase
+from delta_engine.actions.drift_policy import DriftKind
+from delta_engine.aspects.aspect import (
+    Aspect,
+    Change,
+    CreateClauses,
+    RenderContext,
+    Requirement,
+    Right,
+    takes_ownership,
+)
+from delta_engine.aspects.comparison import Comparison
+from delta_engine.aspects.conversions import is_reserved
+from delta_engine.aspects.delta_properties import is_set_by_platform
+from delta_engine.aspects.facet import NAMES, Facet
+from delta_engine.models import Part, Table
+from delta_engine.models.nested_types import has_not_null_field
+from delta_engine.models.types import DataType
+from delta_engine.sql.backfills import sql_compare_versions
+from delta_engine.sql.tables import sql_partitioned_by, sql_rewrite_table
+from delta_engine.state.states import REDACTED, RelationKind, TableState
+
+_APPEND_ONLY: Final = "delta.appendOnly"
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteTable:
+    """Rewrite a table with other partitions.
+
+    Args:
+        comment: of the table as it is.
+        properties: of the table as it is, without those that the platform sets.
+        location: of an external table; None for a managed one.
+        problem: why it cannot be rewritten; empty if it can. A rule refuses it.
+        way_out: what to do about that.
+    """
+
+    phase: ClassVar[Phase] = Phase.REWRITE_TABLE
+    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.REWRITES_DATA, Hazard.BREAKS_READERS)
+    desired: tuple[str, ...]
+    observed: tuple[str, ...]
+    comment: str = ""
+    properties: tuple[tuple[str, str], ...] = ()
+    location: str | None = None
+    problem: str = ""
+    way_out: str = ""
+
+    def __post_init__(self) -> None:
+        if _keys(self.desired) == _keys(self.observed):
+            raise ValueError("the table is partitioned by these columns already")
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyRewrite:
+    """Verify that a rewrite lost no value and no row of these columns."""
+
+    phase: ClassVar[Phase] = Phase.VERIFY_REWRITE
+    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.SCANS_DATA,)
+    columns: tuple[tuple[str, DataType], ...]
+
+
+_Action: TypeAlias = RewriteTable | VerifyRewrite
+
+
+def is_rewritten(observed: TableState, record_of: Sequence[Table], declared: Table | None) -> bool:
+    """Whether an unfinished run has rewritten a table: it is partitioned as the run attempted, and not as before.
+
+    Args:
+        record_of: what unfinished runs attempted.
+        declared: what was applied before.
+    """
+    present = _keys(observed.partitioned_by)
+    is_attempted = any(_keys(one.partitioned_by) == present for one in record_of)
+    return is_attempted and declared is not None and _keys(declared.partitioned_by) != present
+
+
+def rewritten(observed: TableState) -> TableState:
+    """Return what a rewrite leaves of a table, for the actions that bring back the rest."""
+    columns = (replace(column, is_nullable=True) for column in observed.columns)
+    return replace(
+        observed,
+        columns=tuple(columns),
+        primary_key=None,
+        foreign_keys=(),
+        checks=(),
+        not_null_checks=(),
+    )
+
+
+def described(columns: tuple[str, ...]) -> str:
+    """Return the text of the columns for reports."""
+    return f"({', '.join(columns)})" if columns else "none"
+
+
+def _diff(comparison: Comparison) -> Iterator[_Action]:
+    yield from _differences(comparison)
+    record = comparison.record
+    is_pending = _keys(comparison.desired.partitioned_by) != _keys(comparison.observed.partitioned_by)
+    if is_pending or is_rewritten(comparison.observed, record.attempted, record.declared):
+        yield VerifyRewrite(tuple(_verifiable(comparison)))
+
+
+def _differences(comparison: Comparison) -> Iterator[RewriteTable]:
+    model, observed = comparison.desired, comparison.observed
+    if _keys(model.partitioned_by) == _keys(observed.partitioned_by):
+        return
+    problem, way_out = next(_problems(comparison), ("", ""))
+    properties = {
+        key: value for key, value in observed.table_properties.items() if not is_set_by_platform(key)
+    }
+    yield RewriteTable(
+        desired=model.partitioned_by,
+        observed=observed.partitioned_by,
+        comment=observed.table_comment,
+        properties=tuple(sorted(properties.items())),
+        location=observed.location,
+        problem=problem,
+        way_out=way_out,
+    )
+
+
+def _verifiable(comparison: Comparison) -> Iterator[tuple[str, DataType]]:
+    """Yield the columns that are the same before and after the rewrite, under their names then."""
+    changing = {one.desired.key for one in comparison.conversions}
+    for column in (*comparison.observed.columns, *comparison.added):
+        if column.key not in changing and not is_reserved(column):
+            yield column.name, column.data_type
+
+
+def _problems(comparison: Comparison) -> Iterator[tuple[str, str]]:
+    """Yield what stands in the way of a rewrite, each with the way out."""
+    model, observed = comparison.desired, comparison.observed
+    anew = "Create another table with the partitions, copy the rows, and replace this one."
+    if observed.relation is not RelationKind.TABLE:
+        yield f"it is {observed.relation.value}", "Change its partitions where it is computed."
+    if model.manages is not None:
+        yield "the model manages only a part of it", "Let the model of its owner change the partitions."
+    for side in (observed, model):
+        if side.row_filter is not None or any(column.mask is not None for column in side.columns):
+            reason = "it has a mask or a row filter: the engine may not see all values"
+            yield reason, "Drop these first, with consent, and declare them again afterwards."
+    if observed.tags or any(column.tags for column in observed.columns):
+        reason = "it has tags, which policies may depend on, and a rewrite may lose them for a moment"
+        yield reason, f"Drop the tags first, and declare them again afterwards. Or: {anew}"
+    if any(column.generated_as is not None or column.identity is not None for column in observed.columns):
+        yield "it has generated or identity columns, and a rewrite would lose what computes them", anew
+    if any(has_not_null_field(column.data_type) for column in observed.columns):
+        yield "it has NOT NULL fields inside columns, which a rewrite would lose", anew
+    if observed.table_properties.get(_APPEND_ONLY, "").lower() == "true":
+        yield "it is append-only", f"Unset {_APPEND_ONLY} first."
+    if REDACTED in observed.table_properties.values():
+        yield "it has properties whose values may be secrets, which the engine does not read", anew
+    if observed.cluster_by and model.partitioned_by:
+        yield "Delta replaces no clustered table by a partitioned one", anew
+    if unmanaged := ", ".join(_unmanaged(comparison)):
+        yield f"a rewrite would lose what the model does not declare: {unmanaged}", "Declare it first."
+
+
+def _unmanaged(comparison: Comparison) -> Iterator[str]:
+    """Yield the keys and checks that no model declares or has declared."""
+    observed, models = comparison.observed, (comparison.desired, *comparison.record.ours)
+    checks = {check.name.lower() for model in models for check in model.checks}
+    keys = {(key.name or "").lower() for model in models for key in model.foreign_keys}
+    yield from (f"check {one.name}" for one in observed.checks if one.name.lower() not in checks)
+    yield from (
+        f"foreign key {one.name}" for one in observed.foreign_keys if (one.name or "").lower() not in keys
+    )
+    if observed.primary_key is not None and all(model.primary_key is None for model in models):
+        yield f"primary key {observed.primary_key.name}"
+
+
+def _render(actions: Sequence[_Action], context: RenderContext) -> Iterable[str]:
+    for action in actions:
+        if isinstance(action, RewriteTable):
+            yield sql_rewrite_table(
+                context.table,
+                partitioned_by=action.desired,
+                comment=action.comment,
+                properties=dict(action.properties),
+                location=action.location,
+            )
+        else:
+            yield sql_compare_versions(context.table, action.columns)
+
+
+def _explain(action: _Action) -> Iterable[Change]:
+    if isinstance(action, RewriteTable):
+        yield Change("partitioning", described(action.observed), described(action.desired))
+    else:
+        yield Change("rows after the rewrite", desired="verified")
+
+
+def _accept(model: Table, observed: TableState, _action: _Action) -> Table:
+    return replace(model, partitioned_by=observed.partitioned_by)
+
+
+def _create(desired: Table, _context: RenderContext) -> CreateClauses:
+    clauses = (sql_partitioned_by(desired.partitioned_by),) if desired.partitioned_by else ()
+    return CreateClauses(clauses=clauses)
+
+
+def _keys(columns: tuple[str, ...]) -> list[str]:
+    return [name.lower() for name in columns]
+
+
+FACET: Facet[Table, TableState, tuple[str, ...]] = Facet(
+    key="partitioned_by",
+    declared=lambda model: model.partitioned_by,
+    observed=lambda state: state.partitioned_by,
+    absent=(),
+    form=NAMES,
+    meaning="the columns of Hive-style partitioning; a change rewrites the table: see [Data changes](data-changes.md)",
+    part=Part.COLUMNS,
+    title="partitioned_by",
+)
+
+ASPECT: Aspect[_Action] = Aspect(
+    name="partitioning",
+    part=Part.COLUMNS,
+    actions={
+        RewriteTable: takes_ownership("CREATE OR REPLACE TABLE … AS SELECT"),
+        VerifyRewrite: Requirement(
+            statement="SELECT (verification of a rewrite)",
+            right=Right.SELECT,
+            demands="`SELECT`",
+            source="SELECT",
+        ),
+    },
+    diff=_diff,
+    differences=_differences,
+    render=_render,
+    explain=_explain,
+    accept=_accept,
+    drift_kind=lambda _action: DriftKind.PARTITIONING,
+    create=_create,
+)

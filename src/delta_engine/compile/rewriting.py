@@ -1,0 +1,52 @@
+"""Completes a plan that rewrites a table with what the rewrite loses: dropped before, made again afterwards. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from delta_engine import aspects
+from delta_engine.actions import Action, Phase
+from delta_engine.actions.policy import Policy
+from delta_engine.aspects.comparison import Comparison
+from delta_engine.aspects.partitioning import RewriteTable, rewritten
+from delta_engine.models import Table
+from delta_engine.models.record import Record
+from delta_engine.state.states import TableState
+
+_DROPPED_BEFORE: Final = frozenset({Phase.DROP_FOREIGN_KEYS, Phase.DROP_PRIMARY_KEY, Phase.DROP_CHECKS})
+_MADE_AGAIN: Final = frozenset(
+    {Phase.CHANGE_NULLABILITY, Phase.ADD_CHECKS, Phase.ADD_PRIMARY_KEY, Phase.ADD_FOREIGN_KEYS}
+)
+
+
+def with_lost_parts(
+    actions: tuple[Action, ...], model: Table, observed: TableState, record: Record | None, policy: Policy
+) -> tuple[Action, ...]:
+    """Return the actions of a table, completed if one of them rewrites it.
+
+    Keys and checks are dropped first, so that making them again meets none: whether a rewrite keeps them differs
+    between platforms.
+    """
+    rewrite = next((one for one in actions if isinstance(one, RewriteTable)), None)
+    if rewrite is None or rewrite.problem:
+        return actions
+    others = (one for one in actions if one.phase not in _DROPPED_BEFORE | _MADE_AGAIN)
+    after = aspects.diff(Comparison.of(model, rewritten(observed), record, policy))
+    again = (one for one in after if one.phase in _MADE_AGAIN)
+    return (*_drops(model, observed, policy), *others, *again)
+
+
+def _drops(model: Table, observed: TableState, policy: Policy) -> Iterator[Action]:
+    """Yield the drops of all keys and checks, as if they were the engine's and not declared any more."""
+    bare = replace(model, primary_key=None, foreign_keys=(), checks=())
+    owned = replace(
+        model,
+        primary_key=observed.primary_key,
+        foreign_keys=observed.foreign_keys,
+        checks=observed.checks,
+    )
+    for action in aspects.diff(Comparison.of(bare, observed, Record(declared=owned), policy)):
+        if action.phase in _DROPPED_BEFORE:
+            yield action

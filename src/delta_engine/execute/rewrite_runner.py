@@ -1,0 +1,53 @@
+"""Verifies a rewrite by the versions of the table before and after it, and takes it back if rows are missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from delta_engine.compile.compiled_plan import Statement
+from delta_engine.errors import StatementError
+from delta_engine.execute.statement_runner import StatementRunner, always
+from delta_engine.sql.backfills import at_versions
+from delta_engine.sql.queries import sql_describe_history
+from delta_engine.sql.tables import sql_restore
+from delta_engine.state.table_queries import commit_of
+
+_LATEST_COMMITS: Final = 100
+_REPLACES: Final = ("CREATE OR REPLACE TABLE", "REPLACE TABLE")
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteVerifier:
+    """Verifies the rewrite of one step, or that of a run which was killed right after it.
+
+    Args:
+        address: the SQL that addresses the table.
+    """
+
+    statements: StatementRunner
+    address: str
+
+    def run(self, statement: Statement) -> None:
+        """Compare the rows before and after the rewrite.
+
+        Raises:
+            StatementError: they differ; if nobody has written since, the former version is restored.
+        """
+        rows = self.statements.runner.run(sql_describe_history(self.address, _LATEST_COMMITS))
+        commits = [commit_of(row) for row in rows]
+        rewrite = next((one for one in commits if one.operation.startswith(_REPLACES)), None)
+        if rewrite is None:
+            return  # it is not among the latest commits: an earlier run went on from it
+        before = rewrite.version - 1
+        try:
+            self.statements.run(at_versions(statement.sql, before, rewrite.version), always)
+        except StatementError as error:
+            if error.is_outcome_unknown or commits[0].version != rewrite.version:
+                raise
+            self.statements.run(sql_restore(self.address, before), always)
+            raise StatementError(
+                f"{error.message} The table is restored: it is as in version {before}",
+                sql=error.sql,
+                error_class=None,
+            ) from error

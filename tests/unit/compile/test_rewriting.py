@@ -1,0 +1,93 @@
+"""Plans that rewrite a table: what comes back, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from delta_engine.actions.policy import Allowance, DestructiveKind, Policy
+from delta_engine.aspects.partitioning import RewriteTable, VerifyRewrite
+from delta_engine.compile.planner import TablePlanner
+from delta_engine.models import (
+    CheckConstraint,
+    Column,
+    ColumnMask,
+    ForeignKey,
+    Identity,
+    Part,
+    PrimaryKey,
+    RowFilter,
+    Table,
+)
+from delta_engine.models.record import Record
+from delta_engine.state.states import REDACTED, TableState
+from delta_engine.validation.validator import PlanValidator
+from tests.builders.models import catalog_of, orders
+
+ID, DAY = Column("id", "bigint", is_nullable=False), Column("day", "date")
+MODEL = orders(ID, DAY, partitioned_by=["day"])
+PLAIN = TableState(columns=(ID, DAY))
+POLICY = Policy(allow=(Allowance(DestructiveKind.REWRITE_TABLE),))
+
+
+def refusals(observed: TableState, model: Table = MODEL, record: Record | None = None) -> list[str]:
+    records = {model.key: record} if record else {}
+    plan = TablePlanner(POLICY).plan([model], catalog_of([model], observed), records)
+    return [refusal.reason for refusal in PlanValidator(POLICY).plan_violations(plan)]
+
+
+def test_a_rewrite_with_consent_is_fine() -> None:
+    assert not refusals(PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"row_filter": RowFilter("dev.silver.visible", ["id"])}, "it has a mask or a row filter"),
+        (
+            {"columns": (ID, replace(DAY, mask=ColumnMask("dev.silver.hide")))},
+            "it has a mask or a row filter",
+        ),
+        ({"tags": {"team": "sales"}}, "it has tags"),
+        ({"columns": (ID, replace(DAY, tags={"pii": "low"}))}, "it has tags"),
+        ({"columns": (replace(ID, identity=Identity()), DAY)}, "it has generated or identity columns"),
+        ({"columns": (ID, DAY, Column("next", "bigint", generated_as="id + 1"))}, "it has generated"),
+        ({"columns": (ID, DAY, Column("s", "struct<a: int not null>"))}, "it has NOT NULL fields inside"),
+        ({"table_properties": {"delta.appendOnly": "true"}}, "it is append-only"),
+        ({"table_properties": {"some.secret": "x"}}, "it has properties whose values may be secrets"),
+        ({"cluster_by": ("id",)}, "Delta replaces no clustered table"),
+        ({"checks": (CheckConstraint("theirs", "id > 0"),)}, "does not declare: check theirs"),
+        ({"primary_key": PrimaryKey(["id"], "theirs")}, "does not declare: primary key theirs"),
+        (
+            {"foreign_keys": (ForeignKey(["id"], "dev.silver.other", ["id"], "theirs"),)},
+            "does not declare: foreign key theirs",
+        ),
+    ],
+)
+def test_what_stands_in_the_way_is_named(changes: dict[str, Any], reason: str) -> None:
+    found = refusals(replace(PLAIN, **changes))
+    assert any(reason in one and "its partitioning would change from none to (day)" in one for one in found)
+
+
+def test_a_secret_is_not_read() -> None:
+    assert REDACTED in replace(PLAIN, table_properties={"some.secret": "x"}).table_properties.values()
+
+
+def test_a_part_of_a_table_is_not_rewritten() -> None:
+    model = replace(MODEL, manages=frozenset({Part.COLUMNS}))
+    assert "the model manages only a part of it" in refusals(PLAIN, model)[0]
+
+
+def test_an_unfinished_rewrite_is_verified_by_the_next_run() -> None:
+    record = Record(declared=orders(ID, DAY), attempted=(MODEL,))
+    state = replace(PLAIN, columns=(replace(ID, is_nullable=True), DAY), partitioned_by=("day",))
+    plan = TablePlanner(POLICY).plan([MODEL], catalog_of([MODEL], state), {MODEL.key: record})
+    (align,) = plan.align_tables
+    assert align.of_type(VerifyRewrite)
+    assert not align.of_type(RewriteTable)
+    finished = Record(declared=MODEL, attempted=(MODEL,))
+    assert not TablePlanner(POLICY).plan(
+        [MODEL], catalog_of([MODEL], replace(PLAIN, partitioned_by=("day",))), {MODEL.key: finished}
+    )
