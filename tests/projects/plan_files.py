@@ -71,6 +71,7 @@ PLAN = sealed(
             column_order="report",
             removed_tables="keep",
             rules=(),
+            max_rewrite_bytes=None,
             drift="refuse",
         ),
         models={"dev.silver.orders": SOME},

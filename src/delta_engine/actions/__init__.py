@@ -168,23 +168,48 @@ class CreateTable:
         return self.desired.declared_at
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What a change of rows writes, as the table itself tells; None for what is not known.
+
+    Args:
+        rows: of the table.
+        files: that are written anew.
+        size: of these files in bytes; twice that if the plan writes them twice.
+        seconds: by the speed of earlier commits of the table.
+        kept_for: how long Delta keeps the former files, so that the change can be undone.
+    """
+
+    rows: int | None = None
+    files: int | None = None
+    size: int | None = None
+    seconds: float | None = None
+    kept_for: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class AlignTable:
     """Change an existing table until it matches its model; it sorts its actions by phase.
 
     A phase is `align.in_phase(…)`, not a field, so that a new aspect does not change this class (docs/decisions/0002).
-    `is_streaming` marks a streaming table, which needs its own statements.
+    `is_streaming` marks a streaming table, which needs its own statements. `cost` is known if rows are written.
     """
 
     table: QualifiedName
     actions: tuple[Action, ...]
     declared_at: SourceLocation | None = field(default=None, compare=False, repr=False)
     is_streaming: bool = False
+    cost: Cost | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not self.actions:
             raise ValueError(f"aligning {self.table} needs at least one action")
         object.__setattr__(self, "actions", _in_phase_order(self.actions))
+
+    @property
+    def writes_rows(self) -> bool:
+        """Whether existing rows are written anew."""
+        return any(Hazard.REWRITES_DATA in action.hazards for action in self.actions)
 
     def of_type(self, action_type: type[SomeAction]) -> tuple[SomeAction, ...]:
         """Return the actions of one type, in order."""

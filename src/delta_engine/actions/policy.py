@@ -65,7 +65,7 @@ class Policy:
     """The changes that a run may make.
 
     `definitions` is the ownership of undeclared constraints, clustering, comments, defaults, masks and row filters.
-    `rules` holds additional rules as `module:attribute`.
+    `rules` holds additional rules as `module:attribute`. `max_rewrite_bytes` limits the files that a plan writes anew.
     """
 
     allow: tuple[Allowance, ...] = ()
@@ -76,6 +76,7 @@ class Policy:
     column_order: ColumnOrder = ColumnOrder.REPORT
     removed_tables: RemovedTables = RemovedTables.KEEP
     rules: tuple[str, ...] = ()
+    max_rewrite_bytes: int | None = None
 
     @property
     def full_ownership(self) -> tuple[str, ...]:

@@ -18,6 +18,9 @@ from delta_engine.sql.tables import sql_restore
 from delta_engine.state.table_queries import Commit
 
 RESTORE: Final = "RESTORE"
+REPLACES: Final = ("CREATE OR REPLACE TABLE", "REPLACE TABLE")
+"""How the operations of replaced tables start."""
+
 _UPDATE: Final = "UPDATE"
 
 _UPKEEP: Final = frozenset({"OPTIMIZE", "REORG", "VACUUM START", "VACUUM END"})
@@ -41,19 +44,25 @@ class RestoreTable:
         version: from before the run that is undone.
         until: the version that the run left: later commits are not the run's. None for a run that did not finish.
         filled: the columns that the run may have given values in place.
+        is_rewritten: whether the run has replaced the table by its own rows.
     """
 
     phase: ClassVar[Phase] = Phase.RESTORE_TABLE
-    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.REWRITES_DATA, Hazard.BREAKS_READERS)
+    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.LOCKS, Hazard.BREAKS_READERS)
     version: int
     until: int | None = None
     filled: tuple[str, ...] = ()
+    is_rewritten: bool = False
 
     def lost(self, commits: Sequence[Commit]) -> Iterator[Commit]:
         """Yield the commits since the version that have rows or definitions of others: RESTORE would take them back."""
         for commit in commits:
             is_later = self.until is not None and commit.version > self.until
-            is_ours = commit.operation in {RESTORE, *_DEFINITIONS} or self._is_fill(commit)
+            is_ours = (
+                commit.operation in {RESTORE, *_DEFINITIONS}
+                or self._is_fill(commit)
+                or (self.is_rewritten and commit.operation.startswith(REPLACES))
+            )
             if commit.version <= self.version or commit.operation in _UPKEEP or self.is_done_by(commit):
                 continue
             if is_later or not is_ours:

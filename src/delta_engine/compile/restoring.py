@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from delta_engine import aspects
 from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.aspects.restores import RestoreTable
-from delta_engine.models import QualifiedName
+from delta_engine.models import QualifiedName, Table
+from delta_engine.state.states import CatalogState
+
+
+def before_restores(
+    models: Sequence[Table], observed: CatalogState, restores: Mapping[QualifiedName, RestoreTable]
+) -> list[Table]:
+    """Return the models to plan from: RESTORE brings back partitions, so that no rewrite is planned for them."""
+    restored = {name.key for name in restores}
+    return [
+        replace(model, partitioned_by=observed.tables[model.key].partitioned_by)
+        if model.key in restored
+        else model
+        for model in models
+    ]
 
 
 def with_restores(plan: TablePlan, restores: Mapping[QualifiedName, RestoreTable]) -> TablePlan:

@@ -21,6 +21,7 @@ from delta_engine.actions.policy import (
 from delta_engine.config.variables import substitute
 from delta_engine.config.yaml_documents import Document, DocumentPath, read_document
 from delta_engine.errors import unknown
+from delta_engine.telemetry.visible import parsed_size
 
 DRIFT_POLICY_FILE: Final = "drift-policy.yml"
 """The file with ignored drift, beside the environments' configurations."""
@@ -49,6 +50,7 @@ class PolicyDocument(msgspec.Struct):
         column_order: whether a column order that differs from the model is reported or changed.
         removed_tables: whether tables that are no longer declared are kept or, with consent to `drop_table`, dropped.
         rules: further rules, as `module:attribute`.
+        max_rewrite_bytes: how much a plan may write anew: bytes, or a text such as `200 GB`. Without it, any amount.
         drift: whether `sync` refuses to undo drift, or undoes all of it.
         drift_from: with `drift: refuse`, the severity from which `sync` refuses; it undoes drift below.
         drift_severities: severities that replace the defaults; the first entry that matches counts.
@@ -61,6 +63,7 @@ class PolicyDocument(msgspec.Struct):
     column_order: ColumnOrder = ColumnOrder.REPORT
     removed_tables: RemovedTables = RemovedTables.KEEP
     rules: list[str] = msgspec.field(default_factory=list)
+    max_rewrite_bytes: int | str | None = None
     drift: DriftHandling = DriftHandling.REFUSE
     drift_from: Severity = Severity.HIGH
     drift_severities: list[SeverityRule] = msgspec.field(default_factory=list)
@@ -111,7 +114,19 @@ def plan_policy(document: Document, policy: PolicyDocument) -> Policy:
         column_order=policy.column_order,
         removed_tables=policy.removed_tables,
         rules=tuple(policy.rules),
+        max_rewrite_bytes=_bytes(document, policy.max_rewrite_bytes),
     )
+
+
+def _bytes(document: Document, written: int | str | None) -> int | None:
+    """Return a size in bytes; refuse what is none."""
+    if written is None:
+        return None
+    try:
+        size = parsed_size(str(written))
+    except ValueError as error:
+        raise document.error(("policy", "max_rewrite_bytes"), str(error), "Write 200 GB.") from None
+    return size
 
 
 def load_ignored_drift(

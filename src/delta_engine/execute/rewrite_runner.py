@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from delta_engine.aspects.restores import REPLACES
 from delta_engine.compile.compiled_plan import Statement
 from delta_engine.errors import StatementError
 from delta_engine.execute.statement_runner import StatementRunner, always
@@ -14,7 +15,6 @@ from delta_engine.sql.tables import sql_restore
 from delta_engine.state.table_queries import commit_of
 
 _LATEST_COMMITS: Final = 100
-_REPLACES: Final = ("CREATE OR REPLACE TABLE", "REPLACE TABLE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class RewriteVerifier:
         """
         rows = self.statements.runner.run(sql_describe_history(self.address, _LATEST_COMMITS))
         commits = [commit_of(row) for row in rows]
-        rewrite = next((one for one in commits if one.operation.startswith(_REPLACES)), None)
+        rewrite = next((one for one in commits if one.operation.startswith(REPLACES)), None)
         if rewrite is None:
             return  # it is not among the latest commits: an earlier run went on from it
         before = rewrite.version - 1

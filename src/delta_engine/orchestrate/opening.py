@@ -32,6 +32,7 @@ from delta_engine.orchestrate.project import Project
 from delta_engine.orchestrate.runs import Environment
 from delta_engine.state.delta_log_reader import reads_without_spark
 from delta_engine.state.unity_catalog.listed_details import open_table_listing
+from delta_engine.validation.costs import CostEstimator
 from delta_engine.validation.preflight import Preflight
 from delta_engine.validation.validator import PlanValidator
 
@@ -152,6 +153,7 @@ def open_environment(
             counts_checks=counts_checks,
             notify=notify,
         ),
+        costs=CostEstimator(runner, addressing, parallelism=settings.parallelism),
         drift_policy=settings.drift_policy,
         versions=backend.versions,
         history=backend.history,

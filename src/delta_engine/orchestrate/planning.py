@@ -9,7 +9,7 @@ from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.aspects.backfill_actions import FillColumn
 from delta_engine.aspects.partitioning import RewriteTable
 from delta_engine.compile.planner import while_renaming
-from delta_engine.compile.restoring import with_restores
+from delta_engine.compile.restoring import before_restores, with_restores
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorded_models import (
     declared_by,
@@ -129,11 +129,13 @@ def _planned(
     def replan(seen: CatalogState, under_way: AlignTable | None) -> TablePlan:
         remaining = {name: rows for name, rows in removed.items() if not is_gone(name, seen)}
         known = while_renaming(records, under_way) if under_way else records
-        return checked_plan(
-            wanted,
-            seen,
-            lambda: with_restores(planner.plan(wanted, seen, known, remaining, schemas_known), undo.restores),
-        )
+        models = before_restores(wanted, seen, undo.restores)
+
+        def planned() -> TablePlan:
+            plan = planner.plan(models, seen, known, remaining, schemas_known)
+            return with_restores(plan, undo.restores)
+
+        return checked_plan(wanted, seen, planned)
 
     seen = _with_further_tables(environment, wanted, seen, removed)
     plan = replan(seen, None)
@@ -221,7 +223,9 @@ def draft_revert(
 
 
 def judged(environment: Environment, draft: PlannedRun) -> PlannedRun:
-    """Return a planned run with the refusals of rules and rows, and the warnings about rights."""
+    """Return a planned run with its costs, the refusals of rules and rows, and the warnings about rights."""
+    if environment.costs is not None:
+        draft = replace(draft, plan=environment.costs.with_costs(draft.plan, draft.seen))
     found: list[RefusedError] = [*draft.refusals, *environment.validator.plan_violations(draft.plan)]
     if environment.preflight is not None:
         found += environment.preflight.refusals(draft.plan, draft.wanted, draft.basis.observed)

@@ -14,9 +14,8 @@ from delta_engine.models import Table
 from delta_engine.state.states import TableState
 from delta_engine.state.table_queries import Commit
 from delta_engine.telemetry.context import utc_now
+from delta_engine.validation.costs import KEPT_BY_DEFAULT, KEPT_FILES
 
-_KEPT_FILES: Final = "delta.deletedFileRetentionDuration"
-_KEPT_BY_DEFAULT: Final = timedelta(days=7)  # Delta documentation, "Delta table properties reference"
 _INTERVAL: Final = re.compile(r"(?:interval\s+)?(\d{1,5})\s+(week|day|hour|minute)s?", re.IGNORECASE)
 _ONLY_RESTORE: Final = "only RESTORE brings its values back"
 
@@ -32,10 +31,12 @@ def restore_of(after: TableResource, before: Table) -> RestoreTable | None:
     if metadata.change is None or metadata.change.version is None:
         return None
     definition = metadata.declared if not metadata.attempted else metadata.attempted[-1]
+    left = as_table(definition) if definition else before
     return RestoreTable(
         version=metadata.change.version,
         until=None if metadata.attempted else metadata.delta_version,
-        filled=tuple(sorted(_filled(as_table(definition), before))) if definition else (),
+        filled=tuple(sorted(_filled(left, before))),
+        is_rewritten=left.partitioned_by != before.partitioned_by,
     )
 
 
@@ -57,9 +58,9 @@ def why_not_restored(
     if any(_hides(one) for one in (wanted, observed)):
         return f"{_ONLY_RESTORE}, which would show what a mask or a row filter hides, until it is set again"
     assert after.metadata.change is not None
-    kept = kept_for(observed.table_properties.get(_KEPT_FILES))
+    kept = kept_for(observed.table_properties.get(KEPT_FILES, KEPT_BY_DEFAULT))
     if kept is None or after.metadata.change.at + kept < utc_now():
-        return f"{_ONLY_RESTORE}, and its files of then are kept no longer ({_KEPT_FILES})"
+        return f"{_ONLY_RESTORE}, and its files of then are kept no longer ({KEPT_FILES})"
     if not commits or min(one.version for one in commits) > restore.version + 1:
         return f"{_ONLY_RESTORE}, and its history since the run cannot be read"
     others = list(restore.lost(commits))
@@ -86,9 +87,7 @@ def _hides(table: Table | TableState) -> bool:
     return table.row_filter is not None or any(column.mask is not None for column in table.columns)
 
 
-def kept_for(text: str | None) -> timedelta | None:
+def kept_for(text: str) -> timedelta | None:
     """Return how long Delta keeps the files of former versions; None if the table's setting is not understood."""
-    if text is None:
-        return _KEPT_BY_DEFAULT
     found = _INTERVAL.fullmatch(text.strip())
     return timedelta(**{f"{found[2].lower()}s": int(found[1])}) if found else None

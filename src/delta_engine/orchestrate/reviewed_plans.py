@@ -142,6 +142,7 @@ def _policy(project: Project) -> PolicyRecord:
         column_order=policy.column_order.value,
         removed_tables=policy.removed_tables.value,
         rules=policy.rules,
+        max_rewrite_bytes=policy.max_rewrite_bytes,
         drift=project.settings.drift_policy.handling.value,
     )
 

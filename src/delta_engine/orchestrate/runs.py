@@ -46,6 +46,7 @@ from delta_engine.state.table_queries import (
 from delta_engine.telemetry.context import in_context, utc_now
 from delta_engine.telemetry.logs import log
 from delta_engine.telemetry.spans import OpenSpan, span
+from delta_engine.validation.costs import CostEstimator
 from delta_engine.validation.preflight import Preflight
 from delta_engine.validation.validator import PlanValidator
 
@@ -72,6 +73,7 @@ class Environment:
         history: reads the commits of tables; without it, drift has no author.
         row_counter: counts the rows of tables to be dropped; without it, none is dropped.
         preflight: checks existing rows against new conditions; without it, rows are not checked.
+        costs: estimates what plans write; without it, nothing is known.
         principals: reads the current principal; without it, plans are not compared with its rights.
         audit_log: knows the authors of drift that is in no table's history.
         own_tables: tables of the engine in managed schemas, which need no model.
@@ -90,6 +92,7 @@ class Environment:
     history: TableHistoryReader | None = None
     row_counter: RowCounter | None = None
     preflight: Preflight | None = None
+    costs: CostEstimator | None = None
     principals: PrincipalReader | None = None
     audit_log: AuditLogReader | None = None
     run_history: RunHistory | None = None

@@ -120,6 +120,7 @@ class PolicyRecord(_Part, frozen=True, kw_only=True):
     column_order: str
     removed_tables: str
     rules: tuple[str, ...]
+    max_rewrite_bytes: int | None
     drift: str
 
 

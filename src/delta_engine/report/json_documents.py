@@ -245,6 +245,7 @@ def _table(action: TableAction, undone: UndoneDrift) -> dict[str, Any]:
             return {
                 "table": table,
                 "change": "align",
+                **({"cost": msgspec.to_builtins(action.cost)} if action.cost else {}),
                 "actions": [_action(one, action, undone) for one in actions],
             }
         case DropTable(_, rows):

@@ -20,6 +20,7 @@ from delta_engine.actions import (
     Action,
     AlignSchema,
     AlignTable,
+    Cost,
     CreateTable,
     DropTable,
     Hazard,
@@ -36,13 +37,15 @@ from delta_engine.models import Table
 from delta_engine.report.refusals import refusal_messages
 from delta_engine.sql.tables import sql_undrop_table
 from delta_engine.telemetry.logs import redacted
-from delta_engine.telemetry.visible import counted, in_one_line, visible
+from delta_engine.telemetry.visible import counted, described_size, in_one_line, visible
 
 _COLOURS: Final[Mapping[Sign, str]] = {
     Sign.ADDED: "#1a7f37",
     Sign.CHANGED: "#9a6700",
     Sign.REMOVED: "#cf222e",
 }
+_MINUTE: Final = 60
+_HOUR: Final = 3600
 _LIST: Final = "list-style:none;margin:0;padding-left:1.5em"
 
 
@@ -76,7 +79,8 @@ def table_branch(action: TableAction, undone: UndoneDrift = NO_UNDONE_DRIFT) -> 
             text = f"{action.table}{_hazards(action.hazards)}{_undoes(undone.get((key, 'table')))}"
             return Branch(Sign.ADDED, text, tuple(_created(desired)))
         case AlignTable(table, actions):
-            return Branch(Sign.CHANGED, str(table), tuple(_changed(actions, key, undone)))
+            leaves = tuple(_changed(actions, key, undone))
+            return Branch(Sign.CHANGED, f"{table}{_cost(action.cost)}", leaves)
         case DropTable(table, rows):
             undrop = sql_undrop_table(str(table))
             note = f"with {counted(rows, 'row')}; {undrop} brings it back, by default for seven days"
@@ -107,6 +111,8 @@ def plan_summary(plan: TablePlan) -> str:
         if found
     ]
     parts += [f"{count} × {hazard}" for hazard, count in sorted(hazards.items())]
+    if size := sum(align.cost.size or 0 for align in plan.align_tables if align.cost is not None):
+        parts.append(f"{described_size(size)} to write anew")
     return ", ".join(parts)
 
 
@@ -135,6 +141,23 @@ def _hazards(hazards: tuple[Hazard, ...], reversal: Reversal = Reversal.STATEMEN
     """Return what a line warns of. Most changes can be undone by statements, and do not say so."""
     limits = [reversal.value] if reversal is Reversal.RESTORE else []
     return f"  [{', '.join([*(hazard.value for hazard in hazards), *limits])}]"
+
+
+def _cost(cost: Cost | None) -> str:
+    """Return what a change of rows writes, as far as it is known."""
+    if cost is None or cost.size is None:
+        return ""
+    files = f" in {counted(cost.files, 'file')}" if cost.files is not None else ""
+    rows = f" of {counted(cost.rows, 'row')}" if cost.rows is not None else ""
+    seconds = f", about {_duration(cost.seconds)}" if cost.seconds is not None else ""
+    kept = cost.kept_for.removeprefix("interval ")
+    return f"  writes {described_size(cost.size)}{files}{rows}{seconds}; the former files are kept for {kept}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < _MINUTE:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / _MINUTE)} min" if seconds < _HOUR else f"{seconds / _HOUR:.1f} h"
 
 
 def _created(model: Table) -> Iterator[Branch]:

@@ -51,6 +51,15 @@ def sql_fill(table: str, assignments: Sequence[Assignment]) -> str:
     return f"UPDATE {table} SET {values} WHERE {' OR '.join(one.condition for one in assignments)}"
 
 
+def sql_files_to_fill(table: str, conditions: Sequence[str]) -> str:
+    """Return how many files have rows that meet one of the conditions, as `files`, and their bytes as `size`."""
+    met = " OR ".join(conditions)
+    return (
+        "SELECT count(*) AS files, coalesce(sum(size), 0) AS size FROM (SELECT max(_metadata.file_size) AS size, "
+        f"count_if({met}) AS n FROM {table} GROUP BY _metadata.file_path) WHERE n > 0"
+    )
+
+
 def sql_refuse_rows(table: str, condition: str, message: str) -> str:
     """Fail with a message and the number of rows that meet a condition, if there are any."""
     counted = f"count_if({condition})"

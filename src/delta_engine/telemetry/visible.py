@@ -18,6 +18,12 @@ _UNSEEN: Final = re.compile(
 )
 
 
+_UNITS: Final = ("B", "KB", "MB", "GB", "TB", "PB")
+_STEP: Final = 1000
+_NO_FRACTION: Final = 100
+_SIZE: Final = re.compile(r"(\d{1,18}(?:\.\d{1,3})?)\s*([KMGTP]?B)?", re.IGNORECASE | re.ASCII)
+
+
 def visible(text: str) -> str:
     r"""Return text with invisible characters spelled out, such as `\u001b`; line feeds stay."""
     return _UNSEEN.sub(_spelled, text)
@@ -31,6 +37,25 @@ def in_one_line(text: str) -> str:
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun, such as `1 table` and `2 tables`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def described_size(size: int) -> str:
+    """Return a number of bytes in decimal units, such as `1.2 GB`."""
+    number, unit = float(size), "B"
+    for unit in _UNITS:
+        if number < _STEP or unit == _UNITS[-1]:
+            break
+        number /= _STEP
+    return f"{number:,.0f} {unit}" if unit == "B" or number >= _NO_FRACTION else f"{number:.1f} {unit}"
+
+
+def parsed_size(text: str) -> int:
+    """Return the bytes in a text such as `200 GB`, `1.5TB` or `1000`; ValueError for others."""
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(f"{text!r} is no size")
+    exponent = _UNITS.index((found[2] or "B").upper())
+    return int(float(found[1]) * _STEP**exponent)
 
 
 def counted_resources(schemas: int, tables: int) -> str:

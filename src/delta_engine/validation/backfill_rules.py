@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from delta_engine.actions import AlignTable
+from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.actions.policy import DestructiveKind, Policy
 from delta_engine.aspects.backfill_actions import BlockedFill, FillColumn, FillSwappedColumn
 from delta_engine.aspects.partitioning import RewriteTable, described
+from delta_engine.errors import UnsafePlanError
 from delta_engine.models import Table
 from delta_engine.sql.expressions import generation_problem
-from delta_engine.validation.rules import Problem, consent, of_each_action, of_each_alignment, of_each_table
+from delta_engine.telemetry.visible import counted, described_size
+from delta_engine.validation.rules import (
+    Problem,
+    consent,
+    of_each_action,
+    of_each_alignment,
+    of_each_table,
+    plan_refusal,
+)
 
 
 class UsingFits:
@@ -57,6 +66,28 @@ class NoUnallowedRewrites:
             elif not policy.allows(kind, align.table):
                 reason = f"{change}, which writes all rows anew and gives the table another id"
                 yield Problem(reason, f"Allow it: {consent(kind, align.table)}")
+
+
+class WithinRewriteLimit:
+    """A plan writes no more existing data anew than `policy.max_rewrite_bytes`."""
+
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
+        """Refuse plans above the limit, and with a limit those whose size is not known."""
+        limit = policy.max_rewrite_bytes
+        if limit is None:
+            return
+        written = [align for align in plan.align_tables if align.writes_rows]
+        for align in written:
+            if align.cost is None or align.cost.size is None:
+                reason = "its files would be written anew, and their size is not known"
+                yield plan_refusal(align, reason, "Raise policy.max_rewrite_bytes, or remove it.")
+        total = sum(align.cost.size or 0 for align in written if align.cost is not None)
+        if total > limit:
+            yield UnsafePlanError(
+                f"{described_size(total)} would be written anew in {counted(len(written), 'table')}, and "
+                f"policy.max_rewrite_bytes is {described_size(limit)}",
+                way_out="Change fewer tables at a time with -t, or raise the limit.",
+            )
 
 
 class NoUnallowedFills:

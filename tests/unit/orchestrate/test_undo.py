@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -213,7 +212,7 @@ def test_what_is_kept_no_longer_is_not_restored(
     project: CatalogProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dropped_column(project)
-    monkeypatch.setattr(restoring, "_KEPT_BY_DEFAULT", timedelta(0))
+    monkeypatch.setattr(restoring, "KEPT_BY_DEFAULT", "interval 0 days")
     refused = project.run("undo --yes")
     assert refused.code == 3
     assert "its files of then are kept no longer (delta.deletedFileRetentionDuration)" in refused.stderr
