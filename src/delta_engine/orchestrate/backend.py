@@ -32,6 +32,7 @@ from delta_engine.state.table_queries import (
 )
 from delta_engine.state.unity_catalog.listed_details import TableListing, open_table_listing
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
+from delta_engine.state.view_definitions import ViewReader
 
 if TYPE_CHECKING:
     from databricks.sdk import WorkspaceClient
@@ -55,6 +56,7 @@ class Backend:
     Args:
         host: the workspace's URL; empty if unknown.
         principals: reads the current principal and its privileges; None where the platform has none.
+        views: reads the definitions of views; None where the catalog has none.
         start: opens what runs statements, such as a Spark session, unless it is open; the first statement also does.
     """
 
@@ -71,6 +73,7 @@ class Backend:
     host: str = ""
     audit_log: AuditLogReader | None = None
     principals: PrincipalReader | None = None
+    views: ViewReader | None = None
     listing: TableListing | None = None
 
 
@@ -98,6 +101,7 @@ def databricks_backend(
         platform_version=platform_version,
         audit_log=SqlAuditLogReader(runner),
         principals=PrincipalReader(runner),
+        views=ViewReader(runner),
         listing=listing,
     )
 

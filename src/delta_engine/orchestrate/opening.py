@@ -160,6 +160,7 @@ def open_environment(
         row_counter=backend.row_counter,
         start=backend.start,
         principals=backend.principals,
+        views=backend.views,
         audit_log=backend.audit_log,
         run_history=RunHistory(runner, addressing.table(runs)) if runs else None,
         drift_history=DriftHistory(runner, addressing.table(drift)) if drift else None,

@@ -58,6 +58,7 @@ from delta_engine.state.catalog_reader import (
 )
 from delta_engine.state.states import CatalogState
 from delta_engine.telemetry.context import utc_now
+from delta_engine.validation.broken_views import view_warnings
 from delta_engine.validation.needed_rights import rights_warnings
 from delta_engine.validation.relations import checked_plan, partial_model_violations
 
@@ -223,15 +224,18 @@ def draft_revert(
 
 
 def judged(environment: Environment, draft: PlannedRun) -> PlannedRun:
-    """Return a planned run with its costs, the refusals of rules and rows, and the warnings about rights."""
+    """Return a planned run with its costs, the refusals of rules and rows, and warnings about rights and views."""
     if environment.costs is not None:
         draft = replace(draft, plan=environment.costs.with_costs(draft.plan, draft.seen))
     found: list[RefusedError] = [*draft.refusals, *environment.validator.plan_violations(draft.plan)]
     if environment.preflight is not None:
         found += environment.preflight.refusals(draft.plan, draft.wanted, draft.basis.observed)
-    principals = environment.principals
-    warnings = rights_warnings(principals, draft.plan, draft.seen) if principals is not None else ()
-    return replace(draft, refusals=tuple(found), rights_warnings=tuple(warnings))
+    warnings: list[str] = []
+    if environment.principals is not None:
+        warnings += rights_warnings(environment.principals, draft.plan, draft.seen)
+    if environment.views is not None:
+        warnings += view_warnings(environment.views, draft.plan)
+    return replace(draft, refusals=tuple(found), judged_warnings=tuple(warnings))
 
 
 def drift_detector(environment: Environment, *, is_thorough: bool = True) -> DriftDetector:

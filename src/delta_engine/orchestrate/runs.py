@@ -43,6 +43,7 @@ from delta_engine.state.table_queries import (
     TableHistoryReader,
     TableVersionReader,
 )
+from delta_engine.state.view_definitions import ViewReader
 from delta_engine.telemetry.context import in_context, utc_now
 from delta_engine.telemetry.logs import log
 from delta_engine.telemetry.spans import OpenSpan, span
@@ -75,6 +76,7 @@ class Environment:
         preflight: checks existing rows against new conditions; without it, rows are not checked.
         costs: estimates what plans write; without it, nothing is known.
         principals: reads the current principal; without it, plans are not compared with its rights.
+        views: reads views; without it, plans do not say which ones they break.
         audit_log: knows the authors of drift that is in no table's history.
         own_tables: tables of the engine in managed schemas, which need no model.
         owns: globs of the tables that are the project's.
@@ -94,6 +96,7 @@ class Environment:
     preflight: Preflight | None = None
     costs: CostEstimator | None = None
     principals: PrincipalReader | None = None
+    views: ViewReader | None = None
     audit_log: AuditLogReader | None = None
     run_history: RunHistory | None = None
     drift_history: DriftHistory | None = None
@@ -172,7 +175,7 @@ class PlannedRun:
         replan: plans again from another snapshot of the same tables.
         refusals: why the plan must not be applied; empty if it may.
         undone: the drift that the plan undoes, by resource key and field.
-        rights_warnings: which rights the principal may lack.
+        judged_warnings: which rights the principal may lack, and which views the plan breaks.
         column_renames: the renames outside the engine that the models have taken, by table key.
         ignored_renames: the keys of tables with renames that the policy ignores.
         replaced: declared tables that were dropped and created outside the engine.
@@ -190,7 +193,7 @@ class PlannedRun:
     replan: Replan
     refusals: tuple[RefusedError, ...] = ()
     undone: UndoneDrift = field(default_factory=dict)
-    rights_warnings: tuple[str, ...] = ()
+    judged_warnings: tuple[str, ...] = ()
     column_renames: Mapping[str, TakenRenames] = field(default_factory=dict)
     ignored_renames: frozenset[str] = frozenset()
     replaced: tuple[QualifiedName, ...] = ()
@@ -198,8 +201,8 @@ class PlannedRun:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What could not be read, and which rights the principal may lack."""
-        return (*self.basis.warnings, *self.rights_warnings)
+        """What could not be read, which rights the principal may lack, and which views the plan breaks."""
+        return (*self.basis.warnings, *self.judged_warnings)
 
     @property
     def unmanaged_parts(self) -> tuple[UnmanagedPart, ...]:

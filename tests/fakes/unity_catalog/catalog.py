@@ -56,6 +56,7 @@ class FakeUnityCatalog:
         groups: the groups that the user is in.
         catalogs: the holders of catalogs; a catalog without any has no owner and no grants.
         views: the columns of the views of `information_schema`, as they list them.
+        queries: the definitions of the users' views, by schema and name; None for one that the user may not see.
         statements: what changed something.
         questions: what was asked.
     """
@@ -80,6 +81,7 @@ class FakeUnityCatalog:
         self.groups: set[str] = set()
         self.catalogs: dict[str, Permissions] = {}
         self.views = dict(VIEWS)
+        self.queries: dict[tuple[str, str], str | None] = {}
         self.statements: list[str] = []
         self.questions: list[str] = []
         self._lock = Lock()
@@ -166,6 +168,12 @@ class FakeUnityCatalog:
         self.questions.append(sql)
         question = parse_question(sql)
         match question:
+            case statements.Question(_, ()) if ".information_schema.views" in sql:
+                return [
+                    {"table_schema": schema, "table_name": name, "view_definition": query}
+                    for (schema, name), query in self.queries.items()
+                    if f"'{schema}'" in sql
+                ]
             case statements.Question(_, ()) if " VERSION AS OF " in sql:
                 return [{"verified": None}]  # it has no rows, so that no two versions differ
             case statements.Question(_, ()) if self.audit_log is not None and "system.access.audit" in sql:

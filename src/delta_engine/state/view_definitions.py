@@ -1,0 +1,46 @@
+"""Reads the definitions of views from `information_schema.views` (docs: "VIEWS")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from delta_engine.backends.sql_runner import SqlRunner
+from delta_engine.models import QualifiedName, SchemaName
+from delta_engine.sql.queries import sql_information_schema
+from delta_engine.sql.text import sql_literal
+
+
+@dataclass(frozen=True, slots=True)
+class ViewDefinition:
+    """A view; `query` is None for principals who may not see it."""
+
+    name: QualifiedName
+    query: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ViewReader:
+    """Reads the views of schemas: one query for each catalog."""
+
+    runner: SqlRunner
+
+    def read(self, schemas: Iterable[SchemaName]) -> Sequence[ViewDefinition]:
+        """Return the views, sorted by name; raises StatementError."""
+        found = []
+        for catalog, group in groupby(
+            sorted({*schemas}, key=lambda one: one.key), key=lambda one: one.catalog
+        ):
+            names = ", ".join(sql_literal(one.schema.lower()) for one in group)
+            sql = sql_information_schema(
+                catalog,
+                "views",
+                ("table_schema", "table_name", "view_definition"),
+                [f"table_schema IN ({names})"],
+            )
+            for row in self.runner.run(sql):
+                name = QualifiedName(catalog, str(row["table_schema"]), str(row["table_name"]))
+                query = row["view_definition"]
+                found.append(ViewDefinition(name, None if query is None else str(query)))
+        return sorted(found, key=lambda view: view.name.key)

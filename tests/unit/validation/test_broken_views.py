@@ -1,0 +1,90 @@
+"""The views that a plan breaks, by their definitions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from delta_engine.models import SchemaName
+from delta_engine.sql.views import LostRead, lost_reads
+from tests.projects.catalog_project import CatalogProject
+from tests.projects.commandline import CommandLine
+
+HOME = SchemaName("dev", "silver")
+ORDERS, OLD = "dev.silver.orders", "dev.silver.old"
+NOTE = LostRead(ORDERS, "note")
+MAYBE = LostRead(ORDERS, "note", is_sure=False)
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("SELECT note FROM orders", [NOTE]),
+        ("SELECT `NOTE` FROM `dev`.`silver`.`ORDERS`", [NOTE]),
+        ("SELECT o.note FROM silver.orders AS o JOIN other ON o.id = other.id", [NOTE]),
+        ("SELECT note FROM orders JOIN other USING (id)", [MAYBE]),
+        ("SELECT other.note FROM orders JOIN other USING (id)", []),
+        ("WITH o AS (SELECT * FROM orders WHERE note IS NULL) SELECT id FROM o", [NOTE]),
+        ("SELECT id FROM (SELECT id, note FROM orders)", [NOTE]),
+        ("SELECT id FROM orders WHERE EXISTS (SELECT 1 FROM other WHERE other.id = orders.note)", [NOTE]),
+        ("SELECT id FROM orders UNION ALL SELECT note FROM orders", [NOTE]),
+        ("SELECT note FROM gold.orders", []),
+        ("SELECT id, 'note' FROM orders", []),
+        ("SELECT id FROM old", [LostRead(OLD, None)]),
+        ("WITH orders AS (SELECT 1 AS note) SELECT note FROM orders", []),
+    ],
+)
+def test_what_a_view_reads(query: str, found: list[LostRead]) -> None:
+    assert lost_reads(query, HOME, {OLD}, {ORDERS: {"note"}}) == found
+
+
+@pytest.mark.parametrize("query", ["", "SELECT FROM WHERE", "DROP TABLE orders", "SELECT (" * 500])
+def test_what_is_no_query(query: str) -> None:
+    with pytest.raises(ValueError, match=r"it is no query|sqlglot does not read it"):
+        lost_reads(query, HOME, {OLD}, {ORDERS: {"note"}})
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
+    made = CatalogProject(tmp_path, monkeypatch, delta_engine)
+    made.catalog.queries = {
+        ("silver", "notes"): "SELECT note FROM orders",
+        ("silver", "joined"): "SELECT note FROM orders JOIN other USING (id)",
+        ("silver", "ids"): "SELECT id FROM orders",
+        ("silver", "broken"): "SELECT ((note FROM orders",
+        ("silver", "hidden"): None,
+        ("others", "elsewhere"): "SELECT note FROM silver.orders",
+    }
+    return made
+
+
+COLUMNS = "columns: [{name: id, type: int}, {name: note, type: string}]"
+
+
+def test_the_plan_names_the_views_that_it_breaks(project: CatalogProject) -> None:
+    project.declare(f"name: orders, {COLUMNS}")
+    project.sync()
+    assert not [sql for sql in project.catalog.questions if "information_schema.views" in sql]
+    project.declare("name: orders, columns: [{name: id, type: int}]")
+    shown = project.run("plan --allow drop_column").stderr
+    assert "view dev.silver.notes breaks: it reads dev.silver.orders.note, which the plan drops" in shown
+    assert (
+        "view dev.silver.joined may break: it reads a column of this name, perhaps dev.silver.orders.note"
+        in shown
+    )
+    assert "view dev.silver.broken may break: " in shown
+    assert "1 view of the same schemas may break, too: you may not see their definitions" in shown
+    assert "dev.silver.ids" not in shown
+    assert len([sql for sql in project.catalog.questions if "information_schema.views" in sql]) == 1
+
+
+def test_renames_break_views_too(project: CatalogProject) -> None:
+    project.declare(f"name: orders, {COLUMNS}")
+    project.sync()
+    project.declare(
+        f"name: sales, renamed_from: orders, {COLUMNS.replace('note,', 'words, renamed_from: note,')}"
+    )
+    shown = project.run("plan").stderr
+    assert "view dev.silver.ids breaks: it reads dev.silver.orders, which the plan renames to sales" in shown
+    assert "it reads dev.silver.orders.note, which the plan renames to words" in shown
