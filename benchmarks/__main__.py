@@ -29,6 +29,7 @@ BENCHMARKS = (
     "snapshot",
     "applying",
     "sync_against_bare_sql",
+    "data_changes",
 )
 
 

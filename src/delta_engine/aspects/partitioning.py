@@ -74,15 +74,15 @@ class VerifyRewrite:
 _Action: TypeAlias = RewriteTable | VerifyRewrite
 
 
-def is_rewritten(observed: TableState, record_of: Sequence[Table], declared: Table | None) -> bool:
+def is_rewritten(observed: TableState, attempted: Sequence[Table], declared: Table | None) -> bool:
     """Whether an unfinished run has rewritten a table: it is partitioned as the run attempted, and not as before.
 
     Args:
-        record_of: what unfinished runs attempted.
+        attempted: the models of unfinished runs.
         declared: what was applied before.
     """
     present = _keys(observed.partitioned_by)
-    is_attempted = any(_keys(one.partitioned_by) == present for one in record_of)
+    is_attempted = any(_keys(one.partitioned_by) == present for one in attempted)
     return is_attempted and declared is not None and _keys(declared.partitioned_by) != present
 
 

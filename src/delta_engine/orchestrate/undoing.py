@@ -75,40 +75,52 @@ def plan_undo(environment: Environment, state: DeploymentState | None, request: 
         StateMismatchError: there is no such run, or what was before it is not kept any more.
         CatalogReadError, RefusalGroup: tables cannot be read.
     """
-    repository = environment.deployment.repository
-    past = find_run(repository, state, request.run)
-    if request.run is None and past.unfinished_undo is not None:  # go on with it
-        past = find_run(repository, state, past.unfinished_undo)
-    recorded = state.resources if state else {}
-    changes = [one for one in _changes(past, recorded) if request.covers(one.name) and not one.is_undone]
-    if not changes:
-        matching = f" that matches {', '.join(request.tables)}" if request.tables else ""
-        raise ConfigError(f"run {past.run} has nothing left to undo{matching}")
+    past = _past_run(environment, state, request.run)
+    changes = _left_changes(past, state.resources if state else {}, request)
     refused = [refusal for one in changes for refusal in one.refusals()]
-    former = [one for one in map(_former, changes) if one is not None]
     created = tuple(one.created for one in changes if one.created is not None)
     schemas = tuple(one.schema for one in changes if one.schema is not None)
     environment = replace(environment, planner=environment.planner.with_schemas(schemas))
-    former = _with_histories(environment, former)
+    former = _with_histories(environment, [one for one in map(_former, changes) if one is not None])
     basis = observe(environment, [one.wanted for one in former], state, is_partial=True)
     basis = _with_created(environment, basis, with_recorded_grants(created, state))
-    problems = {one.name.key: one.problem(basis.observed.table(one.wanted.qualified_name)) for one in former}
-    refused += [_refusal(one.name, problems[one.name.key]) for one in former if problems[one.name.key]]
-    former = [one for one in former if not problems[one.name.key]]
-    found = Undo(
+    able: list[_FormerTable] = []
+    for one in former:
+        if problem := one.problem(basis.observed.table(one.wanted.qualified_name)):
+            refused.append(_refusal(one.name, problem))
+        else:
+            able.append(one)
+    undo = Undo(
         run=past.run,
-        models=tuple(one.model for one in former),
-        wanted=tuple(one.wanted for one in former),
-        restores={one.model.qualified_name: one.restore for one in former if one.restore is not None},
+        models=tuple(one.model for one in able),
+        wanted=tuple(one.wanted for one in able),
+        restores={one.model.qualified_name: one.restore for one in able if one.restore is not None},
         created=created,
         schemas=schemas,
     )
     notes = [f"left out: {one}" for one in refused] if request.skips_refused else []
-    basis = replace(basis, models=found.models, undo=found, warnings=(*basis.warnings, *notes))
+    basis = replace(basis, models=undo.models, undo=undo, warnings=(*basis.warnings, *notes))
     draft = draft_sync(environment, basis)
     if not request.skips_refused:
         draft = replace(draft, refusals=(*refused, *draft.refusals))
     return PlannedUndo(past=past, planned=judged(environment, draft))
+
+
+def _past_run(environment: Environment, state: DeploymentState | None, run: str | None) -> PastRun:
+    """Return the run to undo. An undo that did not finish is continued, not undone."""
+    repository = environment.deployment.repository
+    past = find_run(repository, state, run)
+    is_continued = run is None and past.unfinished_undo is not None
+    return find_run(repository, state, past.unfinished_undo) if is_continued else past
+
+
+def _left_changes(past: PastRun, current: Mapping[str, Resource], request: UndoRequest) -> list[_Change]:
+    """Return the changes to undo; raise `ConfigError` if there are none."""
+    changes = [one for one in _changes(past, current) if request.covers(one.name) and not one.is_undone]
+    if not changes:
+        matching = f" that matches {', '.join(request.tables)}" if request.tables else ""
+        raise ConfigError(f"run {past.run} has nothing left to undo{matching}")
+    return changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
