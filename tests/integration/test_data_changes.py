@@ -14,7 +14,7 @@ from tests.integration.changed_warehouse import Warehouse
 from tests.integration.data_changes import Kill
 from tests.proofs import examples
 
-SEEDS = range(examples(3, 60))
+SEEDS = range(examples(2, 60))
 
 
 @pytest.fixture(autouse=True)
