@@ -188,13 +188,15 @@ class LastChange(OpenStruct, frozen=True, kw_only=True):
     Args:
         run: the run's id: the write_id of the document that it saved, unless it was killed.
         is_new: whether the run created the resource.
-        version: Delta's version of the table before the run, if no statement undoes it; None if one does, or unknown.
+        needs_restore: whether the run lost or changed values, so that only RESTORE undoes it.
+        version: Delta's version of the table before such a run; None if it is unknown.
         undoes: the run that it undoes; None for a sync or a revert.
     """
 
     run: str
     at: Moment
     is_new: bool = False
+    needs_restore: bool = False
     version: Count | None = None
     undoes: str | None = None
 

@@ -51,7 +51,7 @@ class RestoreRunner:
         """Run RESTORE; return the commits between the last look and its own, and the version of its own."""
         self.statements.run(sql, is_needed)
         found = [commit for commit in self._commits() if commit.version > seen]
-        ours = min(commit.version for commit in found if commit.operation == RESTORE)
+        ours = min((commit.version for commit in found if commit.operation == RESTORE), default=seen)
         return [commit for commit in found if commit.version < ours], ours
 
     def _bring_back(self, sql: str, taken_back: list[Commit], ours: int) -> None:

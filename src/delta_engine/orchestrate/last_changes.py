@@ -32,12 +32,14 @@ def last_changes(
         undoes: the run that it undoes.
     """
     needed = [align for align in plan.align_tables if _needs_restore(align)]
-    unfinished = {align.table.key: _unfinished(align.table, resources) for align in needed}
+    lossy = {align.table.key for align in needed}
+    unfinished = {align.table.key: _unfinished(align.table, resources) for align in plan.align_tables}
     unread = [align for align in needed if unfinished[align.table.key] is None]
+    lossy |= {key for key, earlier in unfinished.items() if earlier is not None}
     names = {align.table.key: _present_name(align) for align in unread}
     found = versions.read_versions(list(names.values()), with_id=()) if versions and names else {}
     before = {key: found[name.key].version for key, name in names.items() if name.key in found}
-    before |= {key: version for key, version in unfinished.items() if version is not None}
+    before |= {key: one.version for key, one in unfinished.items() if one and one.version is not None}
     created = {resource_key(action.table) for action in plan.create_tables}
     created |= {f"schema.{one}".lower() for one in plan.create_schemas}
     keys = [resource_key(name) for name in plan.changed_schemas()]
@@ -47,6 +49,7 @@ def last_changes(
             run=run,
             at=at,
             is_new=key in created or _was_created(resources.get(key)),
+            needs_restore=key.partition(".")[2] in lossy,
             version=before.get(key.partition(".")[2]),
             undoes=undoes,
         )
@@ -62,12 +65,13 @@ def _present_name(align: AlignTable) -> QualifiedName:
     return next((rename.observed for rename in align.of_type(RenameTable)), align.table)
 
 
-def _unfinished(table: QualifiedName, resources: Mapping[str, Resource]) -> int | None:
-    """Return the version before an unfinished run."""
+def _unfinished(table: QualifiedName, resources: Mapping[str, Resource]) -> LastChange | None:
+    """Return the change of an unfinished run that only RESTORE undoes."""
     found = resources.get(resource_key(table))
     if not isinstance(found, TableResource) or not found.metadata.attempted:
         return None
-    return found.metadata.change.version if found.metadata.change else None
+    change = found.metadata.change
+    return change if change is not None and change.needs_restore else None
 
 
 def _was_created(resource: Resource | None) -> bool:

@@ -251,6 +251,9 @@ class _FormerTable:
         """Return why it cannot be brought back; empty if it can."""
         if not observed.exists:
             return "it does not exist any more"
+        change = self.after.metadata.change
+        if self.restore is None and change is not None and change.needs_restore:
+            return "only RESTORE brings its values back, and its version from before the run is not known"
         if self.restore is not None:
             return why_not_restored(self.after, self.restore, self.wanted, observed, self.commits)
         declared, present = _columns(self.model), {one.key for one in observed.columns}

@@ -10,6 +10,7 @@ import pytest
 
 from delta_engine.models import QualifiedName
 from delta_engine.orchestrate import restoring
+from delta_engine.state.table_queries import TableQueries
 from tests.projects.catalog_project import CatalogProject
 from tests.projects.commandline import CommandLine
 
@@ -169,6 +170,20 @@ def test_a_dropped_column_comes_back_by_restore(project: CatalogProject) -> None
     assert record(project)["metadata"]["change"]["undoes"]
     ran(project, "undo --yes")
     assert [column.name for column in project.catalog.tables[KEY].state.columns] == ["id"]
+
+
+def test_a_version_that_could_not_be_read_is_not_taken_for_none(
+    project: CatalogProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.declare(SMALL)
+    project.sync()
+    project.declare(f"name: orders, columns: [{ID}]")
+    with monkeypatch.context() as patched:
+        patched.setattr(TableQueries, "read_versions", lambda *_args, **_options: {})
+        project.sync("--allow drop_column")
+    refused = project.run("undo --yes")
+    assert refused.code == 3
+    assert "its version from before the run is not known" in refused.stderr
 
 
 @pytest.mark.parametrize("operation", ["WRITE", "MERGE", "DELETE", "UPDATE", "STREAMING UPDATE", "a new one"])
