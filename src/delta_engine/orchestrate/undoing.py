@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from delta_engine.actions.policy import matches_any
@@ -15,6 +16,7 @@ from delta_engine.deployment.document import (
     SchemaResource,
     TableResource,
 )
+from delta_engine.deployment.errors import StateMismatchError
 from delta_engine.deployment.recorded_models import table_record, with_recorded_grants
 from delta_engine.deployment.resources import is_half_done, resource_name
 from delta_engine.drift.commit_paths import renames
@@ -110,8 +112,10 @@ def _past_run(environment: Environment, state: DeploymentState | None, run: str 
     """Return the run to undo. An undo that did not finish is continued, not undone."""
     repository = environment.deployment.repository
     past = find_run(repository, state, run)
-    is_continued = run is None and past.unfinished_undo is not None
-    return find_run(repository, state, past.unfinished_undo) if is_continued else past
+    if run is None and past.unfinished_undo is not None:
+        with suppress(StateMismatchError):  # that run was killed, too: the same document was before both
+            return find_run(repository, state, past.unfinished_undo)
+    return past
 
 
 def _left_changes(past: PastRun, current: Mapping[str, Resource], request: UndoRequest) -> list[_Change]:

@@ -60,7 +60,7 @@ _NO_STATES: Final[Mapping[str, TableState]] = MappingProxyType({})
 MOST_STATEMENTS: Final = 399
 """A run sends fewer than 400 statements."""
 
-KEPT_FOR_DROPS: Final = 45
+KEPT_FOR_DROPS: Final = 42
 """How many of them are reserved for the clean-up: one for each scratch object, and some for retries."""
 
 MOST_SECONDS: Final = 600.0

@@ -358,7 +358,7 @@ def test_the_log_refuses_what_goes_beyond() -> None:
     ask = partial(log.through(ConformancePlatform()).run, "SELECT current_user()")
     while not log.used_up(1):
         ask()
-    with pytest.raises(StatementError, match="may not send more than 354 statements"):
+    with pytest.raises(StatementError, match="may not send more than 357 statements"):
         ask()
     log.release_kept()
     ask()
