@@ -155,7 +155,8 @@ def undo_run(
     project, environment = _open_project(context, msgspec.structs.replace(options, tables=()))
     request = UndoRequest.of(options)
     if not (dry_run or out):
-        view = TerminalView(environment=project.settings.environment, yes=yes, as_json=as_json)
+        name, models = project.settings.environment, len(project.models)
+        view = TerminalView(environment=name, models=models, yes=yes, as_json=as_json)
         undo(environment, request, view)
         return Ended("", ExitCode.DONE)
     with status("reading the catalog …"):
