@@ -50,14 +50,18 @@ def test_an_undo_brings_everything_back_and_can_be_undone(
     assert not refused
     former = {name: (before if name in brought_back else after)[name] for name in before}
 
+    is_half_done = False  # even with all tables as they were: the next undo continues it
     for _ in range(random.choice([0, 1, 2])):
         if warehouse.tables() != former:
+            is_half_done = True
             with suppress(Kill):
                 warehouse.undo(killed(3))
+                is_half_done = False
     if warehouse.tables() != former:
         warehouse.undo()
+        is_half_done = False
     assert warehouse.tables() == former
-    if is_finished:
+    if is_finished and not is_half_done:
         redone, _ = warehouse.judged()  # of the last undo
         warehouse.undo()
         assert warehouse.tables() == {name: (after if name in redone else former)[name] for name in before}
