@@ -20,6 +20,9 @@ from delta_engine.state.table_descriptions import TableDescription
 from delta_engine.state.table_queries import Commit
 from tests.builders.models import address_of_orders
 
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""Settings that spare Spark the compilation of each query, which takes longer than to run it over a few rows."""
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
@@ -28,7 +31,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     with ZipFile(jar, "w") as file:
         file.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\n")
     session = open_local_session(
-        {"spark.driver.memory": "2g", "spark.jars": str(jar)}, scratch=tmp_path_factory.mktemp("it's a spark")
+        {"spark.driver.memory": "2g", "spark.jars": str(jar), **INTERPRETED},
+        scratch=tmp_path_factory.mktemp("it's a spark"),
     )
     yield session
     session.stop()
