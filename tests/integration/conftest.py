@@ -20,8 +20,12 @@ from delta_engine.state.table_descriptions import TableDescription
 from delta_engine.state.table_queries import Commit
 from tests.builders.models import address_of_orders
 
-INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-"""Settings that spare Spark the compilation of each query, which takes longer than to run it over a few rows."""
+INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+"""Settings that spare Spark to compile and to re-plan queries, which takes longer than to run them over a few rows."""
 
 
 @pytest.fixture(scope="session")

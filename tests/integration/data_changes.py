@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from random import Random
 from threading import Lock, Thread
+from typing import NoReturn
 
 from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.sql_runner import Row, SqlRunner
@@ -20,6 +21,8 @@ REGION = "coalesce(region, 'unknown')"
 DAY = "to_date(created_ts)"
 _SHORT = "amount IS NULL OR length(amount) < 100"
 _START = datetime(2026, 1, 1)
+CHANGES = ("ALTER ", "CREATE OR ", "UPDATE ", "RESTORE ", "SELECT CASE")
+"""How the statements begin that change a table or verify it."""
 _FEATURES: tuple[dict[str, str], ...] = (
     {},
     {"delta.enableDeletionVectors": "true"},
@@ -42,18 +45,21 @@ class Shape:
     adds: bool
     adds_required: bool
     checks: bool
+    is_repartitioned: bool
     properties: dict[str, str]
 
     @classmethod
     def random(cls, random: Random, name: str) -> Shape:
         """Return a table with at least one change."""
-        converts, tightens, adds = random.choice(
+        converts, tightens, adds, is_repartitioned = random.choice(
             [
-                (True, False, False),
-                (True, True, False),
-                (True, True, True),
-                (False, True, True),
-                (False, False, True),
+                (True, False, False, False),
+                (True, True, False, False),
+                (True, True, True, False),
+                (False, True, True, False),
+                (False, False, True, False),
+                (False, False, False, True),
+                (True, False, True, True),
             ]
         )
         return cls(
@@ -66,6 +72,7 @@ class Shape:
             adds=adds,
             adds_required=random.random() < 0.5,
             checks=random.random() < 0.5,
+            is_repartitioned=is_repartitioned,
             properties=random.choice(_FEATURES),
         )
 
@@ -96,7 +103,9 @@ class Shape:
             *([day] if self.adds else []),
         ]
         check = "amount IS NULL OR amount < 1000000" if self.converts else _SHORT
-        return self._table(columns, {}, checks=self._check(check))
+        table = self._table(columns, {}, checks=self._check(check))
+        partitions = ("order_day",) if self.adds else ("region",)
+        return replace(table, partitioned_by=partitions) if self.is_repartitioned else table
 
     def _others(self) -> tuple[Column, Column]:
         return Column("region", "string"), Column("created_ts", "timestamp_ntz", is_nullable=False)
@@ -181,9 +190,7 @@ class Writer:
             try:
                 self._insert(shape, [row])
             except StatementError:
-                return (
-                    False  # between the two renames there is no such column, or a constraint forbids the row
-                )
+                return False  # between the two renames there is no such column, or a constraint forbids it
             self.rows[shape.name].append(row)
             return True
 
@@ -217,52 +224,62 @@ class Kill(BaseException):
 
 
 @dataclass
+class Life:
+    """Whether the process of a run lives. A killed one runs no statement and records nothing any more."""
+
+    is_over: bool = False
+
+    def end(self) -> NoReturn:
+        """Kill the process."""
+        self.is_over = True
+        raise Kill
+
+    def require(self) -> None:
+        """End the thread of a killed process."""
+        if self.is_over:
+            raise Kill
+
+
+@dataclass
 class KilledRunner:
     """Runs statements, and kills the run right before one that changes a table, or right after it."""
 
     runner: SqlRunner
     kill_at: int
     is_after: bool
+    life: Life = field(default_factory=Life)
     count: int = 0
     _lock: Lock = field(default_factory=Lock)
 
     def run(self, sql: str) -> Sequence[Row]:
         """Run one statement; see `SqlRunner.run`."""
-        if not sql.startswith(("ALTER ", "CREATE OR ", "UPDATE ", "RESTORE ", "SELECT CASE")):
+        if not sql.startswith(CHANGES):
             return self.runner.run(sql)
         with self._lock:
+            self.life.require()
             is_last, self.count = self.count == self.kill_at, self.count + 1
-            if self.count > self.kill_at + 1 or (is_last and not self.is_after):
-                raise Kill
+            if is_last and not self.is_after:
+                self.life.end()
             rows = self.runner.run(sql)
             if is_last:
-                raise Kill
+                self.life.end()
             return rows
 
 
 @dataclass
 class DisturbedRunner:
-    """Runs statements while a writer appends rows between and during them, and kills the run before one of them.
-
-    Args:
-        kill_at: the number of the statement that does not run any more; None for no kill.
-    """
+    """Runs statements while a writer of another session appends rows between and during them."""
 
     runner: SqlRunner
     writer: Writer
     random: Random
-    kill_at: int | None = None
-    count: int = 0
     _lock: Lock = field(default_factory=Lock)
 
     def run(self, sql: str) -> Sequence[Row]:
         """Run one statement; see `SqlRunner.run`."""
-        if not sql.startswith(("ALTER ", "UPDATE ", "SELECT CASE")):
+        if not sql.startswith(CHANGES):
             return self.runner.run(sql)
         with self._lock:
-            if self.kill_at is not None and self.count >= self.kill_at:
-                raise Kill
-            self.count += 1
             moment, shape = self.random.random(), self.random.choice([*self.writer.shapes.values()])
         if moment < 0.15:
             self.writer.append(shape)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -11,6 +11,7 @@ from delta_engine.actions import Action, Phase
 from delta_engine.actions.policy import Policy
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.partitioning import RewriteTable, rewritten
+from delta_engine.aspects.table_features import EnableTableFeature
 from delta_engine.models import Table
 from delta_engine.models.record import Record
 from delta_engine.state.states import TableState
@@ -32,10 +33,21 @@ def with_lost_parts(
     rewrite = next((one for one in actions if isinstance(one, RewriteTable)), None)
     if rewrite is None or rewrite.problem:
         return actions
-    others = (one for one in actions if one.phase not in _DROPPED_BEFORE | _MADE_AGAIN)
+    complete = _with_enabled_features(rewrite, actions)
+    others = (
+        complete if one is rewrite else one
+        for one in actions
+        if one.phase not in _DROPPED_BEFORE | _MADE_AGAIN
+    )
     after = aspects.diff(Comparison.of(model, rewritten(observed), record, policy))
     again = (one for one in after if one.phase in _MADE_AGAIN)
     return (*_drops(model, observed, policy), *others, *again)
+
+
+def _with_enabled_features(rewrite: RewriteTable, actions: Iterable[Action]) -> RewriteTable:
+    """Return a rewrite with the properties that the same plan sets before it: the new table would lack them."""
+    enabled = {one.key: one.desired for one in actions if isinstance(one, EnableTableFeature)}
+    return replace(rewrite, properties=tuple(sorted({**dict(rewrite.properties), **enabled}.items())))
 
 
 def _drops(model: Table, observed: TableState, policy: Policy) -> Iterator[Action]:

@@ -38,6 +38,15 @@ def refusals(observed: TableState, model: Table = MODEL, record: Record | None =
     return [refusal.reason for refusal in PlanValidator(POLICY).plan_violations(plan)]
 
 
+def test_a_rewrite_keeps_the_features_that_the_same_plan_enables() -> None:
+    converted = Column("amount", "int", using="cast(amount AS int)")
+    observed = TableState(columns=(ID, DAY, Column("amount", "string")), table_properties={"kept": "yes"})
+    model = orders(ID, DAY, converted, partitioned_by=["day"])
+    (align,) = TablePlanner(POLICY).plan([model], catalog_of([model], observed)).align_tables
+    (rewrite,) = align.of_type(RewriteTable)
+    assert rewrite.properties == (("delta.columnMapping.mode", "name"), ("kept", "yes"))
+
+
 def test_a_rewrite_with_consent_is_fine() -> None:
     assert not refusals(PLAIN)
 
