@@ -73,7 +73,7 @@ def sql_compare_versions(table: str, columns: Iterable[tuple[str, DataType]]) ->
     The checksum is a sum over the rows: their order does not count, and two equal rows do not cancel each other.
     """
     named = list(columns)
-    sums = "".join(f", {_checksum(name, kind)} AS c{place}" for place, (name, kind) in enumerate(named))
+    sums = "".join(f", {sql_checksum(name, kind)} AS c{place}" for place, (name, kind) in enumerate(named))
     cases = "".join(
         f" WHEN NOT (one.c{place} <=> other.c{place}) THEN raise_error({sql_literal(_changed(name))})"
         for place, (name, _) in enumerate(named)
@@ -90,14 +90,15 @@ def at_versions(sql: str, before: int, after: int) -> str:
     return sql.replace(BEFORE, f"VERSION AS OF {before}").replace(AFTER, f"VERSION AS OF {after}")
 
 
-def _changed(column: str) -> str:
-    return f"the values of column {column} have changed, and nothing should have changed them"
-
-
-def _checksum(column: str, data_type: DataType) -> str:
+def sql_checksum(column: str, data_type: DataType) -> str:
+    """Return the sum of a column's hashes over all rows; it computes each value."""
     name = quote_ident(column)
     value = f"to_json({name})" if _has_no_hash(data_type) else name
     return f"sum(CAST(xxhash64({value}) AS decimal(38,0)))"
+
+
+def _changed(column: str) -> str:
+    return f"the values of column {column} have changed, and nothing should have changed them"
 
 
 def _has_no_hash(data_type: DataType) -> bool:

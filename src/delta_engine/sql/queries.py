@@ -129,13 +129,24 @@ def _literals(texts: Iterable[str]) -> str:
     return ", ".join(map(sql_literal, sorted(texts)))
 
 
-def sql_count_violations(rows: str, conditions: Iterable[str]) -> str:
-    """Return the query that counts violations per condition: one row, in the given order; unknown results count."""
-    counts = ", ".join(
+def sql_count_violations(rows: str, conditions: Iterable[str], computed: Iterable[str] = ()) -> str:
+    """Return the query that counts violations per condition: one row, in the given order; unknown results count.
+
+    Args:
+        computed: aggregates that the query computes as well.
+    """
+    counts = [
         f"count_if({sql_violation(condition)}) AS violations_{place}"
         for place, condition in enumerate(conditions)
-    )
-    return f"SELECT {counts} FROM {rows}"
+    ]
+    values = [f"{value} AS values_{place}" for place, value in enumerate(computed)]
+    return f"SELECT {', '.join((*counts, *values))} FROM {rows}"
+
+
+def sql_count_where(table: str, conditions: Iterable[str]) -> str:
+    """Return the query that counts the rows that meet each condition: one row, in the given order."""
+    counts = (f"count_if({condition}) AS rows_{place}" for place, condition in enumerate(conditions))
+    return f"SELECT {', '.join(counts)} FROM {table}"
 
 
 def sql_violation(condition: str) -> str:
@@ -146,11 +157,6 @@ def sql_violation(condition: str) -> str:
 def sql_select(table: str, columns: Iterable[str]) -> str:
     """Return a subquery in parentheses, for FROM."""
     return f"(SELECT {', '.join(columns)} FROM {table})"
-
-
-def sql_no_rows(rows: str) -> str:
-    """Return a query of no rows, which the platform analyses nevertheless."""
-    return f"SELECT * FROM {rows} LIMIT 0"
 
 
 def sql_column_alias(expression: str, name: str) -> str:

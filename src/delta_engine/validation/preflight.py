@@ -1,13 +1,13 @@
 """Counts rows that violate the conditions of a plan before it runs, with one query per table.
 
 NULLs in columns that become NOT NULL are always counted. Violations of added CHECKs are counted on demand, because the
-platform checks them only during the apply. Values that `using` computes are counted as they will be; without a
-condition, the query reads no row, and shows whether the platform takes the expressions.
+platform checks them only during the apply. Values that `using` computes are counted as they will be, and the query
+computes all of them: if it fails, a second one counts the rows for which they fail.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 
 from delta_engine.actions import AlignTable, TablePlan
@@ -21,13 +21,15 @@ from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.sql_runner import SqlRunner, query_each
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.models import Table
+from delta_engine.sql.backfills import sql_checksum
 from delta_engine.sql.constraints import sql_not_null_condition
 from delta_engine.sql.expressions import is_same_expression
+from delta_engine.sql.failing_rows import failure_condition
 from delta_engine.sql.queries import (
     sql_as_it_will_be,
     sql_column_alias,
     sql_count_violations,
-    sql_no_rows,
+    sql_count_where,
     sql_null,
     sql_select,
     sql_violation,
@@ -94,13 +96,17 @@ class Preflight:
         comparison = Comparison.of(model, observed)
         table = self.addressing.table(observed.former_name or align.table)
         rows = _rows(table, comparison, observed)
-        found = (
-            sql_count_violations(rows, [one.sql for one in conditions]) if conditions else sql_no_rows(rows)
-        )
+        values = future_values(comparison) if align.of_type(FillColumn) else {}
+        computed = [sql_checksum(one.name, one.data_type) for one in model.columns if one.key in values]
+        found = sql_count_violations(rows, [one.sql for one in conditions], computed)
         try:
             answer = self.runner.run(found)
         except StatementError as error:
             fills = align.of_type(FillColumn)
+            named = {one.name: values[one.key] for one in model.columns if one.key in values}
+            if failures := list(self._failures(align, table, named, error)):
+                yield from failures
+                return
             yield plan_refusal(
                 align,
                 f"its {'new values cannot be computed' if fills else 'rows cannot be counted'}: {error.first_line}",
@@ -108,7 +114,7 @@ class Preflight:
                 fills[0].name if fills else None,
             )
             return
-        counts = [count for row in answer for count in row.values()] if conditions else ()
+        counts = [row[f"violations_{place}"] for row in answer for place in range(len(conditions))]
         for condition, count in zip(conditions, counts, strict=True):
             if int(str(count)):
                 violated = counted(int(str(count)), "row")
@@ -127,6 +133,27 @@ class Preflight:
                         f"check {condition.check} would not hold for {violated}: {condition.sql}",
                         f"Correct them first: SELECT * FROM {rows} WHERE {sql_violation(condition.sql)}.",
                     )
+
+    def _failures(
+        self, align: AlignTable, table: str, values: Mapping[str, str], error: StatementError
+    ) -> Iterator[UnsafePlanError]:
+        """Yield the columns whose values cannot be computed for some rows, as far as these can be told."""
+        told = ((name, failure_condition(value)) for name, value in values.items())
+        failing = {name: condition for name, condition in told if condition is not None}
+        try:
+            answer = self.runner.run(sql_count_where(table, failing.values())) if failing else ()
+        except StatementError:  # the first error says more
+            return
+        counts = [int(str(row[f"rows_{place}"])) for row in answer for place in range(len(failing))]
+        for (name, condition), count in zip(failing.items(), counts, strict=True):
+            if count:
+                yield plan_refusal(
+                    align,
+                    f"its using fails for {counted(count, 'row')}. The platform says: {error.first_line}",
+                    "Correct it, or let it give NULL for them (nullif, try_cast, try_divide). See them: "
+                    f"SELECT * FROM {table} WHERE {condition}",
+                    name,
+                )
 
 
 def _rows(table: str, comparison: Comparison, observed: TableState) -> str:

@@ -47,6 +47,30 @@ class Forbidding(RecordingSqlRunner):
         raise StatementError("no SELECT\nfor you", sql=sql, error_class="INSUFFICIENT_PERMISSIONS")
 
 
+class FailingRows(RecordingSqlRunner):
+    """A platform that fails to compute values, and counts the rows; None if it cannot do that, either."""
+
+    def __init__(self, *counts: int | None) -> None:
+        super().__init__()
+        self._counts = counts
+
+    def run(self, sql: str) -> Sequence[Row]:
+        super().run(sql)
+        if "sum(" in sql or None in self._counts:
+            raise StatementError(
+                "[DIVIDE_BY_ZERO] Division by zero.\nJVM", sql=sql, error_class="DIVIDE_BY_ZERO"
+            )
+        return [{f"rows_{place}": str(count) for place, count in enumerate(self._counts)}]
+
+
+CONVERTED = orders(
+    Column("id", "bigint", is_nullable=False, using="coalesce(id, 0)"),
+    Column("amount", "int", using="cast(replace(amount, ',', '') AS int)"),
+    Column("ratio", "double", using="10 / share"),
+    Column("share", "int"),
+)
+CONVERTED_BEFORE = (Column("id", "bigint"), Column("amount", "string"), Column("share", "int"))
+ADDED = orders(Column("id", "bigint"), Column("made", "date", using="make_date(id, 1, 1)"))
 RENAMED = orders(
     Column("id", "bigint", is_nullable=False, renamed_from="key"),
     Column("note", "string"),
@@ -79,6 +103,10 @@ LOOKS: dict[str, tuple[Table, Sequence[Column], RecordingSqlRunner]] = {
     ),
     "renamed-and-added-columns": (RENAMED, [Column("key", "bigint")], CountingRows(3, 7)),
     "renamed-and-added-fields": (NESTED, NESTED_BEFORE, CountingRows(2, 3)),
+    "rows-whose-values-fail": (CONVERTED, CONVERTED_BEFORE, FailingRows(0, 1_002, 1)),
+    "rows-that-cannot-be-told": (CONVERTED, CONVERTED_BEFORE, FailingRows(None)),
+    "values-that-fail-elsewhere": (ADDED, [Column("id", "bigint")], FailingRows(0)),
+    "values-that-can-be-computed": (CONVERTED, CONVERTED_BEFORE, CountingRows(0)),
     "rows-that-may-not-be-counted": (REQUIRED, [Column(n, "int") for n in ("a", "b", "C d")], Forbidding()),
 }
 
