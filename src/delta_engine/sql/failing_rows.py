@@ -61,7 +61,7 @@ def failure_condition(expression: str) -> str | None:
     return condition if condition is not None and len(condition) <= _MAX_LENGTH else None
 
 
-def _fails(node: exp.Expression) -> str | None:
+def _fails(node: exp.Expr) -> str | None:
     """Return the condition under which a node, or one that it computes, fails; None for never."""
     from sqlglot import exp
 
@@ -88,14 +88,14 @@ def _fails(node: exp.Expression) -> str | None:
     return _any_of([*inside, _fails_itself(node)])
 
 
-def _case_steps(case: exp.Case) -> Iterator[tuple[exp.Expression, str, exp.Expression | None]]:
+def _case_steps(case: exp.Case) -> Iterator[tuple[exp.Expr, str, exp.Expr | None]]:
     for branch in case.args["ifs"]:
         compared = f"{_sql(case.this)} = {_sql(branch.this)}" if case.this else _sql(branch.this)
         yield branch.this, compared, branch.args["true"]
 
 
 def _case(
-    steps: Iterable[tuple[exp.Expression, str, exp.Expression | None]], otherwise: exp.Expression | None
+    steps: Iterable[tuple[exp.Expr, str, exp.Expr | None]], otherwise: exp.Expr | None
 ) -> str | None:
     """Return when a computation fails that stops at the first condition which holds.
 
@@ -116,7 +116,7 @@ def _case(
     return f"CASE {' '.join(branches)} ELSE {last or 'false'} END"
 
 
-def _fails_itself(node: exp.Expression) -> str | None:
+def _fails_itself(node: exp.Expr) -> str | None:
     """Return when an operation fails whose operands do not."""
     from sqlglot import exp
 
@@ -134,7 +134,7 @@ def _fails_itself(node: exp.Expression) -> str | None:
     return f"({' AND '.join([f'{_sql(node)} IS NULL', *there])})"
 
 
-def _is_cast_twice(node: exp.Expression) -> bool:
+def _is_cast_twice(node: exp.Expr) -> bool:
     from sqlglot import exp
 
     if not isinstance(node, exp.Cast):
@@ -143,7 +143,7 @@ def _is_cast_twice(node: exp.Expression) -> bool:
     return isinstance(inside, exp.Cast) and bool(inside.to == node.to)
 
 
-def _operands(node: exp.Expression) -> Sequence[exp.Expression]:
+def _operands(node: exp.Expr) -> Sequence[exp.Expr]:
     from sqlglot import exp
 
     match node:
@@ -156,14 +156,14 @@ def _operands(node: exp.Expression) -> Sequence[exp.Expression]:
     return list(node.expressions)
 
 
-def _is_element(node: exp.Expression) -> bool:
+def _is_element(node: exp.Expr) -> bool:
     from sqlglot import exp
 
     is_call = isinstance(node, exp.Anonymous) and node.name.lower() == "element_at"
     return is_call or isinstance(node, exp.Bracket)
 
 
-def _tolerant(tree: exp.Expression) -> exp.Expression:
+def _tolerant(tree: exp.Expr) -> exp.Expr:
     """Return an expression that gives NULL wherever it can be told to, instead of failing."""
     root = tree.copy()
     for node in reversed(list(root.walk())):  # operands before the operations on them
@@ -177,7 +177,7 @@ def _tolerant(tree: exp.Expression) -> exp.Expression:
     return root
 
 
-def _tolerated(node: exp.Expression) -> exp.Expression | None:
+def _tolerated(node: exp.Expr) -> exp.Expr | None:
     """Return the form of one operation that gives NULL instead of failing; None if it has none."""
     from sqlglot import exp
 
@@ -196,7 +196,7 @@ def _tolerated(node: exp.Expression) -> exp.Expression | None:
     return None
 
 
-def _tolerated_call(name: str, arguments: Sequence[exp.Expression]) -> exp.Expression | None:
+def _tolerated_call(name: str, arguments: Sequence[exp.Expr]) -> exp.Expr | None:
     from sqlglot import exp
 
     match name, arguments:
@@ -209,13 +209,13 @@ def _tolerated_call(name: str, arguments: Sequence[exp.Expression]) -> exp.Expre
     return _call(_TRIED[name], *arguments) if name in _TRIED else None
 
 
-def _cast(value: exp.Expression, data_type: str) -> exp.Expression:
+def _cast(value: exp.Expr, data_type: str) -> exp.Expr:
     from sqlglot import exp
 
     return exp.TryCast(this=value, to=exp.DataType.build(data_type, dialect=_verbatim_dialect()))
 
 
-def _call(name: str, *arguments: exp.Expression) -> exp.Anonymous:
+def _call(name: str, *arguments: exp.Expr) -> exp.Anonymous:
     from sqlglot import exp
 
     return exp.Anonymous(this=name, expressions=list(arguments))
@@ -228,7 +228,7 @@ def _any_of(conditions: Iterable[str | None]) -> str | None:
     return found[0] if found else None
 
 
-def _sql(node: exp.Expression) -> str:
+def _sql(node: exp.Expr) -> str:
     """Return the SQL of the tolerant form, in parentheses if it is no single term."""
     from sqlglot import exp
 
