@@ -25,6 +25,7 @@ from delta_engine.orchestrate.backend import Backend, embedded_backend
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.orchestrator import Orchestrator, find_drift, plan_revert, record_accepted
 from delta_engine.orchestrate.runs import open_run
+from delta_engine.state.lineage import LineageReader
 from delta_engine.state.table_queries import SqlAuditLogReader
 from delta_engine.validation.validator import PlanValidator
 from tests.builders.deployment import deployment_over
@@ -288,3 +289,42 @@ def test_the_query_of_the_audit_log_runs_on_its_documented_columns(spark: SparkS
         ("ann", "deleteTable", "2026-03-01T10:00:00+00:00"),
     ]
     assert {one.name for one in found} == {"dev.silver.orders"}
+
+
+def test_the_query_of_lineage_runs_on_its_documented_columns(spark: SparkSession) -> None:
+    """Databricks, "Lineage system tables reference": both tables have these columns, but for those of columns."""
+    event = (
+        "SELECT TIMESTAMP '{at}Z' AS event_time, DATE '{day}' AS event_date, 'Dev.silver.orders' AS "
+        "source_table_full_name, '{column}' AS source_column_name, {entity} AS entity_type, {entity} AS entity_id, "
+        "'ann' AS created_by, 'dev.gold.sums' AS target_table_full_name"
+    )
+    events = [
+        ("2026-03-01T10:00:00", "2026-03-01", "Note", "'JOB'"),
+        ("2026-03-02T10:00:00", "2026-03-02", "Note", "'JOB'"),
+        ("2026-03-03T10:00:00", "2026-03-03", "note", "NULL"),
+        ("2026-03-04T10:00:00", "2026-03-04", "id", "'JOB'"),
+        ("2026-02-01T10:00:00", "2026-02-01", "Note", "'NOTEBOOK'"),
+    ]
+    names = ("at", "day", "column", "entity")
+    spark.sql(
+        "CREATE OR REPLACE TEMPORARY VIEW column_lineage AS "
+        + " UNION ALL ".join(event.format(**dict(zip(names, one, strict=True))) for one in events)
+    )
+    spark.table("column_lineage").drop("source_column_name").createOrReplaceTempView("table_lineage")
+
+    class OverViews:
+        def run(self, sql: str) -> Sequence[Row]:
+            return SparkSqlRunner(spark).run(sql.replace("system.access.", ""))
+
+    since = datetime(2026, 3, 1, 9, tzinfo=timezone.utc)
+    reader, table = LineageReader(OverViews()), "dev.silver.orders"
+    found = reader.read((), {table: {"note"}}, since=since, limit=1)
+    assert [(one.entity, one.at.isoformat()) for one in found.reads] == [("", "2026-03-03T10:00:00+00:00")]
+    assert found.left_out == 1
+    found = reader.read({table}, {table: {"note"}}, since=since, limit=9)
+    assert [(one.column, one.entity, one.at.day) for one in found.reads] == [
+        (None, "JOB JOB", 4),
+        (None, "", 3),
+        ("note", "", 3),
+        ("note", "JOB JOB", 2),
+    ]

@@ -234,6 +234,7 @@ REFUSED = (
     ("is_account_group_member", "UNRESOLVED_ROUTINE", "cannot tell rights: rights"),
     ("SELECT unix_micros", "INTERNAL_ERROR", "cannot tell clock: clock"),
     ("current_version", "INTERNAL_ERROR", "cannot tell platform: version"),
+    ("system.access", "INSUFFICIENT_PERMISSIONS", "cannot tell rights: lineage in system.access"),
 )
 CASES |= {
     f"no answer to {words}": (partial(Project.refuse, words=words, error_class=error_class), {found: ""})

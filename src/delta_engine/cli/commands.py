@@ -339,13 +339,19 @@ def _print_planned(planned: PlannedRun, project: Project, rendering: Rendering) 
                 statements=statements,
                 left_alone=unmanaged,
                 undone=planned.undone,
+                warnings=planned.warnings,
             )
         )
         return
     if rendering is Rendering.MARKDOWN:
         sql = planned.compiled.sql_by_table()
         text = plan_markdown(
-            plan, sql, environment=environment, refusals=planned.refusals, undone=planned.undone
+            plan,
+            sql,
+            environment=environment,
+            refusals=planned.refusals,
+            undone=planned.undone,
+            warnings=planned.warnings,
         )
         typer.echo(text, nl=False)
         return

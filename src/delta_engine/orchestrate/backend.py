@@ -19,6 +19,7 @@ from delta_engine.errors import ConfigError, MissingDependencyError
 from delta_engine.sql.queries import sql_current_version
 from delta_engine.state.catalog_reader import CatalogReader, TableLister
 from delta_engine.state.delta_log_reader import DeltaLogHistoryReader, DeltaLogReader, reads_without_spark
+from delta_engine.state.lineage import LineageReader
 from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.spark_delta_reader import SparkDeltaReader
 from delta_engine.state.table_queries import (
@@ -57,6 +58,7 @@ class Backend:
         host: the workspace's URL; empty if unknown.
         principals: reads the current principal and its privileges; None where the platform has none.
         views: reads the definitions of views; None where the catalog has none.
+        lineage: reads who read tables lately; None where the platform records no lineage.
         start: opens what runs statements, such as a Spark session, unless it is open; the first statement also does.
     """
 
@@ -74,6 +76,7 @@ class Backend:
     audit_log: AuditLogReader | None = None
     principals: PrincipalReader | None = None
     views: ViewReader | None = None
+    lineage: LineageReader | None = None
     listing: TableListing | None = None
 
 
@@ -102,6 +105,7 @@ def databricks_backend(
         audit_log=SqlAuditLogReader(runner),
         principals=PrincipalReader(runner),
         views=ViewReader(runner),
+        lineage=LineageReader(runner),
         listing=listing,
     )
 

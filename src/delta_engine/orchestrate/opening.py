@@ -161,6 +161,7 @@ def open_environment(
         start=backend.start,
         principals=backend.principals,
         views=backend.views,
+        lineage=backend.lineage,
         audit_log=backend.audit_log,
         run_history=RunHistory(runner, addressing.table(runs)) if runs else None,
         drift_history=DriftHistory(runner, addressing.table(drift)) if drift else None,

@@ -60,6 +60,7 @@ from delta_engine.state.states import CatalogState
 from delta_engine.telemetry.context import utc_now
 from delta_engine.validation.broken_views import view_warnings
 from delta_engine.validation.needed_rights import rights_warnings
+from delta_engine.validation.recent_readers import lineage_warnings
 from delta_engine.validation.relations import checked_plan, partial_model_violations
 
 
@@ -224,7 +225,7 @@ def draft_revert(
 
 
 def judged(environment: Environment, draft: PlannedRun) -> PlannedRun:
-    """Return a planned run with its costs, the refusals of rules and rows, and warnings about rights and views."""
+    """Return a planned run with its costs, the refusals of rules and rows, and warnings about rights and readers."""
     if environment.costs is not None:
         draft = replace(draft, plan=environment.costs.with_costs(draft.plan, draft.seen))
     found: list[RefusedError] = [*draft.refusals, *environment.validator.plan_violations(draft.plan)]
@@ -235,6 +236,8 @@ def judged(environment: Environment, draft: PlannedRun) -> PlannedRun:
         warnings += rights_warnings(environment.principals, draft.plan, draft.seen)
     if environment.views is not None:
         warnings += view_warnings(environment.views, draft.plan)
+    if environment.lineage is not None:
+        warnings += lineage_warnings(environment.lineage, draft.plan, now=utc_now())
     return replace(draft, refusals=tuple(found), judged_warnings=tuple(warnings))
 
 

@@ -35,6 +35,7 @@ from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.models.record import Record
 from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, run_report
 from delta_engine.state.catalog_reader import CatalogReader
+from delta_engine.state.lineage import LineageReader
 from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_queries import (
@@ -77,6 +78,7 @@ class Environment:
         costs: estimates what plans write; without it, nothing is known.
         principals: reads the current principal; without it, plans are not compared with its rights.
         views: reads views; without it, plans do not say which ones they break.
+        lineage: reads lineage; without it, plans do not say what read lately what they drop or rename.
         audit_log: knows the authors of drift that is in no table's history.
         own_tables: tables of the engine in managed schemas, which need no model.
         owns: globs of the tables that are the project's.
@@ -97,6 +99,7 @@ class Environment:
     costs: CostEstimator | None = None
     principals: PrincipalReader | None = None
     views: ViewReader | None = None
+    lineage: LineageReader | None = None
     audit_log: AuditLogReader | None = None
     run_history: RunHistory | None = None
     drift_history: DriftHistory | None = None
@@ -175,7 +178,7 @@ class PlannedRun:
         replan: plans again from another snapshot of the same tables.
         refusals: why the plan must not be applied; empty if it may.
         undone: the drift that the plan undoes, by resource key and field.
-        judged_warnings: which rights the principal may lack, and which views the plan breaks.
+        judged_warnings: which rights the principal may lack, and which readers the plan may break.
         column_renames: the renames outside the engine that the models have taken, by table key.
         ignored_renames: the keys of tables with renames that the policy ignores.
         replaced: declared tables that were dropped and created outside the engine.
@@ -201,7 +204,7 @@ class PlannedRun:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What could not be read, which rights the principal may lack, and which views the plan breaks."""
+        """What could not be read, which rights the principal may lack, and which readers the plan may break."""
         return (*self.basis.warnings, *self.judged_warnings)
 
     @property

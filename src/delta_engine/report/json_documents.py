@@ -35,6 +35,7 @@ from delta_engine.drift.drifted_resources import (
     undone_by,
 )
 from delta_engine.drift.status import ResourceChange
+from delta_engine.telemetry.logs import redacted
 
 VERSION: Final = 1
 """The version of the documents that are not reports."""
@@ -49,6 +50,7 @@ def plan_document(
     statements: Mapping[str, Sequence[str]],
     left_alone: Iterable[UnmanagedPart] = (),
     undone: UndoneDrift = NO_UNDONE_DRIFT,
+    warnings: Sequence[str] = (),
 ) -> str:
     """Return a plan as one JSON document; same plan, same bytes. `statements` is the exact SQL by table key."""
     document = plan_content(plan, environment=environment, undone=undone)
@@ -56,6 +58,7 @@ def plan_document(
         table["statements"] = list(statements.get(action.table.key, ()))
     parts = [{"table": part.table, "key": part.key, "value": part.value} for part in left_alone]
     document |= {"left_alone": parts} if parts else {}
+    document |= {"warnings": list(map(redacted, warnings))} if warnings else {}
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 

@@ -207,7 +207,7 @@ MARKER: Final = "<!-- delta-engine plan -->"
 
 _LONGEST_BLOCK: Final = 12  # lines; more are folded away
 _LONGEST_END: Final = 500
-_ROOM_FOR_LISTS: Final = LONGEST // 4  # for refusals and kept tables each: the changes matter more
+_ROOM_FOR_LISTS: Final = LONGEST // 4  # for refusals, notes and kept tables each: the changes matter more
 _DIFF_MARKS: Final = {Sign.ADDED: "+", Sign.CHANGED: "!", Sign.REMOVED: "-"}
 _TOO_LONG: Final = "would be too long for a comment. The plan file has everything."
 _BACKTICKS: Final = re.compile("`+")
@@ -220,12 +220,14 @@ def plan_markdown(
     environment: str,
     refusals: Sequence[RefusedError] = (),
     undone: UndoneDrift = NO_UNDONE_DRIFT,
+    warnings: Sequence[str] = (),
 ) -> str:
     """Return a plan with its statements by table as Markdown; same plan, same text."""
     parts = [f"{MARKER}\n### Plan for {code_span(environment)}", f"**{plan_summary(plan)}**"]
     if refusals:
         parts.append("**Refused: nothing will be applied.**")
         parts += _refused(refusals)
+    parts += _warned(warnings)
     kept = [f"schema {schema}" for schema in plan.kept_schemas] + list(map(str, plan.kept_tables))
     lines = [f"Kept, though no longer declared: {code_span(name)}" for name in kept]
     fitting = _fitting(lines, _ROOM_FOR_LISTS)
@@ -255,6 +257,17 @@ def _refused(refusals: Sequence[RefusedError]) -> Iterator[str]:
     missing = sum(len(message.refusals) for message in messages[len(fitting) :])
     if missing:
         yield f"{counted(missing, 'more refusal')} would be too long for a comment."
+
+
+def _warned(warnings: Sequence[str]) -> Iterator[str]:
+    if not warnings:
+        return
+    texts = [visible(redacted(in_one_line(warning))) for warning in warnings]
+    fitting = _fitting(texts, _ROOM_FOR_LISTS)
+    yield "**Notes**"
+    yield _fenced("text", "\n".join(fitting))
+    if len(fitting) < len(texts):
+        yield f"{counted(len(texts) - len(fitting), 'more note')} would be too long for a comment."
 
 
 def _fitting(texts: Sequence[str], room: int) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from delta_engine.models.types import ArrayType, DataType, MapType, StructField, StructType
@@ -122,6 +122,43 @@ def sql_audit_events(actions: Iterable[str], names: Iterable[str], *, since: dat
         f"AND service_name = 'unityCatalog' AND lower(action_name) IN ({_literals(map(str.lower, actions))}) "
         f"AND {name} IN ({_literals(names)})\n"
         f"ORDER BY event_time DESC\nLIMIT {limit}"
+    )
+
+
+def sql_recent_reads(
+    tables: Collection[str], columns: Mapping[str, Collection[str]], *, since: datetime, limit: int
+) -> str:
+    """Return who read tables and columns since a day, latest first, with the number of all readers in `readers`.
+
+    The condition on `event_date` limits the partitions that the platform reads (docs: "Lineage system tables
+    reference").
+
+    Args:
+        tables: keys of tables of which every read counts.
+        columns: names in lower case, by table key.
+    """
+    conditions = {
+        "table_lineage": [f"lower(source_table_full_name) IN ({_literals(tables)})"] if tables else [],
+        "column_lineage": [
+            f"(lower(source_table_full_name) = {sql_literal(key)} AND lower(source_column_name) IN "
+            f"({_literals(names)}))"
+            for key, names in sorted(columns.items())
+        ],
+    }
+    reads = "\nUNION ALL\n".join(
+        "SELECT lower(source_table_full_name) AS source_table, "
+        f"{'lower(source_column_name)' if name == 'column_lineage' else 'CAST(NULL AS STRING)'} AS source_column, "
+        "entity_type, entity_id, created_by, target_table_full_name AS target_table, event_time\n"
+        f"FROM system.access.{name}\n"
+        f"WHERE event_date >= DATE '{since:%Y-%m-%d}' AND ({' OR '.join(found)})"
+        for name, found in conditions.items()
+        if found
+    )
+    reader = "source_table, source_column, entity_type, entity_id, created_by, target_table"
+    return (
+        f"SELECT {reader}, max(event_time) AS last_read, count(*) OVER () AS readers\n"
+        f"FROM (\n{reads}\n)\n"
+        f"GROUP BY {reader}\nORDER BY last_read DESC, {reader}\nLIMIT {limit}"
     )
 
 

@@ -29,6 +29,7 @@ from tests.fakes.unity_catalog.descriptions import (
 )
 from tests.fakes.unity_catalog.grammar import parse, parse_question
 from tests.fakes.unity_catalog.history import Histories
+from tests.fakes.unity_catalog.lineage import LineageEvent, lineage_rows
 from tests.fakes.unity_catalog.refusals import Refusal, require
 from tests.fakes.unity_catalog.rights import check_rights, require_manager, shown_to
 from tests.fakes.unity_catalog.spelling import as_read, names_of
@@ -52,6 +53,7 @@ class FakeUnityCatalog:
     Attributes:
         histories: the commits of every table.
         audit_log: the audit log; None if it may not be read.
+        lineage: the reads in the lineage tables; None if these may not be read.
         knows_json: whether it runs `DESCRIBE TABLE … AS JSON`, which older runtimes do not.
         groups: the groups that the user is in.
         catalogs: the holders of catalogs; a catalog without any has no owner and no grants.
@@ -77,6 +79,7 @@ class FakeUnityCatalog:
         self.user = user
         self.histories = Histories()
         self.audit_log: AuditLog | None = None
+        self.lineage: list[LineageEvent] | None = []
         self.knows_json = True
         self.groups: set[str] = set()
         self.catalogs: dict[str, Permissions] = {}
@@ -178,6 +181,8 @@ class FakeUnityCatalog:
                 return [{"verified": None}]  # it has no rows, so that no two versions differ
             case statements.Question(_, ()) if self.audit_log is not None and "system.access.audit" in sql:
                 return self.audit_log.rows(sql)
+            case statements.Question(_, ()) if self.lineage is not None and "_lineage\n" in sql:
+                return lineage_rows(sql, self.lineage)
             case statements.Question(_, ()):
                 return selected(sql, self._shown())
             case statements.Question("SHOW GRANTS ON TABLE" | "SHOW GRANTS ON SCHEMA", path):

@@ -38,6 +38,7 @@ from delta_engine.state.unity_catalog.information_schema import (
     by_table,
 )
 from delta_engine.state.unity_catalog.table_states import require_agreement
+from delta_engine.telemetry.context import utc_now
 
 if TYPE_CHECKING:
     from databricks.sdk.service.catalog import TableInfo
@@ -232,6 +233,18 @@ def _inherited(scene: Scene) -> Answer:
     return Holds.YES if is_direct else Holds.NO, findings or ["no privilege is shown"]
 
 
+def _lineage(scene: Scene) -> Answer:
+    reader, name = scene.backend.lineage, scene.place.qualified("lineage").key
+    if reader is None:
+        return Holds.CANNOT_TELL, ["the backend reads no lineage"]
+    try:
+        found = reader.read((name,), {name: ("id",)}, since=utc_now(), limit=1)
+    except StatementError as error:
+        lacks_column = (error.error_class or "").startswith("UNRESOLVED_COLUMN")
+        return Holds.NO if lacks_column else Holds.CANNOT_TELL, [error.first_line]
+    return Holds.YES, [f"{len(found.reads)} reads of a table that does not exist"]
+
+
 def _grantee(row: Mapping[str, object], user: str) -> str:
     """Return the grantee of a privilege; the names of other principals stay out of the report."""
     return user if str(row["grantee"]).lower() == user.lower() else "<another principal>"
@@ -274,5 +287,12 @@ READING_PROBES: Final = (
         assumption="It reports NONE, or nothing.",
         ask=_inherited,
         needs=(Feature.GRANTS,),
+    ),
+    Probe(
+        name="lineage",
+        question="Do the lineage tables of system.access have the documented columns?",
+        assumption="They do, where the schema is enabled and readable.",
+        ask=_lineage,
+        needs=UNITY_CATALOG,
     ),
 )

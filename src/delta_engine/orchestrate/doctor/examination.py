@@ -36,6 +36,7 @@ from delta_engine.orchestrate.deployments import (
     volume_path,
 )
 from delta_engine.orchestrate.doctor.checks import (
+    SCRATCH_NAME,
     CatalogUse,
     basic_needs,
     bucket_check,
@@ -61,6 +62,7 @@ from delta_engine.orchestrate.project import Project, load_project
 from delta_engine.report.doctor_report import Check, DoctorReport, Status, Topic, doctor_report
 from delta_engine.sql.governance import sql_grant
 from delta_engine.state.catalog_reader import bare_model, readable_snapshot
+from delta_engine.state.lineage import LineageReader
 from delta_engine.state.states import CatalogState
 from delta_engine.telemetry.context import utc_now
 from delta_engine.telemetry.visible import counted
@@ -300,6 +302,28 @@ def _check_catalogs(
             findings.attempt(Topic.RIGHTS, "rights", lambda: list(right_checks(principals, needed, observed)))
             or ()
         )
+    if backend.lineage is not None:
+        _check_lineage(findings, backend.lineage)
+
+
+def _check_lineage(findings: Findings, lineage: LineageReader) -> None:
+    """Check whether plans can name recent readers, which is optional. The query reads today's events alone."""
+    subject = "lineage in system.access"
+    try:
+        lineage.read((SCRATCH_NAME,), {SCRATCH_NAME: (SCRATCH_NAME,)}, since=utc_now(), limit=1)
+    except StatementError as error:
+        found = f"it cannot be read, so plans do not name recent readers: {error.first_line}"
+        grants = (
+            sql_grant(securable, privileges, findings.run_by)
+            for securable, privileges in (
+                ("CATALOG system", ("USE CATALOG",)),
+                ("SCHEMA system.access", ("USE SCHEMA", "SELECT")),
+            )
+        )
+        way_out = f"If an administrator has enabled the schema: {'; '.join(grants)}"
+        findings.checks.append(Check.unknown(Topic.RIGHTS, subject, found, way_out))
+    else:
+        findings.checks.append(Check.ok(Topic.RIGHTS, subject, "it can be read"))
 
 
 def _read_catalog(findings: Findings, backend: Backend, use: CatalogUse) -> CatalogState | None:

@@ -120,6 +120,7 @@ GRANTED = (
     "MODIFY to <current user>: inherited_from {}\nMODIFY to <another principal>: inherited_from 'CATALOG'"
 )
 ELSEWHERE = "managed table: its location is another one in databricks-sdk"
+LINEAGE = "(?s).*system.access"
 UNLISTED = "managed table: databricks-sdk does not list it here"
 
 
@@ -146,6 +147,9 @@ UNLISTED = "managed table: databricks-sdk does not list it here"
         ("two descriptions of a table", OtherPlatform(answer=shortened), Holds.NO, "columns as JSON"),
         ("direct grants", inherited(None), Holds.YES, GRANTED.format("None")),
         ("direct grants", inherited("TABLE"), Holds.NO, GRANTED.format("'TABLE'")),
+        ("lineage", ConformancePlatform(), Holds.YES, "0 reads"),
+        ("lineage", refused(LINEAGE, "UNRESOLVED_COLUMN.WITH_SUGGESTION", "no"), Holds.NO, "no"),
+        ("lineage", refused(LINEAGE, FORBIDDEN), Holds.CANNOT_TELL, "ask ann"),
     ],
 )
 def test_probes(probe: str, platform: ConformancePlatform, holds: Holds, findings: str) -> None:
