@@ -161,6 +161,7 @@ WALKS: Mapping[Feature, Walk] = {
     Feature.EXTERNAL_TABLES: of_orders(
         orders(location="s3://bucket/orders"), orders(location="s3://bucket/orders/", comment="Orders")
     ),
+    Feature.MANAGED_CONVERSION: of_orders(orders(location="s3://bucket/orders"), orders(comment="Orders")),
     Feature.TABLE_REMOVAL: Walk(([CUSTOMERS, orders()], [CUSTOMERS])),
     Feature.MANAGED_PARTS: of_orders(
         orders(ID, Column("a", "int")), orders(Column("a", "void", comment="theirs"), manages=["comments"])

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from delta_engine.actions.policy import Policy
 from delta_engine.backends.capabilities import OPEN_SOURCE, OPEN_SOURCE_CATALOG, Feature
 from delta_engine.errors import UnsafePlanError
 from delta_engine.models import Table
 from delta_engine.orchestrate.backend import catalog_backend
 from delta_engine.orchestrate.planning import plan_unlocked
+from delta_engine.validation.capability_rules import SupportedChanges
 from tests.builders.deployment import deployment_over
 from tests.cases.capability_walks import WALKS, engine_over, orders, walk_steps
 
@@ -52,9 +54,10 @@ def test_an_external_table_is_read_with_its_location(spark: SparkSession, tmp_pa
     state = backend.reader.snapshot([model]).table(model.qualified_name)
     assert state.location == f"file:{tmp_path}/orders"
     engine = engine_over(backend, deployment_over(tmp_path))
-    (refusal,) = plan_unlocked(engine, [replace(model, columns=state.columns)]).refusals
+    planned = plan_unlocked(engine, [replace(model, columns=state.columns)])
+    (refusal,) = SupportedChanges(backend.capabilities).check(planned.plan, Policy())
     assert isinstance(refusal, UnsafePlanError)
-    assert "its location would change" in str(refusal)
+    assert "it would become a managed table" in str(refusal)
 
 
 def test_catalogs_are_known_by_their_class(spark: SparkSession) -> None:

@@ -19,6 +19,7 @@ class Phase(Enum):
     DROP_FOREIGN_KEYS = "drop_foreign_keys"  # first for all tables: they block their parents' keys
     DROP_PRIMARY_KEY = "drop_primary_key"  # a key blocks changes to its columns
     DROP_CHECKS = "drop_checks"  # a check blocks changes to its columns, too
+    RETURN_FILES = "return_files"  # before statements that only a table of the former kind takes
     RESTORE_TABLE = "restore_table"  # brings back everything but keys, tags and rights
     ENABLE_TABLE_FEATURES = "enable_table_features"  # dropping and renaming columns need column mapping
     RENAME_COLUMNS = "rename_columns"  # later statements use the new names
@@ -47,6 +48,7 @@ class Phase(Enum):
     ADD_CHECKS = "add_checks"
     ADD_PRIMARY_KEY = "add_primary_key"
     DROP_FORMER_COLUMNS = "drop_former_columns"  # when every row has met the new definitions
+    MOVE_FILES = "move_files"  # before properties that only a managed table has
     SET_COLUMN_COMMENTS = "set_column_comments"  # metadata last: cheap to repeat, blocks nothing
     SET_TABLE_COMMENT = "set_table_comment"
     SET_TABLE_PROPERTIES = "set_table_properties"
@@ -83,6 +85,7 @@ class Reversal(Enum):
 
     STATEMENTS = "reversible"
     RESTORE = "reversible by RESTORE"  # while Delta keeps the former files, by default for seven days
+    UNSET_MANAGED = "reversible by UNSET MANAGED"  # within 14 days
     NONE = "not reversible"
 
 
@@ -250,6 +253,8 @@ def reversal_of(action: CarriedAction) -> Reversal:
         return Reversal.NONE
     if isinstance(action, CreateTable):
         return Reversal.STATEMENTS
+    if action.phase is Phase.MOVE_FILES:
+        return Reversal.UNSET_MANAGED
     return Reversal.RESTORE if action.phase in _RESTORED else Reversal.STATEMENTS
 
 

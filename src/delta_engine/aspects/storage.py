@@ -1,28 +1,38 @@
-"""Where the files of a table lie. CREATE TABLE sets the location, and a rule refuses a change of it."""
+"""Where the files of a table lie. CREATE TABLE sets the location.
+
+An external table becomes a managed one by SET MANAGED, which copies the files while writers go on, moves the commits
+that they add meanwhile, and keeps name, history, rights and settings. UNSET MANAGED returns it to its former location,
+within 14 days (docs: "Convert an external table to a managed Unity Catalog table"). A rule refuses every other change.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final, TypeAlias
 
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, CreateClauses, value_aspect
+from delta_engine.aspects.aspect import Aspect, Change, CreateClauses, RenderContext, takes_ownership
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.facet import FILLED_TEXT, Facet
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Part, Table
-from delta_engine.sql.tables import sql_location
+from delta_engine.sql.tables import sql_location, sql_set_managed, sql_unset_managed
 from delta_engine.state.states import TableState
 
 _OTHER_NAMES = {"s3a": "s3", "s3n": "s3", "dbfs": "", "file": ""}
 """Schemes that mean another one; files of no scheme are on Databricks' file system, or on that of a local Spark."""
 
+RETURNS_FOR_DAYS: Final = 14
+"""How long UNSET MANAGED returns a table to its former location."""
+
+_ICEBERG_READS: Final = "delta.universalFormat.enabledFormats"
+
 
 @dataclass(frozen=True, slots=True)
 class ChangeLocation:
-    """Move the files of a table, which no platform does. None is a managed table."""
+    """Move the files of a table to another location, which no platform does. None is a managed table."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_CLUSTERING
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.REWRITES_DATA,)
@@ -32,6 +42,48 @@ class ChangeLocation:
     def __post_init__(self) -> None:
         if is_same_location(self.desired, self.observed):
             raise ValueError("the table is there already")
+
+
+@dataclass(frozen=True, slots=True)
+class SetManaged:
+    """Make a managed table of an external one.
+
+    Args:
+        observed: the location of the external table.
+        problem: why it cannot become one; empty if it can. A rule refuses it.
+        way_out: what to do about that.
+    """
+
+    phase: ClassVar[Phase] = Phase.MOVE_FILES
+    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.REWRITES_DATA, Hazard.LOCKS, Hazard.BREAKS_READERS)
+    observed: str
+    problem: str = ""
+    way_out: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UnsetManaged:
+    """Return a table to the location that it had before `SetManaged`. Only an undo plans it."""
+
+    phase: ClassVar[Phase] = Phase.RETURN_FILES
+    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.LOCKS, Hazard.BREAKS_READERS)
+    desired: str
+
+
+_Action: TypeAlias = ChangeLocation | SetManaged | UnsetManaged
+
+
+def is_moved(observed: TableState, attempted: Sequence[Table], declared: Table | None) -> bool:
+    """Whether an unfinished run has moved a table: its files are where the run attempted, and not where they were.
+
+    Args:
+        attempted: the models of unfinished runs.
+        declared: what was applied before.
+    """
+    is_attempted = any(is_same_location(one.location, observed.location) for one in attempted)
+    return (
+        is_attempted and declared is not None and not is_same_location(declared.location, observed.location)
+    )
 
 
 def is_same_location(one: str | None, other: str | None) -> bool:
@@ -46,10 +98,50 @@ def described_location(location: str | None) -> str:
     return "managed by the catalog" if location is None else location
 
 
-def _diff_locations(comparison: Comparison) -> Iterable[ChangeLocation]:
+def _diff(comparison: Comparison) -> Iterable[_Action]:
     desired, observed = comparison.desired.location, comparison.observed.location
-    if not is_same_location(desired, observed):
+    if is_same_location(desired, observed):
+        return
+    if desired is None and observed is not None:
+        yield SetManaged(observed, *next(_problems(comparison), ("", "")))
+    else:
         yield ChangeLocation(desired, observed)
+
+
+def _problems(comparison: Comparison) -> Iterator[tuple[str, str]]:
+    """Yield what stands in the way of SET MANAGED, each with the way out."""
+    by_hand = f"{sql_set_managed(str(comparison.desired.qualified_name))}{{}} by hand, and sync again."
+    for side in (comparison.observed, comparison.desired):
+        if side.row_filter is not None or any(column.mask is not None for column in side.columns):
+            reason = "it has a mask or a row filter, and no document says that these hold meanwhile"
+            yield reason, f"Run {by_hand.format('')} Or drop these first, with consent."
+    if comparison.observed.table_properties.get(_ICEBERG_READS):
+        reason = "it has Iceberg reads (UniForm), whose history has to be truncated"
+        yield reason, f"Run {by_hand.format(' TRUNCATE UNIFORM HISTORY')}"
+
+
+def _render(actions: Sequence[_Action], context: RenderContext) -> Iterable[str]:
+    for action in actions:
+        if isinstance(action, SetManaged):
+            yield sql_set_managed(context.table)
+        elif isinstance(action, UnsetManaged):
+            yield sql_unset_managed(context.table)
+
+
+def _explain(action: _Action) -> Iterable[Change]:
+    observed, desired = sides(action)
+    yield Change("location", described_location(observed), described_location(desired))
+
+
+def sides(action: _Action) -> tuple[str | None, str | None]:
+    """Return the observed and the desired location; None is a managed table."""
+    match action:
+        case SetManaged(observed):
+            return observed, None
+        case UnsetManaged(desired):
+            return None, desired
+        case ChangeLocation(desired, observed):
+            return observed, desired
 
 
 def _normal_form(location: str) -> tuple[str, str]:
@@ -66,21 +158,27 @@ LOCATION_FACET: Facet[Table, TableState, str | None] = Facet(
     observed=lambda state: state.location,
     absent=None,
     form=FILLED_TEXT,
-    meaning="the folder of an external table's files; at creation only",
+    meaning="the folder of an external table's files; see [Data changes](data-changes.md#other-files)",
     part=Part.COLUMNS,
     title="a location",
     feature=Feature.EXTERNAL_TABLES,
 )
 
-LOCATION: Aspect[ChangeLocation] = value_aspect(
-    ChangeLocation,
-    LOCATION_FACET,
-    None,
+LOCATION: Aspect[_Action] = Aspect(
     name="location",
-    diff=_diff_locations,
-    described=described_location,
-    drift_kind=DriftKind.LOCATION,
-    create=lambda desired: CreateClauses(
+    part=Part.COLUMNS,
+    actions={
+        ChangeLocation: None,
+        SetManaged: takes_ownership("ALTER TABLE … SET MANAGED"),
+        UnsetManaged: takes_ownership("ALTER TABLE … UNSET MANAGED"),
+    },
+    diff=_diff,
+    render=_render,
+    explain=_explain,
+    accept=lambda model, observed, _action: replace(model, location=observed.location),
+    drift_kind=lambda _action: DriftKind.LOCATION,
+    is_in_history=False,
+    create=lambda desired, _context: CreateClauses(
         clauses=() if desired.location is None else (sql_location(desired.location),)
     ),
 )

@@ -76,6 +76,7 @@ class Feature(Enum):
     GRANTS = "grants"
     SCHEMA_METADATA = "comments, tags, owners and grants of schemas"
     EXTERNAL_TABLES = "external tables"
+    MANAGED_CONVERSION = "external tables that become managed"
     TABLE_REMOVAL = "dropping tables"
     MANAGED_PARTS = "managing a part of a table"
     STREAMING_TABLES = "parts of streaming tables"
@@ -114,7 +115,10 @@ HOW_FEATURES_CHANGE: Mapping[Feature, str] = {
     Feature.OWNERS: "changed in place; unmanaged if no model names one",
     Feature.GRANTS: "on tables: additive, or in full (`policy.grants`)",
     Feature.SCHEMA_METADATA: "`schemas:` in a model file, or `Schema`",
-    Feature.EXTERNAL_TABLES: "`location`, at creation only; a later change is refused",
+    Feature.EXTERNAL_TABLES: "`location`, at creation only; a later change to another one is refused",
+    Feature.MANAGED_CONVERSION: (
+        "`location` removed from the model: `SET MANAGED` copies the files, with consent (`rewrite_table`)"
+    ),
     Feature.TABLE_REMOVAL: "`policy.removed_tables: drop`, with consent (`drop_table`)",
     Feature.MANAGED_PARTS: "`manages`: another owner manages the rest of the table",
     Feature.STREAMING_TABLES: "comments and tags, with `manages`",
@@ -179,12 +183,15 @@ class RuntimeFeature(Enum):
     """Features that Databricks Runtime has since a certain version."""
 
     SEVERAL_COLUMNS = "several columns in one ALTER COLUMN"
+    SET_MANAGED = "external tables that become managed"
 
 
 LEAST_RUNTIMES: Mapping[RuntimeFeature, tuple[int, int]] = MappingProxyType(
-    {RuntimeFeature.SEVERAL_COLUMNS: (16, 3)}
+    {RuntimeFeature.SEVERAL_COLUMNS: (16, 3), RuntimeFeature.SET_MANAGED: (17, 0)}
 )
-"""The first runtime with each (Databricks Runtime 16.3 release notes)."""
+"""The first runtime with each (Databricks Runtime 16.3 release notes; "Convert an external table to a managed Unity
+Catalog table").
+"""
 
 _SERVERLESS = "client."
 _VERSION = re.compile(r"(\d+)(?:\.(\d+))?")
@@ -199,9 +206,18 @@ def on_runtime(version: str) -> Capabilities:
     """
     found = _VERSION.match(version)
     runtime = (int(found[1]), int(found[2] or 0)) if found else (0, 0)
-    if version.startswith(_SERVERLESS) or runtime >= LEAST_RUNTIMES[RuntimeFeature.SEVERAL_COLUMNS]:
-        return DATABRICKS_SPARK
-    return replace(DATABRICKS_SPARK, columns_per_statement=ColumnsPerStatement.ONE)
+    capabilities = DATABRICKS_SPARK
+    if version.startswith(_SERVERLESS):
+        return capabilities
+    if runtime < LEAST_RUNTIMES[RuntimeFeature.SEVERAL_COLUMNS]:
+        capabilities = replace(capabilities, columns_per_statement=ColumnsPerStatement.ONE)
+    if runtime < (least := LEAST_RUNTIMES[RuntimeFeature.SET_MANAGED]):
+        reason = (
+            f"it needs Databricks Runtime {'.'.join(map(str, least))}, serverless compute or a SQL warehouse"
+        )
+        refused = {**capabilities.refused, Feature.MANAGED_CONVERSION: reason}
+        capabilities = replace(capabilities, refused=MappingProxyType(refused))
+    return capabilities
 
 
 _REFUSED_BY_OPEN_SOURCE = {
@@ -212,6 +228,7 @@ _REFUSED_BY_OPEN_SOURCE = {
     Feature.ROW_FILTERS: _UNITY_CATALOG_ONLY,
     Feature.COLUMN_MASKS: _UNITY_CATALOG_ONLY,
     Feature.PREDICTIVE_OPTIMIZATION: "only Databricks has it",
+    Feature.MANAGED_CONVERSION: "only Databricks moves the files of a table",
     Feature.OWNERS: _UNITY_CATALOG_ONLY,
     Feature.GRANTS: _UNITY_CATALOG_ONLY,
     Feature.SCHEMA_METADATA: _UNITY_CATALOG_ONLY,

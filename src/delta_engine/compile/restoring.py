@@ -1,13 +1,14 @@
-"""Adds RESTORE to a plan, in place of the actions whose effects it brings back. Pure."""
+"""Adds RESTORE and UNSET MANAGED to the plan of an undo, in place of actions whose effects they bring back. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from delta_engine import aspects
-from delta_engine.actions import AlignTable, TablePlan
+from delta_engine.actions import Action, AlignTable, TablePlan
 from delta_engine.aspects.restores import RestoreTable
+from delta_engine.aspects.storage import ChangeLocation, UnsetManaged
 from delta_engine.models import QualifiedName, Table
 from delta_engine.state.states import CatalogState
 
@@ -36,3 +37,20 @@ def with_restores(plan: TablePlan, restores: Mapping[QualifiedName, RestoreTable
         actions = (restore, *(action for action in beyond if action is not restore))
         aligned[name.key] = replace(present, actions=actions)
     return replace(plan, align_tables=tuple(aligned[key] for key in sorted(aligned)))
+
+
+def with_returns(plan: TablePlan, returns: Collection[QualifiedName]) -> TablePlan:
+    """Return a plan that returns some of its tables to their former location."""
+    keys = {name.key for name in returns}
+    aligned = (
+        replace(align, actions=tuple(map(_returned, align.actions))) if align.table.key in keys else align
+        for align in plan.align_tables
+    )
+    return replace(plan, align_tables=tuple(aligned)) if keys else plan
+
+
+def _returned(action: Action) -> Action:
+    match action:
+        case ChangeLocation(desired=str(location), observed=None):
+            return UnsetManaged(location)
+    return action

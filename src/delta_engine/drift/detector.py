@@ -10,6 +10,7 @@ from types import MappingProxyType
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
 from delta_engine.aspects.comparison import SecurableState
 from delta_engine.aspects.partitioning import is_rewritten
+from delta_engine.aspects.storage import is_moved
 from delta_engine.deployment.document import SchemaResource, TableResource
 from delta_engine.deployment.resources import is_half_done, recorded_version
 from delta_engine.drift.attribution import (
@@ -209,12 +210,13 @@ def _is_replaced(suspect: _Suspect, versions: Mapping[str, TableVersion]) -> boo
 
 
 def _is_rewritten(suspect: _Suspect) -> bool:
-    """Whether a run of the engine that did not finish has replaced the table."""
+    """Whether a run of the engine that did not finish has replaced or moved the table."""
     recorded, observed = suspect.compared.recorded, suspect.observed
     if isinstance(recorded.declared, Schema) or isinstance(observed, SchemaState):
         return False
     attempted = [one for one in recorded.attempted if not isinstance(one, Schema)]
-    return is_rewritten(observed, attempted, recorded.declared)
+    is_ours = is_rewritten(observed, attempted, recorded.declared)
+    return is_ours or is_moved(observed, attempted, recorded.declared)
 
 
 def _with_history(suspect: _Suspect, version: TableVersion | None, commits: tuple[Commit, ...]) -> _Suspect:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Policy
 from delta_engine.aspects.columns import ColumnAdd
 from delta_engine.aspects.partitioning import RewriteTable
 from delta_engine.aspects.restores import RestoreTable
+from delta_engine.aspects.storage import SetManaged, UnsetManaged
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.deployment.document import (
     ApplyActions,
@@ -40,6 +42,10 @@ def _table(recorder: RunRecorder, name: QualifiedName) -> TableResource:
     found = recorded_table(recorder.resources, name)
     assert found is not None
     return found
+
+
+_OF_ANOTHER_ID: Final = (RewriteTable, RestoreTable, SetManaged, UnsetManaged)
+"""What gives a table another id of Delta, or may."""
 
 
 class OutcomeRecording:
@@ -77,7 +83,7 @@ class OutcomeRecording:
         self._replaced = {
             align.table.key
             for align in plan.align_tables
-            if any(isinstance(action, RewriteTable | RestoreTable) for action in align.actions)
+            if any(isinstance(action, _OF_ANOTHER_ID) for action in align.actions)
         }
         self._recorded: list[AnyOutcome] = []
 

@@ -9,7 +9,7 @@ from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.aspects.backfill_actions import FillColumn
 from delta_engine.aspects.partitioning import RewriteTable
 from delta_engine.compile.planner import while_renaming
-from delta_engine.compile.restoring import before_restores, with_restores
+from delta_engine.compile.restoring import before_restores, with_restores, with_returns
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorded_models import (
     declared_by,
@@ -135,7 +135,7 @@ def _planned(
 
         def planned() -> TablePlan:
             plan = planner.plan(models, seen, known, remaining, schemas_known)
-            return with_restores(plan, undo.restores)
+            return with_returns(with_restores(plan, undo.restores), undo.returns)
 
         return checked_plan(wanted, seen, planned)
 

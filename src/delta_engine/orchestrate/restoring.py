@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Final
 
 from delta_engine.aspects.restores import RestoreTable
+from delta_engine.aspects.storage import RETURNS_FOR_DAYS
 from delta_engine.deployment.definitions import as_table
 from delta_engine.deployment.document import TableResource
 from delta_engine.models import Table
@@ -30,14 +31,36 @@ def restore_of(after: TableResource, before: Table) -> RestoreTable | None:
     metadata = after.metadata
     if metadata.change is None or metadata.change.version is None:
         return None
-    definition = metadata.declared if not metadata.attempted else metadata.attempted[-1]
-    left = as_table(definition) if definition else before
+    left = _left(after, before)
     return RestoreTable(
         version=metadata.change.version,
         until=None if metadata.attempted else metadata.delta_version,
         filled=tuple(sorted(_filled(left, before))),
         is_rewritten=left.partitioned_by != before.partitioned_by,
     )
+
+
+def is_made_managed(after: TableResource, before: Table) -> bool:
+    """Whether a run made a managed table of an external one; see `restore_of`."""
+    return before.location is not None and _left(after, before).location is None
+
+
+def why_not_returned(after: TableResource) -> str:
+    """Return why UNSET MANAGED cannot return a table to its former location; empty if it can."""
+    change = after.metadata.change
+    made = "the run made it a managed table"
+    if change is None or change.at + timedelta(days=RETURNS_FOR_DAYS) < utc_now():
+        return f"{made}, and UNSET MANAGED takes that back only within {RETURNS_FOR_DAYS} days"
+    if change.needs_restore:
+        return f"{made}, and only RESTORE brings its values back, which is not safe across that"
+    return ""
+
+
+def _left(after: TableResource, before: Table) -> Table:
+    """Return the table as a run left it, as far as its record tells."""
+    metadata = after.metadata
+    definition = metadata.declared if not metadata.attempted else metadata.attempted[-1]
+    return as_table(definition) if definition else before
 
 
 def why_not_restored(

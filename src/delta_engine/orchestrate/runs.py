@@ -124,6 +124,7 @@ class Undo:
         models: the tables as they were declared. Columns that the run renamed name their present names.
         wanted: the same with the unmanaged parts of then.
         restores: the tables that only RESTORE brings back.
+        returns: the tables that UNSET MANAGED returns to their former location.
         created: the tables that the run created, and the undo drops.
         schemas: the schemas as they were declared.
     """
@@ -132,6 +133,7 @@ class Undo:
     models: tuple[Table, ...] = ()
     wanted: tuple[Table, ...] = ()
     restores: Mapping[QualifiedName, RestoreTable] = field(default_factory=dict)
+    returns: tuple[QualifiedName, ...] = ()
     created: tuple[Table, ...] = ()
     schemas: tuple[Schema, ...] = ()
 

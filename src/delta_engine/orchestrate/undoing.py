@@ -25,7 +25,12 @@ from delta_engine.errors import ConfigError, RefusedError, UnsafePlanError
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.orchestrate.past_runs import PastRun, find_run
 from delta_engine.orchestrate.planning import draft_sync, judged, observe
-from delta_engine.orchestrate.restoring import restore_of, why_not_restored
+from delta_engine.orchestrate.restoring import (
+    is_made_managed,
+    restore_of,
+    why_not_restored,
+    why_not_returned,
+)
 from delta_engine.orchestrate.runs import Environment, Observation, PlannedRun, Undo
 from delta_engine.orchestrate.undeclared_tables import read_undeclared
 from delta_engine.plan_files.document import Options
@@ -97,6 +102,7 @@ def plan_undo(environment: Environment, state: DeploymentState | None, request: 
         models=tuple(one.model for one in able),
         wanted=tuple(one.wanted for one in able),
         restores={one.model.qualified_name: one.restore for one in able if one.restore is not None},
+        returns=tuple(one.model.qualified_name for one in able if one.is_returned),
         created=created,
         schemas=schemas,
     )
@@ -229,6 +235,11 @@ class _FormerTable:
         return restore_of(self.after, self.model)
 
     @property
+    def is_returned(self) -> bool:
+        """Whether the run made it a managed table."""
+        return is_made_managed(self.after, self.model)
+
+    @property
     def needs_history(self) -> bool:
         """Whether it is to be restored, or columns may have been renamed."""
         definition = self.after.metadata.declared
@@ -255,6 +266,8 @@ class _FormerTable:
         """Return why it cannot be brought back; empty if it can."""
         if not observed.exists:
             return "it does not exist any more"
+        if self.is_returned and observed.location is None and (why := why_not_returned(self.after)):
+            return why
         change = self.after.metadata.change
         if self.restore is None and change is not None and change.needs_restore:
             return "only RESTORE brings its values back, and its version from before the run is not known"

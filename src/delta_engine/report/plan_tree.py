@@ -139,7 +139,7 @@ def describe_change(change: Change) -> str:
 
 def _hazards(hazards: tuple[Hazard, ...], reversal: Reversal = Reversal.STATEMENTS) -> str:
     """Return what a line warns of. Most changes can be undone by statements, and do not say so."""
-    limits = [reversal.value] if reversal is Reversal.RESTORE else []
+    limits = [reversal.value] if reversal in (Reversal.RESTORE, Reversal.UNSET_MANAGED) else []
     return f"  [{', '.join([*(hazard.value for hazard in hazards), *limits])}]"
 
 

@@ -113,6 +113,16 @@ def sql_restore(table: str, version: int) -> str:
     return f"RESTORE TABLE {table} TO VERSION AS OF {version}"
 
 
+def sql_set_managed(table: str) -> str:
+    """Copy the files of an external table to where the catalog keeps them, and manage it (docs: "SET MANAGED")."""
+    return f"ALTER TABLE {table} SET MANAGED"
+
+
+def sql_unset_managed(table: str) -> str:
+    """Return a table to the location that it had before `sql_set_managed`; rows that were added since stay."""
+    return f"ALTER TABLE {table} UNSET MANAGED"
+
+
 def sql_undrop_table(table: str) -> str:
     """Restore a table dropped within the catalog's recovery period, by default seven days.
 

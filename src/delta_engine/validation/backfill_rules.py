@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from delta_engine.actions import AlignTable, TablePlan
+from delta_engine.actions import AlignTable, Hazard, TablePlan
 from delta_engine.actions.policy import DestructiveKind, Policy
 from delta_engine.aspects.backfill_actions import BlockedFill, FillColumn, FillSwappedColumn
 from delta_engine.aspects.partitioning import RewriteTable, described
+from delta_engine.aspects.storage import SetManaged
 from delta_engine.errors import UnsafePlanError
 from delta_engine.models import Table
 from delta_engine.sql.expressions import generation_problem
@@ -66,6 +67,26 @@ class NoUnallowedRewrites:
             elif not policy.allows(kind, align.table):
                 reason = f"{change}, which writes all rows anew and gives the table another id"
                 yield Problem(reason, f"Allow it: {consent(kind, align.table)}")
+
+
+class NoUnallowedMoves:
+    """Copying the files of an external table, so that the catalog manages them, takes consent, and a run of its own."""
+
+    @of_each_alignment
+    def check(self, align: AlignTable, policy: Policy) -> Iterator[Problem]:
+        """Refuse moves without consent, beside rewrites of rows, and those that something stands in the way of."""
+        kind = DestructiveKind.REWRITE_TABLE
+        for move in align.of_type(SetManaged):
+            change = f"it would become a managed table, whose files are no longer in {move.observed}"
+            others = [one for one in align.actions if one is not move and Hazard.REWRITES_DATA in one.hazards]
+            if move.problem:
+                yield Problem(f"{change}, and {move.problem}", move.way_out)
+            elif others:
+                reason = f"{change}, while the same plan writes its rows"
+                yield Problem(reason, "Sync the one before you declare the other.")
+            elif not policy.allows(kind, align.table):
+                way_out = f"Declare its location as it is, or allow it: {consent(kind, align.table)}"
+                yield Problem(change, way_out)
 
 
 class WithinRewriteLimit:

@@ -9,6 +9,7 @@ from delta_engine.actions import AlignTable
 from delta_engine.actions.policy import Policy
 from delta_engine.aspects import COLUMN_FACETS, TABLE_FACETS
 from delta_engine.aspects.column_renames import ColumnRename
+from delta_engine.aspects.storage import SetManaged, UnsetManaged
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.backends.capabilities import Capabilities, Feature
@@ -67,6 +68,10 @@ class SupportedChanges:
 _CHANGES: Mapping[Feature, tuple[str, str]] = {
     Feature.COLUMN_RENAMES: ("it would be renamed", "Keep the former name in the model."),
     Feature.TABLE_RENAMES: ("it would be renamed", "Keep the former name in the model."),
+    Feature.MANAGED_CONVERSION: (
+        "it would become a managed table",
+        "Declare its location as it is.",
+    ),
     Feature.STREAMING_TABLES: (
         "tags or column comments of a streaming table would change",
         "Use `backend: {type: databricks-warehouse}` in this environment, or leave tags and column comments to the "
@@ -82,6 +87,8 @@ def _changed_features(align: AlignTable) -> Iterator[tuple[Feature, str | None]]
         yield Feature.COLUMN_RENAMES, ".".join((*column.inside, column.desired))
     if align.of_type(RenameTable):
         yield Feature.TABLE_RENAMES, None
+    if any(isinstance(action, SetManaged | UnsetManaged) for action in align.actions):
+        yield Feature.MANAGED_CONVERSION, None
     # Every runtime has COMMENT ON TABLE, also for streaming tables.
     if align.is_streaming and len(align.of_type(SetTableComment)) < len(align.actions):
         yield Feature.STREAMING_TABLES, None

@@ -11,6 +11,7 @@ from delta_engine.actions import AlignTable, Cost, TablePlan
 from delta_engine.aspects.backfill_actions import FillColumn
 from delta_engine.aspects.columns import ColumnAdd
 from delta_engine.aspects.partitioning import RewriteTable
+from delta_engine.aspects.storage import RETURNS_FOR_DAYS, SetManaged
 from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.sql_runner import Row, SqlRunner, query_each
 from delta_engine.errors import StatementError
@@ -70,7 +71,9 @@ class CostEstimator:
             files=files,
             size=size,
             seconds=size / speed if size and speed else None,
-            kept_for=observed.table_properties.get(KEPT_FILES, KEPT_BY_DEFAULT),
+            kept_for=f"interval {RETURNS_FOR_DAYS} days"
+            if align.of_type(SetManaged)
+            else observed.table_properties.get(KEPT_FILES, KEPT_BY_DEFAULT),
         )
 
     def _bytes_per_second(self, table: str) -> float | None:
@@ -94,13 +97,16 @@ def _passes(align: AlignTable) -> Iterator[str]:
         yield "fill"
     if align.of_type(RewriteTable):
         yield "rewrite"
+    if align.of_type(SetManaged):
+        yield "copy"
 
 
 def _of_few_rows(align: AlignTable) -> list[str]:
     """Return the conditions of the rows to fill, if only rows without a value are written; empty if all may be."""
     fills, added = align.of_type(FillColumn), {add.desired.key for add in align.of_type(ColumnAdd)}
     is_whole = any(fill.is_converted or fill.name.lower() in added for fill in fills)
-    return [] if is_whole or align.of_type(RewriteTable) else [fill.assignment.condition for fill in fills]
+    is_whole = is_whole or bool(align.of_type(RewriteTable) or align.of_type(SetManaged))
+    return [] if is_whole else [fill.assignment.condition for fill in fills]
 
 
 def _speeds(commits: Sequence[Row]) -> Iterator[float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.actions.policy import DestructiveKind, Policy
@@ -16,9 +17,10 @@ from delta_engine.aspects.primary_key import PrimaryKeyAdd
 from delta_engine.aspects.storage import ChangeLocation
 from delta_engine.aspects.table_features import ContradictFeature, EnableTableFeature
 from delta_engine.errors import UnsafePlanError
+from delta_engine.models import QualifiedName
 from delta_engine.models.nested_types import Widening, has_not_null_field, lengths_inside
 from delta_engine.models.types import AtomicType, CharacterType, DataType, DecimalType, uses_type
-from delta_engine.sql.tables import sql_undrop_table
+from delta_engine.sql.tables import sql_location, sql_undrop_table
 from delta_engine.sql.text import quote_ident, sql_data_type
 from delta_engine.telemetry.visible import counted
 from delta_engine.validation.rules import (
@@ -162,7 +164,7 @@ def _lengths(change: ColumnTypeChange, data_type: DataType) -> list[str]:
 
 
 class OnlyAtCreation:
-    """Generation, identity and location are fixed when a table is created."""
+    """Generation, identity and the location of an external table are fixed when a table is created."""
 
     @of_each_alignment
     def check(self, align: AlignTable, _policy: Policy) -> Iterator[Problem]:
@@ -177,7 +179,20 @@ class OnlyAtCreation:
                 storage.described_location(moved.observed),
                 storage.described_location(moved.desired),
             )
-            yield Problem(f"its location would change from {observed} to {desired}, {_FIXED}", _ANEW)
+            what = f"its location would change from {observed} to {desired}"
+            reason = f"{what}, which would lose what is written meanwhile"
+            yield Problem(reason, _moved_by_hand(align.table, moved.desired))
+
+
+def _moved_by_hand(table: QualifiedName, location: str | None) -> str:
+    """Return how to move a table's files: a copy of another name takes its place, while nothing writes."""
+    copied, former = (replace(table, table=f"{table.table}_{end}") for end in ("copied", "former"))
+    return (
+        "Declare it as it is, or stop its writers and move it by hand: CREATE TABLE "
+        f"{copied} DEEP CLONE {table}{f' {sql_location(location)}' if location is not None else ''}; "
+        f"ALTER TABLE {table} RENAME TO {former}; ALTER TABLE {copied} RENAME TO {table}. Then sync. Masks, filters, "
+        "tags and rights are not copied, so keep readers out until then."
+    )
 
 
 class NoChangeOfFixedColumns:

@@ -69,6 +69,7 @@ DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
     backfill_rules.NoBlockedFills(),
     backfill_rules.NoUnallowedFills(),
     backfill_rules.NoUnallowedRewrites(),
+    backfill_rules.NoUnallowedMoves(),
     backfill_rules.WithinRewriteLimit(),
     plan_rules.OnlyAtCreation(),
     plan_rules.NoChangeOfFixedColumns(),

@@ -296,6 +296,10 @@ class FakeUnityCatalog:
                 return governance.with_row_filter(stored, row_filter)
             case statements.SetValue(field, value):
                 return stored.with_state(**{field: value})
+            case statements.SetManaged():
+                return layout.managed(stored)
+            case statements.UnsetManaged():
+                return layout.external(stored)
             case statements.RenameTable():
                 raise AssertionError("a rename is the catalog's business")
         assert_never(change)

@@ -213,6 +213,10 @@ def _table_change(cursor: Cursor) -> statements.TableChange:
         return statements.AlterColumns(cursor.items(lambda: (cursor.path(), _column_change(cursor))))
     if cursor.at("CLUSTER", "BY"):
         return _clustering(cursor)
+    if cursor.take("SET", "MANAGED"):
+        return statements.SetManaged()
+    if cursor.take("UNSET", "MANAGED"):
+        return statements.UnsetManaged()
     if cursor.take("SET", "TBLPROPERTIES"):
         return statements.SetProperties(_pairs(cursor))
     if cursor.take("UNSET", "TBLPROPERTIES"):

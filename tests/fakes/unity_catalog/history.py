@@ -145,6 +145,10 @@ def _commits_of(change: statements.TableChange) -> Iterator[tuple[str, Mapping[s
                 "CHANGE COLUMNS",
                 _columns(path for path, _ in changes) | ({"position": "FIRST"} if is_move else {}),
             )
+        case statements.SetManaged():
+            yield "SET MANAGED", {}
+        case statements.UnsetManaged():
+            yield "UNSET MANAGED", {}
         case statements.ClusterBy():
             yield "CLUSTER BY", {"newClusteringColumns": "id"}
         case statements.SetProperties(properties):

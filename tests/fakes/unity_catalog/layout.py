@@ -38,6 +38,22 @@ def clustered(stored: Stored, change: ClusterBy) -> Stored:
     )
 
 
+def managed(stored: Stored) -> Stored:
+    """Make a managed table of an external one (docs: "Convert an external table to a managed Unity Catalog table")."""
+    location = stored.state.location
+    require(location is not None, "DELTA_ALTER_TABLE_SET_MANAGED_FAILED", f"{stored.name} is managed already")
+    return replace(stored.with_state(location=None), former_location=location)
+
+
+def external(stored: Stored) -> Stored:
+    """Return a table to the location that it had before."""
+    location = stored.former_location
+    require(
+        location is not None, "DELTA_ALTER_TABLE_UNSET_MANAGED_FAILED", f"{stored.name} was never external"
+    )
+    return replace(stored.with_state(location=location), former_location=None)
+
+
 def rewritten(stored: Stored, state: TableState) -> Stored:
     """Return a table that was replaced by its own rows: what the statement does not say is gone."""
     is_clustered = bool(stored.state.cluster_by) and bool(state.partitioned_by)

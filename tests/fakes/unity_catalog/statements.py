@@ -163,6 +163,14 @@ class RenameTable(NamedTuple):
     name: Path
 
 
+class SetManaged(NamedTuple):
+    pass
+
+
+class UnsetManaged(NamedTuple):
+    pass
+
+
 TableChange: TypeAlias = (
     AddColumns
     | DropColumns
@@ -178,6 +186,8 @@ TableChange: TypeAlias = (
     | SetRowFilter
     | SetValue
     | RenameTable
+    | SetManaged
+    | UnsetManaged
 )
 
 SchemaChange: TypeAlias = SetTags | UnsetTags | SetValue

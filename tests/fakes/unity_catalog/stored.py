@@ -27,12 +27,14 @@ class Stored:
         state: what it is, as it was written: `spelling` makes of it what a reader sees.
         nulls: how many rows have NULL there, by column in lower case.
         governed_tags: the tags that block the drop of a column that has them.
+        former_location: of an external table that became a managed one.
     """
 
     name: QualifiedName
     state: TableState
     nulls: Mapping[str, int] = field(default_factory=dict)
     governed_tags: frozenset[str] = frozenset()
+    former_location: str | None = None
 
     def with_state(self, **changes: Any) -> Stored:
         return replace(self, state=replace(self.state, **changes))

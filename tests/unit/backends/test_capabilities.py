@@ -75,7 +75,21 @@ CURRENT, OLDER = ColumnsPerStatement.MANY, ColumnsPerStatement.ONE
 )
 def test_a_runtime_takes_several_columns_since_a_version(version: str, columns: ColumnsPerStatement) -> None:
     assert on_runtime(version).columns_per_statement is columns
-    assert replace(on_runtime(version), columns_per_statement=CURRENT) == DATABRICKS_SPARK
+    same = replace(on_runtime(version), columns_per_statement=CURRENT, refused=DATABRICKS_SPARK.refused)
+    assert same == DATABRICKS_SPARK
+
+
+@pytest.mark.parametrize(
+    ("version", "can"),
+    [
+        *(("17.0", True), ("17.3.x-scala2.13", True), ("client.1.13", True)),
+        *(("16.4", False), ("15.4", False), ("", False)),
+    ],
+)
+def test_a_runtime_makes_managed_tables_of_external_ones_since_a_version(version: str, can: bool) -> None:
+    refusal = on_runtime(version).refusal(Feature.MANAGED_CONVERSION, "dev")
+    assert (refusal is None) is can
+    assert can or "Databricks Runtime 17.0" in str(refusal)
 
 
 class Answering:

@@ -34,12 +34,15 @@ NEVER_RUN = {
     table_features.ContradictFeature: "a rule refuses it",
     backfill_actions.BlockedFill: "a rule refuses it",
     restores.RestoreTable: "only an undo plans it",
+    storage.UnsetManaged: "only an undo plans it",
+    storage.SetManaged: "the statements of a run are used up, and it copies files",
     backfill_actions.AbandonConversion: "it needs a run that was killed",
     nullability.AddNotNullCheck: "only open-source Delta needs it",
     nullability.DropNotNullCheck: "only open-source Delta needs it",
 }
 
 KINDS_LEFT_OUT = {
+    "ALTER TABLE … SET MANAGED": "the statements of a run are used up, and it copies files",
     "ALTER STREAMING TABLE … ALTER COLUMN … COMMENT": "a streaming table needs a pipeline",
     "ALTER STREAMING TABLE … ALTER COLUMN … SET TAGS": "a streaming table needs a pipeline",
     "ALTER STREAMING TABLE … SET TAGS": "a streaming table needs a pipeline",
@@ -113,7 +116,7 @@ def test_every_feature_has_a_group() -> None:
         catalog="dev", schema="scratch", run_id="0123abcd", user="ann", external_location="s3://b/x"
     )
     covered = {feature for group in groups(place) for feature in group.features}
-    assert covered | {Feature.STREAMING_TABLES} == {*Feature}
+    assert covered | {Feature.STREAMING_TABLES, Feature.MANAGED_CONVERSION} == {*Feature}
 
 
 @pytest.mark.parametrize("has_listing", [True, False])

@@ -2,12 +2,14 @@
 
 from delta_engine.aspects.backfill_actions import BlockedFill, FillColumn, FillSwappedColumn
 from delta_engine.aspects.partitioning import RewriteTable
+from delta_engine.aspects.storage import SetManaged
 from delta_engine.models import Column, Identity
 from delta_engine.models.types import AtomicType
 from delta_engine.validation import backfill_rules
 from tests.unit.validation.rule_cases.subjects import ID, ModelCase, PlanCase, aligned, model, tightened
 
 INT = AtomicType("int")
+PLACE = "s3://bucket/orders"
 NOTHING = aligned(*tightened("b"))
 
 MODEL_CASES: list[ModelCase] = [
@@ -47,4 +49,11 @@ PLAN_CASES: list[PlanCase] = [
         aligned(RewriteTable((), ("a",), problem="it is append-only", way_out="Unset it first.")),
         NOTHING,
     ),
+    (backfill_rules.NoUnallowedMoves(), aligned(SetManaged(PLACE)), NOTHING),
+    (
+        backfill_rules.NoUnallowedMoves(),
+        aligned(SetManaged(PLACE, problem="it has a mask", way_out="Drop it first.")),
+        NOTHING,
+    ),
+    (backfill_rules.NoUnallowedMoves(), aligned(SetManaged(PLACE), FillColumn("b", INT, "1")), NOTHING),
 ]
