@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from delta_engine.cli.config_app import config_app
+from delta_engine.cli.docs_command import DOCS_EPILOG, docs
 from delta_engine.cli.options import (
     Allow,
     ChangedSince,
@@ -22,6 +23,7 @@ from delta_engine.cli.options import (
     argument,
     choice,
     flag,
+    print_version,
     value,
     with_options,
 )
@@ -51,15 +53,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-def print_version(wanted: bool) -> None:
-    """Print the version and exit, if that is wanted."""
-    if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"delta-engine {version('delta-engine')}")
-        raise typer.Exit
 
 
 @app.callback()
@@ -362,6 +355,7 @@ def schema(
 
 
 app.command(epilog=UNDO_EPILOG)(undo)
+app.command(epilog=DOCS_EPILOG)(docs)
 app.add_typer(config_app, name="config")
 app.add_typer(state_app, name="state")
 app.add_typer(projects_app, name="projects")

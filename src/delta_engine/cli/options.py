@@ -69,6 +69,15 @@ def _add_to_context(ctx: Any, option: Any, values: tuple[str, ...] | None) -> No
     ctx.obj = with_options(ctx.obj or Context(), **{option.name: tuple(map(convert, values or ()))})
 
 
+def print_version(wanted: bool) -> None:
+    """Print the version and exit, if that is wanted."""
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"delta-engine {version('delta-engine')}")
+        raise typer.Exit
+
+
 def flag(*names: str, help: str, **settings: Any) -> Any:
     """Return an option that takes no value: typer would show a `<bool>` behind it."""
     return typer.Option(*names, help=help, metavar="", **settings)

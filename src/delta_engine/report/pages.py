@@ -17,6 +17,7 @@ from enum import Enum
 from functools import cache
 from itertools import count, groupby
 from operator import itemgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from delta_engine.actions.drift_policy import DriftKind, Severity
@@ -25,7 +26,7 @@ from delta_engine.report.conformance_report import CheckStatus, ConformanceRepor
 from delta_engine.telemetry.visible import visible
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from jinja2 import Environment, Template
 
 _MANY: Final = 200
 """With more findings, the browser lays them out on scroll, which breaks screenshots of a whole page."""
@@ -90,29 +91,46 @@ def conformance_html(report: ConformanceReport) -> str:
     )
 
 
+_STYLES_AND_SCRIPTS: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {
+    "drift_report": {"css": ("base.css", "drift_report.css"), "js": ("drift_report.js",)},
+    "conformance_report": {"css": ("conformance_report.css",)},
+}
+"""The files of each page's styles and scripts."""
+
+
 @cache
 def _page_template(name: str) -> Template:
     """Return a page's template. Its styles and scripts become globals, with hashes such as `css_hash`."""
-    # a late import, because most commands never render a page, and all should start fast
-    from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
-    loader = PackageLoader("delta_engine", "report/templates")
-    environment = Environment(
-        loader=loader,
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_visible,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    for kind in ("css", "js") if name == "drift_report" else ("css",):
-        text = loader.get_source(environment, f"{name}.{kind}")[0]
+    environment = template_environment(_visible)
+    for kind, files in _STYLES_AND_SCRIPTS[name].items():
+        text = "".join(map(template_text, files))
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
         # a Markup is not escaped: these files are the project's own and take no values
         environment.globals |= {kind: Markup(text), f"{kind}_hash": f"sha256-{digest}"}
     environment.filters |= _FILTERS
     return environment.get_template(f"{name}.html.j2")
+
+
+def template_environment(finalize: Callable[[object], object]) -> Environment:
+    """Return an environment for the templates; it calls `finalize` for every value before it escapes it."""
+    # a late import, because most commands never render a page, and all should start fast
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("delta_engine", "report/templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def template_text(name: str) -> str:
+    """Return a style sheet or a script of the pages."""
+    return (Path(__file__).parent / "templates" / name).read_text("utf-8")
 
 
 def _visible(value: object) -> object:
@@ -122,7 +140,7 @@ def _visible(value: object) -> object:
     return value
 
 
-def _utc(moment: datetime) -> str:
+def utc(moment: datetime) -> str:
     """Return a moment as `2025-01-15 14:30:00`, in UTC."""
     naive = _aware(moment).astimezone(timezone.utc).replace(tzinfo=None)
     return naive.isoformat(sep=" ", timespec="seconds")
@@ -316,6 +334,6 @@ _FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "in_words": lambda member: member.value.replace("_", " ").capitalize(),
     "split_name": _split_name,
     "tone": lambda member: _CONFORMANCE_TONES.get(member, "plain"),
-    "utc": _utc,
+    "utc": utc,
     "words": lambda member: _CONFORMANCE_WORDS.get(member, member.value.replace("_", " ")),
 }

@@ -1,0 +1,143 @@
+"""Collects what the site of the declared tables shows: the models, and what the deployment state says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from delta_engine.deployment.definitions import define
+from delta_engine.deployment.document import DeploymentState, Status, TableResource
+from delta_engine.drift.drift_report import DriftReport
+from delta_engine.drift.drifted_resources import Finding
+from delta_engine.errors import DeltaEngineError
+from delta_engine.models import Table
+from delta_engine.models.open_struct import canonical_checksum
+from delta_engine.models.record import resource_key
+from delta_engine.orchestrate.backend import Backend
+from delta_engine.orchestrate.deployments import open_deployment, state_needs_backend
+from delta_engine.orchestrate.project import Project
+from delta_engine.report.table_site.documented import (
+    Applied,
+    DeploymentFacts,
+    Difference,
+    Documentation,
+    SourceLinks,
+    TableStatus,
+)
+
+_STATUSES: Final[Mapping[Status, TableStatus]] = {
+    Status.HEALTHY: TableStatus.HEALTHY,
+    Status.DEGRADED: TableStatus.DEGRADED,
+    Status.FAILED: TableStatus.FAILED,
+    Status.UNKNOWN: TableStatus.UNKNOWN,
+    Status.MISSING: TableStatus.MISSING,
+    Status.DRIFTED: TableStatus.DRIFTED,
+    Status.UNMANAGED: TableStatus.NOT_APPLIED,
+}
+
+NOT_WANTED: Final = "The deployment state was left out."
+NONE_YET: Final = "Nothing was applied to this environment yet."
+UNREADABLE: Final = "The deployment state could not be read."
+
+
+def document_project(
+    project: Project, state: DeploymentState | None, links: SourceLinks, *, why_not_applied: str = ""
+) -> Documentation:
+    """Return what the site shows of a project.
+
+    Args:
+        state: None to show none.
+        why_not_applied: why there is none.
+    """
+    tables = sorted(project.models, key=lambda model: model.key)
+    return Documentation(
+        environment=project.settings.environment,
+        tables=tuple(tables),
+        schemas={schema.key: schema for schema in project.schemas},
+        deployment=state and _facts(state),
+        why_not_applied=why_not_applied,
+        applied={table.key: applied(table, state) for table in tables} if state else {},
+        links=links,
+    )
+
+
+def read_deployment_state(
+    project: Project, open_backend: Callable[[], Backend], notify: Callable[[str], None]
+) -> tuple[DeploymentState | None, str]:
+    """Return the deployment state; if there is none, or it cannot be read, None and a sentence that says so.
+
+    Args:
+        open_backend: opens the backend, for a deployment state that is reached through its SQL.
+    """
+    try:
+        backend = open_backend() if state_needs_backend(project.settings) else None
+        state = open_deployment(project.settings, backend).peek_replayed(allow_cached=True)
+    except DeltaEngineError as error:
+        notify(f"the site shows no status: the deployment state cannot be read: {error}")
+        return None, UNREADABLE
+    return (None, NONE_YET) if state is None else (state, "")
+
+
+def with_found_drift(documentation: Documentation, report: DriftReport) -> Documentation:
+    """Return a documentation with the drift of a report, instead of the recorded one."""
+    found = {one.resource: one for one in report.drifted}
+    deleted = {one.resource for one in report.deleted}
+    known = {}
+    for table in documentation.tables:
+        key = resource_key(table.qualified_name)
+        before = documentation.applied.get(table.key, Applied(status=TableStatus.NOT_APPLIED))
+        status = before.status
+        if key in deleted:
+            status = TableStatus.MISSING
+        elif key in found:
+            status = TableStatus.DRIFTED
+        elif status in (TableStatus.DRIFTED, TableStatus.MISSING):
+            status = TableStatus.HEALTHY
+        findings = found[key].findings if key in found else ()
+        known[table.key] = replace(before, status=status, drift=tuple(map(_difference, findings)))
+    deployment = documentation.deployment
+    return replace(
+        documentation,
+        applied=known,
+        deployment=deployment and replace(deployment, checked_at=report.checked_at),
+    )
+
+
+def _difference(finding: Finding) -> Difference:
+    return Difference(
+        field=finding.field,
+        expected=finding.expected,
+        actual=finding.actual,
+        author=finding.author,
+        severity=finding.severity.value,
+    )
+
+
+def applied(table: Table, state: DeploymentState) -> Applied:
+    """Return what the deployment state says of a declared table, with the drift that it recorded last."""
+    resource = state.resources.get(resource_key(table.qualified_name))
+    if not isinstance(resource, TableResource) or resource.metadata.declared is None:
+        problem = resource.metadata.sync_error if isinstance(resource, TableResource) else None
+        return Applied(status=TableStatus.NOT_APPLIED, problem=problem or "")
+    metadata = resource.metadata
+    return Applied(
+        status=_STATUSES[resource.status],
+        at=resource.deployed_at,
+        by=resource.deployed_by,
+        run=metadata.change.run if metadata.change else None,
+        is_behind=resource.config_checksum != canonical_checksum(define(table)),
+        drift=tuple(
+            Difference(field=one.field, expected=one.expected, actual=one.actual) for one in metadata.drift
+        ),
+        problem=metadata.sync_error or "",
+    )
+
+
+def _facts(state: DeploymentState) -> DeploymentFacts:
+    return DeploymentFacts(
+        serial=state.serial,
+        lineage=state.lineage,
+        saved_at=state.updated_at,
+        checked_at=state.synced_at,
+    )

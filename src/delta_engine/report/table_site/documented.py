@@ -1,0 +1,168 @@
+"""What the site shows, as data: declared tables and schemas, with what the deployment state says of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum, unique
+from functools import cached_property
+from itertools import groupby
+from typing import Final
+from urllib.parse import quote
+
+from delta_engine.errors import ConfigError, SourceLocation
+from delta_engine.models import Schema, SchemaName, Table
+
+
+@unique
+class TableStatus(Enum):
+    """The status of a declared table, by its record."""
+
+    HEALTHY = "healthy"
+    DRIFTED = "drifted"
+    DEGRADED = "degraded"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    MISSING = "missing"
+    NOT_APPLIED = "not applied"
+
+    @property
+    def meaning(self) -> str:
+        """What it says of the table."""
+        return _MEANINGS[self]
+
+
+_MEANINGS: Final[Mapping[TableStatus, str]] = {
+    TableStatus.HEALTHY: "As it was applied last.",
+    TableStatus.DRIFTED: "It was changed outside the engine.",
+    TableStatus.DEGRADED: "The last run applied a part of its changes.",
+    TableStatus.FAILED: "The last run failed before it changed the table.",
+    TableStatus.UNKNOWN: "A run that was changing the table was interrupted.",
+    TableStatus.MISSING: "It was applied, and does not exist any more.",
+    TableStatus.NOT_APPLIED: "No run has applied it yet.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One difference from what was applied.
+
+    Args:
+        expected: as it was applied; None for what was not there.
+        actual: as it was found; None for what is gone.
+        author: by whom and when, if that is known.
+        severity: empty if it is not recorded.
+    """
+
+    field: str
+    expected: str | None
+    actual: str | None
+    author: str = ""
+    severity: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """What the deployment state says of a table.
+
+    Args:
+        at: when the table was last applied; None if it never was.
+        by: the principal that applied it.
+        run: the run that changed it last; None if it is not recorded.
+        is_behind: whether the model has changed since.
+        drift: how the table differs from what was applied.
+        problem: why the status is what it is; empty without a problem.
+    """
+
+    status: TableStatus
+    at: datetime | None = None
+    by: str | None = None
+    run: str | None = None
+    is_behind: bool = False
+    drift: tuple[Difference, ...] = ()
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeploymentFacts:
+    """The deployment state that was read.
+
+    Args:
+        lineage: the commit that was deployed last, `git:…`, or `unknown`.
+        checked_at: when the catalog was last compared with it; None if it never was.
+    """
+
+    serial: int
+    lineage: str
+    saved_at: datetime
+    checked_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLinks:
+    """How the places of models become addresses of a repository's pages.
+
+    Args:
+        template: such as `https://example.com/blob/main/{file}#L{line}`; empty for no links.
+
+    Raises:
+        ConfigError: it is no address of a web page, or does not have `{file}`.
+    """
+
+    template: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.template:
+            return
+        without = self.template.replace("{file}", "").replace("{line}", "")
+        is_address = self.template.startswith(("https://", "http://"))
+        if not is_address or "{file}" not in self.template or "{" in without or "}" in without:
+            raise ConfigError(
+                f"--source-url: {self.template!r} is not an address with a place for the file",
+                way_out="Write it like 'https://example.com/blob/main/{file}#L{line}'.",
+            )
+
+    def url(self, place: SourceLocation) -> str | None:
+        """Return the address of a place; None without a template, and for files outside the project."""
+        if not self.template or place.file.startswith("/"):
+            return None
+        line = "1" if place.line is None else str(place.line)
+        return self.template.replace("{line}", line).replace("{file}", quote(place.file))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Documentation:
+    """Everything that the site shows of one environment.
+
+    Args:
+        tables: sorted by name.
+        schemas: the declared schemas, by their keys.
+        deployment: None if the deployment state was not read, or there is none yet.
+        why_not_applied: why there is no deployment state to show; empty if there is one.
+        applied: by the tables' keys; empty if the deployment state was not read.
+    """
+
+    environment: str
+    tables: tuple[Table, ...]
+    schemas: Mapping[str, Schema] = field(default_factory=dict)
+    deployment: DeploymentFacts | None = None
+    why_not_applied: str = ""
+    applied: Mapping[str, Applied] = field(default_factory=dict)
+    links: SourceLinks = SourceLinks()
+
+    @cached_property
+    def by_key(self) -> Mapping[str, Table]:
+        """The tables by their keys."""
+        return {table.key: table for table in self.tables}
+
+    def grouped(self) -> Iterator[tuple[SchemaName, list[Table]]]:
+        """Yield the schemas that have tables, sorted, with their tables."""
+        for _, found in groupby(self.tables, key=lambda table: table.key.rpartition(".")[0]):
+            tables = list(found)
+            yield SchemaName(tables[0].catalog_name, tables[0].schema_name), tables
+
+    def status_of(self, table: Table) -> TableStatus | None:
+        """Return the status of a table; None if no deployment state was read."""
+        known = self.applied.get(table.key)
+        return None if known is None else known.status

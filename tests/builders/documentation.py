@@ -1,0 +1,194 @@
+"""Documentations to render as sites: one with everything, one with a hundred related tables, and one with thousands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timezone
+
+from delta_engine.errors import SourceLocation
+from delta_engine.models import (
+    CheckConstraint,
+    Column,
+    ColumnMask,
+    ForeignKey,
+    Identity,
+    PrimaryKey,
+    RowFilter,
+    Schema,
+    Table,
+)
+from delta_engine.models.constraints import resolved
+from delta_engine.report.table_site.documented import (
+    Applied,
+    DeploymentFacts,
+    Difference,
+    Documentation,
+    SourceLinks,
+    TableStatus,
+)
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+COMMIT = "git:4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+RUN = "0f3e5d7c9b1a48f2a6c4e8d0b2f4a6c8"
+SOURCE = SourceLinks("https://example.com/blob/main/{file}#L{line}")
+SUBJECTS = ("customer", "product", "store", "supplier", "order", "shipment", "invoice", "employee", "campaign", "asset")
+KINDS = ("", "_address", "_status", "_group", "_price", "_event", "_note", "_contact", "_line", "_history")
+
+
+def everything(text: str = "as bought") -> Documentation:
+    """Return a site with every kind of fact; the text stands everywhere where users may write one."""
+    place = SourceLocation("conf/models/silver/orders.yml", 3)
+    customers = Table(
+        "dev",
+        "silver",
+        "customers",
+        [Column("id", "bigint", is_nullable=False), Column("email", "string", mask=ColumnMask("dev.ops.mask"))],
+        comment="Who buys",
+        primary_key=["id"],
+        declared_at=SourceLocation("conf/models/silver/customers.yml", 2),
+    )
+    orders = Table(
+        "dev",
+        "silver",
+        "orders",
+        [
+            Column("id", "bigint", is_nullable=False, identity=Identity(), comment="Order number"),
+            Column("customer_id", "bigint", is_nullable=False, comment=text, tags={"pii": text}),
+            Column("parent_id", "bigint", comment="The order that it replaces"),
+            Column("day", "date", generated_as="CAST(placed AS DATE)"),
+            Column("placed", "timestamp", default="current_timestamp()"),
+            Column(
+                "delivery",
+                "struct<street: string COMMENT 'with the number', place: struct<postcode: string, city: string>>",
+                comment="Where it goes",
+            ),
+            Column("lines", "array<struct<sku: string, amount: decimal(18,2)>>"),
+            Column("attributes", "map<string, string>"),
+        ],
+        comment=text,
+        table_properties={"delta.enableChangeDataFeed": "true", "team": text, "api.token": "s3cret"},
+        primary_key=PrimaryKey(["id"], "pk_orders"),
+        foreign_keys=[
+            ForeignKey(["customer_id"], "customers"),
+            ForeignKey(["parent_id"], "orders"),
+            ForeignKey(["day"], "bronze.days", ["day"]),
+        ],
+        checks=[CheckConstraint("positive", "id > 0")],
+        cluster_by=["day"],
+        tags={"domain": text},
+        row_filter=RowFilter("dev.ops.only_own", ["customer_id"]),
+        owner=text,
+        grants={"analysts": ["SELECT"]},
+        declared_at=place,
+    )
+    lonely = Table("dev", "bronze", "raw", [Column("payload", "string")], declared_at=place)
+    tables = resolved([lonely, customers, orders])
+    return Documentation(
+        environment="dev",
+        tables=tables,
+        schemas={
+            "dev.silver": Schema(
+                "dev",
+                "silver",
+                text,
+                tags={"layer": "silver"},
+                owner="data",
+                declared_at=SourceLocation("conf/models/schemas.yml", 7),
+            )
+        },
+        deployment=DeploymentFacts(serial=7, lineage=COMMIT, saved_at=NOON, checked_at=NOON),
+        applied={
+            "dev.bronze.raw": Applied(status=TableStatus.NOT_APPLIED),
+            "dev.silver.customers": Applied(status=TableStatus.HEALTHY, at=NOON, by="ana@example.com", run=RUN),
+            "dev.silver.orders": Applied(
+                status=TableStatus.DRIFTED,
+                at=NOON,
+                by=text,
+                run=RUN,
+                is_behind=True,
+                drift=(
+                    Difference(field="table comment", expected=text, actual="changed"),
+                    Difference(field="column extra", expected=None, actual=text, author="by bob", severity="low"),
+                ),
+                problem=text,
+            ),
+        },
+        links=SOURCE,
+    )
+
+
+def related(subjects: int = 10) -> Documentation:
+    """Return a schema of tables that reference each other: a table for each subject, and nine around it."""
+    names = [f"{subject}{kind}" for subject in SUBJECTS[:subjects] for kind in KINDS]
+    tables = [_related_table(at, name, names) for at, name in enumerate(names)]
+    return documented(tables)
+
+
+def _related_table(at: int, name: str, names: list[str]) -> Table:
+    subject, kind = divmod(at, len(KINDS))
+    parents: list[int] = []
+    if kind:
+        parents.append(subject * len(KINDS))
+    if kind in (2, 5, 8):
+        parents.append((subject * 37 + kind * 11) % len(names) // len(KINDS) * len(KINDS))
+    if kind == 0 and subject:
+        parents.append((subject - 1) // 2 * len(KINDS))
+    if kind == 9:
+        parents.append(at - 1)
+    wanted = [names[one] for one in dict.fromkeys(parents) if one != at]
+    return Table(
+        "dev",
+        "sales",
+        name,
+        [
+            Column(f"{name}_id", "bigint", is_nullable=False),
+            *(Column(f"{parent}_id", "bigint") for parent in wanted),
+            Column("loaded_at", "timestamp"),
+        ],
+        comment=f"The {name.replace('_', ' ')} of the shop",
+        primary_key=[f"{name}_id"],
+        foreign_keys=[ForeignKey([f"{parent}_id"], parent) for parent in wanted],
+        declared_at=SourceLocation("conf/models/sales.yml", 10 * at + 3),
+    )
+
+
+def many(tables: int = 3000, columns: int = 50, schemas: int = 30) -> Documentation:
+    """Return a large site: commented columns, and a status for each table."""
+    return documented([_large_table(at, columns, schemas) for at in range(tables)])
+
+
+def _large_table(at: int, columns: int, schemas: int) -> Table:
+    name = f"table_{at:04}"
+    return Table(
+        "dev",
+        f"schema_{at % schemas:02}",
+        name,
+        list(_large_columns(columns)),
+        comment=f"The rows of source {at}, one for each event, kept for two years",
+        primary_key=["column_00"],
+        foreign_keys=[ForeignKey(["column_01"], f"table_{at - schemas:04}")] if at >= schemas and at % 3 else [],
+        tags={"domain": f"domain {at % 7}"},
+        declared_at=SourceLocation(f"conf/models/{name}.yml", 3),
+    )
+
+
+def _large_columns(count: int) -> Iterator[Column]:
+    for at in range(count):
+        yield Column(f"column_{at:02}", "bigint", at > 0, f"What source system {at} says of this event, as it came")
+
+
+def documented(tables: list[Table]) -> Documentation:
+    """Return the site of tables; every tenth has drifted."""
+    found = sorted(resolved(tables), key=lambda table: table.key)
+    return Documentation(
+        environment="dev",
+        tables=tuple(found),
+        deployment=DeploymentFacts(serial=7, lineage=COMMIT, saved_at=NOON, checked_at=NOON),
+        applied={
+            table.key: Applied(
+                status=TableStatus.DRIFTED if at % 10 == 0 else TableStatus.HEALTHY, at=NOON, by="ana", run=RUN
+            )
+            for at, table in enumerate(found)
+        },
+        links=SOURCE,
+    )
