@@ -31,7 +31,18 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 COMMIT = "git:4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 RUN = "0f3e5d7c9b1a48f2a6c4e8d0b2f4a6c8"
 SOURCE = SourceLinks("https://example.com/blob/main/{file}#L{line}")
-SUBJECTS = ("customer", "product", "store", "supplier", "order", "shipment", "invoice", "employee", "campaign", "asset")
+SUBJECTS = (
+    "customer",
+    "product",
+    "store",
+    "supplier",
+    "order",
+    "shipment",
+    "invoice",
+    "employee",
+    "campaign",
+    "asset",
+)
 KINDS = ("", "_address", "_status", "_group", "_price", "_event", "_note", "_contact", "_line", "_history")
 
 
@@ -42,7 +53,10 @@ def everything(text: str = "as bought") -> Documentation:
         "dev",
         "silver",
         "customers",
-        [Column("id", "bigint", is_nullable=False), Column("email", "string", mask=ColumnMask("dev.ops.mask"))],
+        [
+            Column("id", "bigint", is_nullable=False),
+            Column("email", "string", mask=ColumnMask("dev.ops.mask")),
+        ],
         comment="Who buys",
         primary_key=["id"],
         declared_at=SourceLocation("conf/models/silver/customers.yml", 2),
@@ -99,7 +113,9 @@ def everything(text: str = "as bought") -> Documentation:
         deployment=DeploymentFacts(serial=7, lineage=COMMIT, saved_at=NOON, checked_at=NOON),
         applied={
             "dev.bronze.raw": Applied(status=TableStatus.NOT_APPLIED),
-            "dev.silver.customers": Applied(status=TableStatus.HEALTHY, at=NOON, by="ana@example.com", run=RUN),
+            "dev.silver.customers": Applied(
+                status=TableStatus.HEALTHY, at=NOON, by="ana@example.com", run=RUN
+            ),
             "dev.silver.orders": Applied(
                 status=TableStatus.DRIFTED,
                 at=NOON,
@@ -108,7 +124,9 @@ def everything(text: str = "as bought") -> Documentation:
                 is_behind=True,
                 drift=(
                     Difference(field="table comment", expected=text, actual="changed"),
-                    Difference(field="column extra", expected=None, actual=text, author="by bob", severity="low"),
+                    Difference(
+                        field="column extra", expected=None, actual=text, author="by bob", severity="low"
+                    ),
                 ),
                 problem=text,
             ),
@@ -166,7 +184,9 @@ def _large_table(at: int, columns: int, schemas: int) -> Table:
         list(_large_columns(columns)),
         comment=f"The rows of source {at}, one for each event, kept for two years",
         primary_key=["column_00"],
-        foreign_keys=[ForeignKey(["column_01"], f"table_{at - schemas:04}")] if at >= schemas and at % 3 else [],
+        foreign_keys=[ForeignKey(["column_01"], f"table_{at - schemas:04}")]
+        if at >= schemas and at % 3
+        else [],
         tags={"domain": f"domain {at % 7}"},
         declared_at=SourceLocation(f"conf/models/{name}.yml", 3),
     )
@@ -174,7 +194,9 @@ def _large_table(at: int, columns: int, schemas: int) -> Table:
 
 def _large_columns(count: int) -> Iterator[Column]:
     for at in range(count):
-        yield Column(f"column_{at:02}", "bigint", at > 0, f"What source system {at} says of this event, as it came")
+        yield Column(
+            f"column_{at:02}", "bigint", at > 0, f"What source system {at} says of this event, as it came"
+        )
 
 
 def documented(tables: list[Table]) -> Documentation:
@@ -186,7 +208,10 @@ def documented(tables: list[Table]) -> Documentation:
         deployment=DeploymentFacts(serial=7, lineage=COMMIT, saved_at=NOON, checked_at=NOON),
         applied={
             table.key: Applied(
-                status=TableStatus.DRIFTED if at % 10 == 0 else TableStatus.HEALTHY, at=NOON, by="ana", run=RUN
+                status=TableStatus.DRIFTED if at % 10 == 0 else TableStatus.HEALTHY,
+                at=NOON,
+                by="ana",
+                run=RUN,
             )
             for at, table in enumerate(found)
         },

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
 from delta_engine.aspects.facet import Facet, Written
@@ -65,7 +65,7 @@ def shown_columns(table: Table) -> Iterator[ShownColumn]:
             comment=column.comment,
             keys=tuple(word for word, keys in is_of if column.key in keys),
             tags=column.tags,
-            facts=_facts(COLUMN_FACETS, column),
+            facts=_facts(_OF_COLUMNS, column),
         )
         yield from _fields(column.data_type, 1)
 
@@ -73,12 +73,12 @@ def shown_columns(table: Table) -> Iterator[ShownColumn]:
 def table_facts(table: Table) -> tuple[Fact, ...]:
     """Return what a model declares of its table besides columns, comments, keys, checks and tags."""
     managed = (Fact("manages", tuple(sorted(part.value for part in table.manages))),) if table.manages else ()
-    return (*_facts(TABLE_FACETS, table), *managed)
+    return (*_facts(_OF_TABLES, table), *managed)
 
 
 def schema_facts(schema: Schema) -> tuple[Fact, ...]:
     """Return what a model declares of its schema besides comment and tags."""
-    return _facts(SCHEMA_FACETS, schema)
+    return _facts(_OF_SCHEMAS, schema)
 
 
 def pair_text(key: str, value: str) -> str:
@@ -123,19 +123,24 @@ def _short_type(data_type: DataType) -> str:
     return "struct"
 
 
-def _facts(facets: Sequence[Facet[Any, Any, Any]], model: Table | Column | Schema) -> tuple[Fact, ...]:
-    """Return the declared facets that are facts of what exists, not instructions to the engine."""
-    shown = (
-        facet
+def _facts(facets: _ListedFacets, model: Table | Column | Schema) -> tuple[Fact, ...]:
+    values = ((facet, _effective_value(facet, model), absent) for facet, absent in facets)
+    return tuple(Fact(facet.key, tuple(_lines(value))) for facet, value, absent in values if value != absent)
+
+
+def _listed(facets: Iterable[Facet[Any, Any, Any]]) -> _ListedFacets:
+    """Return the facets that are facts of what exists, not instructions to the engine."""
+    return tuple(
+        (facet, facet.form.write(facet.absent))
         for facet in facets
         if facet.observed is not None and facet.meaning is not None and facet.key not in _SHOWN_APART
     )
-    values = ((facet, _effective_value(facet, model)) for facet in shown)
-    return tuple(
-        Fact(facet.key, tuple(_lines(value)))
-        for facet, value in values
-        if value != facet.form.write(facet.absent)
-    )
+
+
+_ListedFacets: TypeAlias = "tuple[tuple[Facet[Any, Any, Any], Written | None], ...]"
+"""Facets that pages list, each with the written form of its absence."""
+
+_OF_COLUMNS, _OF_TABLES, _OF_SCHEMAS = map(_listed, (COLUMN_FACETS, TABLE_FACETS, SCHEMA_FACETS))
 
 
 def _effective_value(facet: Facet[Any, Any, Any], model: Table | Column | Schema) -> Written | None:

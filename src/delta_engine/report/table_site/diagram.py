@@ -17,7 +17,7 @@ from delta_engine.report.table_site.routing import HEADER, ROW, Cell, Net, Point
 
 _FOOT: Final = 4
 _CHARACTER: Final = 7.3  # the width of a monospaced character of 12 px, rounded up
-_PADDING: Final = 40
+_PADDING: Final = 48
 _NARROWEST: Final = 140
 _BETWEEN_PARTS: Final = 48
 _MARGIN: Final = 16
@@ -168,9 +168,7 @@ def _packed(parts: Sequence[Diagram]) -> Diagram:
         lines += (_moved_line(line, x, y) for line in part.lines)
         right, below = max(right, x + part.width), max(below, y + part.height)
         x += part.width + _BETWEEN_PARTS
-    return Diagram(
-        width=right + _MARGIN, height=below + _MARGIN, boxes=tuple(boxes), lines=tuple(lines)
-    )
+    return Diagram(width=right + _MARGIN, height=below + _MARGIN, boxes=tuple(boxes), lines=tuple(lines))
 
 
 def _moved_box(box: Box, x: int, y: int) -> Box:

@@ -112,7 +112,9 @@ def draw(tables: Sequence[Table], documentation: Documentation) -> Drawing | Non
                 name=names[box.entity.key],
                 rows=tuple(
                     DrawnRow(mark=mark, text=text)
-                    for text, (_, mark) in zip(box.entity.rows, columns[box.entity.key].values(), strict=False)
+                    for text, (_, mark) in zip(
+                        box.entity.rows, columns[box.entity.key].values(), strict=False
+                    )
                 ),
                 path=_path(box.entity.key, documentation),
                 is_outside=box.entity.key not in own,
@@ -180,7 +182,9 @@ def _columns(
         table = documentation.by_key.get(key)
         primary = table.primary_key.columns if table and table.primary_key else ()
         primary_keys = {column.lower() for column in primary}
-        shown = chain(((column.lower(), column) for column in primary), referenced[key].items(), foreign[key].items())
+        shown = chain(
+            ((column.lower(), column) for column in primary), referenced[key].items(), foreign[key].items()
+        )
         found[key] = {
             lowered: (column, " ".join(_marks(lowered in primary_keys, lowered in foreign[key])))
             for lowered, column in dict(shown).items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
 
@@ -33,6 +34,7 @@ def table_path(table: Table) -> str:
     return f"{folder}/{_stem(table.table_name)}.html"
 
 
+@lru_cache(maxsize=4096)
 def column_anchor(name: str) -> str:
     """Return the id of a column, by its shown name, on its table's page; encodeURIComponent makes the same."""
     return f"column-{quote(name, safe=_UNRESERVED)}"

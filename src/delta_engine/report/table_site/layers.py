@@ -30,9 +30,7 @@ def connected(keys: Sequence[str], edges: Iterable[tuple[str, str]]) -> list[lis
     return list(groups.values())
 
 
-def assign_layers(
-    keys: Sequence[str], edges: Sequence[tuple[str, str]], capacity: int
-) -> dict[str, int]:
+def assign_layers(keys: Sequence[str], edges: Sequence[tuple[str, str]], capacity: int) -> dict[str, int]:
     """Return the column of each key: right of its parents, except in circles, and at most `capacity` in one.
 
     Args:

@@ -6,7 +6,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from posixpath import dirname, relpath
 from typing import TYPE_CHECKING, Any, Final
 
@@ -52,13 +52,21 @@ def search_index(documentation: Documentation) -> str:
             shown(f"{table.catalog_name}.{table.schema_name}"),
             shown(table.comment[:_LONGEST_SEARCHED]),
             shown(" ".join(pair_text(*pair) for pair in table.tags.items())),
-            [text for column in table.columns for text in (shown(column.name), shown(column.comment[:_LONGEST_SEARCHED]))],
+            list(_searched_columns(table)),
         ]
         for table in documentation.tables
     ]
     return f"deltaEngineSearch({json.dumps(rows, separators=(',', ':'))});\n"
 
 
+def _searched_columns(table: Table) -> Iterator[str]:
+    """Yield the name and the comment of each column."""
+    for column in table.columns:
+        yield shown(column.name)
+        yield shown(column.comment[:_LONGEST_SEARCHED])
+
+
+@lru_cache(maxsize=65536)
 def shown(text: str) -> str:
     """Return a text without secrets, with invisible characters spelled out."""
     return visible(redacted(text))
@@ -97,11 +105,11 @@ class _Renderer:
 
     def index(self) -> str:
         """Return the first page: every schema with its tables."""
-        tables = self._documentation.tables
+        tables, schemas = self._documentation.tables, self._documentation.schemas
         return self._render(
             "index",
             files.INDEX,
-            groups=[(name, found, self._documentation.schemas.get(name.key)) for name, found in self._documentation.grouped()],
+            groups=[(name, found, schemas.get(name.key)) for name, found in self._documentation.grouped()],
             columns=sum(len(table.columns) for table in tables),
             counts=self._counts(tables),
         )
@@ -175,7 +183,12 @@ class _Renderer:
 @cache
 def _environment() -> Environment:
     environment = template_environment(_finalized)
-    environment.globals |= {"files": files, "healthy": TableStatus.HEALTHY, "format": FORMAT, "version": VERSION}
+    environment.globals |= {
+        "files": files,
+        "healthy": TableStatus.HEALTHY,
+        "format": FORMAT,
+        "version": VERSION,
+    }
     environment.filters |= {
         "counted": counted,
         "pair": lambda pair: pair_text(*pair),

@@ -73,6 +73,7 @@ class Placed:
     width: int = 0
     height: int = 0
 
+
 def place_columns(columns: Sequence[Column], cells: Mapping[str, Cell], nets: Sequence[Net]) -> Placed:
     """Return the tops of boxes and passages: as near to what they are connected with as the order allows."""
     heights: dict[str | Passage, int] = {
@@ -83,14 +84,22 @@ def place_columns(columns: Sequence[Column], cells: Mapping[str, Cell], nets: Se
         columns=columns,
         column_of={one: number for number, column in enumerate(columns) for one in column},
         tops={},
-        widths=[max((cells[one].width for one in column if isinstance(one, str)), default=0) for column in columns],
+        widths=[
+            max((cells[one].width for one in column if isinstance(one, str)), default=0) for column in columns
+        ],
         height=total,
     )
     for column in columns:
         offsets = _offsets(column, heights)
-        placed.tops |= {one: (total - offsets[-1]) // 2 + at for one, at in zip(column, offsets, strict=False)}
+        placed.tops |= {
+            one: (total - offsets[-1]) // 2 + at for one, at in zip(column, offsets, strict=False)
+        }
     links = list(_links(placed, nets))
-    for near in (_by_end(links, at_right=True), _by_end(links, at_right=False), _by_end(links, at_right=True)):
+    for near in (
+        _by_end(links, at_right=True),
+        _by_end(links, at_right=False),
+        _by_end(links, at_right=True),
+    ):
         for column in columns:
             _move_near(column, near, placed, heights, total)
     return placed
@@ -198,7 +207,11 @@ def routes(placed: Placed, nets: Sequence[Net]) -> dict[Relation, tuple[Point, .
     starts = _starts(placed, nets)
     for number, net in enumerate(nets):
         column = placed.column_of[net.node]
-        own = {row: placed.tops[net.node] + row_centre(row) + _LOOP for node, row, _ in net.targets if node == net.node}
+        own = {
+            row: placed.tops[net.node] + row_centre(row) + _LOOP
+            for node, row, _ in net.targets
+            if node == net.node
+        }
         last = max(placed.column_of[node] for node, _, _ in net.targets)
         left = [starts[number], *own.values()]
         for at in range(column, max(last, column + 1)):

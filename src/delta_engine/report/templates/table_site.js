@@ -241,9 +241,17 @@
     document.getElementById("zoom-full").addEventListener("click", () => zoom(1));
     document.getElementById("zoom-fit").addEventListener("click", () => zoom(fitting()));
     zoom(fitting() >= readable ? fitting() : 1);
-    canvas.scrollTo(0, 0);
+    showFirst(canvas, svg);
     setUpDragging(canvas);
     setUpNeighbours(svg);
+  }
+
+  // The first column has the tables that reference no other: a diagram opens there.
+  function showFirst(canvas, svg) {
+    const boxes = [...svg.querySelectorAll(".box rect")].map((rect) => rect.getBoundingClientRect());
+    const first = boxes.reduce((one, other) => (other.left < one.left ? other : one));
+    const middle = first.top + first.height / 2 - canvas.getBoundingClientRect().top + canvas.scrollTop;
+    canvas.scrollTo({ left: 0, top: middle - canvas.clientHeight / 2, behavior: "instant" });
   }
 
   function setUpDragging(canvas) {

@@ -33,7 +33,9 @@ def shapes(draw: st.DrawFn) -> Shape:
 
 
 def star(children: int) -> Shape:
-    entities = [Entity(key=f"t{at:03}", title=f"table_{at}", rows=("id", "parent_id")) for at in range(children + 1)]
+    entities = [
+        Entity(key=f"t{at:03}", title=f"table_{at}", rows=("id", "parent_id")) for at in range(children + 1)
+    ]
     relations = [
         Relation(child=f"t{at:03}", child_row=1, parent="t000", parent_row=0) for at in range(1, children + 1)
     ]
@@ -122,7 +124,8 @@ def test_a_hundred_tables_that_reference_one_fill_rows_and_columns() -> None:
 def test_a_chain_of_a_thousand_tables_is_laid_out() -> None:
     entities = [Entity(key=f"t{at:04}", title=f"t{at}", rows=("id",)) for at in range(1000)]
     relations = [
-        Relation(child=f"t{at:04}", child_row=0, parent=f"t{at - 1:04}", parent_row=0) for at in range(1, 1000)
+        Relation(child=f"t{at:04}", child_row=0, parent=f"t{at - 1:04}", parent_row=0)
+        for at in range(1, 1000)
     ]
     assert len(lay_out(entities, relations).lines) == 999
 
@@ -130,7 +133,8 @@ def test_a_chain_of_a_thousand_tables_is_laid_out() -> None:
 def test_groups_without_a_connection_stand_beside_each_other() -> None:
     entities = [Entity(key=f"t{at:02}", title=f"t{at}", rows=("id",)) for at in range(40)]
     relations = [
-        Relation(child=f"t{at:02}", child_row=0, parent=f"t{at - 1:02}", parent_row=0) for at in range(1, 40, 2)
+        Relation(child=f"t{at:02}", child_row=0, parent=f"t{at - 1:02}", parent_row=0)
+        for at in range(1, 40, 2)
     ]
     diagram = check(entities, relations)
     assert 1 < diagram.width / diagram.height < 3
@@ -138,6 +142,7 @@ def test_groups_without_a_connection_stand_beside_each_other() -> None:
 
 def test_wide_characters_make_wide_boxes() -> None:
     narrow, wide = (
-        lay_out([Entity(key="t", title=title, rows=("id",))], []).boxes[0].width for title in ("a" * 20, "表" * 20)
+        lay_out([Entity(key="t", title=title, rows=("id",))], []).boxes[0].width
+        for title in ("a" * 20, "表" * 20)
     )
     assert wide > narrow
