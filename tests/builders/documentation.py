@@ -135,6 +135,24 @@ def everything(text: str = "as bought") -> Documentation:
     )
 
 
+def named(text: str) -> Documentation:
+    """Return a site whose table and columns have a text as their name."""
+    table = Table(
+        "dev",
+        "silver",
+        text,
+        [Column(text, "bigint", False), Column("parent", f"struct<{_quoted(text)}: string>")],
+        primary_key=[text],
+        foreign_keys=[ForeignKey([text], "dev.silver.others", [text], name=text)],
+        declared_at=SourceLocation(f"conf/{text}.yml", 1),
+    )
+    return Documentation(environment=text, tables=(table,), links=SOURCE)
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
 def related(subjects: int = 10) -> Documentation:
     """Return a schema of tables that reference each other: a table for each subject, and nine around it."""
     names = [f"{subject}{kind}" for subject in SUBJECTS[:subjects] for kind in KINDS]

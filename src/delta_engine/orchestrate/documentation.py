@@ -50,16 +50,20 @@ def document_project(
         state: None to show none.
         why_not_applied: why there is none.
     """
-    tables = sorted(project.models, key=lambda model: model.key)
+    tables = sorted(project.models, key=_sort_key)
     return Documentation(
         environment=project.settings.environment,
         tables=tuple(tables),
         schemas={schema.key: schema for schema in project.schemas},
-        deployment=state and _facts(state),
+        deployment=_facts(state) if state else None,
         why_not_applied=why_not_applied,
         applied={table.key: applied(table, state) for table in tables} if state else {},
         links=links,
     )
+
+
+def _sort_key(table: Table) -> tuple[str, str, str]:
+    return table.catalog_name.lower(), table.schema_name.lower(), table.table_name.lower()
 
 
 def read_deployment_state(

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -20,51 +19,14 @@ from tests.builders import awkward_drift_reports, conformance_reports
 from tests.builders.awkward_drift_reports import HOSTILE_TEXTS, hostile_report
 from tests.builders.drift_reports import empty_report, full_report, past_runs, schema_report
 from tests.cases.golden_texts import assert_golden
+from tests.cases.parsed_pages import Page
 
 GOLDEN = Path(__file__).parents[2] / "golden_reports" / "full.html"
-MARKS = ("del", "ins", "em")  # marked and left-out parts of values are the page's own, and depend on the text
-VOID = ("meta", "link", "input", "br", "path", "rect", "line", "use")
 
 PAGES: dict[str, Callable[[str], str]] = {
     "drift": lambda text: drift_html(awkward_drift_reports.report_saying(text)),
     "conformance": lambda text: conformance_html(conformance_reports.report_saying(text)),
 }
-
-
-class Page(HTMLParser):
-    """Collects elements, attributes and text, and checks that every element is closed where it should be."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.elements: list[tuple[str, tuple[str, ...]]] = []
-        self.attributes: list[tuple[str, str]] = []
-        self.text = ""
-        self._open: list[str] = []
-        self.feed(html)
-        self.close()
-        assert self._open == []
-
-    @property
-    def structure(self) -> list[tuple[str, tuple[str, ...]]]:
-        return [element for element in self.elements if element[0] not in MARKS]
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, tuple(name for name, _ in attrs)))
-        self.attributes += [(name, value or "") for name, value in attrs]
-        if tag not in VOID:
-            self._open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)
-        if tag not in VOID:
-            self._open.pop()
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag not in VOID:
-            assert self._open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
 
 
 @pytest.mark.parametrize("page", PAGES)

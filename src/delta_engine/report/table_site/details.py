@@ -140,7 +140,9 @@ def _listed(facets: Iterable[Facet[Any, Any, Any]]) -> _ListedFacets:
 _ListedFacets: TypeAlias = "tuple[tuple[Facet[Any, Any, Any], Written | None], ...]"
 """Facets that pages list, each with the written form of its absence."""
 
-_OF_COLUMNS, _OF_TABLES, _OF_SCHEMAS = map(_listed, (COLUMN_FACETS, TABLE_FACETS, SCHEMA_FACETS))
+_OF_COLUMNS: Final = _listed(COLUMN_FACETS)
+_OF_TABLES: Final = _listed(TABLE_FACETS)
+_OF_SCHEMAS: Final = _listed(SCHEMA_FACETS)
 
 
 def _effective_value(facet: Facet[Any, Any, Any], model: Table | Column | Schema) -> Written | None:

@@ -158,7 +158,7 @@ class Documentation:
 
     def grouped(self) -> Iterator[tuple[SchemaName, list[Table]]]:
         """Yield the schemas that have tables, sorted, with their tables."""
-        for _, found in groupby(self.tables, key=lambda table: table.key.rpartition(".")[0]):
+        for _, found in groupby(self.tables, key=_schema_key):
             tables = list(found)
             yield SchemaName(tables[0].catalog_name, tables[0].schema_name), tables
 
@@ -166,3 +166,7 @@ class Documentation:
         """Return the status of a table; None if no deployment state was read."""
         known = self.applied.get(table.key)
         return None if known is None else known.status
+
+
+def _schema_key(table: Table) -> tuple[str, str]:
+    return table.catalog_name.lower(), table.schema_name.lower()

@@ -1,0 +1,233 @@
+"""The pages of the site: well-formed, whole, the same bytes each time, and no text that becomes markup."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from delta_engine.errors import ConfigError, SourceLocation
+from delta_engine.models import Column, Table
+from delta_engine.models.parts import has_half_a_character
+from delta_engine.report.table_site.documented import Documentation, SourceLinks
+from delta_engine.report.table_site.files import table_path
+from delta_engine.report.table_site.pages import site_pages
+from tests.builders.awkward_drift_reports import HOSTILE_TEXTS
+from tests.builders.documentation import everything, many, named, related
+from tests.cases.golden_texts import assert_golden
+from tests.cases.parsed_pages import Page
+
+GOLDEN = Path(__file__).parents[3] / "golden_reports" / "site"
+ORDERS = "schemas/dev.silver/orders.html"
+SILVER = "schemas/dev.silver/index.html"
+TEXTS = [text for text in HOSTILE_TEXTS if not has_half_a_character(text)]
+
+
+def site(documentation: Documentation) -> dict[str, str]:
+    pages = list(site_pages(documentation))
+    assert len({path for path, _ in pages}) == len(pages)
+    return dict(pages)
+
+
+def structures(documentation: Documentation) -> list[object]:
+    return [Page(text).structure for path, text in site(documentation).items() if path.endswith(".html")]
+
+
+@pytest.mark.parametrize(("name", "path"), [("index", "index.html"), ("schema", SILVER), ("table", ORDERS)])
+def test_the_exact_pages(name: str, path: str, request: pytest.FixtureRequest) -> None:
+    assert_golden(site(everything())[path], GOLDEN / f"{name}.html", request)
+
+
+def test_the_same_documentation_gives_the_same_bytes() -> None:
+    assert site(everything()) == site(everything())
+    assert site(related(3)) == site(related(3))
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_no_text_becomes_markup(text: str) -> None:
+    assert structures(everything(text)) == structures(everything())
+
+
+@pytest.mark.parametrize("text", [text for text in TEXTS if "`" not in text])
+def test_no_name_becomes_markup(text: str) -> None:
+    assert structures(named(text)) == structures(named("orders"))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.text(st.characters(codec="utf-8"), min_size=1, max_size=40))
+def test_no_random_text_becomes_markup(text: str) -> None:
+    assert structures(everything(text)) == structures(everything())
+
+
+def test_every_address_leads_to_a_file_of_the_site() -> None:
+    pages = site(everything()) | site(related(2))
+    for path, text in pages.items():
+        if not path.endswith(".html"):
+            continue
+        for name, value in Page(text).attributes:
+            assert not name.startswith("on")
+            if name not in ("href", "src") or value.startswith(
+                ("#", "data:", "https://example.com/blob/main/conf/")
+            ):
+                continue
+            address = urlsplit(value)
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(path), address.path))
+            assert target in pages, (path, value)
+
+
+def test_a_table_page_says_everything() -> None:
+    text = Page(site(everything("the buyer's words"))[ORDERS]).text
+    for words in (
+        "2026-03-01 12:00:00 UTC",
+        "0f3e5d7c9b1a48f2a6c4e8d0b2f4a6c8",
+        "git:4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+        "It was changed outside the engine. The model has changed since it was applied.",
+        "conf/models/silver/orders.yml:3",
+        "CAST(placed AS DATE)",
+        "current_timestamp()",
+        "array<struct>",
+        "map<string,string>",
+        "postcode",
+        "with the number",
+        "bronze.days",
+        "not declared here",
+        "id > 0",
+        "analysts = SELECT",
+        "dev.ops.only_own",
+        "domain = the buyer's words",
+        "delta.enableChangeDataFeed = true",
+    ):
+        assert words in text
+
+
+def test_values_of_keys_that_name_secrets_are_hidden() -> None:
+    documentation = everything("postgres://ana:hunter2@db")
+    pages = site(documentation)
+    for text in pages.values():
+        assert "s3cret" not in text
+        assert "hunter2" not in text
+    assert "api.token = ***" in pages[ORDERS]
+
+
+def test_places_link_to_the_repository_only_on_request() -> None:
+    documentation = everything()
+    assert (
+        'href="https://example.com/blob/main/conf/models/silver/orders.yml#L3"' in site(documentation)[ORDERS]
+    )
+    plain = site(replace(documentation, links=SourceLinks()))[ORDERS]
+    assert "https:" not in plain
+    assert '<span class="source">conf/models/silver/orders.yml:3</span>' in plain
+
+
+def test_awkward_file_names_are_encoded_and_files_elsewhere_are_not_linked() -> None:
+    links = SourceLinks("https://example.com/{file}?line={line}")
+    assert links.url(SourceLocation('a b/"#?.yml', 3)) == "https://example.com/a%20b/%22%23%3F.yml?line=3"
+    assert links.url(SourceLocation("models.py")) == "https://example.com/models.py?line=1"
+    assert links.url(SourceLocation("/elsewhere/models.py", 3)) is None
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "javascript:alert({file})",
+        "{file}",
+        "https://example.com/",
+        "https://example.com/{file}/{commit}",
+        "https://{file}{",
+    ],
+)
+def test_what_is_no_address_is_refused(template: str) -> None:
+    with pytest.raises(ConfigError, match=r"--source-url.*https://example.com/blob/main/\{file\}"):
+        SourceLinks(template)
+
+
+def test_without_a_deployment_state_the_site_shows_no_status() -> None:
+    documentation = replace(
+        everything(),
+        deployment=None,
+        applied={},
+        why_not_applied="Nothing was applied to this environment yet.",
+    )
+    pages = site(documentation)
+    assert "Nothing was applied to this environment yet." in pages["index.html"]
+    assert "badge" not in pages["index.html"]
+    assert "Last applied<" not in pages[ORDERS]
+
+
+def test_the_search_index_has_tables_columns_comments_and_tags() -> None:
+    script = site(everything("found"))["assets/search-index.js"]
+    rows = json.loads(script.removeprefix("deltaEngineSearch(").removesuffix(");\n"))
+    (orders,) = (row for row in rows if row[1] == "orders")
+    path, _, schema, comment, tags, columns = orders
+    assert (path, schema, comment, tags) == (ORDERS, "dev.silver", "found", "domain = found")
+    assert columns[:4] == ["id", "Order number", "customer_id", "found"]
+
+
+def test_the_diagram_names_other_schemas_and_says_the_same_in_words() -> None:
+    text = Page(site(everything())[SILVER]).text
+    assert "bronze.days" in text
+    assert "The 3 foreign keys in words" in text
+    assert (
+        "The tables of this schema declare no foreign keys."
+        in site(everything())["schemas/dev.bronze/index.html"]
+    )
+
+
+def test_a_hundred_related_tables_are_in_the_diagram() -> None:
+    page = site(related())["schemas/dev.sales/index.html"]
+    assert page.count('<g class="box"') == 100
+    assert "foreign keys in words" in page
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [("orders", "orders.html"), ("Orders", "orders.html"), ("a-b_1", "a-b_1.html")],
+)
+def test_plain_names_are_file_names(name: str, path: str) -> None:
+    assert path_of(name) == f"schemas/dev.silver/{path}"
+
+
+def test_other_names_have_a_hash_and_never_the_same_file() -> None:
+    names = [
+        "a/b",
+        "a b",
+        "a.b",
+        "../a",
+        "con",
+        "index",
+        "x" * 255,
+        "x" * 254,
+        "表",
+        "表表",
+        "",
+        ".",
+        "..",
+        "ü",
+        "-a",
+    ]
+    paths = [path_of(name) for name in names]
+    assert len(set(paths)) == len(names)
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        assert folder == "schemas/dev.silver"
+        assert name.isascii()
+        assert unquote(name) == name
+        assert len(name) < 130
+        assert not name.startswith((".", "-"))
+        assert name not in ("con.html", "index.html")
+
+
+def path_of(name: str) -> str:
+    return table_path(Table("dev", "silver", name, [Column("id", "int")]))
+
+
+def test_a_large_site_shares_its_styles_and_scripts() -> None:
+    pages = site(many(tables=40, columns=5, schemas=4))
+    assert len(pages) == 4 + 4 + 40
+    assert all("<style" not in text for text in pages.values())
