@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,8 +36,8 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def open_page(browser: Browser, tmp_path: Path) -> Iterator[Open]:
-    """Return what opens a page from a file, and fails the test for any word on its console or any request."""
+def open_file(browser: Browser) -> Iterator[Open]:
+    """Return what opens a file, and fails the test for any word on its console or any request."""
     trouble: list[str] = []
     contexts = []
 
@@ -48,7 +49,7 @@ def open_page(browser: Browser, tmp_path: Path) -> Iterator[Open]:
         if not request.url.startswith(("file:", "data:")):
             trouble.append(f"request: {request.url}")
 
-    def opened(html: str, **options: Any) -> Page:
+    def opened(path: Path, **options: Any) -> Page:
         context = browser.new_context(**options)
         contexts.append(context)
         page = context.new_page()
@@ -56,8 +57,6 @@ def open_page(browser: Browser, tmp_path: Path) -> Iterator[Open]:
         page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
         page.on("dialog", refuse)
         page.on("request", note_request)
-        path = tmp_path / f"report-{len(contexts)}.html"
-        path.write_text(html, encoding="utf-8")
         page.goto(path.as_uri())
         return page
 
@@ -65,6 +64,19 @@ def open_page(browser: Browser, tmp_path: Path) -> Iterator[Open]:
     for context in contexts:
         context.close()
     assert trouble == []
+
+
+@pytest.fixture
+def open_page(open_file: Open, tmp_path: Path) -> Open:
+    """Return what opens a page's text, as `open_file` opens a file."""
+    numbers = count(1)
+
+    def opened(html: str, **options: Any) -> Page:
+        path = tmp_path / f"report-{next(numbers)}.html"
+        path.write_text(html, encoding="utf-8")
+        return open_file(path, **options)
+
+    return opened
 
 
 def violations(page: Page) -> list[str]:

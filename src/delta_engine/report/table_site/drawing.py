@@ -220,8 +220,9 @@ def _near_name(name: QualifiedName, near: Table) -> str:
 def _shortened(text: str) -> str:
     """Return a text on one line, cut where it is wider than a box should be."""
     text = in_one_line(text)
-    if text_width(text) <= _LONGEST:
+    if text_width(text[: _LONGEST + 1]) <= _LONGEST:
         return text
+    text = text[:_LONGEST]
     while text_width(text) >= _LONGEST:
         text = text[:-1]
     return f"{text}…"

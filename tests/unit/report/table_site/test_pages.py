@@ -35,7 +35,7 @@ def site(documentation: Documentation) -> dict[str, str]:
     return dict(pages)
 
 
-def structures(documentation: Documentation) -> list[object]:
+def structures(documentation: Documentation) -> list[list[tuple[str, tuple[str, ...]]]]:
     return [Page(text).structure for path, text in site(documentation).items() if path.endswith(".html")]
 
 
@@ -56,7 +56,8 @@ def test_no_text_becomes_markup(text: str) -> None:
 
 @pytest.mark.parametrize("text", [text for text in TEXTS if "`" not in text])
 def test_no_name_becomes_markup(text: str) -> None:
-    assert structures(named(text)) == structures(named("orders"))
+    found, expected = (map(sorted, structures(named(one))) for one in (text, "orders"))
+    assert list(found) == list(expected)  # the order of tables in the diagram is that of their names
 
 
 @settings(max_examples=40, deadline=None)
