@@ -99,6 +99,10 @@ class CatalogReadError(RefusedError):
     """A table exists but cannot be read as a Delta table that the engine may manage."""
 
 
+class NotADeltaTableError(CatalogReadError):
+    """A name belongs to a view, a table of another format, or another kind of relation."""
+
+
 class RefusalGroup(Refusal):
     """Several refusals at once."""
 

@@ -31,6 +31,7 @@ from delta_engine.plan_files.document import (
     PolicyRecord,
     TableFingerprint,
 )
+from delta_engine.state.catalog_reader import Listing
 from delta_engine.state.states import Audit
 from delta_engine.state.table_queries import Commit, TableQueries, TableVersion
 from tests.fakes.platform import FakePlatform
@@ -133,6 +134,9 @@ class NoHistory:
 
 
 class NoTables:
+    def relations_in(self, catalog: str, schemas: Collection[str] | None = None) -> Listing:
+        return Listing(tables=())
+
     def tables_in(self, catalog: str, schema: str) -> tuple[QualifiedName, ...]:
         return ()
 

@@ -11,6 +11,8 @@ import typer
 
 from delta_engine.cli.config_app import config_app
 from delta_engine.cli.docs_command import DOCS_EPILOG, docs
+from delta_engine.cli.import_command import IMPORT_EPILOG, import_models
+from delta_engine.cli.init_command import INIT_EPILOG, init
 from delta_engine.cli.options import (
     Allow,
     ChangedSince,
@@ -109,14 +111,7 @@ def main_options(
         log_json_lines()
 
 
-@app.command(epilog="Example: delta-engine init retail && cd retail && delta-engine -e local sync")
-def init(
-    directory: Annotated[Path, argument("DIR", "Where to.")] = Path(),
-) -> None:
-    """Make a working project: configuration, a model, and the bundle."""
-    from delta_engine.cli.project_files import init_project
-
-    init_project(directory)
+app.command(epilog=INIT_EPILOG)(init)
 
 
 @app.command(epilog="Example: delta-engine -e dev validate")
@@ -324,24 +319,6 @@ def drift(
         )
 
 
-@app.command(
-    "import", epilog="Example: delta-engine -e dev import dev.silver --to conf/models/silver/imported.yml"
-)
-def import_models(
-    ctx: typer.Context,
-    target: Annotated[str, argument("CATALOG.SCHEMA[.TABLE]", "What to import.")],
-    to: Annotated[Path | None, value("--to", "FILE", "Write the models there instead of to stdout.")] = None,
-    output_format: Annotated[
-        str | None, value("--format", "yaml|python", "yaml by default, python for a .py file.")
-    ] = None,
-) -> None:
-    """Write models for tables that exist. Planning them right away gives an empty plan."""
-    from delta_engine.cli.commands import Language, import_schema
-
-    guessed = "python" if to is not None and to.suffix == ".py" else "yaml"
-    import_schema(ctx.obj, target, to, choice("--format", output_format or guessed, Language))
-
-
 @app.command(epilog="Example: delta-engine schema model > conf/schemas/model.json")
 def schema(
     name: Annotated[
@@ -354,6 +331,7 @@ def schema(
     print_schema(name)
 
 
+app.command("import", epilog=IMPORT_EPILOG)(import_models)
 app.command(epilog=UNDO_EPILOG)(undo)
 app.command(epilog=DOCS_EPILOG)(docs)
 app.add_typer(config_app, name="config")

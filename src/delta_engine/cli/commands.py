@@ -19,16 +19,14 @@ from typing_extensions import assert_never
 
 from delta_engine.actions.drift_policy import Severity
 from delta_engine.cli.many_projects import out_file
-from delta_engine.cli.project_files import write_editor_files, write_new
 from delta_engine.cli.run_view import TerminalView, print_plan, print_plan_summary, print_statements
 from delta_engine.cli.terminal import Context, Ended, ExitCode, confirm, print_note, say, status
-from delta_engine.config.editor_files import schema_line
 from delta_engine.config.editor_schemas import EDITOR_SCHEMAS, editor_schema
-from delta_engine.config.model_writer import python_models, yaml_models
-from delta_engine.config.settings import load_settings
+from delta_engine.config.settings import Settings, load_settings
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.drifted_resources import DriftedResource, drifted_schemas, drifted_tables
 from delta_engine.errors import ConfigError, raise_all, unknown
+from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.deployments import open_deployment
 from delta_engine.orchestrate.drift_reports import (
     acceptable,
@@ -37,7 +35,6 @@ from delta_engine.orchestrate.drift_reports import (
     record_drift,
     report_drift,
 )
-from delta_engine.orchestrate.importing import import_tables
 from delta_engine.orchestrate.opening import open_backend, open_environment
 from delta_engine.orchestrate.orchestrator import (
     apply_file,
@@ -58,7 +55,7 @@ from delta_engine.report.drift_text import drift_lines, drift_text, summary
 from delta_engine.report.json_documents import plan_document, report_json
 from delta_engine.report.plan_tree import plan_markdown, plan_summary
 from delta_engine.telemetry.context import command
-from delta_engine.telemetry.visible import counted, counted_resources
+from delta_engine.telemetry.visible import counted_resources
 from delta_engine.validation.validator import PlanValidator, RuleDescription
 
 _RULES_FORMAT = "delta-engine/rules"
@@ -82,13 +79,6 @@ class Format(Enum):
     TEXT = "text"
     JSON = "json"
     HTML = "html"
-
-
-class Language(Enum):
-    """What models are written in."""
-
-    YAML = "yaml"
-    PYTHON = "python"
 
 
 def show_plan(
@@ -236,32 +226,10 @@ def accept_drift(context: Context, options: Options, *, yes: bool) -> None:
     )
 
 
-def import_schema(context: Context, target: str, path: Path | None, language: Language) -> None:
-    """Read a table or a schema, and write its models to a new file or to stdout."""
-    if path is not None and path.exists():
-        raise ConfigError(
-            f"{path} exists, and importing never overwrites models", way_out="Name another file with --to."
-        )
-    conf_dir, environment = context.place()
-    settings = load_settings(conf_dir, environment)
+def opened_backend(settings: Settings) -> Backend:
+    """Open the backend of a configuration, for a command that needs no models."""
     with status("starting …"):
-        backend = open_backend(settings, notify=print_note)
-    with status("reading the catalog …"):
-        imported = import_tables(backend, target, settings.owns)
-    for refusal in imported.refusals:
-        print_note(f"left out: {refusal}")
-    if not imported.tables:
-        raise_all(imported.refusals)
-    write = yaml_models if language is Language.YAML else python_models
-    text = write(imported.tables, settings.variables, imported.schemas)
-    if path is None:
-        typer.echo(text, nl=False)
-        return
-    if language is Language.YAML:
-        text = f"{schema_line(path, conf_dir)}\n{text}"
-        write_editor_files(conf_dir)
-    write_new(path, text)
-    print_note(f"{counted(len(imported.tables), 'model')} written to {path}")
+        return open_backend(settings, notify=print_note)
 
 
 def print_schema(name: str) -> None:

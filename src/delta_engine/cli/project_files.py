@@ -2,48 +2,169 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
 from pathlib import Path
+from typing import Final
 
-import typer
-
-from delta_engine.cli.terminal import print_note
+from delta_engine.cli.staged_files import StagedFiles
+from delta_engine.cli.terminal import print_note, say
 from delta_engine.config.conf_folder import CONF_DIR
 from delta_engine.config.editor_files import editor_files
 from delta_engine.config.settings import environments
+from delta_engine.deployment.local_files import create_atomically, only_writer, sync_folder
 from delta_engine.errors import ConfigError
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _SHARED = ("bundle", "notebooks", "resources")
-_RENAMED = {"project.gitignore": ".gitignore"}
+_RENAMED = {"project.gitignore": ".gitignore", "project.README.md": "README.md"}
+_GITIGNORE: Final = ".gitignore"
+
+_EDIT: Final = re.compile(r"EDIT: (.+?)(?: -->)?$", re.MULTILINE)
+"""The marker of a line that the user has to edit, with what it needs."""
+
+_NEXT: Final = (
+    ("-e local plan", "tables of this machine; nothing to edit before"),
+    ("-e local sync", "creates them below .delta-engine"),
+    ("-e dev doctor", "after the edits: checks login, rights and versions"),
+    ("-e dev import CATALOG --to conf/models --per table", "writes models for tables that exist"),
+    ("-e dev plan", "shows what a sync would do; README.md says how to run it as a job"),
+)
 
 
-def init_project(directory: Path) -> None:
-    """Write the skeleton into a folder, and say what to do next.
+class Existing(Enum):
+    """What to do with files that exist."""
+
+    REFUSE = auto()
+    KEEP = auto()
+    REPLACE = auto()
+
+
+def init_project(directory: Path, existing: Existing = Existing.REFUSE) -> None:
+    """Write the skeleton into a folder; print what was done, the lines to edit, and the next commands.
+
+    Every file is written whole or not at all. Before the first one appears, all of them are on the disk.
 
     Raises:
-        ConfigError: a file is there already, or the folder cannot be written; nothing is written then.
+        ConfigError: files are in the way, or the folder cannot be written; nothing is written then.
     """
     parts = {name: source.read_bytes() for name, source in _parts()}
-    environments = [Path(name).stem for name in parts if Path(name).match("conf/*.yml")]
-    parts |= {name: text.encode() for name, text in editor_files(CONF_DIR, environments).items()}
-    existing = [str(directory / name) for name in parts if (directory / name).exists()]
-    if existing:
-        raise ConfigError(
-            f"these files exist already: {', '.join(existing)}",
-            way_out="Choose an empty folder: delta-engine init DIR.",
-        )
+    named = [Path(name).stem for name in parts if Path(name).match("conf/*.yml")]
+    parts |= {name: text.encode() for name, text in editor_files(CONF_DIR, named).items()}
+    planned = _planned(directory, parts, existing)
     try:
-        for name, content in parts.items():
-            target = directory / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
-            typer.echo(f"created {target}")
+        directory.mkdir(parents=True, exist_ok=True)
+        with only_writer(directory), StagedFiles() as files:
+            for name, content in planned.written.items():
+                files.add(directory / name, content, replaces=name in planned.verbs)
+            files.publish()
     except OSError as error:
         raise ConfigError(f"the project cannot be written: {error}") from None
-    go_there = "" if directory == Path() else f"cd {shlex.quote(str(directory))} && "
-    typer.echo(f"next: {go_there}delta-engine -e local plan")
+    for name in planned.written:
+        say(f"{planned.verbs.get(name, 'created')} {directory / name}")
+    for name in planned.kept:
+        say(f"kept {directory / name}")
+    _print_next_steps(directory, parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Planned:
+    """What `init` writes, with the verbs for files that exist, and what it keeps."""
+
+    written: Mapping[str, bytes]
+    verbs: Mapping[str, str]
+    kept: tuple[str, ...]
+
+
+def _planned(directory: Path, parts: Mapping[str, bytes], existing: Existing) -> _Planned:
+    """Return what to write; ConfigError if something is in the way, with all of it."""
+    written, verbs, kept = dict[str, bytes](), dict[str, str](), list[str]()
+    in_the_way, refused = list[str](), list[str]()
+    for name, content in parts.items():
+        path = directory / name
+        if obstacle := _obstacle(directory, path):
+            refused.append(obstacle)
+        elif not os.path.lexists(path):
+            written[name] = content
+        elif name == _GITIGNORE and not path.is_symlink():
+            merged = merged_lines(path.read_bytes(), content)
+            if merged is None:
+                kept.append(name)
+            else:
+                written[name], verbs[name] = merged, "added lines to"
+        elif existing is Existing.KEEP:
+            kept.append(name)
+        elif existing is Existing.REPLACE:
+            written[name], verbs[name] = content, "replaced"
+        else:
+            in_the_way.append(str(path))
+    if refused:
+        reasons = "; ".join(dict.fromkeys(refused))
+        raise ConfigError(f"the project cannot be written: {reasons}", way_out="Move it away first.")
+    if in_the_way:
+        raise ConfigError(
+            f"these files exist already: {', '.join(in_the_way)}",
+            way_out="Keep them with --skip-existing, replace them with --force, or choose an empty folder: "
+            "delta-engine init DIR.",
+        )
+    return _Planned(written=written, verbs=verbs, kept=tuple(kept))
+
+
+def _obstacle(directory: Path, path: Path) -> str:
+    """Return why a file can never be written at a path; empty if it can."""
+    if path.is_dir():
+        return f"{path} is a folder"
+    for folder in (one for one in path.parents if one.is_relative_to(directory) and os.path.lexists(one)):
+        if not folder.is_dir():
+            return f"{folder} is no folder"
+        if not folder.resolve().is_relative_to(directory.resolve()):
+            return f"{folder} is a link out of the project"
+    return ""
+
+
+def merged_lines(present: bytes, wanted: bytes) -> bytes | None:
+    """Return a file with the wanted lines that it lacks at its end; None if it lacks none.
+
+    The rest stays byte for byte, and added lines end as the file's lines do. A pattern that the file negates (`!dist/`)
+    is not missing.
+    """
+    found = {line.strip() for line in present.removeprefix(b"\xef\xbb\xbf").splitlines()}
+    missing = [line for line in wanted.splitlines() if line not in found and b"!" + line not in found]
+    if not missing:
+        return None
+    end = b"\r\n" if b"\r\n" in present else b"\n"
+    gap = end if present and not present.endswith((b"\n", b"\r")) else b""
+    return present + gap + b"".join(line + end for line in missing)
+
+
+def _print_next_steps(directory: Path, parts: Mapping[str, bytes]) -> None:
+    edits = [place for name in parts for place in _edits(directory / name, name)]
+    if edits:
+        say("\nto edit:")
+    width = max((len(place) for place, _ in edits), default=0)
+    for place, text in edits:
+        say(f"  {place:{width}}  {text}")
+    say("\nnext:")
+    if directory != Path():
+        say(f"  cd {shlex.quote(str(directory))}")
+    width = max(len(command) for command, _ in _NEXT)
+    for command, meaning in _NEXT:
+        say(f"  delta-engine {command:{width}}  # {meaning}")
+
+
+def _edits(path: Path, name: str) -> Iterator[tuple[str, str]]:
+    """Yield the lines of a file that are marked, each with its place and what to edit."""
+    try:
+        text = path.read_text("utf-8", "replace")
+    except OSError:
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        if found := _EDIT.search(line):
+            yield f"{name}:{number}", found[1]
 
 
 def _parts() -> Iterator[tuple[str, Path]]:
@@ -63,10 +184,10 @@ def _parts() -> Iterator[tuple[str, Path]]:
 
 
 def write_new(path: Path, text: str) -> None:
-    """Write a file that is not there yet, with its folder."""
+    """Write a file that is not there yet, with its folder: whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("x", encoding="utf-8", newline="\n") as file:
-        file.write(text)
+    create_atomically(path, text.encode())
+    sync_folder(path.parent)
 
 
 def write_editor_files(conf_dir: Path) -> None:

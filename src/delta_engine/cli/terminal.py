@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from enum import IntEnum
@@ -137,6 +137,24 @@ def status(message: str) -> Iterator[None]:
         return
     with console.status(message):
         yield
+
+
+@contextmanager
+def stepwise(message: str) -> Iterator[Callable[[str], None]]:
+    """Yield what shows the step of a long command: the last one on a terminal, otherwise a line on stderr for each."""
+    console = stderr_console()
+    if not console.is_terminal or logs_json_lines():
+        yield _print_step
+        return
+    with console.status(message) as shown:
+        yield lambda text: shown.update(Text(visible(text)))
+
+
+def _print_step(text: str) -> None:
+    if logs_json_lines():
+        log(logging.INFO, "step", text=text)
+    else:
+        say(text, err=True)
 
 
 def say(text: str, *, err: bool = False) -> None:

@@ -81,6 +81,24 @@ def load_declared(settings: Settings, globs: Sequence[str] = ()) -> Declared:
     return Declared(tables=tables, schemas=schemas, is_whole=is_whole, contents=contents)
 
 
+def load_present(settings: Settings, files: Iterable[Path]) -> tuple[Table | Schema, ...]:
+    """Return the models of a configuration and of further YAML files; unlike `load_declared`, also none at all.
+
+    Several refusals form a RefusalGroup.
+    """
+    refusals: list[RefusedError] = []
+    patterns = (matching_files(settings.project_dir, pattern) for pattern in settings.yaml_models)
+    paths = sorted({*files, *(path for found in patterns for path in found)})
+    sources = [
+        *(_python_models(name, settings) for name in settings.python_models),
+        *(_yaml_models(path, settings, {}) for path in paths),
+    ]
+    found = [one for source in sources for one in _collected(source, refusals)]
+    filled = tuple(_collected(_filled_in(found, settings), refusals))
+    raise_all(refusals)
+    return filled
+
+
 def read_contents(settings: Settings) -> Mapping[Path, str]:
     """Return the checksums of a configuration's YAML files, unparsed; ConfigError if one is missing or unreadable."""
     return {path: checksum_of(read_text(path, str(path)).encode()) for path in _model_files(settings)}

@@ -35,7 +35,8 @@ def yaml_models(tables: Sequence[Table], variables: Mapping[str, str], schemas: 
     `catalog`; a schema only as the variable `schema`.
     """
     lists = [_yaml_list("schemas", [_yaml_model(schema, variables) for schema in schemas])] if schemas else []
-    lists.append(_yaml_list("tables", [_yaml_model(table, variables) for table in tables]))
+    if tables or not schemas:
+        lists.append(_yaml_list("tables", [_yaml_model(table, variables) for table in tables]))
     return "\n".join(lists)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from collections.abc import Iterator
@@ -13,8 +14,10 @@ import msgspec
 
 from delta_engine.deployment.errors import CorruptStateError, StoreError
 from delta_engine.deployment.ports import Identity, StateStore, StoredDocument
+from delta_engine.errors import ConfigError
 
 _TEMPORARY_SUFFIX = ".tmp"
+_STRAY_PREFIX = ".delta-engine-"
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -33,6 +36,45 @@ def write_atomically(path: Path, data: bytes) -> None:
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+def create_atomically(path: Path, data: bytes) -> None:
+    """Create a file with its content durably and atomically; FileExistsError if the path exists, even as a broken link.
+
+    The caller makes the folder's entries durable (`sync_folder`), once for many files.
+    """
+    temporary = unfinished_file(path.parent)
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        move_without_replacing(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def unfinished_file(folder: Path, number: int = 0) -> Path:
+    """Return the path of this process's temporary file in a folder; see `remove_unfinished_files`."""
+    return folder / f"{_STRAY_PREFIX}{os.getpid()}-{number}{_TEMPORARY_SUFFIX}"
+
+
+def move_without_replacing(temporary: Path, path: Path) -> None:
+    """Give a temporary file its name; FileExistsError if the path exists. The temporary name may stay too."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
+        temporary.replace(path)
+
+
+def remove_unfinished_files(folder: Path) -> None:
+    """Remove temporary files of killed processes from a folder; the caller must be its only writer."""
+    for stray in folder.glob(f"{_STRAY_PREFIX}*{_TEMPORARY_SUFFIX}"):
+        stray.unlink(missing_ok=True)
 
 
 def append_durably(path: Path, data: bytes) -> None:
@@ -77,6 +119,21 @@ def exclusive(path: Path) -> Iterator[None]:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def only_writer(folder: Path) -> Iterator[None]:
+    """Admit one command at a time to a folder, without a file in it; ConfigError if another one works there."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            reason = f"another command is writing to {folder}"
+            raise ConfigError(reason, way_out="Wait until it ends, or name another folder.") from None
         yield
     finally:
         os.close(descriptor)

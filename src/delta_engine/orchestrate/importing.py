@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar
 
 from delta_engine.actions.policy import matches_any
 from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
 from delta_engine.aspects.facet import Facet
-from delta_engine.errors import ConfigError, RefusedError, SourceLocation
-from delta_engine.models import Column, QualifiedName, Schema, SchemaName, Table
+from delta_engine.config.settings import Settings
+from delta_engine.config.state_backend import DatabricksState
+from delta_engine.deployment.stores.databricks import HEADS, LOCKS
+from delta_engine.errors import ConfigError, NotADeltaTableError, RefusedError, SourceLocation
+from delta_engine.models import Column, ForeignKey, QualifiedName, Schema, SchemaName, Table
+from delta_engine.models.constraints import Keyed, referenced_table
 from delta_engine.orchestrate.backend import Backend
-from delta_engine.state.catalog_reader import bare_model, readable_snapshot
+from delta_engine.state.catalog_reader import Listing, bare_model, readable_snapshot
 from delta_engine.state.states import ABSENT, CatalogState, RelationKind, SchemaState, TableState
 from delta_engine.validation.owned_names import OwnedTables, schemas_of_others
 from delta_engine.validation.relations import PARTS_OF_STREAMING_TABLES
@@ -25,36 +29,149 @@ State = TypeVar("State", TableState, SchemaState, Column)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """The tables that an import may take.
+
+    Args:
+        owns: globs of the project's tables.
+        exclude: globs of schemas and tables to leave out.
+        of_engine: the keys of the engine's own tables, which need no model.
+    """
+
+    owns: Sequence[str] = ("*",)
+    exclude: Sequence[str] = ()
+    of_engine: Collection[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Targets:
+    """The tables to import.
+
+    Args:
+        names: sorted by name, so that the tables of a schema stand together.
+        is_whole: whether the target names whole schemas, which are imported too.
+        notes: what is left out on purpose.
+        refusals: why schemas cannot be listed.
+    """
+
+    names: tuple[QualifiedName, ...]
+    is_whole: bool = True
+    notes: tuple[str, ...] = ()
+    refusals: tuple[RefusedError, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """The models that were read; `schemas` has one if a whole schema was read that has a comment or tags."""
+    """The models that were read.
+
+    Args:
+        schemas: of whole schemas, those that have a comment or tags.
+        refusals: why tables are missing that the target names.
+        notes: what is left out on purpose.
+    """
 
     tables: tuple[Table, ...]
     schemas: tuple[Schema, ...]
     refusals: tuple[RefusedError, ...]
+    notes: tuple[str, ...] = ()
 
 
-def import_tables(backend: Backend, target: str, owns: Sequence[str] = ("*",)) -> Imported:
-    """Return models for `catalog.schema.table`, or for `catalog.schema` and its tables, with one snapshot.
+def scope_of(settings: Settings, exclude: Sequence[str] = ()) -> Scope:
+    """Return the scope of a project's imports: its tables, without those of the engine."""
+    own = {history.key for history in (settings.drift_history, settings.run_history) if history}
+    state = settings.state_backend.place
+    if isinstance(state, DatabricksState):
+        own |= {QualifiedName(state.catalog, state.schema, name).key for name in (HEADS, LOCKS)}
+    return Scope(owns=settings.owns, exclude=exclude, of_engine=own)
+
+
+def import_tables(
+    backend: Backend, target: str, owns: Sequence[str] = ("*",), exclude: Sequence[str] = ()
+) -> Imported:
+    """Return models for a catalog, `catalog.schema` or `catalog.schema.table`, with one snapshot.
 
     Args:
-        owns: globs of the project's tables; others are left out of a schema.
+        owns: globs of the project's tables; others are left out of a schema or catalog.
+        exclude: globs of schemas and tables to leave out.
 
     Raises:
-        ConfigError: the target is neither, or nothing of that name exists.
+        ConfigError: the target is none of these, or nothing of that name exists.
     """
-    names = _names(backend, target, owns)
-    found, unreadable = _read(backend, names)
-    models = [as_model(name, found.table(name)) for name in names if _exists(found, name)]
+    return import_in(backend, target, Scope(owns=owns, exclude=exclude))
+
+
+def import_in(backend: Backend, target: str, scope: Scope) -> Imported:
+    """Return the same as `import_tables`."""
+    targets = find_targets(backend, target, scope)
+    imported = read_models(backend, targets, scope.owns)
+    if not imported.tables and not imported.refusals:
+        way_out = "; ".join(imported.notes)
+        raise ConfigError(f"{target} has no Delta tables", way_out=f"It has others: {way_out}.")
+    keyed = {model.key: model for model in imported.tables}
+    return replace(imported, tables=tuple(with_short_keys(model, keyed) for model in imported.tables))
+
+
+def find_targets(backend: Backend, target: str, scope: Scope) -> Targets:
+    """List the tables that a target names.
+
+    Raises:
+        ConfigError: the target is no name, or has no table to import.
+    """
+    match [part.strip() for part in target.split(".")]:
+        case [catalog, schema, table] if catalog and schema and table:
+            return Targets(names=(QualifiedName(catalog, schema, table),), is_whole=False)
+        case [catalog, schema] if catalog and schema:
+            return _chosen(target, backend.lister.relations_in(catalog, {schema}), scope)
+        case [catalog] if catalog:
+            return _chosen(target, backend.lister.relations_in(catalog), scope)
+    raise ConfigError(
+        f"{target!r} names no table, schema or catalog",
+        way_out="Write catalog.schema.table, catalog.schema or catalog, without quotes.",
+    )
+
+
+def read_models(backend: Backend, targets: Targets, owns: Sequence[str]) -> Imported:
+    """Return models for tables, read with one snapshot; keys have the columns that they reference."""
+    found, unreadable = _read(backend, targets)
+    models = [as_model(name, found.table(name)) for name in targets.names if _exists(found, name)]
     violations = (*PlanValidator().model_violations(models), *OwnedTables(owns).check(models))
     refused = {violation.table for violation in violations}
-    schemas = () if target.count(".") == 2 else found.schema_states.items()
+    schemas = found.schema_states.items() if targets.is_whole else ()
     read = (as_schema_model(SchemaName(*key.split(".")), state) for key, state in schemas)
     known = [model for model in read if model is not None]
+    others = [one for one in unreadable if targets.is_whole and isinstance(one, NotADeltaTableError)]
     return Imported(
         tables=tuple(model for model in models if str(model.qualified_name) not in refused),
         schemas=tuple(model for model in known if not any(schemas_of_others([model], owns))),
-        refusals=(*unreadable, *violations),
+        refusals=(
+            *targets.refusals,
+            *(one for one in unreadable if one not in others),
+            *violations,
+        ),
+        notes=(*targets.notes, *(f"left out: {one.table} is no Delta table: {one.reason}" for one in others)),
     )
+
+
+def with_short_keys(model: Table, declared: Mapping[str, Keyed]) -> Table:
+    """Return a model whose foreign keys omit the columns that are the primary key of a declared table.
+
+    Args:
+        declared: the tables that models declare, by `QualifiedName.key`.
+    """
+    if not model.foreign_keys:
+        return model
+    return replace(model, foreign_keys=tuple(_shortened(model, key, declared) for key in model.foreign_keys))
+
+
+def _shortened(model: Table, key: ForeignKey, declared: Mapping[str, Keyed]) -> ForeignKey:
+    referenced = referenced_table(model.qualified_name, key)
+    parent = declared.get(referenced.key) if referenced else None
+    primary = parent.primary_key if parent else None
+    if primary is None or tuple(map(str.lower, primary.columns)) != tuple(
+        map(str.lower, key.referenced_columns)
+    ):
+        return key
+    return replace(key, referenced_columns=())
 
 
 def as_model(name: QualifiedName, state: TableState) -> Table:
@@ -109,30 +226,66 @@ def _arguments(
     }
 
 
-def _names(backend: Backend, target: str, owns: Sequence[str]) -> tuple[QualifiedName, ...]:
-    match [part.strip() for part in target.split(".")]:
-        case [catalog, schema, table] if catalog and schema and table:
-            return (QualifiedName(catalog, schema, table),)
-        case [catalog, schema] if catalog and schema:
-            found = backend.lister.tables_in(catalog, schema)
-            names = tuple(name for name in found if matches_any(name, owns))
-            if not names:
-                of_project = " of this project (owns)" if found else ""
-                raise ConfigError(
-                    f"{target} has no Delta tables{of_project}, or none that you may see",
-                    way_out="Correct the name, which is addressed in lower case, or ask for USE SCHEMA and SELECT.",
-                )
-            return names
-    raise ConfigError(
-        f"{target!r} names neither a table nor a schema",
-        way_out="Write catalog.schema.table or catalog.schema, without quotes.",
+_MOST_SHOWN: Final = 10
+
+
+def _chosen(target: str, listing: Listing, scope: Scope) -> Targets:
+    """Return what a scope takes of a listing, with a note for each reason to leave something out."""
+    left = [*listing.tables]
+    notes = list(_notes_on_others(listing.others, scope))
+    unused = [
+        glob for glob in scope.exclude if not any(_matches(name, glob) for name in (*left, *listing.others))
+    ]
+    notes += [f"--exclude {glob} matches nothing in {target}" for glob in unused]
+    reasons: Sequence[tuple[Callable[[QualifiedName], bool], str]] = (
+        (lambda name: any(_matches(name, glob) for glob in scope.exclude), "excluded (--exclude)"),
+        (lambda name: not matches_any(name, scope.owns), "another project's (owns)"),
+        (lambda name: name.key in scope.of_engine, "the engine's own"),
     )
+    for is_out, reason in reasons:
+        out = [name for name in left if is_out(name)]
+        left = [name for name in left if not is_out(name)]
+        if out:
+            notes.append(f"left out, {reason}: {_shown(map(str, out))}")
+    if not left and not listing.refusals:
+        of_project = " to import" if listing.tables else ""
+        raise ConfigError(
+            f"{target} has no Delta tables{of_project}, or none that you may see",
+            way_out="Correct the name, which is addressed in lower case, or ask for USE SCHEMA and SELECT."
+            if not listing.tables
+            else f"It has {len(listing.tables):,}: {'; '.join(notes)}.",
+        )
+    return Targets(names=tuple(left), notes=tuple(notes), refusals=listing.refusals)
 
 
-def _read(backend: Backend, names: Sequence[QualifiedName]) -> tuple[CatalogState, tuple[RefusedError, ...]]:
+def _notes_on_others(others: Mapping[QualifiedName, str], scope: Scope) -> Iterator[str]:
+    shown = [
+        f"{name} ({kind})"
+        for name, kind in others.items()
+        if matches_any(name, scope.owns) and not any(_matches(name, glob) for glob in scope.exclude)
+    ]
+    if shown:
+        yield f"left out, no Delta tables: {_shown(shown)}"
+
+
+def _matches(name: QualifiedName, glob: str) -> bool:
+    """Whether a glob matches a table or its schema."""
+    return matches_any(name, [glob]) or matches_any(SchemaName(name.catalog, name.schema), [glob])
+
+
+def _shown(names: Iterable[str]) -> str:
+    listed = [*names]
+    first, more = listed[:_MOST_SHOWN], len(listed) - _MOST_SHOWN
+    return ", ".join(first) + (f", and {more:,} more" if more > 0 else "")
+
+
+def _read(backend: Backend, targets: Targets) -> tuple[CatalogState, tuple[RefusedError, ...]]:
     """Return a snapshot, and why other tables cannot be read."""
+    names = targets.names
+    if not names:
+        return CatalogState(tables={}), ()
     found, unreadable = readable_snapshot(backend.reader, list(map(bare_model, names)))
-    if not unreadable and not any(_exists(found, name) for name in names):
+    if not targets.is_whole and not unreadable and not _exists(found, names[0]):
         raise ConfigError(
             f"{names[0]} does not exist, or you may not see it",
             way_out="Correct the name, or ask for SELECT on it.",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from delta_engine.backends.sql_runner import query_each
@@ -35,8 +35,30 @@ class CatalogReader(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """What some schemas of a catalog hold.
+
+    Args:
+        tables: the Delta tables, sorted by name.
+        others: what the engine cannot manage, such as views, each with its kind where the listing tells it.
+        refusals: why schemas cannot be listed.
+    """
+
+    tables: tuple[QualifiedName, ...]
+    others: Mapping[QualifiedName, str] = field(default_factory=dict)
+    refusals: tuple[RefusedError, ...] = ()
+
+
 class TableLister(Protocol):
     """Lists tables."""
+
+    def relations_in(self, catalog: str, schemas: Collection[str] | None = None) -> Listing:
+        """Return what some schemas hold, by default all but `information_schema`.
+
+        Named schemas that do not exist hold nothing. CatalogReadError if the catalog is not visible.
+        """
+        ...
 
     def tables_in(self, catalog: str, schema: str) -> tuple[QualifiedName, ...]:
         """Return the Delta tables of a schema, sorted by name; CatalogReadError if the catalog is not visible.

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 
 from delta_engine.backends.sql_runner import Row
-from delta_engine.errors import CatalogReadError
+from delta_engine.errors import CatalogReadError, NotADeltaTableError
 from delta_engine.models import CheckConstraint, Column, Identity, QualifiedName
 from delta_engine.models.constraints import RESERVED_CHECK_PREFIX, build_not_null_check_name
 from delta_engine.models.types import DataType, first_unsupported
@@ -17,9 +17,9 @@ _CLUSTERING = "clusteringColumns"
 _AUTOMATIC_CLUSTERING = "clusterByAuto"
 
 
-def not_a_delta_table(table: QualifiedName, what: str) -> CatalogReadError:
+def not_a_delta_table(table: QualifiedName, what: str) -> NotADeltaTableError:
     """Return the refusal of a table name that belongs to another kind of relation."""
-    return CatalogReadError(
+    return NotADeltaTableError(
         f"it exists, but it is {what}, not a Delta table",
         table=str(table),
         way_out="Rename the model, or rename or move the existing object. "

@@ -7,7 +7,7 @@ whole log to count files.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from itertools import dropwhile, takewhile
@@ -26,7 +26,7 @@ from delta_engine.sql.queries import (
     sql_show_tables,
 )
 from delta_engine.state import interpretation
-from delta_engine.state.catalog_reader import read_tables
+from delta_engine.state.catalog_reader import Listing, read_tables
 from delta_engine.state.states import ABSENT, NO_AUDIT, Audit, CatalogState, TableState
 from delta_engine.state.table_descriptions import (
     ColumnDescription,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _ANY_DELTA_TABLE_HAS = "delta.minReaderVersion"
+_INFORMATION_SCHEMA = "information_schema"
 
 Rows: TypeAlias = Sequence[Mapping[str, object]]
 
@@ -76,6 +77,13 @@ class FolderFinder:
         """Return the (catalog, schema) pairs that have no folder."""
         warehouse = self._addressing.warehouse
         return frozenset(pair for pair in schemas if not warehouse.joinpath(*pair).is_dir())
+
+    def schemas(self, catalog: str) -> set[str]:
+        """Return the folders in a catalog's folder; a name with a dot is none that the engine addresses."""
+        folder = self._addressing.warehouse / catalog
+        if not folder.is_dir():
+            return set()
+        return {one.name for one in folder.iterdir() if "." not in one.name and one.is_dir()}
 
     def find(self, tables: Sequence[QualifiedName]) -> FoundTables:
         """Return the folders that have a Delta log; CatalogReadError if a table's folder has other content."""
@@ -117,9 +125,13 @@ class CatalogFinder:
         present = {
             (catalog, schema)
             for catalog in {catalog for catalog, _ in schemas}
-            for schema in interpretation.listed_schemas(self._list(sql_show_schemas(catalog), catalog))
+            for schema in self.schemas(catalog)
         }
         return frozenset(schemas - present)
+
+    def schemas(self, catalog: str) -> set[str]:
+        """Return the schemas that a catalog lists."""
+        return interpretation.listed_schemas(self._list(sql_show_schemas(catalog), catalog))
 
     def find(self, tables: Sequence[QualifiedName]) -> FoundTables:
         """Return the listed tables of any format; the others without those that cannot be addressed."""
@@ -203,11 +215,27 @@ class SparkDeltaReader:
 
     def tables_in(self, catalog: str, schema: str) -> tuple[QualifiedName, ...]:
         """Return the tables of a schema; see `TableLister.tables_in`."""
-        pair = (catalog.lower(), schema.lower())
-        if self._finder.missing_schemas({pair}):
-            return ()
-        by_key = {name.key: name for name in sorted(self._finder.listed({pair}), key=str)}  # lower case last
-        return tuple(by_key[key] for key in sorted(by_key))
+        return self.relations_in(catalog, {schema}).tables
+
+    def relations_in(self, catalog: str, schemas: Collection[str] | None = None) -> Listing:
+        """Return what schemas hold; see `TableLister.relations_in`. Catalogs list views as tables."""
+        catalog = catalog.lower()
+        if schemas is None:
+            pairs = {(catalog, schema) for schema in self._finder.schemas(catalog) - {_INFORMATION_SCHEMA}}
+        else:
+            pairs = {(catalog, schema.lower()) for schema in schemas}
+            pairs -= self._finder.missing_schemas(pairs)
+        listed: list[QualifiedName] = []
+        refusals: list[CatalogReadError] = []
+        for pair in sorted(pairs):
+            try:
+                listed += self._finder.listed({pair})
+            except CatalogReadError as refusal:
+                if schemas is not None:
+                    raise
+                refusals.append(refusal)
+        by_key = {name.key: name for name in sorted(listed, key=str)}  # lower case last
+        return Listing(tables=tuple(by_key[key] for key in sorted(by_key)), refusals=tuple(refusals))
 
     def describe(self, table: QualifiedName) -> TableDescription | None:
         """Return the description of a table without Spark; None if only Spark can describe it."""

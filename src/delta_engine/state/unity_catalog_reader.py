@@ -18,6 +18,7 @@ from delta_engine.errors import CatalogReadError, RefusedError, raise_all
 from delta_engine.models import Grants, QualifiedName, Schema, SchemaName, Table
 from delta_engine.sql.governance import sql_describe_schema
 from delta_engine.sql.tables import sql_schema
+from delta_engine.state.catalog_reader import Listing
 from delta_engine.state.states import ABSENT, Audit, CatalogState, SchemaState, TableState
 from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
 from delta_engine.state.unity_catalog.details import (
@@ -28,6 +29,7 @@ from delta_engine.state.unity_catalog.details import (
     schema_details,
 )
 from delta_engine.state.unity_catalog.information_schema import (
+    INFORMATION_SCHEMA,
     KEY_COLUMN_USAGE,
     OF_PARTS,
     OF_SCHEMAS,
@@ -43,6 +45,7 @@ from delta_engine.state.unity_catalog.information_schema import (
     by_schema,
     by_table,
     grants,
+    hidden_schema,
     optional_text,
     require_whole,
     table_key,
@@ -55,6 +58,7 @@ from delta_engine.state.unity_catalog.table_states import (
     TableRows,
     audit,
     is_manageable,
+    relation_kind,
     require_manageable,
     table_state,
 )
@@ -108,10 +112,26 @@ class UnityCatalogReader:
 
     def tables_in(self, catalog: str, schema: str) -> tuple[QualifiedName, ...]:
         """Return the Delta tables of a schema; see `TableLister.tables_in`."""
-        views = ViewReader(catalog.lower(), self._runner, parallelism=self._parallelism)
-        schemata, tables = views.existing({schema.lower()}, accepts_hidden=False)
-        listed = _audits(catalog.lower(), tables) if schemata else ()
-        return tuple(sorted(listed, key=lambda name: name.key))
+        return self.relations_in(catalog, {schema}).tables
+
+    def relations_in(self, catalog: str, schemas: Collection[str] | None = None) -> Listing:
+        """Return what schemas hold; see `TableLister.relations_in`. Two round trips, for a whole catalog three."""
+        catalog = catalog.lower()
+        views = ViewReader(catalog, self._runner, parallelism=self._parallelism)
+        is_whole = schemas is None
+        wanted = views.listed_schemas() if schemas is None else {schema.lower() for schema in schemas}
+        wanted -= {INFORMATION_SCHEMA}
+        if not wanted:
+            return Listing(tables=())
+        schemata, tables = views.existing(wanted, accepts_hidden=is_whole)
+        hidden = sorted(wanted - schemata.keys()) if is_whole else ()
+        rows = {QualifiedName(catalog, *key): row for key, row in tables.items()} if schemata else {}
+        names = sorted(rows, key=lambda name: name.key)
+        return Listing(
+            tables=tuple(name for name in names if is_manageable(rows[name])),
+            others={name: relation_kind(rows[name]) for name in names if not is_manageable(rows[name])},
+            refusals=tuple(hidden_schema(catalog, schema) for schema in hidden),
+        )
 
 
 class _CatalogReading:

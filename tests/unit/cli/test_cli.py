@@ -125,7 +125,9 @@ def test_init_makes_a_project(
     monkeypatch.chdir(tmp_path)
     result = delta_engine("init", "retail")
     assert result.code == 0
-    assert result.stdout.endswith("next: cd retail && delta-engine -e local plan\n")
+    next_steps = result.stdout.partition("\nnext:\n")[2].splitlines()
+    assert next_steps[0] == "  cd retail"
+    assert next_steps[1].startswith("  delta-engine -e local plan ")
     monkeypatch.chdir(tmp_path / "retail")
     for environment in ("local", "dev", "stage", "prod"):
         assert delta_engine("-e", environment, "validate").code == 0
@@ -141,7 +143,7 @@ def test_the_next_step_after_init_is_a_command_of_a_shell(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     done = delta_engine("init", "Ana's shop")
-    assert done.stdout.endswith("""next: cd 'Ana'"'"'s shop' && delta-engine -e local plan\n""")
+    assert """\nnext:\n  cd 'Ana'"'"'s shop'\n""" in done.stdout
 
 
 def test_a_plan_is_a_tree(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from delta_engine.backends.error_conditions import (
     is_forbidden,
@@ -160,6 +161,9 @@ OF_TABLES = (
 OF_PARTS = (COLUMNS, TABLE_TAGS, COLUMN_TAGS, ROW_FILTERS, COLUMN_MASKS)
 """The views whose rows are read table by table; keys and privileges need more than the rows of one table."""
 
+INFORMATION_SCHEMA: Final = "information_schema"
+"""The schema of the views, which every catalog has."""
+
 TableKey = tuple[str, str]
 """A schema's and a table's name in lower case."""
 
@@ -190,6 +194,12 @@ def require_whole(view: View, rows: Iterable[Row], table: QualifiedName | None =
                 column=optional_text(row.get("column_name")),
                 way_out=LAGGING,
             )
+
+
+def hidden_schema(catalog: str, schema: str) -> CatalogReadError:
+    """Return the refusal of a schema that SHOW SCHEMAS lists and the views do not show."""
+    reason = f"schema {catalog}.{schema}: information_schema does not show it, though it exists"
+    return CatalogReadError(reason, way_out=LAGGING)
 
 
 def by_table(rows: Sequence[Row]) -> Mapping[TableKey, Sequence[Row]]:
@@ -282,10 +292,7 @@ class ViewReader:
         except StatementError as error:
             if self._reads_system or not is_missing_catalog(error):
                 raise
-            raise CatalogReadError(
-                f"catalog {self._catalog!r} does not exist or is not visible to you",
-                way_out="Create it, ask for USE CATALOG on it, or correct the variable that names it.",
-            ) from error
+            raise self._missing_catalog() from error
         found: _Existing = (
             {str(row["schema_name"]).lower(): row for row in named},
             {table_key(row["table_schema"], row["table_name"]): row for row in listed},
@@ -293,7 +300,12 @@ class ViewReader:
         hidden = schemas - found[0].keys()
         if not hidden or self._reads_system:
             return found
-        hidden &= self._listed_schemas()
+        try:
+            hidden &= self.listed_schemas()
+        except StatementError as error:
+            if not is_forbidden(error):
+                raise
+            hidden = set()
         way_out = LAGGING
         if hidden and not found[0]:
             found, way_out = self._existing_in_system(schemas)
@@ -336,11 +348,18 @@ class ViewReader:
             self._reads_system = False
             return ({}, {}), _MAY_BE_RENAMED.format(reason=error.first_line)
 
-    def _listed_schemas(self) -> set[str]:
+    def listed_schemas(self) -> set[str]:
+        """Return the schemas that SHOW SCHEMAS lists, in lower case; CatalogReadError if there is no such catalog."""
         try:
             rows = self._runner.run(sql_show_schemas(self._catalog))
         except StatementError as error:
-            if not is_forbidden(error):
+            if not (is_missing_catalog(error) or is_missing_schema(error)):
                 raise
-            return set()
+            raise self._missing_catalog() from error
         return {name.lower() for name in listed_schemas(rows)}
+
+    def _missing_catalog(self) -> CatalogReadError:
+        return CatalogReadError(
+            f"catalog {self._catalog!r} does not exist or is not visible to you",
+            way_out="Create it, ask for USE CATALOG on it, or correct the variable that names it.",
+        )

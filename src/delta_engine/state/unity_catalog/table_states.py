@@ -63,6 +63,13 @@ def is_manageable(table: Row) -> bool:
     return is_delta and str(table["table_type"]) in _RELATIONS
 
 
+def relation_kind(table: Row) -> str:
+    """Return what a row of `tables` is about in a few words, such as `view` or `external, PARQUET`."""
+    kind, source_format = str(table["table_type"]).lower().replace("_", " "), table["data_source_format"]
+    is_stored = str(table["table_type"]) in _RELATIONS
+    return f"{kind}, {source_format}" if is_stored and source_format else kind
+
+
 def require_manageable(name: QualifiedName, table: Row) -> None:
     """Refuse a view, a table of another format or any other kind of relation (CatalogReadError)."""
     if not is_manageable(table):

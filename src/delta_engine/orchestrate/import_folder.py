@@ -1,0 +1,257 @@
+"""Imports into a folder, with a file per table or per schema.
+
+Every file is written whole or not at all, as soon as its models are known. Tables that the project or a file of the
+folder declares already are skipped: so a killed import continues where it stopped, and files are never overwritten.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from hashlib import sha256
+from itertools import groupby
+from pathlib import Path
+from typing import Final
+
+from delta_engine.config.editor_files import schema_line
+from delta_engine.config.loading import load_present
+from delta_engine.config.model_writer import yaml_models
+from delta_engine.config.settings import Settings
+from delta_engine.config.yaml_documents import MAX_BYTES
+from delta_engine.deployment.local_files import (
+    create_atomically,
+    only_writer,
+    remove_unfinished_files,
+    sync_folder,
+)
+from delta_engine.errors import ConfigError, RefusedError
+from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.models.constraints import Keyed, referenced_tables
+from delta_engine.orchestrate.backend import Backend
+from delta_engine.orchestrate.importing import (
+    Scope,
+    find_targets,
+    read_models,
+    with_short_keys,
+)
+from delta_engine.telemetry.visible import counted
+
+_BATCH: Final = 1_000
+"""The most tables of several schemas that one snapshot reads; a killed import reads these again."""
+
+_LONGEST_STEM: Final = 150
+"""Bytes of a file's name: file systems allow 255."""
+
+_MOST_NAMED: Final = 3
+
+
+class Per(Enum):
+    """What a file holds."""
+
+    TABLE = "table"
+    SCHEMA = "schema"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFolder:
+    """Where an import writes: `conf_dir` is the configuration folder, whose JSON schemas the files name."""
+
+    path: Path
+    per: Per
+    settings: Settings
+    conf_dir: Path
+
+    def file_of(self, name: QualifiedName) -> Path:
+        """Return the file of a table."""
+        if self.per is Per.SCHEMA:
+            return self.file_of_schema(name.schema)
+        return self.path / _stem(name.schema) / f"{_stem(name.table)}.yml"
+
+    def file_of_schema(self, schema: str) -> Path:
+        """Return the file of a schema: of its tables, or beside the folder of their files."""
+        return self.path / f"{_stem(schema)}.yml"
+
+
+@dataclass(slots=True, kw_only=True)
+class FolderReport:
+    """What an import did; `declared` counts tables that were declared already."""
+
+    files: list[Path] = field(default_factory=list)
+    tables: int = 0
+    declared: int = 0
+    refusals: list[RefusedError] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def import_to_folder(
+    backend: Backend,
+    target: str,
+    scope: Scope,
+    folder: ModelFolder,
+    progress: Callable[[str], None] = lambda _text: None,
+) -> FolderReport:
+    """Write the models of what a target names, and return what was done.
+
+    Args:
+        progress: gets a line for each step.
+
+    Raises:
+        ConfigError: the target names nothing, or another import writes to the folder.
+        RefusalGroup, RefusedError: the project's models cannot be loaded.
+    """
+    targets = find_targets(backend, target, scope)
+    files = {folder.file_of(name) for name in targets.names}
+    files |= {folder.file_of_schema(name.schema) for name in targets.names}
+    present = load_present(folder.settings, [path.absolute() for path in files if path.is_file()])
+    declared = {model.key: model for model in present if isinstance(model, Table)}
+    names = [name for name in targets.names if name.key not in declared]
+    report = FolderReport(
+        declared=len(targets.names) - len(names), refusals=[*targets.refusals], notes=[*targets.notes]
+    )
+    folder.path.mkdir(parents=True, exist_ok=True)
+    with only_writer(folder.path):
+        names = [*_free(names, folder, report)]
+        writer = _Writer(folder, report, declared, {one.key for one in present if isinstance(one, Schema)})
+        writer.awaited = {name.key for name in names}
+        done = 0
+        for batch in _batches(names):
+            progress(f"reading {done + 1:,} to {done + len(batch):,} of {counted(len(names), 'table')} …")
+            imported = read_models(backend, replace(targets, names=batch, refusals=(), notes=()), scope.owns)
+            report.refusals += imported.refusals
+            report.notes += imported.notes
+            writer.add(batch, imported.tables, imported.schemas)
+            done += len(batch)
+            progress(f"written: {counted(report.tables, 'table')} of {len(names):,} in {folder.path}")
+        writer.finish()
+    return report
+
+
+class _Writer:
+    """Writes each file once it is known which tables its foreign keys reference.
+
+    Args:
+        declared: tables that are declared, by key.
+        schemas: the keys of schemas that are declared.
+
+    Attributes:
+        awaited: the keys of the tables that were not read yet.
+    """
+
+    def __init__(
+        self, folder: ModelFolder, report: FolderReport, declared: Mapping[str, Keyed], schemas: set[str]
+    ) -> None:
+        self._folder = folder
+        self._report = report
+        self._declared = {**declared}
+        self._schemas = schemas
+        self._waiting: list[_File] = []
+        self._folders: set[Path] = set()
+        self.awaited: set[str] = set()
+
+    def add(self, names: Iterable[QualifiedName], tables: Sequence[Table], schemas: Sequence[Schema]) -> None:
+        """Take the models that were read for these names, and write what is complete."""
+        self.awaited -= {name.key for name in names}
+        self._declared |= {table.key: table for table in tables}
+        undeclared = [schema for schema in schemas if schema.key not in self._schemas]
+        self._waiting += _files(self._folder, tables, undeclared)
+        ready = [file for file in self._waiting if self._is_ready(file)]
+        self._waiting = [file for file in self._waiting if file not in ready]
+        for file in ready:
+            self._write(file)
+        for written in {file.path.parent for file in ready} & self._folders:
+            sync_folder(written)
+
+    def finish(self) -> None:
+        """Check that nothing waits any more."""
+        assert not self._waiting, self._waiting
+
+    def _is_ready(self, file: _File) -> bool:
+        parents = {name.key for table in file.tables for name in referenced_tables(table)}
+        return parents.isdisjoint(self.awaited)
+
+    def _write(self, file: _File) -> None:
+        tables = [with_short_keys(table, self._declared) for table in file.tables]
+        text = yaml_models(tables, self._folder.settings.variables, file.schemas)
+        data = f"{schema_line(file.path, self._folder.conf_dir)}\n{text}".encode()
+        if len(data) > MAX_BYTES:
+            reason = f"{file.path} would be larger than a model file may be ({MAX_BYTES:,} bytes)"
+            self._report.refusals.append(ConfigError(reason, way_out="Import it with --per table."))
+            return
+        if file.path.parent not in self._folders:
+            file.path.parent.mkdir(parents=True, exist_ok=True)
+            remove_unfinished_files(file.path.parent)
+            self._folders.add(file.path.parent)
+        try:
+            create_atomically(file.path, data)
+        except FileExistsError:
+            self._report.refusals.append(_occupied(file.path, file.names))
+            return
+        self._report.files.append(file.path)
+        self._report.tables += len(tables)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _File:
+    path: Path
+    tables: Sequence[Table]
+    schemas: Sequence[Schema] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """The names of its models."""
+        return [*(str(one.qualified_name) for one in self.tables), *(one.key for one in self.schemas)]
+
+
+def _files(folder: ModelFolder, tables: Sequence[Table], schemas: Sequence[Schema]) -> Iterator[_File]:
+    """Yield the files of whole schemas' models."""
+    if folder.per is Per.TABLE:
+        yield from (_File(folder.file_of_schema(schema.schema_name), (), (schema,)) for schema in schemas)
+        yield from (_File(folder.file_of(table.qualified_name), (table,)) for table in tables)
+        return
+    for schema_name, group in groupby(tables, key=lambda table: table.schema_name):
+        own = [schema for schema in schemas if schema.schema_name == schema_name]
+        yield _File(folder.file_of_schema(schema_name), [*group], own)
+
+
+def _free(
+    names: Iterable[QualifiedName], folder: ModelFolder, report: FolderReport
+) -> Iterator[QualifiedName]:
+    """Yield the tables whose file is not there; report each file that is, and does not declare its tables."""
+    for path, group in groupby(names, key=folder.file_of):
+        if os.path.lexists(path):
+            report.refusals.append(_occupied(path, [str(name) for name in group]))
+        else:
+            yield from group
+
+
+def _occupied(path: Path, names: Sequence[str]) -> ConfigError:
+    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    return ConfigError(
+        f"{path} exists, and does not declare {', '.join(names[:_MOST_NAMED])}{more}",
+        way_out="Importing never overwrites models: move the file away, or declare them in it.",
+    )
+
+
+def _batches(names: Sequence[QualifiedName]) -> Iterator[tuple[QualifiedName, ...]]:
+    """Yield tables together, a schema never divided."""
+    batch: list[QualifiedName] = []
+    for _, group in groupby(names, key=lambda name: name.schema):
+        schema = [*group]
+        if batch and len(batch) + len(schema) > _BATCH:
+            yield tuple(batch)
+            batch = []
+        batch += schema
+    if batch:
+        yield tuple(batch)
+
+
+def _stem(name: str) -> str:
+    """Return a name as that of a file: unusual characters are spelled `%2E`, and long names end with a hash."""
+    safe = re.sub(r"[^\w-]", lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), name)
+    data = safe.encode()
+    if len(data) <= _LONGEST_STEM:
+        return safe
+    return f"{data[:_LONGEST_STEM].decode(errors='ignore')}-{sha256(name.encode()).hexdigest()[:12]}"
