@@ -23,6 +23,7 @@ BENCHMARKS = (
     "starting",
     "whole_commands",
     "warehouse_plans",
+    "importing",
     "reading_without_java",
     "planning",
     "growth",

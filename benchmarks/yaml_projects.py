@@ -48,6 +48,14 @@ def commented_tables(tables: int, columns: int, teams: int = 40) -> Iterator[Tab
         yield commented_table(f"team{number % teams:02}", f"table_{number}", columns)
 
 
+def write_configuration(folder: Path, *, backend: str, state: str) -> Path:
+    """Write the configuration of a project, whose models lie in `models`; return its folder."""
+    conf = folder / "conf"
+    conf.mkdir(parents=True)
+    (conf / "dev.yml").write_text(_CONFIGURATION.format(backend=backend, state=state))
+    return conf
+
+
 def write_project(
     folder: Path,
     tables: int,
@@ -58,9 +66,7 @@ def write_project(
     state: str = LOCAL_STATE,
 ) -> Path:
     """Write a project with a file per table, in a folder per team; return its configuration folder."""
-    conf = folder / "conf"
-    conf.mkdir(parents=True)
-    (conf / "dev.yml").write_text(_CONFIGURATION.format(backend=backend, state=state))
+    conf = write_configuration(folder, backend=backend, state=state)
     for table in commented_tables(tables, columns, teams):
         file = folder / "models" / table.schema_name / f"{table.table_name}.yml"
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -264,7 +264,7 @@ def test_tables_that_the_project_declares_elsewhere_are_not_imported_again(works
     models = workspace.folder / "conf" / "models"
     models.mkdir()
     models.joinpath("mine.yml").write_text(
-        "tables:\n  - {catalog: dev, schema: sales, name: customers, columns: [{name: id, type: bigint}], "
+        "tables:\n  - {catalog: dev, schema: sales, name: customers, columns: [{name: id, type: bigint, nullable: false}], "
         "primary_key: [id]}\n"
     )
     assert workspace.imports("--per", "table").code == 0
