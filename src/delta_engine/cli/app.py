@@ -11,6 +11,7 @@ import typer
 
 from delta_engine.cli.config_app import config_app
 from delta_engine.cli.docs_command import DOCS_EPILOG, docs
+from delta_engine.cli.fmt_command import FMT_EPILOG, fmt
 from delta_engine.cli.import_command import IMPORT_EPILOG, import_models
 from delta_engine.cli.init_command import INIT_EPILOG, init
 from delta_engine.cli.options import (
@@ -26,6 +27,7 @@ from delta_engine.cli.options import (
     choice,
     flag,
     print_version,
+    refuse_mixed_options,
     value,
     with_options,
 )
@@ -296,7 +298,7 @@ def drift(
 
     if json and output_format not in (None, "json"):
         raise typer.BadParameter("--json is --format json: choose one of the two")
-    _refuse_mixed_options(
+    refuse_mixed_options(
         revert, accept, allow, makes_report=json or out or fail_on or record or output_format
     )
     if revert:
@@ -334,21 +336,10 @@ def schema(
 app.command("import", epilog=IMPORT_EPILOG)(import_models)
 app.command(epilog=UNDO_EPILOG)(undo)
 app.command(epilog=DOCS_EPILOG)(docs)
+app.command(epilog=FMT_EPILOG)(fmt)
 app.add_typer(config_app, name="config")
 app.add_typer(state_app, name="state")
 app.add_typer(projects_app, name="projects")
-
-
-def _refuse_mixed_options(
-    revert: bool, accept: bool, allow: list[str] | None, *, makes_report: object
-) -> None:
-    """Refuse options of `drift` that do not go together."""
-    if revert and accept:
-        raise typer.BadParameter("--revert and --accept are opposites: choose one")
-    if (revert or accept) and makes_report:
-        raise typer.BadParameter("--revert and --accept make no report: leave out the options of reports")
-    if allow and not revert:
-        raise typer.BadParameter("--allow goes with --revert")
 
 
 def _options(tables: list[str] | None, allow: list[str] | None, counts_checks: bool) -> Options:

@@ -92,6 +92,17 @@ class Context:
         environment = None if any_environment else self.require_environment()
         return find_projects(self.projects or EVERYWHERE, environment)
 
+    def conf_dirs(self) -> list[Path]:
+        """Return the configuration folders of the projects that `-p` names, by default of the one that this is in.
+
+        Raises:
+            ConfigError: a pattern matches no project.
+        """
+        if not self.projects:
+            return [self._find_conf_dir()]
+        is_named = self.environment or self.default_environment
+        return [folder.conf_dir for folder in self.folders(any_environment=not is_named)]
+
     def _project_folder(self) -> Path:
         folders = self.folders()
         if len(folders) > 1:

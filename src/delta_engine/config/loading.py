@@ -60,7 +60,7 @@ def load_declared(settings: Settings, globs: Sequence[str] = ()) -> Declared:
         return list(_collected(_filled_in(models, settings), refusals))
 
     python = [one for name in settings.python_models for one in loaded(_python_models(name, settings))]
-    files = _model_files(settings)
+    files = model_files(settings)
     by_file = _needed(
         files, python, globs, settings, lambda path: loaded(_yaml_models(path, settings, contents))
     )
@@ -101,7 +101,12 @@ def load_present(settings: Settings, files: Iterable[Path]) -> tuple[Table | Sch
 
 def read_contents(settings: Settings) -> Mapping[Path, str]:
     """Return the checksums of a configuration's YAML files, unparsed; ConfigError if one is missing or unreadable."""
-    return {path: checksum_of(read_text(path, str(path)).encode()) for path in _model_files(settings)}
+    return {path: checksum_of(read_text(path, str(path)).encode()) for path in model_files(settings)}
+
+
+def model_files(settings: Settings) -> list[Path]:
+    """Return the YAML files that a configuration names; ConfigError if a pattern matches none."""
+    return [path for pattern in settings.yaml_models for path in _files(pattern, settings)]
 
 
 def models_of_text(text: str, file: str, settings: Settings) -> tuple[Table | Schema, ...]:

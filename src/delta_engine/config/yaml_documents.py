@@ -135,6 +135,11 @@ def read_document(path: Path, shown_as: str | None = None) -> Document:
 
 
 def read_text(path: Path, shown_as: str) -> str:
+    """Return the text of a file with line feeds as line ends; arguments and errors as for `read_untouched`."""
+    return read_untouched(path, shown_as).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_untouched(path: Path, shown_as: str) -> str:
     """Return the text of a file; ConfigError if it is no file, too large, or no UTF-8.
 
     Args:
@@ -142,16 +147,21 @@ def read_text(path: Path, shown_as: str) -> str:
     """
     try:
         with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-        text = data.decode("utf-8")
+            return decoded(file.read(MAX_BYTES + 1), shown_as)
     except OSError as error:
         raise _unreadable(shown_as, error.strerror or str(error)) from None
+
+
+def decoded(data: bytes, shown_as: str) -> str:
+    """Return the text of a file's bytes; ConfigError if they are too many, or no UTF-8."""
+    try:
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise _unreadable(shown_as, "it is not UTF-8", line) from None
     if len(data) > MAX_BYTES:
         raise _unreadable(shown_as, f"it is larger than {MAX_BYTES >> 20} MiB")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    return text
 
 
 def _unreadable(file: str, reason: str, line: int | None = None) -> ConfigError:

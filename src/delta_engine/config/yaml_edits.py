@@ -281,19 +281,24 @@ def read_source(text: str) -> Node:
         raise UnusualLayoutError(f"it would not be valid YAML: {error}") from error
     if root is None:
         raise UnusualLayoutError("the file is empty")
+    return laid_out(root, text)
+
+
+def laid_out(root: Any, text: str) -> Node:
+    """Return the layout of a composed YAML text, which has no byte order mark and ends with a line feed."""
     return _node(root, text, 0)
 
 
 def spliced(text: str, splices: Iterable[Splice], start: int = 0, end: int | None = None) -> str:
     """Return a text, or the part from `start` to `end`, with its splices applied; overlaps raise UnusualLayoutError."""
-    result = text[:end]
-    limit = len(result)
-    for splice in sorted(splices, key=lambda one: (one.start, one.end))[::-1]:
-        if splice.end > limit:
+    pieces: list[str] = []
+    limit = len(text) if end is None else end
+    for splice in sorted(splices, key=lambda one: (one.start, one.end)):
+        if splice.start < start or splice.end > limit:
             raise UnusualLayoutError("two changes concern the same place")
-        result = result[: splice.start] + splice.text + result[splice.end :]
-        limit = splice.start
-    return result[start:]
+        pieces += (text[start : splice.start], splice.text)
+        start = splice.end
+    return "".join((*pieces, text[start:limit]))
 
 
 def comments(text: str, node: Node, start: int = 0, end: int | None = None) -> list[str]:
@@ -339,7 +344,7 @@ def _node(found: Any, text: str, floor: int) -> Node:
         case "scalar" if start == end:  # an empty value, which the parser places before the next token
             return Node("scalar", floor, floor)
         case "scalar":
-            return Node("scalar", start, _scalar_end(found, text), found.value, found.style)
+            return Node("scalar", start, _scalar_end(found, text), found.value, found.style or None)
         case "sequence":
             children = _children(found.value, text, start)
             node = Node("sequence", start, end, is_flow=bool(found.flow_style), items=children)
