@@ -14,8 +14,8 @@ from delta_engine.config.model_format import formatted
 from delta_engine.config.model_text import emit_block
 from delta_engine.config.model_writer import yaml_models
 from tests.projects.models import declared_in_yaml, schemas, tables, temporary_settings
-from tests.properties.test_model_edits import VARIABLES, Layout, in_blocks, on_one_line, with_windows_lines
 from tests.proofs import examples
+from tests.properties.test_model_edits import VARIABLES, Layout, in_blocks, on_one_line, with_windows_lines
 
 
 def shuffled(value: Any, chance: random.Random) -> Any:

@@ -17,15 +17,7 @@ from delta_engine.models import Column, Part, Schema, Table
 
 def models_in(document: Document) -> Iterator[Table | Schema | RefusedError]:
     """Yield the models of a document, and the refusals of those that are broken."""
-    lists = document.value
-    if (
-        not isinstance(lists, dict)
-        or not lists
-        or not lists.keys() <= {"schemas", "tables"}
-        or not all(isinstance(value, list) for value in lists.values())
-    ):
-        reason = "a model file contains the keys tables and schemas, or one of them, each with a list"
-        raise document.error((), reason)
+    lists = model_lists(document)
     for key, model_of in (("schemas", schema_of), ("tables", table_of)):
         for position, value in enumerate(lists.get(key, ())):
             try:
@@ -35,6 +27,20 @@ def models_in(document: Document) -> Iterator[Table | Schema | RefusedError]:
                     if key == "tables":
                         one.table = one.table or _declared_name(value)
                     yield one
+
+
+def model_lists(document: Document) -> Mapping[str, Sequence[Any]]:
+    """Return the lists of schemas and tables of a document; ConfigError if it is no model file."""
+    lists = document.value
+    if (
+        not isinstance(lists, dict)
+        or not lists
+        or not lists.keys() <= {"schemas", "tables"}
+        or not all(isinstance(value, list) for value in lists.values())
+    ):
+        reason = "a model file contains the keys tables and schemas, or one of them, each with a list"
+        raise document.error((), reason)
+    return lists
 
 
 def _declared_name(value: object) -> str | None:

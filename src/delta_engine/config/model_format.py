@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from delta_engine.config.key_order import MODEL_FILE, Keys
-from delta_engine.config.model_files import models_in
+from delta_engine.config.model_files import model_lists, models_in
 from delta_engine.config.yaml_documents import Document, parse_document
 from delta_engine.config.yaml_edits import (
     Node,
@@ -47,9 +47,11 @@ def formatted(text: str, file: str) -> str:
     unix = written.replace("\r\n", "\n")
     lines = unix.replace("\r", "\n")
     document = parse_document(lines, file)
-    if not isinstance(document.value, dict) or not document.value.keys() <= {*MODEL_FILE.order}:
-        _models(document)  # refuses it
-    result = _in_order(document, lines)
+    model_lists(document)
+    try:
+        result = _in_order(document, lines)
+    except UnusualLayoutError as error:
+        raise _refused(file, str(error)) from error
     if result == lines:
         return text
     if "\r" in unix or written not in (unix, unix.replace("\n", "\r\n")):
@@ -59,8 +61,6 @@ def formatted(text: str, file: str) -> str:
 
 
 def _in_order(document: Document, text: str) -> str:
-    if document.root is None:
-        return text
     source = text if text.endswith("\n") else f"{text}\n"
     result = spliced(source, _splices(source, laid_out(document.root, source), MODEL_FILE))
     return result if text.endswith("\n") else result.removesuffix("\n")
@@ -125,7 +125,7 @@ def _splices(text: str, node: Node, keys: Keys) -> Iterator[Splice]:
 
 
 def _wanted(text: str, node: Node, keys: Keys) -> list[int]:
-    """Return the positions of a mapping's pairs in order; anchors stay before their aliases and next definitions."""
+    """Return the positions of a mapping's pairs in order; anchors stay before their aliases."""
     places = range(len(node.pairs))
     if not keys.order:
         return [*places]
@@ -138,7 +138,7 @@ def _wanted(text: str, node: Node, keys: Keys) -> list[int]:
         free = (
             (rank, place)
             for rank, place in left
-            if not any(other < place and _depend(named[other], named[place]) for _, other in left)
+            if not any(other < place and named[other][0] & named[place][1] for _, other in left)
         )
         chosen = min(free)
         left.remove(chosen)
@@ -163,10 +163,6 @@ def _anchors(text: str, nodes: Sequence[Node]) -> _Names:
         defined |= below[0]
         used |= below[1]
     return frozenset(defined), frozenset(used)
-
-
-def _depend(one: _Names, other: _Names) -> bool:
-    return bool(one[0] & (other[0] | other[1]) or one[1] & other[0])
 
 
 def _in_braces(
@@ -218,7 +214,7 @@ def _in_block(
     if first:
         above[0] = above[first][: len(above[first]) - len(kept)]
     if shared is not None:
-        kept = "".join(f"{shared['margin']}{line.strip()}\n" for line in kept.splitlines())
+        kept = re.sub(r"^ *(?=\S)", shared["margin"], kept, flags=re.MULTILINE)
     body = "".join(f"{above[place]}{margin}{lines[place]}" for place in others)
     return (Splice(starts[0], ends[-1], f"{kept}{heads[0]}{lines[first]}{body}"),)
 

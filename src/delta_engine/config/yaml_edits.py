@@ -232,7 +232,8 @@ def _items(value: Written | None) -> list[Values]:
     return value
 
 
-_ALIAS = re.compile(r"\*[^\s,\[\]{}]+")
+_ALIAS = re.compile(r"(?:[\s,:?\[{-]|(?<!\S)#[^\n]*\n)*(\*[^\s,\[\]{}]+)")
+_COLON = re.compile(r"(?:\s|(?<=\s)#[^\n]*\n)*:")
 _COMMENT = re.compile(r"(?<!\S)#.*")
 
 
@@ -323,8 +324,9 @@ def line_end(text: str, position: int) -> int:
 
 
 def after_colon(text: str, key: Node) -> int:
-    """Return the position after a key's colon."""
-    return text.find(":", key.end) + 1
+    """Return the position after a key's colon, or after the key if it has none."""
+    found = _COLON.match(text, key.end)
+    return found.end() if found else key.end
 
 
 def _scalars(node: Node) -> Iterator[Node]:
@@ -338,8 +340,10 @@ def _node(found: Any, text: str, floor: int) -> Node:
     """Return a composed node; `floor` is its earliest start, because an alias yields the earlier node of its anchor."""
     start, end = found.start_mark.index, found.end_mark.index
     if start < floor:
-        start = text.index("*", floor)
-        return Node("alias", start, start + len(_ALIAS.findall(text, start)[0]))
+        alias = _ALIAS.match(text, floor)
+        if alias is None:
+            raise UnusualLayoutError("the place of an alias is not clear")
+        return Node("alias", *alias.span(1))
     match found.id:
         case "scalar" if start == end:  # an empty value, which the parser places before the next token
             return Node("scalar", floor, floor)
