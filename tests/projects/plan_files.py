@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from delta_engine import __version__
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
@@ -220,7 +221,7 @@ class PlanProject:
             self.platform.statements.clear()
 
     def read(self) -> PlanFile:
-        return read_plan_file(self.file, environment="local", engine_version="0.1.0")
+        return read_plan_file(self.file, environment="local", engine_version=__version__)
 
     def forge(self, file: PlanFile) -> None:
         self.file.write_bytes(encode_plan_file(sealed(file)))

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 EPILOG = (
     "Exit codes: 0 done, or nothing to do; 1 failed; 2 changes pending (plan --detailed-exitcode), "
-    "or drift (drift --fail-on); "
+    "drift (drift --fail-on), or files not formatted (fmt --check); "
     "3 refused: invalid model or config, unsafe or stale plan, wrong usage, no --yes without a terminal; "
     "4 another run holds the lock; "
     "5 applied in part, or not recorded; 130 stopped by Ctrl-C, what was done is recorded"

@@ -191,9 +191,11 @@ class _Emitter(Emitter):
     def choose_scalar_style(self) -> str:
         style = str(super().choose_scalar_style() or "")
         text = self.event.value
-        # Plain and single quotes lose U+0085 and friends; `{k: ? a}` and `{"k": v, :a: b}` are not read back.
+        # Plain and single quotes lose U+0085 and friends. Not read back are `{k: ? a}`, `{k: a:?}`, `{"k": v, :a: b}`.
         is_misread = style == "" and (
-            (text.startswith(("?", ":", "-")) and not _NUMBER(text)) or text.lower() in _BOOLEANS_ELSEWHERE
+            (text.startswith(("?", ":", "-")) and not _NUMBER(text))
+            or ":?" in text
+            or text.lower() in _BOOLEANS_ELSEWHERE
         )
         is_unsafe = is_misread or not text.isprintable()
         is_unwanted = style == "'" and self.event.style != "'"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from delta_engine import __version__
 from delta_engine.actions import AlignTable, CreateSchema, CreateTable, TablePlan
 from delta_engine.actions.policy import DestructiveKind
 from delta_engine.aspects.columns import ColumnDrop
@@ -71,7 +72,7 @@ def _least_work_of_five(command: list[str]) -> float:
 
 def test_version(delta_engine: CommandLine) -> None:
     result = delta_engine("--version")
-    assert (result.code, result.stdout) == (0, "delta-engine 0.1.0\n")
+    assert (result.code, result.stdout) == (0, f"delta-engine {__version__}\n")
 
 
 def test_the_variable(delta_engine: CommandLine, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
