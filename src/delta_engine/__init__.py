@@ -6,20 +6,27 @@ Importing this package imports neither pyspark nor anything else that is slow.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from delta_engine.actions import AlignTable, CreateTable, TablePlan
     from delta_engine.actions.policy import Policy
+    from delta_engine.api.engine import Engine
+    from delta_engine.api.values import Drift, Models, Plan
     from delta_engine.compile.planner import TablePlanner
     from delta_engine.deployment.deployment import Deployment
-    from delta_engine.deployment.errors import LockHeld, StaleStateError
+    from delta_engine.deployment.errors import LockHeld, StaleStateError, StateMismatchError
+    from delta_engine.drift.drift_report import DriftReport
+    from delta_engine.drift.drifted_resources import DriftRefusal
     from delta_engine.errors import (
         CatalogReadError,
         ConfigError,
         DeltaEngineError,
         InvalidModelError,
+        MissingDependencyError,
+        RefusalGroup,
+        RefusedError,
+        StatementError,
         UnsafePlanError,
     )
     from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, ApplyStoppedError
@@ -38,6 +45,7 @@ if TYPE_CHECKING:
     from delta_engine.orchestrate.applying import UnrecordedApplyError
     from delta_engine.orchestrate.orchestrator import Orchestrator
     from delta_engine.plan_files.staleness import StalePlanError
+    from delta_engine.report.run_report import RunReport
     from delta_engine.sql.text import sql_data_type
     from delta_engine.state.catalog_reader import CatalogReader
     from delta_engine.state.states import CatalogState, TableState
@@ -61,18 +69,30 @@ __all__ = [
     "CreateTable",
     "DeltaEngineError",
     "Deployment",
+    "Drift",
+    "DriftRefusal",
+    "DriftReport",
+    "Engine",
     "ForeignKey",
     "Identity",
     "InvalidModelError",
     "LockHeld",
+    "MissingDependencyError",
+    "Models",
     "Orchestrator",
+    "Plan",
     "PlanValidator",
     "Policy",
     "PrimaryKey",
+    "RefusalGroup",
+    "RefusedError",
     "RowFilter",
+    "RunReport",
     "Schema",
     "StalePlanError",
     "StaleStateError",
+    "StateMismatchError",
+    "StatementError",
     "Table",
     "TablePlan",
     "TablePlanner",
@@ -85,10 +105,24 @@ __all__ = [
 _NAMES = {
     "actions": ("AlignTable", "CreateTable", "TablePlan"),
     "actions.policy": ("Policy",),
+    "api.engine": ("Engine",),
+    "api.values": ("Drift", "Models", "Plan"),
     "compile.planner": ("TablePlanner",),
     "deployment.deployment": ("Deployment",),
-    "deployment.errors": ("LockHeld", "StaleStateError"),
-    "errors": ("CatalogReadError", "ConfigError", "DeltaEngineError", "InvalidModelError", "UnsafePlanError"),
+    "deployment.errors": ("LockHeld", "StaleStateError", "StateMismatchError"),
+    "drift.drift_report": ("DriftReport",),
+    "drift.drifted_resources": ("DriftRefusal",),
+    "errors": (
+        "CatalogReadError",
+        "ConfigError",
+        "DeltaEngineError",
+        "InvalidModelError",
+        "MissingDependencyError",
+        "RefusalGroup",
+        "RefusedError",
+        "StatementError",
+        "UnsafePlanError",
+    ),
     "execute.action_runner": ("ActionRunner", "ApplyFailedError", "ApplyStoppedError"),
     "models": (
         "AUTO",
@@ -105,6 +139,7 @@ _NAMES = {
     "orchestrate.applying": ("UnrecordedApplyError",),
     "orchestrate.orchestrator": ("Orchestrator",),
     "plan_files.staleness": ("StalePlanError",),
+    "report.run_report": ("RunReport",),
     "sql.text": ("sql_data_type",),
     "state.catalog_reader": ("CatalogReader",),
     "state.states": ("CatalogState", "TableState"),
@@ -116,5 +151,12 @@ def __getattr__(name: str) -> object:
     """Import a public name when it is first used, so that the command line starts at once."""
     for module, names in _NAMES.items():
         if name in names:
+            from importlib import import_module
+
             return getattr(import_module(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the public names, also those that are not imported yet."""
+    return sorted([*__all__, "__version__"])

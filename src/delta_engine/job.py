@@ -23,7 +23,7 @@ from delta_engine.orchestrate.runs import ApplyView, Environment, PlannedRun
 from delta_engine.report.doctor_report import described, doctor_html, doctor_summary
 from delta_engine.report.drift_text import summary
 from delta_engine.report.json_documents import JobSummary, drift_summary, pending_summary, report_json
-from delta_engine.report.plan_tree import plan_html
+from delta_engine.report.notebook_html import plan_html
 from delta_engine.report.run_report import RunReport, RunStatus
 from delta_engine.telemetry.context import in_context
 

@@ -171,6 +171,19 @@ def databricks_runtime(runner: SqlRunner) -> str:
     return str(row["version"] or "")
 
 
+def is_databricks(runner: SqlRunner) -> bool:
+    """Whether a session is one of Databricks: its runtime, serverless compute, or databricks-connect."""
+    if os.environ.get(_RUNTIME_VARIABLE):
+        return True
+    try:
+        runner.run(sql_current_version("dbr_version"))
+    except StatementError as error:
+        if error.is_outcome_unknown:
+            raise
+        return False
+    return True
+
+
 def workspace_host(spark: SparkSession) -> str:
     """Return the URL of a session's workspace; empty if neither the session nor the environment has it."""
     from pyspark.errors import PySparkException

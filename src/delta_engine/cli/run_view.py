@@ -23,12 +23,12 @@ from delta_engine.drift.drifted_resources import UndoneDrift
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import OutcomeKind, TableOutcome
 from delta_engine.orchestrate.runs import ApplyView, PlannedRun
-from delta_engine.report.drift_text import unmanaged_lines
 from delta_engine.report.json_documents import report_json
+from delta_engine.report.plan_text import summary_lines
 from delta_engine.report.plan_tree import Branch, plan_branches, plan_summary
 from delta_engine.report.run_report import RunReport, RunStatus
 from delta_engine.telemetry.logs import logs_json_lines
-from delta_engine.telemetry.visible import counted, counted_resources, in_one_line, visible
+from delta_engine.telemetry.visible import counted, in_one_line, visible
 
 _SIGN_COLOURS = {Sign.ADDED: "green", Sign.CHANGED: "yellow", Sign.REMOVED: "red"}
 _COLOURS = {
@@ -172,14 +172,8 @@ def print_statements(statements: Iterable[str]) -> None:
 
 def print_plan_summary(planned: PlannedRun, *, environment: str, models: int) -> None:
     """Print what a plan keeps, and a line that counts its changes."""
-    plan = planned.plan
-    for schema in plan.kept_schemas:
-        say(f"kept: schema {schema} is not declared any more, and stays as it is")
-    for table in plan.kept_tables:
-        say(f"kept: {table} is not declared any more (policy.removed_tables: keep)")
-    for line in unmanaged_lines(planned.unmanaged_parts):
+    for line in summary_lines(planned.plan, planned.unmanaged_parts, environment=environment, models=models):
         say(line)
-    say(f"{environment}: {plan_summary(plan)} ({counted(models, 'model')})")
 
 
 def print_report(
@@ -191,12 +185,7 @@ def print_report(
     if as_json:
         typer.echo(report_json(report))
     elif report.status is RunStatus.DONE:
-        resources = counted_resources(len(report.schemas), len(report.tables))
-        statements = counted(report.counts["statements"], "statement")
-        verified = f"{report.counts['verified']} verified"
-        if report.unverified:
-            verified = f"none is verified: {report.unverified}"
-        typer.echo(f"{verb}: {resources}, {statements}; {verified}")
+        typer.echo(f"{verb}: {report.summary}")
 
 
 def _print_timings(report: RunReport) -> None:

@@ -99,6 +99,18 @@ def load_present(settings: Settings, files: Iterable[Path]) -> tuple[Table | Sch
     return filled
 
 
+def given_models(models: Sequence[Table | Schema], settings: Settings) -> Declared:
+    """Return models that Python code gives, with variables and defaults filled in, as `load_declared` does."""
+    refusals: list[RefusedError] = []
+    filled = tuple(_collected(_filled_in(models, settings), refusals))
+    raise_all(refusals)
+    return Declared(
+        tables=tuple(model for model in filled if isinstance(model, Table)),
+        schemas=tuple(model for model in filled if isinstance(model, Schema)),
+        is_whole=True,
+    )
+
+
 def read_contents(settings: Settings) -> Mapping[Path, str]:
     """Return the checksums of a configuration's YAML files, unparsed; ConfigError if one is missing or unreadable."""
     return {path: checksum_of(read_text(path, str(path)).encode()) for path in model_files(settings)}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -10,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftPolicy, Severity
+from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftPolicy, IgnoreEntry, Severity
 from delta_engine.actions.policy import Policy
 from delta_engine.aspects.facet import SCALAR_SCHEMA
 from delta_engine.aspects.known_properties import properties_schema
@@ -23,13 +26,16 @@ from delta_engine.config.state_backend import (
     state_backend,
 )
 from delta_engine.config.variables import substitute, substitute_but_secrets
-from delta_engine.config.yaml_documents import Document, DocumentPath
+from delta_engine.config.yaml_documents import Document, DocumentPath, parse_document
 from delta_engine.errors import ConfigError, SourceLocation, unknown
 from delta_engine.models import QualifiedName, read_only
 
 _OF_CATALOGS = "spark.sql.catalog."
 """Spark settings with this prefix may hold secrets: set after the start, they appear on no command line."""
 
+
+_ENVIRONMENT_NAME = re.compile(r"\w[\w.-]*", re.ASCII)
+"""Files are named after an environment, so its name holds no separator of paths."""
 
 _SCALARS = msgspec.Meta(extra_json_schema={"additionalProperties": dict(SCALAR_SCHEMA)})
 _PROPERTIES = msgspec.Meta(extra_json_schema=properties_schema())
@@ -216,18 +222,51 @@ class Settings:
 
 def load_settings(conf_dir: Path, environment: str) -> Settings:
     """Read and validate `<conf_dir>/<environment>.yml` and its bases."""
-    document = read_configuration(conf_dir, environment)
-    config = document.convert((), document.value, Configuration)
-    variables = document.texts(("variables",), config.variables)
-    document = filled_in(document, variables)
-    config = document.convert((), document.value, Configuration)
+    document, config = _filled_configuration(read_configuration(conf_dir, environment))
     if config.environment != environment:
         raise document.error(
             ("environment",),
             f"the file is for {environment!r}, but says environment: {config.environment!r}",
             "Give both the same name.",
         )
-    return _settings(document, config, conf_dir, variables)
+    variables = document.texts(("variables",), config.variables)
+    ignored = load_ignored_drift(conf_dir, environment, variables, environments(conf_dir))
+    return _settings(document, config, conf_dir.absolute().parent, ignored)
+
+
+def given_settings(
+    environment: str, configuration: Mapping[str, object], project_dir: Path, *, given_to: str
+) -> Settings:
+    """Validate a configuration that Python code gives, with the keys of `conf/<environment>.yml`.
+
+    Args:
+        configuration: without `environment`, `models` and `extends`.
+        given_to: what the code calls, for messages.
+    """
+    if not _ENVIRONMENT_NAME.fullmatch(environment):
+        raise ConfigError(
+            f"{given_to}: {environment!r} is no name of an environment",
+            way_out="Use letters, digits, dots, hyphens and underscores: files are named after it.",
+        )
+    for key in sorted(configuration.keys() & {"models", "extends"}):
+        raise ConfigError(
+            f"{given_to} does not take {key}: its models are given to plan",
+            way_out="Leave it out, or open a project with Engine.from_conf.",
+        )
+    content = {"environment": environment, "models": {}, **configuration}
+    text = json.dumps(
+        content, default=os.fspath, ensure_ascii=False
+    )  # JSON is YAML, which the checks of configurations read
+    document = parse_document(text, given_to).without_lines()
+    document, config = _filled_configuration(document)
+    return _settings(document, config, project_dir.absolute())
+
+
+def _filled_configuration(document: Document) -> tuple[Document, Configuration]:
+    """Return a configuration with its variables filled in."""
+    config = document.convert((), document.value, Configuration)
+    document = filled_in(document, document.texts(("variables",), config.variables))
+    return document, document.convert((), document.value, Configuration)
 
 
 def read_configuration(conf_dir: Path, environment: str) -> Document:
@@ -272,11 +311,9 @@ def no_configuration_way_out(conf_dir: Path) -> str:
 
 
 def _settings(
-    document: Document, config: Configuration, conf_dir: Path, variables: Mapping[str, str]
+    document: Document, config: Configuration, project_dir: Path, ignored: Sequence[IgnoreEntry] = ()
 ) -> Settings:
-    project_dir = conf_dir.absolute().parent
     oss = config.backend if isinstance(config.backend, _Oss) else _Oss()
-    ignored = load_ignored_drift(conf_dir, config.environment, variables, environments(conf_dir))
     return Settings(
         environment=config.environment,
         project_dir=project_dir,
@@ -285,7 +322,7 @@ def _settings(
         spark=read_only(document.texts(("backend", "spark"), oss.spark)),
         sql_warehouse=config.backend if isinstance(config.backend, SqlWarehouse) else None,
         leave_out=tuple(config.backend.leave_out),
-        variables=read_only(variables),
+        variables=read_only(document.texts(("variables",), config.variables)),
         python_models=tuple(config.models.python),
         yaml_models=tuple(config.models.yaml),
         owns=tuple(config.owns),
@@ -297,7 +334,7 @@ def _settings(
             handling=config.policy.drift,
             refused_from=config.policy.drift_from,
             severities=tuple(config.policy.drift_severities),
-            ignores=ignored,
+            ignores=tuple(ignored),
         ),
         fail_drift_on=None if config.drift.fail_on == "never" else Severity(config.drift.fail_on),
         drift_history=_history_table(document, "drift", config.drift.history_table),

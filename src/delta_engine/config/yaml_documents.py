@@ -40,6 +40,7 @@ class Document:
         root: the nodes of the data, with their files and lines.
         fill: changes texts on their way out: gets the path and the text of a value.
         extended_by: the places that name the other files, by the names of these files.
+        has_lines: whether the text is the user's, so that its lines say something.
     """
 
     file: str
@@ -47,9 +48,16 @@ class Document:
     root: Node | None
     fill: Callable[[DocumentPath, str], str] = lambda _path, text: text
     extended_by: Mapping[str, SourceLocation] = field(default_factory=dict)
+    has_lines: bool = True
+
+    def without_lines(self) -> Document:
+        """Return a document whose places have no lines, because the engine wrote its text."""
+        return replace(self, has_lines=False)
 
     def location(self, path: DocumentPath) -> SourceLocation:
         """Return the file and line of a value or of its key, or of its nearest ancestor in the text."""
+        if not self.has_lines:
+            return SourceLocation(self.file)
         node, _ = self._place(path)
         if node is None:
             return SourceLocation(self.file, 1, self.extended_by.get(self.file))

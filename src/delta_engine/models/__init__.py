@@ -1,7 +1,8 @@
 """Models: the tables and schemas that a team declares.
 
 Python and YAML give the same model: it accepts lists or tuples, SQL type strings or pyspark types. Names stay raw;
-`sql` quotes them. A model refuses only what has no canonical form; `validation` refuses the rest.
+`sql` quotes them. A model refuses what has no canonical form, and in Python code what stands twice (`construction`);
+`validation` refuses the rest.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from delta_engine.errors import InvalidModelError, SourceLocation
+from delta_engine.errors import SourceLocation
+from delta_engine.models.construction import refuse_repetitions, refuse_unsupported_types
 from delta_engine.models.parts import (
     NOTHING,
     CheckConstraint,
@@ -41,7 +43,7 @@ from delta_engine.models.parts import (
     to_texts,
 )
 from delta_engine.models.type_forms import TypeLike, to_data_type
-from delta_engine.models.types import DataType, first_unsupported
+from delta_engine.models.types import DataType
 
 __all__ = [
     "AUTO",
@@ -169,7 +171,8 @@ class Table:
         declared_at: the place of the declaration; by default the calling line of Python.
 
     Raises:
-        InvalidModelError: Delta cannot store the type of a column.
+        InvalidModelError: Delta cannot store the type of a column; or, without `declared_at`, the table names a column,
+            a constraint or a column of a key twice.
         TypeError: an argument has the wrong type.
         ValueError: `manages` names something that is no `Part`, or a text has an unpaired surrogate.
     """
@@ -251,7 +254,9 @@ class Table:
             default_table_properties=to_texts("default_table_properties", default_table_properties),
             declared_at=declared_at or _calling_line(),
         )
-        self._refuse_unsupported_types()
+        refuse_unsupported_types(self)
+        if declared_at is None and self.declared_at is not None:  # files are judged as a whole, by the rules
+            refuse_repetitions(self)
 
     @property
     def qualified_name(self) -> QualifiedName:
@@ -273,22 +278,6 @@ class Table:
     def is_about(self, part: Part) -> bool:
         """Whether the model manages a part of its table."""
         return self.manages is None or part in self.manages
-
-    def _refuse_unsupported_types(self) -> None:
-        for column in self.columns:
-            unsupported = first_unsupported(column.data_type)
-            if unsupported:
-                meant = unsupported.meant
-                raise InvalidModelError(
-                    f"type {unsupported.text!r} cannot be used: {unsupported.reason}",
-                    table=str(self.qualified_name),
-                    column=column.name,
-                    location=column.declared_at or self.declared_at,
-                    way_out=f"Did you mean {meant!r}?" if meant else _TYPE_WAY_OUT,
-                )
-
-
-_TYPE_WAY_OUT = "Use a Spark SQL type that Delta stores, such as bigint or decimal(18,2)."
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -1,6 +1,6 @@
-"""The use cases that hold the lock, as functions, and the Python API. They print nothing.
+"""The use cases that hold the lock, as functions. They print nothing.
 
-The command line and the job call the same functions; a `RunView` shows the run and answers questions.
+The command line, the job and the Python API call the same functions; a `RunView` shows the run and answers questions.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class Orchestrator(Environment):
-    """An environment that plans and syncs: the Python API.
+    """An environment that plans and syncs, made of parts that the caller injects.
 
     Without a `deployment`, it knows only what it applied itself since it was made: parts of a table that other
     processes applied are unmanaged, and no change is drift.
@@ -117,13 +117,13 @@ def undo(environment: Environment, request: UndoRequest, view: RunView) -> RunRe
 
 
 def apply_file(
-    environment: Environment, project: Project, file: PlanFile, path: Path, view: RunView
+    environment: Environment, project: Project, file: PlanFile, path: Path | None, view: RunView
 ) -> RunReport:
     """Apply a plan file, unless it was applied before: lock, compare it with a new plan, show, ask, apply, record.
 
     Args:
         project: loaded with the file's options.
-        path: of the file, for messages.
+        path: of the file, for messages; None for a plan that was never written.
 
     Raises:
         StalePlanError: something changed since the file was written.

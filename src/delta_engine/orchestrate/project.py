@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from delta_engine.backends.capabilities import (
     Capabilities,
     Feature,
 )
-from delta_engine.config.loading import load_declared, load_reference
+from delta_engine.config.loading import Declared, load_declared, load_reference
 from delta_engine.config.settings import BackendType, Settings, load_settings
 from delta_engine.errors import ConfigError, InvalidModelError, raise_all, unknown
 from delta_engine.models import Schema, Table
@@ -94,10 +94,25 @@ def load_project(
         ConfigError, InvalidModelError, RefusalGroup: one or several things are refused.
     """
     settings = load_settings(conf_dir, environment)
+    return make_project(settings, partial(load_declared, globs=tables), tables=tables, allow=allow)
+
+
+def make_project(
+    settings: Settings,
+    declare: Callable[[Settings], Declared],
+    *,
+    tables: Sequence[str] = (),
+    allow: Sequence[str] = (),
+) -> Project:
+    """Check settings and models; arguments and errors as for `load_project`.
+
+    Args:
+        declare: returns the models of the settings.
+    """
     settings = replace(settings, policy=_widened(settings.policy, allow))
     _refuse_table_removal(settings)
     left_out = _left_out(settings)
-    declared = load_declared(settings, tables)
+    declared = declare(settings)
     models = resolved([without_features(model, left_out) for model in declared.tables])
     schemas = () if Feature.SCHEMA_METADATA in left_out else declared.schemas
     project = Project(

@@ -111,9 +111,12 @@ def earlier_apply(file: PlanFile, state: DeploymentState) -> AppliedPlan | None:
 
 
 def reviewed_plan(
-    file: PlanFile, path: Path, project: Project, run: OpenRun, planned: PlannedRun
+    file: PlanFile, path: Path | None, project: Project, run: OpenRun, planned: PlannedRun
 ) -> ReviewedPlan:
     """Compare a plan file with the plan of a locked run.
+
+    Args:
+        path: of the file, for messages; None for a plan that was never written.
 
     Raises:
         StalePlanError: something changed since the file was written.
@@ -128,6 +131,8 @@ def reviewed_plan(
             f"an apply of it by {applied.applied_by} ({applied.applied_at:%Y-%m-%d %H:%M:%S} UTC) did not get "
             "through, and what it did is kept"
         )
+    if path is None:
+        raise StalePlanError(moved, where="", way_out="Plan again, and review the new plan.", note=note)
     way_out = plan_again(file.environment, str(path), file.options)
     raise StalePlanError(moved, where=str(path), way_out=way_out, note=note)
 

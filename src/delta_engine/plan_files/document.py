@@ -19,10 +19,15 @@ SCHEMA_URI: Final = "urn:delta-engine:plan-file:v2"
 
 
 class PlanFileError(RefusedError):
-    """A plan file that cannot be used, or not in this environment; `where` is the path as the user named it."""
+    """A plan file that cannot be used, or not in this environment.
+
+    Args:
+        where: the path as the user named it; empty for a plan that was never written.
+    """
 
     def __init__(self, reason: str, *, where: str, way_out: str) -> None:
-        super().__init__(reason, location=SourceLocation(where), way_out=way_out)
+        self.where = where
+        super().__init__(reason, location=SourceLocation(where) if where else None, way_out=way_out)
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

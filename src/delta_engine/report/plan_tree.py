@@ -1,4 +1,4 @@
-"""A plan as a tree of lines: for terminals, as HTML for notebooks, and as Markdown for pull requests.
+"""A plan as a tree of lines, and as Markdown for pull requests.
 
 In Markdown, secrets are hidden, and foreign text stands in code spans and blocks, where CommonMark, GitHub and GitLab
 render no markup, mentions, mathematics or HTML. Their delimiters must be longer than any inside (CommonMark 0.31, 4.5
@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import accumulate
 from typing import Final
 
@@ -39,14 +38,8 @@ from delta_engine.sql.tables import sql_undrop_table
 from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import counted, described_size, in_one_line, visible
 
-_COLOURS: Final[Mapping[Sign, str]] = {
-    Sign.ADDED: "#1a7f37",
-    Sign.CHANGED: "#9a6700",
-    Sign.REMOVED: "#cf222e",
-}
 _MINUTE: Final = 60
 _HOUR: Final = 3600
-_LIST: Final = "list-style:none;margin:0;padding-left:1.5em"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,16 +109,6 @@ def plan_summary(plan: TablePlan) -> str:
     return ", ".join(parts)
 
 
-def plan_html(plan: TablePlan, *, environment: str, undone: UndoneDrift = NO_UNDONE_DRIFT) -> str:
-    """Return a plan as self-contained HTML for notebooks, with the tree of the terminal."""
-    title = f"<p><b>{escape(visible(environment))}</b>: {escape(plan_summary(plan))}</p>"
-    tables = "".join(
-        f"<details open><summary>{_html_line(branch)}</summary>{''.join(_html_leaves(branch))}</details>"
-        for branch in plan_branches(plan, undone)
-    )
-    return f'<div style="font:13px/1.6 monospace;white-space:pre-wrap">{title}{tables}</div>'
-
-
 def describe_change(change: Change) -> str:
     """Return a change as one line without its sign."""
     match change.observed, change.desired:
@@ -183,20 +166,6 @@ def _undoes(finding: Finding | None) -> str:
     author = f", {finding.author}" if finding.author else ""
     accepted = f", accepted {finding.accepted}" if finding.accepted else ""
     return f"  undoes drift ({finding.severity.value}){author}{accepted}"
-
-
-def _html_leaves(branch: Branch) -> Iterator[str]:
-    if not branch.leaves:
-        return
-    yield f'<ul style="{_LIST}">'
-    for leaf in branch.leaves:
-        yield f"<li>{_html_line(leaf)}{''.join(_html_leaves(leaf))}</li>"
-    yield "</ul>"
-
-
-def _html_line(branch: Branch) -> str:
-    sign = f'<b style="color:{_COLOURS[branch.sign]}">{escape(branch.sign.value)}</b>'
-    return f"{sign} {escape(visible(branch.text))}"
 
 
 LONGEST: Final = 60_000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
@@ -21,7 +21,7 @@ from delta_engine.execute.outcomes import (
 from delta_engine.models.open_struct import Moment
 from delta_engine.report.plan_tree import table_branch
 from delta_engine.telemetry.logs import redacted
-from delta_engine.telemetry.visible import counted
+from delta_engine.telemetry.visible import counted, counted_resources, visible
 
 FORMAT: Final = "delta-engine/run-report"
 VERSION: Final = 1
@@ -110,7 +110,7 @@ class SchemaRun:
     error: RunError | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RunReport:
     """What one run did.
 
@@ -160,6 +160,36 @@ class RunReport:
     left_out: str = ""
     format: str = field(default=FORMAT)
     version: int = field(default=VERSION)
+
+    @property
+    def summary(self) -> str:
+        """One line with the counts."""
+        if self.status is RunStatus.UNCHANGED:
+            return "no changes"
+        resources = counted_resources(len(self.schemas), len(self.tables))
+        verified = f"{self.counts['verified']} verified"
+        if self.unverified:
+            verified = f"none is verified: {self.unverified}"
+        return f"{resources}, {counted(self.counts['statements'], 'statement')}; {verified}"
+
+    def __str__(self) -> str:
+        return "\n".join(map(visible, self._lines()))
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        from delta_engine.report.notebook_html import run_html
+
+        return run_html(self)
+
+    def _lines(self) -> Iterator[str]:
+        for schema in self.schemas:
+            yield _described(schema, f"schema {schema.schema}")
+        for table in self.tables:
+            yield _described(table, table.table)
+        yield f"{self.environment}: {self.operation} {self.status.value}: {self.summary}"
+        yield from (f"warning: {one}" for one in (*self.warnings, self.unsaved) if one)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,6 +262,11 @@ def run_report(frame: RunFrame, plan: TablePlan, outcomes: Sequence[AnyOutcome],
         unsaved=redacted(end.unsaved),
         unverified=redacted(end.unverified),
     )
+
+
+def _described(one: SchemaRun | TableRun, name: str) -> str:
+    word, count = one.status.value.replace("_", " "), counted(len(one.statements), "statement")
+    return f"{word} {name} ({count})" + (f": {one.error.message}" if one.error else "")
 
 
 def _seconds(outcome: AnyOutcome) -> float:

@@ -18,6 +18,7 @@ from delta_engine.models.constraints import (
     referenced_table,
     resolved_keys,
 )
+from delta_engine.models.construction import repeated_constraint_names, repeated_in_foreign_key
 from delta_engine.models.types import is_same_type
 from delta_engine.sql.expressions import condition_problem, unknown_columns
 from delta_engine.sql.text import sql_data_type
@@ -30,7 +31,6 @@ from delta_engine.validation.rules import (
     of_each_action,
     of_each_alignment,
     of_each_table,
-    repeated,
 )
 
 
@@ -121,10 +121,12 @@ class ValidConstraintNames:
         for name in filter(SECRET_KEY.search, check_names):
             reason = f"check name {name!r} cannot be managed: Spark hides the values of such properties"
             yield Problem(reason, "Rename the check.")
-        for name in repeated([*check_names, *key_names]):
-            if name in map(str.lower, check_names):
-                reason = f"constraint name {name!r} is used twice"
-                yield Problem(reason, "Give one of the two another name.")
+        own = {name.lower() for name in check_names}
+        shared = [
+            name for name in key_names if name.lower() in own
+        ]  # `UniqueKeyNames` judges those of keys alone
+        for repetition in repeated_constraint_names([*check_names, *shared]):
+            yield Problem(*repetition)
 
 
 class NoDropOfReferencedPrimaryKeys:
@@ -216,9 +218,7 @@ def _own_problem(model: Table, key: ForeignKey) -> Problem | None:
     if missing:
         reason = f"names columns that the table does not have: {', '.join(missing)}"
         return Problem(reason, "Declare them, or correct the key.", missing[0])
-    if twice := repeated(key.columns):
-        return Problem("names a column twice", "Name each column once.", twice[0])
-    return None
+    return next((Problem(*repetition) for repetition in repeated_in_foreign_key(key)), None)
 
 
 def _against(model: Table, key: ForeignKey, parent: Table, expected: Sequence[str]) -> Iterator[Problem]:

@@ -12,6 +12,7 @@ from delta_engine.aspects.row_filters import DropRowFilter
 from delta_engine.backends.capabilities import Capabilities, Feature
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, Part, Schema, Table
+from delta_engine.models.construction import repeated
 from delta_engine.sql.expressions import referenced_columns
 from delta_engine.sql.governance import function_parts
 from delta_engine.validation.capability_rules import undeclarable
@@ -22,7 +23,6 @@ from delta_engine.validation.rules import (
     of_each_alignment,
     of_each_column,
     of_each_table,
-    repeated,
 )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from delta_engine.aspects.clustering import can_cluster
 from delta_engine.models import Part, Table
+from delta_engine.models.construction import repeated_in_layout
 from delta_engine.models.types import ArrayType, AtomicType, DataType, MapType, StructType
 from delta_engine.sql.text import sql_data_type
 from delta_engine.validation.rules import Problem, of_each_table
@@ -69,8 +70,8 @@ def _misfits(
         data_type = types.get(name.lower())
         if data_type is None:
             yield Problem(f"{key} names no column of the table", f"Declare it, or correct {key}.", name)
-        elif name.lower() in map(str.lower, names[:place]):
-            yield Problem(f"stands in {key} twice", "Name each column once.", name)
+        elif repetition := repeated_in_layout(key, names, place):
+            yield Problem(*repetition)
         elif not is_fit(data_type):
             reason = f"cannot be {verb}ed by: its type is {sql_data_type(data_type)}"
             yield Problem(reason, f"{verb.capitalize()} by numbers, texts or dates.", name)

@@ -14,6 +14,7 @@ from delta_engine.aspects.known_properties import known_values, probably_meant
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, Part, Table
+from delta_engine.models.construction import repeated_columns, repeated_in_primary_key
 from delta_engine.models.nested_types import forgotten_clause
 from delta_engine.models.types import StructType, parts
 from delta_engine.state.states import SECRET_KEY
@@ -23,7 +24,6 @@ from delta_engine.validation.rules import (
     name_problem,
     of_each_column,
     of_each_table,
-    repeated,
     unfit_key_columns,
 )
 
@@ -125,12 +125,8 @@ class DuplicateColumnNames:
     @of_each_table
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse each column that repeats an earlier name."""
-        seen: set[str] = set()
-        for column in model.columns:
-            if column.key in seen:
-                reason = "the table has this column twice (names compare without case)"
-                yield Problem(reason, "Rename or remove one of the two.", column)
-            seen.add(column.key)
+        for repetition in repeated_columns(model.columns):
+            yield Problem(*repetition)
 
 
 class PrimaryKeyColumnsNotNull:
@@ -144,13 +140,14 @@ class PrimaryKeyColumnsNotNull:
         if not model.primary_key.columns:
             yield Problem("its primary key has no columns", "Name them, or leave the key out.")
         missing, nullable = unfit_key_columns(model)
-        for columns, reason, way_out in (
-            (missing, "are not columns of the table", "Declare them, or correct the key."),
-            (repeated(model.primary_key.columns), "stand in it twice", "Name each column once."),
-            (nullable, "are nullable", "Declare them with nullable: false (is_nullable=False)."),
-        ):
-            if columns:
-                yield Problem(f"primary key columns ({', '.join(columns)}) {reason}", way_out, columns[0])
+        if missing:
+            reason = f"primary key columns ({', '.join(missing)}) are not columns of the table"
+            yield Problem(reason, "Declare them, or correct the key.", missing[0])
+        for repetition in repeated_in_primary_key(model.primary_key):
+            yield Problem(*repetition)
+        if nullable:
+            reason = f"primary key columns ({', '.join(nullable)}) are nullable"
+            yield Problem(reason, "Declare them with nullable: false (is_nullable=False).", nullable[0])
 
 
 class ReadableProperties:

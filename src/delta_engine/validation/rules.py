@@ -7,7 +7,6 @@ A rule yields refusals with reason and way out. The validator raises the first o
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol, TypeVar
 
@@ -165,11 +164,6 @@ def unfit_key_columns(model: Table) -> tuple[list[str], list[str]]:
     missing = [name for name in names if name.lower() not in by_key]
     nullable = [name for name in names if name.lower() in by_key and by_key[name.lower()].is_nullable]
     return missing, nullable
-
-
-def repeated(names: Iterable[str]) -> list[str]:
-    """Return the names that occur more than once without regard to case, in lower case."""
-    return [name for name, count in Counter(map(str.lower, names)).items() if count > 1]
 
 
 def consent(kind: DestructiveKind, table: QualifiedName) -> str:

@@ -14,7 +14,7 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.cli.run_view import print_statements
 from delta_engine.errors import StatementError
 from delta_engine.models import CheckConstraint, Column, Table
-from delta_engine.report.plan_tree import plan_html
+from delta_engine.report.notebook_html import plan_html
 from delta_engine.telemetry.visible import in_one_line, visible
 from tests.projects.commandline import CommandLine
 from tests.projects.plan_files import PlanProject

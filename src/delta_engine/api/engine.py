@@ -1,0 +1,389 @@
+"""`Engine`: plans, applies, reports drift, imports and undoes, from Python code and notebooks.
+
+Each method opens what the command of the same name opens, and calls the use case that it calls.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import msgspec
+
+from delta_engine.api.values import Drift, Models, Plan, PlanRequest
+from delta_engine.api.views import ApiView
+from delta_engine.backends.spark_sessions import is_databricks
+from delta_engine.backends.spark_sql_runner import SparkSqlRunner
+from delta_engine.config.conf_folder import find_conf_dir
+from delta_engine.config.loading import given_models, load_declared
+from delta_engine.config.settings import Settings, given_settings, load_settings
+from delta_engine.deployment.recorded_models import declared_by, schema_records, table_records
+from delta_engine.errors import ConfigError, raise_all
+from delta_engine.models import Schema, Table
+from delta_engine.orchestrate import orchestrator
+from delta_engine.orchestrate.deployments import open_deployment
+from delta_engine.orchestrate.drift_reports import drift_page, report_drift
+from delta_engine.orchestrate.importing import import_tables
+from delta_engine.orchestrate.opening import open_backend, open_environment
+from delta_engine.orchestrate.planning import plan_unlocked
+from delta_engine.orchestrate.project import Project, make_project
+from delta_engine.orchestrate.reviewed_plans import make_plan_file
+from delta_engine.orchestrate.runs import Environment
+from delta_engine.orchestrate.undoing import UndoRequest, plan_undo
+from delta_engine.plan_files.document import Options
+from delta_engine.report.run_report import RunReport
+from delta_engine.telemetry.context import in_context
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from delta_engine.orchestrate.backend import Backend
+
+Notify = Callable[[str], None]
+"""Gets notes for the user, such as that another run holds the lock."""
+
+_Model = TypeVar("_Model", Table, Schema)
+
+_CREATES_SCHEMAS: Final = {"create_schemas": True}
+
+
+def print_note(note: str) -> None:
+    """Print a note on stderr."""
+    print(f"note: {note}", file=sys.stderr)
+
+
+class Engine:
+    """One environment, opened from Python: `Engine.local`, `Engine.from_conf` or `Engine.on` makes it.
+
+    It opens its backend when a method needs it first, and keeps it. Each method works on the environment as it is
+    then: no method remembers what another one read.
+    """
+
+    __slots__ = ("_backend", "_conf_dir", "_notify", "_open_backend", "_settings")
+
+    def __init__(
+        self,
+        settings: Settings,
+        open_backend: Callable[[], Backend],
+        *,
+        conf_dir: Path | None = None,
+        notify: Notify = print_note,
+    ) -> None:
+        """Use `Engine.local`, `Engine.from_conf` or `Engine.on` instead.
+
+        Args:
+            conf_dir: the configuration folder of the project; None if Python code gives the models.
+        """
+        self._settings = settings
+        self._open_backend = open_backend
+        self._backend: Backend | None = None
+        self._conf_dir = conf_dir
+        self._notify = notify
+
+    @classmethod
+    def local(
+        cls,
+        folder: str | Path = ".",
+        *,
+        environment: str = "local",
+        notify: Notify = print_note,
+        **configuration: object,
+    ) -> Engine:
+        """Return an engine whose tables are folders in `.delta-engine/warehouse`: no workspace, no metastore.
+
+        The deployment state is a file beside them. Schemas are created as tables need them.
+
+        Args:
+            folder: the folder that holds `.delta-engine`.
+            configuration: further keys of `conf/<environment>.yml`, such as `policy={"allow": ["drop_column"]}`.
+
+        Raises:
+            ConfigError, RefusalGroup: the configuration has unknown keys or unsuitable values.
+        """
+        policy = configuration.get("policy", {})
+        if isinstance(policy, Mapping):
+            configuration["policy"] = {**_CREATES_SCHEMAS, **policy}
+        configuration.setdefault("backend", {"type": "oss"})
+        settings = given_settings(environment, configuration, Path(folder), given_to="Engine.local")
+        return cls(settings, partial(open_backend, settings, notify=notify), notify=notify)
+
+    @classmethod
+    def from_conf(
+        cls,
+        environment: str,
+        *,
+        conf_dir: str | Path | None = None,
+        spark: SparkSession | None = None,
+        notify: Notify = print_note,
+    ) -> Engine:
+        """Return an engine for a project: the configuration, the models and the state that the command line opens.
+
+        Args:
+            conf_dir: the configuration folder; by default the one of the project that holds the current folder.
+            spark: the session to use; by default the one of the notebook, or what the configuration names.
+
+        Raises:
+            ConfigError, RefusalGroup: there is no such configuration, or it is refused.
+        """
+        folder = find_conf_dir(Path.cwd()) if conf_dir is None else Path(conf_dir)
+        settings = load_settings(folder, environment)
+        opener = partial(open_backend, settings, spark, notify=notify)
+        return cls(settings, opener, conf_dir=folder.absolute(), notify=notify)
+
+    @classmethod
+    def on(
+        cls,
+        spark: SparkSession,
+        *,
+        environment: str,
+        folder: str | Path = ".",
+        notify: Notify = print_note,
+        **configuration: object,
+    ) -> Engine:
+        """Return an engine on a Spark session: of a notebook, of serverless compute, of Databricks Connect, or local.
+
+        On Databricks the tables are those of Unity Catalog, and the configuration needs a `state_backend`. On any other
+        session they are folders in `.delta-engine/warehouse`, unless `backend={"type": "oss", "names": "catalog"}`.
+
+        Args:
+            environment: the name under which the deployment state is kept.
+            folder: where relative paths of the configuration start.
+            configuration: further keys of `conf/<environment>.yml`, such as
+                `state_backend={"type": "databricks", "databricks": {"schema": "dev.delta_engine"}}`.
+
+        Raises:
+            ConfigError, RefusalGroup: the configuration has unknown keys or unsuitable values.
+        """
+        if "backend" not in configuration:
+            configuration["backend"] = {
+                "type": "databricks" if is_databricks(SparkSqlRunner(spark)) else "oss"
+            }
+        settings = given_settings(environment, configuration, Path(folder), given_to="Engine.on")
+        return cls(settings, partial(open_backend, settings, spark, notify=notify), notify=notify)
+
+    @property
+    def environment(self) -> str:
+        """The environment's name."""
+        return self._settings.environment
+
+    def __repr__(self) -> str:
+        return f"<Engine {self.environment}: {self._settings.backend.value}>"
+
+    def plan(
+        self,
+        tables: Sequence[Table] | None = None,
+        *,
+        schemas: Sequence[Schema] = (),
+        select: Sequence[str] = (),
+        allow: Sequence[str] = (),
+        preflight: bool = False,
+    ) -> Plan:
+        """Return what would be done, and why it would be refused. Takes no lock and changes nothing.
+
+        Args:
+            tables: the declared tables; by default the project's models. An engine of a project plans given tables
+                alone, and leaves its other models out.
+            schemas: the declared schemas; a project declares its own.
+            select: globs that select tables, such as `silver.*`.
+            allow: destructive kinds to allow, such as `drop_column:silver.orders`.
+            preflight: whether to count the rows that added checks refuse.
+
+        Raises:
+            InvalidModelError, ConfigError, RefusalGroup: models or the configuration are refused.
+            CatalogReadError: a table cannot be read.
+        """
+        options = Options(tables=tuple(select), allow=tuple(allow), counts_checks=preflight)
+        request = self._request(tables, schemas, options)
+        with in_context(environment=self.environment):
+            project, environment = self._opened(request)
+            planned = plan_unlocked(
+                environment, project.models, is_partial=project.is_partial, allow_cached=False
+            )
+            file = None if planned.refusals else make_plan_file(project, environment, planned, options)
+        return Plan(
+            planned=planned,
+            request=request,
+            file=file,
+            environment=self.environment,
+            models=len(project.models),
+        )
+
+    def apply(self, plan: Plan) -> RunReport:
+        """Apply a plan: exactly its statements, or nothing. Takes the lock, plans again and compares.
+
+        Raises:
+            UnsafePlanError, RefusalGroup: the plan has refusals.
+            StalePlanError: what the plan was made from has changed since; nothing was changed.
+            LockHeld: another run holds the lock.
+            ApplyFailedError: tables failed, with their outcomes; the others are done.
+        """
+        raise_all(plan.refusals)
+        if plan.environment != self.environment or plan.file is None:
+            raise ConfigError(
+                f"the plan is for the environment {plan.environment!r}, not for {self.environment!r}",
+                way_out="Apply it with the engine that made it.",
+            )
+        with in_context(environment=self.environment):
+            project, environment = self._opened(plan.request)
+            view = ApiView(tell=self._notify)
+            return orchestrator.apply_file(environment, project, plan.file, None, view)
+
+    def sync(
+        self,
+        tables: Sequence[Table] | None = None,
+        *,
+        schemas: Sequence[Schema] = (),
+        select: Sequence[str] = (),
+        allow: Sequence[str] = (),
+    ) -> RunReport:
+        """Plan and apply in one run, without a review in between; arguments as for `plan`, errors as for `apply`."""
+        request = self._request(tables, schemas, Options(tables=tuple(select), allow=tuple(allow)))
+        with in_context(environment=self.environment):
+            project, environment = self._opened(request)
+            view = ApiView(tell=self._notify)
+            return orchestrator.sync(environment, project.models, view, is_partial=project.is_partial)
+
+    def drift(
+        self,
+        tables: Sequence[Table] | None = None,
+        *,
+        schemas: Sequence[Schema] = (),
+        select: Sequence[str] = (),
+    ) -> Drift:
+        """Report what was changed outside the engine, by whom and when. Takes no lock and changes nothing.
+
+        Args:
+            tables: the declared tables; by default the project's models, or what was applied last.
+            schemas: the declared schemas.
+            select: globs that select tables.
+        """
+        with in_context(environment=self.environment):
+            if tables is None and self._conf_dir is None:
+                tables, schemas = self._recorded()
+            request = self._request(tables, schemas, Options(tables=tuple(select)))
+            project, environment = self._opened(request)
+            report = report_drift(environment, project.models, is_partial=project.is_partial)
+            return Drift(report=report, html=drift_page(environment, report))
+
+    def import_tables(self, target: str) -> Models:
+        """Return models of `catalog.schema` or `catalog.schema.table`. Planning them right away gives an empty plan.
+
+        Raises:
+            ConfigError: nothing of that name exists.
+            RefusalGroup, RefusedError: no table can be imported; otherwise `refusals` has those that cannot.
+        """
+        with in_context(environment=self.environment):
+            imported = import_tables(self._opened_backend(), target, self._settings.owns)
+        if not imported.tables:
+            raise_all(imported.refusals)
+        return Models(
+            tables=imported.tables,
+            schemas=imported.schemas,
+            refusals=imported.refusals,
+            variables=self._settings.variables,
+        )
+
+    def undo(
+        self,
+        run: str | None = None,
+        *,
+        select: Sequence[str] = (),
+        allow: Sequence[str] = (),
+        skip_refused: bool = False,
+    ) -> Plan:
+        """Return the plan that brings back what was declared before a run; `apply` applies it.
+
+        Args:
+            run: the run's id, or how it starts; by default the last one that changed something.
+            select: globs of the tables to undo.
+            allow: destructive kinds to allow, as for `plan`.
+            skip_refused: whether to leave out the tables that cannot be undone, instead of refusing.
+
+        Raises:
+            StateMismatchError: there is no such run, or what was before it is not kept any more.
+        """
+        options = Options(tables=tuple(select), allow=tuple(allow), undoes=run, skips_refused=skip_refused)
+        request = PlanRequest(tables=() if self._conf_dir is None else None, allow=options.allow)
+        with in_context(environment=self.environment):
+            project, environment = self._opened(request)
+            state = environment.deployment.peek_replayed()
+            found = plan_undo(environment, state, UndoRequest.of(options))
+            options = msgspec.structs.replace(options, undoes=found.past.run)
+            planned = found.planned
+            file = None if planned.refusals else make_plan_file(project, environment, planned, options)
+        return Plan(
+            planned=planned,
+            request=request,
+            file=file,
+            environment=self.environment,
+            models=len(project.models),
+            note=str(found.past),
+        )
+
+    def _request(
+        self, tables: Sequence[Table] | None, schemas: Sequence[Schema], options: Options
+    ) -> PlanRequest:
+        if tables is None and self._conf_dir is None:
+            raise ConfigError(
+                "no tables are given, and this engine has no project whose models it could take",
+                way_out="Pass a list of Table, or open a project with Engine.from_conf.",
+            )
+        if schemas and self._conf_dir is not None:
+            raise ConfigError(
+                "schemas are given, and the project declares its own",
+                way_out="Declare them in the project's models, or use Engine.on.",
+            )
+        return PlanRequest(
+            tables=None if tables is None else _each(tables, Table, "tables"),
+            schemas=_each(schemas, Schema, "schemas"),
+            select=options.tables,
+            allow=options.allow,
+            counts_checks=options.counts_checks,
+        )
+
+    def _opened(self, request: PlanRequest) -> tuple[Project, Environment]:
+        """Load the models of a request, and open the environment for them."""
+        settings = (
+            self._settings if self._conf_dir is None else load_settings(self._conf_dir, self.environment)
+        )
+        if request.tables is None:
+            declare = partial(load_declared, globs=request.select)
+        else:
+            declare = partial(given_models, (*request.tables, *request.schemas))
+        project = make_project(settings, declare, tables=request.select, allow=request.allow)
+        if request.tables is not None and self._conf_dir is not None:
+            project = replace(project, is_partial=True)
+        backend = self._opened_backend()
+        environment = open_environment(
+            project,
+            backend,
+            open_deployment(settings, backend),
+            counts_checks=request.counts_checks,
+            notify=self._notify,
+        )
+        return project, environment
+
+    def _opened_backend(self) -> Backend:
+        if self._backend is None:
+            self._backend = self._open_backend()
+        return self._backend
+
+    def _recorded(self) -> tuple[tuple[Table, ...], tuple[Schema, ...]]:
+        """Return the models that were applied last."""
+        state = open_deployment(self._settings, self._opened_backend()).peek_replayed()
+        tables, schemas = declared_by(table_records(state)), declared_by(schema_records(state))
+        return tuple(tables.values()), tuple(schemas.values())
+
+
+def _each(models: Sequence[_Model], kind: type[_Model], what: str) -> tuple[_Model, ...]:
+    """Return models as a tuple; raise `TypeError` for anything else."""
+    if isinstance(models, kind | str):
+        raise TypeError(f"{what} takes a list of {kind.__name__}, not {models!r}")
+    for model in models:
+        if not isinstance(model, kind):
+            raise TypeError(f"{what} takes a list of {kind.__name__}, and it has {model!r}")
+    return tuple(models)

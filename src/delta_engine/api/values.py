@@ -1,0 +1,225 @@
+"""What the methods of `Engine` return: values that show themselves in a terminal and in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from delta_engine.actions import TablePlan
+from delta_engine.actions.drift_policy import Severity
+from delta_engine.config.model_writer import python_models, yaml_models
+from delta_engine.drift.drift_report import DriftReport, ResourceDrift
+from delta_engine.errors import RefusedError
+from delta_engine.models import Schema, Table
+from delta_engine.orchestrate.runs import PlannedRun
+from delta_engine.plan_files.document import PlanFile
+from delta_engine.report.drift_text import drift_text, summary
+from delta_engine.report.json_documents import plan_document, report_json
+from delta_engine.report.notebook_html import framed, plan_html
+from delta_engine.report.plan_text import summary_lines, tree_lines
+from delta_engine.report.plan_tree import plan_markdown, plan_summary
+from delta_engine.report.refusals import refusal_messages
+from delta_engine.telemetry.visible import in_one_line, visible
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRequest:
+    """What a plan was asked for, with which `Engine.apply` plans again.
+
+    Args:
+        tables: the tables that Python code gave; None for the project's models.
+        schemas: the schemas that Python code gave.
+        select: globs that select tables; none for all.
+        allow: destructive kinds to allow.
+        counts_checks: whether to count the rows that added checks refuse.
+    """
+
+    tables: tuple[Table, ...] | None
+    schemas: tuple[Schema, ...] = ()
+    select: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
+    counts_checks: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Plan:
+    """What would be done in one environment. True if there is anything to do.
+
+    It shows the tree of the command line as text, and the same as HTML in a notebook.
+
+    Args:
+        environment: the environment's name.
+        planned: the plan, its statements, and what they were made from.
+        request: what was asked for.
+        file: what `Engine.apply` compares with; None for a plan that is refused.
+        models: the number of models.
+        note: what the plan is about, if it is not about the models.
+    """
+
+    environment: str
+    planned: PlannedRun
+    request: PlanRequest
+    file: PlanFile | None
+    models: int = 0
+    note: str = ""
+
+    @property
+    def actions(self) -> TablePlan:
+        """The actions on schemas and tables."""
+        return self.planned.plan
+
+    @property
+    def refusals(self) -> tuple[RefusedError, ...]:
+        """Why the plan must not be applied; empty if it may."""
+        return self.planned.refusals
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What could not be read, which rights are missing, and which views the plan breaks."""
+        return self.planned.warnings
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """The SQL statements, in an order in which they can run."""
+        return tuple(self.planned.compiled.sql())
+
+    @property
+    def statements_by_table(self) -> Mapping[str, tuple[str, ...]]:
+        """The SQL statements of each table, by its name in lower case; those of schemas under the empty name."""
+        return {table: tuple(sql) for table, sql in self.planned.compiled.sql_by_table().items()}
+
+    @property
+    def summary(self) -> str:
+        """One line with the counts."""
+        return plan_summary(self.actions)
+
+    def as_json(self) -> str:
+        """Return the document that `delta-engine plan --json` prints."""
+        return plan_document(
+            self.actions,
+            environment=self.environment,
+            statements=self.statements_by_table,
+            left_alone=self.planned.unmanaged_parts,
+            undone=self.planned.undone,
+        )
+
+    def as_markdown(self) -> str:
+        """Return the summary that `delta-engine plan --markdown` prints, for a pull request."""
+        return plan_markdown(
+            self.actions,
+            self.statements_by_table,
+            environment=self.environment,
+            refusals=self.refusals,
+            undone=self.planned.undone,
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.actions)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        *notes, _ = self._summary_lines()
+        return plan_html(
+            self.actions,
+            environment=self.environment,
+            undone=self.planned.undone,
+            refusals=self.refusals,
+            notes=[*filter(None, [self.note]), *notes, *self.warnings],
+            statements=self.statements,
+        )
+
+    def _lines(self) -> Iterator[str]:
+        if self.note:
+            yield f"note: {self.note}"
+        yield from tree_lines(self.actions, self.planned.undone)
+        yield from map(in_one_line, self._summary_lines())
+        for warning in self.warnings:
+            yield f"warning: {in_one_line(warning)}"
+        for message in refusal_messages(self.refusals):
+            yield visible(f"refused: {message}")
+
+    def _summary_lines(self) -> Iterator[str]:
+        parts = self.planned.unmanaged_parts
+        return summary_lines(self.actions, parts, environment=self.environment, models=self.models)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Drift:
+    """What was changed outside the engine. True if there is a finding.
+
+    It shows the report of the command line as text, and the page in a notebook.
+
+    Args:
+        report: the report as data.
+        html: the page that `delta-engine drift --format html` writes.
+    """
+
+    report: DriftReport
+    html: str
+
+    @property
+    def resources(self) -> tuple[ResourceDrift, ...]:
+        """The tables and schemas with findings, without those that the drift policy ignores."""
+        return self.report.resources
+
+    @property
+    def max_severity(self) -> Severity | None:
+        """The worst severity; None without findings."""
+        return self.report.max_severity
+
+    @property
+    def summary(self) -> str:
+        """One line with the counts."""
+        return summary(self.report)
+
+    def as_json(self) -> str:
+        """Return the document that `delta-engine drift --json` prints."""
+        return report_json(self.report)
+
+    def __bool__(self) -> bool:
+        return self.max_severity is not None
+
+    def __str__(self) -> str:
+        return drift_text(self.report).rstrip("\n")
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return framed(self.html, title="Drift report", height="40rem" if self else "22rem")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Models:
+    """Models of what exists. It shows itself as the Python code that declares them.
+
+    Args:
+        tables: the models of tables.
+        schemas: the model of the schema, if a whole schema was imported that has a comment or tags.
+        refusals: why other tables cannot be imported.
+        variables: the environment's variables, which stand in the text for their values.
+    """
+
+    tables: tuple[Table, ...]
+    schemas: tuple[Schema, ...] = ()
+    refusals: tuple[RefusedError, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    def as_python(self) -> str:
+        """Return a Python module that declares the models."""
+        return python_models(self.tables, self.variables, self.schemas)
+
+    def as_yaml(self) -> str:
+        """Return a model file that declares the models."""
+        return yaml_models(self.tables, self.variables, self.schemas)
+
+    def __str__(self) -> str:
+        return visible(self.as_python().rstrip("\n"))
+
+    def __repr__(self) -> str:
+        return str(self)

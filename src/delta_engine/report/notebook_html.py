@@ -1,0 +1,160 @@
+"""Self-contained HTML for the output of notebook cells: a plan, and what a run did. All foreign text is escaped.
+
+The colours are the fragment's own, for light and dark: a notebook need not tell its theme.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Final
+
+from delta_engine.actions import TablePlan
+from delta_engine.aspects.aspect import Sign
+from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, UndoneDrift
+from delta_engine.errors import RefusedError
+from delta_engine.report.plan_tree import Branch, plan_branches, plan_summary
+from delta_engine.report.refusals import refusal_messages
+from delta_engine.telemetry.logs import redacted
+from delta_engine.telemetry.visible import counted, visible
+
+if TYPE_CHECKING:
+    from delta_engine.report.run_report import RunReport, SchemaRun, TableRun
+
+_MOST_OPEN: Final = 20
+"""With more tables, a plan shows them folded."""
+
+_MOST_ROWS: Final = 200
+"""A report shows as many tables, those that are not done first."""
+
+_STYLE: Final = """<style>
+.delta-engine{--ink:#1f2328;--paper:#fff;--edge:#d0d7de;--added:#1a7f37;--changed:#7d4e00;--removed:#b3161f;
+font:13px/1.6 ui-monospace,monospace;color:var(--ink);background:var(--paper);border:1px solid var(--edge);
+border-radius:6px;padding:.5em 1em;overflow-x:auto;text-align:left}
+@media (prefers-color-scheme:dark){.delta-engine{--ink:#e6edf3;--paper:#0d1117;--edge:#3d444d;--added:#3fb950;
+--changed:#d29922;--removed:#ff7b72}}
+.delta-engine p{margin:.3em 0}
+.delta-engine ul{list-style:none;margin:0;padding-left:1.5em}
+.delta-engine li,.delta-engine summary,.delta-engine pre,.delta-engine td{white-space:pre-wrap;overflow-wrap:anywhere}
+.delta-engine summary{cursor:pointer}
+.delta-engine pre{color:inherit;background:none;margin:.3em 0}
+.delta-engine table{border-collapse:collapse;color:inherit;background:none}
+.delta-engine td,.delta-engine th{text-align:left;vertical-align:top;padding:0 1.5em 0 0;background:none}
+.delta-engine .added{color:var(--added)}
+.delta-engine .changed{color:var(--changed)}
+.delta-engine .removed{color:var(--removed)}
+</style>"""
+
+_CLASSES: Final[Mapping[Sign, str]] = {
+    Sign.ADDED: "added",
+    Sign.CHANGED: "changed",
+    Sign.REMOVED: "removed",
+}
+_TONES: Final[Mapping[str, str]] = {
+    "created": "added",
+    "done": "added",
+    "changed": "changed",
+    "stopped": "changed",
+    "not_started": "changed",
+    "partial": "removed",
+    "failed": "removed",
+    "skipped": "removed",
+    "unsaved": "removed",
+}
+
+
+def plan_html(
+    plan: TablePlan,
+    *,
+    environment: str,
+    undone: UndoneDrift = NO_UNDONE_DRIFT,
+    refusals: Sequence[RefusedError] = (),
+    notes: Iterable[str] = (),
+    statements: Sequence[str] = (),
+) -> str:
+    """Return a plan with the tree of the terminal.
+
+    Args:
+        refusals: why it must not be applied.
+        notes: lines that follow the tree.
+        statements: its SQL, which is folded.
+    """
+    parts = [f"<p><b>{_text(environment)}</b>: {_text(plan_summary(plan))}</p>"]
+    parts += _refusals(refusals)
+    branches = list(plan_branches(plan, undone))
+    state = " open" if len(branches) <= _MOST_OPEN else ""
+    parts += (
+        f"<details{state}><summary>{_line(branch)}</summary>{''.join(_leaves(branch))}</details>"
+        for branch in branches
+    )
+    parts += (f"<p>{_text(note)}</p>" for note in notes)
+    if statements:
+        sql = "\n".join(f"{_text(redacted(one))};" for one in statements)
+        title = f"SQL: {counted(len(statements), 'statement')}"
+        parts.append(f"<details><summary>{title}</summary><pre>{sql}</pre></details>")
+    return _fragment(parts)
+
+
+def run_html(report: RunReport) -> str:
+    """Return what a run did: its status, and the schemas and tables that it changed."""
+    status = _toned(report.status.value)
+    parts = [
+        f"<p><b>{_text(report.environment)}</b>: {_text(report.operation)} {status}: {_text(report.summary)}</p>"
+    ]
+    rows = [(one.schema, one) for one in report.schemas]
+    found: list[tuple[str, SchemaRun | TableRun]] = [*rows, *((one.table, one) for one in report.tables)]
+    found.sort(key=lambda row: row[1].error is None)  # stable: by name among those of one kind
+    if found:
+        heading = "<tr><th>status</th><th>name</th><th>statements</th><th>seconds</th><th></th></tr>"
+        rows_html = "".join(_row(name, one) for name, one in found[:_MOST_ROWS])
+        parts.append(f"<table>{heading}{rows_html}</table>")
+    if len(found) > _MOST_ROWS:
+        parts.append(f"<p>and {len(found) - _MOST_ROWS:,} more</p>")
+    further = [*report.warnings, report.unsaved, report.unverified]
+    parts += (f'<p class="changed">{_text(note)}</p>' for note in further if note)
+    return _fragment(parts)
+
+
+def framed(page: str, *, title: str, height: str) -> str:
+    """Return a whole page as a frame, in which its styles and scripts stay apart from those of the notebook."""
+    style = f"width:100%;height:{height};border:1px solid #8b949e;border-radius:6px"
+    return f'<iframe sandbox="allow-scripts" title="{escape(title)}" style="{style}" srcdoc="{escape(page)}"></iframe>'
+
+
+def _fragment(parts: Iterable[str]) -> str:
+    return f'{_STYLE}<div class="delta-engine">{"".join(parts)}</div>'
+
+
+def _refusals(refusals: Sequence[RefusedError]) -> Iterator[str]:
+    if refusals:
+        yield '<p class="removed"><b>Refused: nothing will be applied.</b></p>'
+        for message in refusal_messages(refusals):
+            yield f"<pre>{_text(redacted(str(message)))}</pre>"
+
+
+def _row(name: str, one: SchemaRun | TableRun) -> str:
+    problem = f'<span class="removed">{_text(one.error.message)}</span>' if one.error else ""
+    cells = (_toned(one.status.value), _text(name), str(len(one.statements)), f"{one.seconds:.3f}", problem)
+    return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+
+
+def _toned(status: str) -> str:
+    return f'<b class="{_TONES.get(status, "")}">{_text(status.replace("_", " "))}</b>'
+
+
+def _leaves(branch: Branch) -> Iterator[str]:
+    if not branch.leaves:
+        return
+    yield "<ul>"
+    for leaf in branch.leaves:
+        yield f"<li>{_line(leaf)}{''.join(_leaves(leaf))}</li>"
+    yield "</ul>"
+
+
+def _line(branch: Branch) -> str:
+    sign = f'<b class="{_CLASSES[branch.sign]}">{escape(branch.sign.value)}</b>'
+    return f"{sign} {_text(branch.text)}"
+
+
+def _text(text: str) -> str:
+    return escape(visible(text))

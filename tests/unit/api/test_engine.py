@@ -1,0 +1,262 @@
+"""`Engine` over a Unity Catalog in memory: what its methods do, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from delta_engine import (
+    Column,
+    ConfigError,
+    Engine,
+    InvalidModelError,
+    LockHeld,
+    Schema,
+    StalePlanError,
+    StateMismatchError,
+    Table,
+    UnsafePlanError,
+)
+from delta_engine.errors import RefusalGroup
+from delta_engine.report.run_report import RunStatus
+from tests.projects.catalog_project import CONFIG
+from tests.projects.commandline import CommandLine
+from tests.unit.api.conftest import Notebook
+
+ID = Column("id", "bigint", is_nullable=False)
+ORDERS = Table("dev", "silver", "orders", [ID], "Orders", primary_key=["id"])
+WIDER = Table("dev", "silver", "orders", [ID, Column("note", "string")], "Orders", primary_key=["id"])
+
+
+def test_a_plan_is_applied_and_then_there_is_nothing_to_do(notebook: Notebook) -> None:
+    engine = notebook.engine()
+    plan = engine.plan([ORDERS])
+    assert bool(plan)
+    assert plan.refusals == ()
+    assert plan.summary == "1 table to create"
+    before = len(notebook.catalog.statements)
+    report = engine.apply(plan)
+    assert (report.status, report.counts["created"], report.counts["verified"]) == (RunStatus.DONE, 1, 1)
+    assert plan.statements[0] in notebook.catalog.statements[before:]
+    assert not engine.plan([ORDERS])
+    assert notebook.notes == []
+
+
+def test_a_plan_is_applied_once(notebook: Notebook) -> None:
+    engine = notebook.engine()
+    plan = engine.plan([ORDERS])
+    engine.apply(plan)
+    before = len(notebook.catalog.statements)
+    assert engine.apply(plan).status is RunStatus.UNCHANGED
+    assert [sql for sql in notebook.catalog.statements[before:] if sql.startswith("CREATE TABLE")] == []
+    (note,) = notebook.notes
+    assert note.startswith("this plan was already applied, by ")
+
+
+def test_a_plan_is_stale_if_its_table_changed(notebook: Notebook) -> None:
+    engine = notebook.engine()
+    engine.sync([ORDERS])
+    plan = engine.plan([WIDER])
+    notebook.catalog.run("ALTER TABLE dev.silver.orders ADD COLUMNS (extra INT)")
+    with pytest.raises(StalePlanError) as refused:
+        engine.apply(plan)
+    assert [move.name for move in refused.value.moves] == ["dev.silver.orders"]
+    assert (refused.value.where, refused.value.location) == ("", None)
+    assert str(refused.value).startswith(
+        "the plan is stale. Since it was made:\n  table dev.silver.orders was altered"
+    )
+    assert str(refused.value).endswith("Nothing was run. Plan again, and review the new plan.")
+    assert "note" not in [one.name for one in notebook.catalog.tables["dev.silver.orders"].state.columns]
+
+
+def test_a_plan_is_stale_if_the_projects_models_changed(notebook: Notebook) -> None:
+    models = _project(notebook.folder, "comment: first")
+    engine = notebook.engine_of_project()
+    plan = engine.plan()
+    models.write_text(models.read_text().replace("first", "second"))
+    with pytest.raises(StalePlanError, match=r"the model of dev\.silver\.orders was changed"):
+        engine.apply(plan)
+    engine.apply(engine.plan())
+    assert notebook.catalog.tables["dev.silver.orders"].state.table_comment == "second"
+
+
+def test_a_refused_plan_shows_why_and_is_not_applied(notebook: Notebook) -> None:
+    engine = notebook.engine()
+    engine.sync([WIDER])
+    plan = engine.plan([ORDERS])
+    (refusal,) = plan.refusals
+    assert (refusal.table, refusal.column) == ("dev.silver.orders", "note")
+    with pytest.raises(UnsafePlanError) as raised:
+        engine.apply(plan)
+    assert raised.value is refusal
+    engine.apply(engine.plan([ORDERS], allow=["drop_column:silver.*"]))
+    assert not engine.plan([ORDERS])
+
+
+def test_an_engine_of_a_project_leaves_out_what_is_not_given(notebook: Notebook) -> None:
+    _project(notebook.folder, "comment: first")
+    engine = notebook.engine_of_project()
+    engine.sync()
+    other = Table("dev", "silver", "other", [ID])
+    plan = engine.plan([other])
+    assert [str(action.table) for action in plan.actions.table_actions()] == ["dev.silver.other"]
+    assert plan.actions.kept_tables == ()
+    engine.apply(plan)
+    assert [str(table) for table in engine.plan().actions.kept_tables] == ["dev.silver.other"]
+    with pytest.raises(ConfigError, match="the project declares its own"):
+        engine.plan([other], schemas=[Schema("dev", "silver", "Ours")])
+
+
+def test_the_command_line_knows_what_the_engine_applied(
+    notebook: Notebook, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _project(notebook.folder, "comment: first")
+    engine = notebook.engine_of_project()
+    report = engine.apply(engine.plan())
+    monkeypatch.chdir(notebook.folder)
+    shown = delta_engine("-e", "dev", "state", "show", "table.dev.silver.orders")
+    assert json.loads(shown.stdout)["metadata"]["change"]["run"] == report.run_id
+
+
+def test_schemas_are_declared_beside_tables(notebook: Notebook) -> None:
+    engine = notebook.engine()
+    schema = Schema("dev", "silver", "Cleaned")
+    engine.sync([ORDERS], schemas=[schema])
+    assert not engine.plan([ORDERS], schemas=[schema])
+    notebook.catalog.run("COMMENT ON SCHEMA dev.silver IS 'theirs'")
+    assert [one.resource for one in engine.drift().resources] == ["schema.dev.silver"]
+
+
+def test_drift_is_found_without_the_models(notebook: Notebook) -> None:
+    engine = notebook.engine()
+    assert not engine.drift()
+    engine.sync([ORDERS])
+    assert not engine.drift()
+    before, notebook.catalog.user = notebook.catalog.user, "jo"
+    notebook.catalog.run("ALTER TABLE dev.silver.orders ADD COLUMNS (extra INT)")
+    notebook.catalog.user = before
+    found = engine.drift()
+    ((_, finding),) = found.report.findings()
+    assert (finding.field, finding.changed and finding.changed.who) == ("column extra", "jo")
+    assert found.report == engine.drift([ORDERS]).report or found.summary == engine.drift([ORDERS]).summary
+
+
+def test_imported_models_need_no_change(notebook: Notebook) -> None:
+    engine = notebook.engine()
+    engine.sync([WIDER])
+    models = notebook.engine().import_tables("dev.silver")
+    assert [table.key for table in models.tables] == ["dev.silver.orders"]
+    assert not engine.plan(models.tables, schemas=models.schemas)
+    assert "tables:" in models.as_yaml()
+    with pytest.raises(ConfigError, match=r"dev\.nothing has no Delta tables"):
+        engine.import_tables("dev.nothing")
+
+
+def test_an_undo_is_a_plan(notebook: Notebook) -> None:
+    engine = notebook.engine()
+    with pytest.raises(StateMismatchError):
+        engine.undo()
+    engine.sync([ORDERS])
+    run = engine.sync([Table("dev", "silver", "orders", [ID], "Other", primary_key=["id"])]).run_id
+    plan = engine.undo()
+    assert plan.note.startswith(f"undoing run {run}")
+    assert str(plan).startswith("note: undoing run")
+    engine.apply(plan)
+    assert notebook.catalog.tables["dev.silver.orders"].state.table_comment == "Orders"
+    with pytest.raises(ConfigError, match="has nothing left to undo"):
+        engine.undo(run)
+
+
+def test_a_lock_that_another_run_holds_is_an_error(notebook: Notebook) -> None:
+    engine = notebook.engine(state_backend={"type": "local", "lock": {"timeout_seconds": 0}})
+    plan = engine.plan([ORDERS])
+    project, environment = engine._opened(plan.request)
+    with environment.deployment.locked("sync"), pytest.raises(LockHeld) as held:
+        engine.apply(plan)
+    assert project.models == (ORDERS,)
+    assert held.value.holder is not None
+    assert held.value.holder.operation == "sync"
+
+
+def test_models_are_judged_as_the_command_line_judges_them(notebook: Notebook) -> None:
+    engine = notebook.engine()
+    with pytest.raises(InvalidModelError, match="it is declared twice") as refused:
+        engine.plan([ORDERS, ORDERS])
+    assert refused.value.table == "dev.silver.orders"
+    bad = Table("dev", "silver", "bad", [Column("a", "int", default="nope(")], primary_key=["a"])
+    with pytest.raises((RefusalGroup, InvalidModelError)):
+        engine.plan([bad])
+
+
+@pytest.mark.parametrize("given", [ORDERS, "dev.silver.orders", ["dev.silver.orders"], [ID]])
+def test_what_is_no_list_of_tables_is_refused(notebook: Notebook, given: object) -> None:
+    with pytest.raises(TypeError, match="tables takes a list of Table"):
+        notebook.engine().plan(given)  # type: ignore[arg-type]  # what mypy would refuse
+
+
+def test_an_engine_without_a_project_needs_tables(notebook: Notebook) -> None:
+    for method in (notebook.engine().plan, notebook.engine().sync):
+        with pytest.raises(ConfigError, match="no tables are given"):
+            method()
+
+
+def test_a_plan_of_another_environment_is_refused(notebook: Notebook, tmp_path: Path) -> None:
+    plan = notebook.engine().plan([ORDERS])
+    with pytest.raises(ConfigError, match="the plan is for the environment 'dev', not for 'local'"):
+        Engine.local(tmp_path).apply(plan)
+
+
+@pytest.mark.parametrize(
+    ("configuration", "message"),
+    [
+        ({"polcy": {}}, "Engine.local: unknown key 'polcy'. Did you mean 'policy'?"),
+        ({"policy": {"allow": "drop_column"}}, "Engine.local: policy.allow: a list is wanted"),
+        ({"models": {"yaml": ["x"]}}, "Engine.local does not take models"),
+        ({"extends": "x.yml"}, "Engine.local does not take extends"),
+        ({"environment": "../dev"}, "Engine.local: '../dev' is no name of an environment"),
+        ({"environment": ""}, "'' is no name of an environment"),
+        ({"variables": {"a": "${b}"}, "owns": ["${c}"]}, "unknown variable 'c'"),
+        ({"backend": {"type": "databricks"}}, "backend databricks needs a state_backend"),
+        ({"policy": 7}, "policy: a mapping is wanted"),
+    ],
+)
+def test_a_configuration_is_checked_as_a_file_is(
+    tmp_path: Path, configuration: dict[str, object], message: str
+) -> None:
+    with pytest.raises((ConfigError, RefusalGroup)) as refused:
+        Engine.local(tmp_path, **configuration)  # type: ignore[arg-type]  # `environment` is one of them
+    assert message in str(refused.value)
+
+
+def test_engines_say_what_they_are(tmp_path: Path) -> None:
+    engine = Engine.local(tmp_path, environment="lab")
+    assert repr(engine) == "<Engine lab: oss, tables by path>"
+    assert engine.environment == "lab"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_project_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="unknown environment 'dev'"):
+        Engine.from_conf("dev", conf_dir=tmp_path)
+
+
+def test_the_project_around_the_current_folder_is_found(
+    notebook: Notebook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _project(notebook.folder, "comment: first")
+    monkeypatch.chdir(notebook.folder)
+    assert repr(Engine.from_conf("dev")) == "<Engine dev: databricks>"
+
+
+def _project(folder: Path, further: str) -> Path:
+    """Write a project with one table; return the file of its model."""
+    models = folder / "conf" / "models" / "tables.yml"
+    models.parent.mkdir(parents=True)
+    (folder / "conf" / "dev.yml").write_text(CONFIG)
+    models.write_text(
+        "tables:\n  - {catalog: dev, schema: silver, name: orders, "
+        f"columns: [{{name: id, type: bigint, nullable: false}}], {further}}}\n"
+    )
+    return models
