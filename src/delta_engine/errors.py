@@ -166,11 +166,31 @@ class StatementError(DeltaEngineError):
 
 
 class MissingDependencyError(DeltaEngineError):
-    """An optional package, or the Java that Spark needs, is not installed."""
+    """An optional package, or the Java that Spark needs, is not installed.
+
+    Args:
+        reason: what is missing, without a final period.
+        way_out: how to install it.
+    """
+
+    def __init__(self, reason: str, *, way_out: str = "") -> None:
+        self.reason = reason
+        self.way_out = way_out
+        super().__init__(": ".join(filter(None, (reason, way_out))))
 
 
 class SparkStartError(DeltaEngineError):
-    """A local Spark session could not be started."""
+    """A local Spark session could not be started.
+
+    Args:
+        reason: in the words of Spark, with the program that did not start.
+        way_out: how to find out more.
+    """
+
+    def __init__(self, reason: str, *, way_out: str = "") -> None:
+        self.reason = reason
+        self.way_out = way_out
+        super().__init__(" ".join(filter(None, (reason, way_out))))
 
 
 def raise_all(refusals: Iterable[RefusedError]) -> None:

@@ -102,13 +102,13 @@ def java() -> str:
     found = shutil.which("java", path=str(Path(home, "bin"))) if home else shutil.which("java")
     if not found and home:
         raise MissingDependencyError(
-            f"JAVA_HOME is {home}, and {Path(home, 'bin', 'java')} is not a program: set JAVA_HOME to a JDK 17, "
-            "or unset it to use the java on PATH"
+            f"JAVA_HOME is {home}, and {Path(home, 'bin', 'java')} is not a program",
+            way_out="set JAVA_HOME to a JDK 17, or unset it to use the java on PATH",
         )
     if not found:
         raise MissingDependencyError(
-            "Spark needs Java and none was found: install a JDK 17 "
-            "(Debian: openjdk-17-jdk-headless), or set JAVA_HOME"
+            "Spark needs Java and none was found",
+            way_out="install a JDK 17 (Debian: openjdk-17-jdk-headless), or set JAVA_HOME",
         )
     return found
 
@@ -153,7 +153,7 @@ def _ivy() -> Path:
 
 def _not_installed(package: str) -> MissingDependencyError:
     return MissingDependencyError(
-        f"{package} is not installed: pip install 'delta-engine[local]', or set up with make"
+        f"{package} is not installed", way_out="pip install 'delta-engine[local]', or set up with make"
     )
 
 

@@ -94,7 +94,8 @@ def open_local_session(
             session = _started(conf)
     except PySparkRuntimeError as error:
         raise SparkStartError(
-            f"Spark could not be started with {program}: {error} Set {_LOG_VARIABLE}=1 to see what Java says."
+            f"Spark could not be started with {program}: {error}",
+            way_out=f"Set {_LOG_VARIABLE}=1 to see what Java says.",
         ) from error
     for key, secret in secrets.items():  # every user of the machine can read Java's command line
         session.conf.set(key, secret)
@@ -146,9 +147,9 @@ def open_databricks_session() -> SparkSession:
         return session
     if not os.environ.get(_RUNTIME_VARIABLE):
         raise MissingDependencyError(
-            "the databricks backend needs a Databricks runtime, or databricks-connect: "
-            "pip install databricks-connect, or run it as the bundle's job. Without Spark, "
-            "`backend: {type: databricks-warehouse}` goes through a SQL warehouse"
+            "the databricks backend needs a Databricks runtime, or databricks-connect",
+            way_out="pip install databricks-connect, or run it as the bundle's job. Without Spark, "
+            "`backend: {type: databricks-warehouse}` goes through a SQL warehouse",
         )
     from pyspark.sql import SparkSession
 

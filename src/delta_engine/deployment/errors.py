@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from delta_engine.errors import DeltaEngineError, RefusedError, SourceLocation
+from delta_engine.telemetry.context import command
 
 if TYPE_CHECKING:
-    from delta_engine.deployment.ports import StoredDocument
+    from delta_engine.deployment.ports import LockHolder, StoredDocument
 
 
 class _DocumentRefusedError(RefusedError):
     """A document that is neither used nor changed; `where` is its place in the store."""
 
     def __init__(self, reason: str, *, where: str = "", way_out: str = "") -> None:
+        self.where = where
         location = SourceLocation(where) if where else None
         super().__init__(reason, location=location, way_out=way_out)
 
@@ -37,7 +40,20 @@ class StateMismatchError(_DocumentRefusedError):
 
 
 class StaleStateError(DeltaEngineError):
-    """Another run saved the deployment state since it was loaded; this save was not done."""
+    """Another run saved the deployment state since it was loaded; this save was not done.
+
+    Args:
+        where: the document's place.
+        reason: what is there now.
+    """
+
+    def __init__(self, where: str, reason: str) -> None:
+        self.where = where
+        self.reason = reason
+        self.way_out = "Run again: the other run's records are kept."
+        super().__init__(
+            f"{where}: the deployment state was saved by another run since it was loaded ({reason}). {self.way_out}"
+        )
 
 
 class StoreError(DeltaEngineError):
@@ -57,12 +73,47 @@ class ConflictError(StoreError):
 
 
 class UnsavedStateError(DeltaEngineError):
-    """The record of an apply could not be saved; the user restores the document from a file."""
+    """The record of an apply could not be saved; the user restores the document from a file.
+
+    Args:
+        file: the file; None if no file could be written either.
+    """
+
+    def __init__(self, message: str, *, file: Path | None) -> None:
+        self.message = message
+        self.file = file
+        super().__init__(message)
 
 
 class LockHeld(DeltaEngineError):
-    """Another run holds the environment's lock."""
+    """Another run holds the environment's lock.
+
+    Args:
+        where: the lock's place.
+        holder: the other run; None if it has not recorded its name yet.
+    """
+
+    def __init__(self, where: str, holder: LockHolder | None) -> None:
+        self.where = where
+        self.holder = holder
+        self.way_out = ""
+        if holder is None:
+            reason = "the environment is locked by a process that has not recorded its name yet"
+            super().__init__(f"{where}: {reason}")
+            return
+        self.way_out = f"Wait for it, or, if you are sure that it is gone, {command('state unlock')}."
+        super().__init__(f"{where}: the environment is locked by {holder}. {self.way_out}")
 
 
 class LockLost(DeltaEngineError):
-    """The lock was broken, or its lease expired, while this run held it: the run must stop."""
+    """The lock was broken, or its lease expired, while this run held it: the run must stop.
+
+    Args:
+        where: the lock's place.
+        reason: what happened to it.
+    """
+
+    def __init__(self, where: str, reason: str) -> None:
+        self.where = where
+        self.reason = reason
+        super().__init__(f"{where}: {reason}")

@@ -255,10 +255,7 @@ def _stale(where: str, found: LoadedState | Exception | None) -> StaleStateError
             reason = f"it is now at serial {state.serial}, of {state.updated_at:%Y-%m-%d %H:%M:%S} UTC"
         case unusable:
             reason = str(unusable)
-    return StaleStateError(
-        f"{where}: the deployment state was saved by another run since it was loaded ({reason}). Run again: the other "
-        "run's records are kept."
-    )
+    return StaleStateError(where, reason)
 
 
 def _unsaved(data: bytes, state: DeploymentState, errored_dir: Path, error: Exception) -> UnsavedStateError:
@@ -273,11 +270,13 @@ def _unsaved(data: bytes, state: DeploymentState, errored_dir: Path, error: Exce
         restore = command(f"state restore {shlex.quote(str(folder / name))}", state.environment.name)
         return UnsavedStateError(
             f"the deployment state could not be saved: {error}\nIt lies in {folder / name}. When the store "
-            f"works again: {restore}"
+            f"works again: {restore}",
+            file=folder / name,
         )
     return UnsavedStateError(
         f"the deployment state could not be saved, nor written to {errored_dir} or {gettempdir()}: "
-        f"{error}\nThe next sync reads the catalog and records what it finds."
+        f"{error}\nThe next sync reads the catalog and records what it finds.",
+        file=None,
     )
 
 

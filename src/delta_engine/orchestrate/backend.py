@@ -225,7 +225,8 @@ def _workspace(warehouse: SqlWarehouse) -> WorkspaceClient:
         return open_workspace(warehouse.profile, retry_seconds=SINGLE_ATTEMPT_SECONDS)
     except ImportError:
         raise MissingDependencyError(
-            "the databricks-warehouse backend needs databricks-sdk: pip install 'delta-engine[databricks]'"
+            "the databricks-warehouse backend needs databricks-sdk",
+            way_out="pip install 'delta-engine[databricks]'",
         ) from None
     except ValueError as error:
         raise ConfigError(

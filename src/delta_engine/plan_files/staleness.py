@@ -63,10 +63,16 @@ class Move:
 
 
 class StalePlanError(PlanFileError):
-    """A plan file whose models, tables, settings or records have changed since the review, as `moves` lists."""
+    """A plan whose models, tables, settings or records have changed since the review.
+
+    Args:
+        moves: the changes.
+        note: what is known of an earlier apply.
+    """
 
     def __init__(self, moves: Sequence[Move], *, where: str, way_out: str, note: str = "") -> None:
         self.moves = tuple(moves)
+        self.note = note
         lines = "".join(f"\n  {move}" for move in self.moves)
         reason = f"the plan is stale{f': {note}' if note else ''}. Since it was made:{lines}\nNothing was run"
         super().__init__(reason, where=where, way_out=way_out)

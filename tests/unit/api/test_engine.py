@@ -140,7 +140,7 @@ def test_drift_is_found_without_the_models(notebook: Notebook) -> None:
     found = engine.drift()
     ((_, finding),) = found.report.findings()
     assert (finding.field, finding.changed and finding.changed.who) == ("column extra", "jo")
-    assert found.report == engine.drift([ORDERS]).report or found.summary == engine.drift([ORDERS]).summary
+    assert engine.drift([ORDERS]).summary == found.summary
 
 
 def test_imported_models_need_no_change(notebook: Notebook) -> None:
@@ -173,7 +173,7 @@ def test_a_lock_that_another_run_holds_is_an_error(notebook: Notebook) -> None:
     engine = notebook.engine(state_backend={"type": "local", "lock": {"timeout_seconds": 0}})
     plan = engine.plan([ORDERS])
     project, environment = engine._opened(plan.request)
-    with environment.deployment.locked("sync"), pytest.raises(LockHeld) as held:
+    with environment.deployment.locked("sync", print), pytest.raises(LockHeld) as held:
         engine.apply(plan)
     assert project.models == (ORDERS,)
     assert held.value.holder is not None

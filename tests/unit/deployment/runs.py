@@ -50,14 +50,14 @@ class FakeLock(NoLock):
     ) -> LockLease:
         if self.is_held:
             on_wait(HOLDER)
-            raise LockHeld(f"held by {HOLDER}")
+            raise LockHeld("the lock", HOLDER)
         self.leases += 1
         return self
 
     def check(self) -> None:
         self.checks -= 1
         if self.checks < 0:
-            raise LockLost("taken over")
+            raise LockLost("the lock", "taken over")
 
     def release(self) -> None:
         if self.is_signalled:

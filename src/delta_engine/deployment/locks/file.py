@@ -18,7 +18,6 @@ import msgspec
 
 from delta_engine.deployment.errors import LockHeld, LockLost
 from delta_engine.deployment.local_files import store_errors, write_atomically
-from delta_engine.deployment.locks.lease import held_message
 from delta_engine.deployment.ports import (
     LockHolder,
     LockLease,
@@ -76,7 +75,7 @@ class FileLock:
                     on_wait(current)
                     has_waited = True
                 if self._monotonic() >= deadline:
-                    raise LockHeld(_held(self.location, current))
+                    raise LockHeld(self.location, current)
                 self._pause(_PAUSE_SECONDS)
 
     def holder(self) -> LockHolder | None:
@@ -171,9 +170,9 @@ class _FileLease:
     def check(self) -> None:
         """Raise `LockLost` if the lock was broken, released or is the parent's; read the file's status alone."""
         if self._descriptor is None:
-            raise LockLost(f"{self._path}: the lock is not held by this process")
+            raise LockLost(str(self._path), "the lock is not held by this process")
         if not _is_file(self._descriptor, self._path):
-            raise LockLost(f"{self._path}: the lock was lost: it was broken by force")
+            raise LockLost(str(self._path), "the lock was lost: it was broken by force")
 
     def release(self) -> None:
         """Release the lock, if this lease still holds it."""
@@ -219,9 +218,3 @@ def _is_file(descriptor: int, path: Path) -> bool:
     except FileNotFoundError:
         return False
     return (opened.st_dev, opened.st_ino) == (named.st_dev, named.st_ino)
-
-
-def _held(where: str, holder: LockHolder | None) -> str:
-    if holder is None:
-        return f"{where}: the environment is locked by a process that has not recorded its name yet"
-    return held_message(where, holder)

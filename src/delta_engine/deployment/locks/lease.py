@@ -26,7 +26,7 @@ from delta_engine.deployment.ports import (
     UnreadableLockError,
     released_anew,
 )
-from delta_engine.telemetry.context import command, new_id, utc_now
+from delta_engine.telemetry.context import new_id, utc_now
 
 _BEATS_PER_LEASE = 3
 _BEAT_PATIENCE = 2 / 3
@@ -90,7 +90,7 @@ class LeaseLock:
                 return lease
             if self._monotonic() >= deadline:
                 if current and not current.released:
-                    raise LockHeld(held_message(self.location, current.holder))
+                    raise LockHeld(self.location, current.holder)
                 races += 1
                 if races > _MOST_RACES:
                     reason = (
@@ -172,15 +172,14 @@ class Lease:
     def check(self) -> None:
         """Verify that the lease is still held, else raise `LockLost`; reads the store only if renewals are overdue."""
         if os.getpid() != self._pid:
-            raise LockLost(f"{self._records.location}: a forked process may not use its parent's lock")
+            raise LockLost(self._records.location, "a forked process may not use its parent's lock")
         if not self._lost_to and self._silence() > self._record.lease_seconds * 2 / _BEATS_PER_LEASE:
             self._renew()
         if self._lost_to:
-            raise LockLost(f"{self._records.location}: the lock was lost: {self._lost_to}")
+            raise LockLost(self._records.location, f"the lock was lost: {self._lost_to}")
         if self._silence() > self._record.lease_seconds:
-            raise LockLost(
-                f"{self._records.location}: the lock could not be renewed for {self._silence():.0f} seconds"
-            )
+            reason = f"the lock could not be renewed for {self._silence():.0f} seconds"
+            raise LockLost(self._records.location, reason)
 
     def release(self) -> None:
         """Write the released marker, if this lease still holds the lock and the store answers in time."""
@@ -236,14 +235,6 @@ def _swapped(
         return (record, records.replace(record, token)), None
     except (ConflictError, UncertainWriteError) as error:
         return records.read(), error
-
-
-def held_message(where: str, holder: LockHolder) -> str:
-    """Return the message of `LockHeld`."""
-    return (
-        f"{where}: the environment is locked by {holder}. Wait for it, or, if you are sure that it is gone, "
-        f"{command('state unlock')}."
-    )
 
 
 def _loss(found: LockRecord | None, ours: LockRecord) -> str:

@@ -113,7 +113,7 @@ def open_client(
         from botocore.exceptions import BotoCoreError
     except ImportError:
         raise MissingDependencyError(
-            "this state_backend needs boto3: pip install 'delta-engine[s3]'"
+            "this state_backend needs boto3", way_out="pip install 'delta-engine[s3]'"
         ) from None
     config = Config(
         retries={"mode": "standard", "total_max_attempts": limits.attempts},

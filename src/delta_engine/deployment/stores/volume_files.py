@@ -135,7 +135,7 @@ def open_volume_files(root: str, profile: str | None = None) -> VolumeFiles:
         return VolumeFiles(open_workspace(profile, retry_seconds=_RETRY_SECONDS), root)
     except ImportError:
         raise MissingDependencyError(
-            "this state_backend needs databricks-sdk: pip install 'delta-engine[databricks]'"
+            "this state_backend needs databricks-sdk", way_out="pip install 'delta-engine[databricks]'"
         ) from None
     except ValueError as error:
         raise StoreError(
