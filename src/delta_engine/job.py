@@ -274,7 +274,8 @@ def _shorter(report: RunReport) -> Iterator[RunReport]:
     """Yield a report and then ever shorter ones, in which failures stay longest."""
     yield report
     tables = tuple(
-        replace(table, statements=(), actions=()) if table.error is None else table for table in report.tables
+        replace(table, statements=(), actions=(), planned=()) if table.error is None else table
+        for table in report.tables
     )
     yield replace(report, tables=tables, left_out="actions and statements of tables that are done")
     tables = tuple(
@@ -282,6 +283,7 @@ def _shorter(report: RunReport) -> Iterator[RunReport]:
             table,
             statements=(),
             actions=(),
+            planned=(),
             error=replace(table.error, message=table.error.message[:_LONGEST_MESSAGE], sql=None),
         )
         for table in tables

@@ -176,12 +176,12 @@ def apply_planned(
             unsaved=str(unsaved or ""),
             unverified="" if all(one.failure for one in of_tables(outcomes)) else unverified,
         )
-        report = run.report(plan, outcomes, end, models=len(planned.models))
+        report = run.report(plan, outcomes, end, models=len(planned.models), undone=planned.undone)
         _keep(run, report)
     if control.stop.is_requested() and not is_stopped:  # while the report was kept
         is_stopped = True
         end = replace(end, at=utc_now(), is_stopped=True)
-        report = run.report(plan, outcomes, end, models=len(planned.models))
+        report = run.report(plan, outcomes, end, models=len(planned.models), undone=planned.undone)
     return AppliedRun(outcomes=outcomes, report=report, is_stopped=is_stopped, unsaved=unsaved)
 
 

@@ -19,7 +19,7 @@ from delta_engine.deployment.deployment import Deployment, LockedRun
 from delta_engine.deployment.document import AppliedPlan, DeploymentState
 from delta_engine.deployment.recorder import Notify, RunRecorder
 from delta_engine.drift.comparison import listed_parts
-from delta_engine.drift.drifted_resources import ComparedResource, UndoneDrift, UnmanagedPart
+from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, ComparedResource, UndoneDrift, UnmanagedPart
 from delta_engine.drift.renames import TakenRenames
 from delta_engine.errors import (
     MissingDependencyError,
@@ -237,7 +237,13 @@ class OpenRun:
         return self.locked.recorder
 
     def report(
-        self, plan: TablePlan, outcomes: Sequence[AnyOutcome], end: RunEnd, *, models: int
+        self,
+        plan: TablePlan,
+        outcomes: Sequence[AnyOutcome],
+        end: RunEnd,
+        *,
+        models: int,
+        undone: UndoneDrift = NO_UNDONE_DRIFT,
     ) -> RunReport:
         """Return the report of the run, with its warnings."""
         frame = RunFrame(
@@ -248,7 +254,7 @@ class OpenRun:
             models=models,
         )
         end = replace(end, warnings=tuple(self.recorder.warnings))
-        return run_report(frame, plan, outcomes, end=end)
+        return run_report(frame, plan, outcomes, end=end, undone=undone)
 
 
 @contextmanager

@@ -9,9 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from delta_engine import aspects
 from delta_engine.actions import (
-    Action,
     AlignSchema,
     AlignTable,
     CarriedAction,
@@ -19,7 +17,6 @@ from delta_engine.actions import (
     DropTable,
     TableAction,
     TablePlan,
-    reversal_of,
 )
 from delta_engine.actions.drift_policy import Severity
 from delta_engine.aspects.aspect import Change
@@ -29,12 +26,11 @@ from delta_engine.deployment.ports import StateVersion
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.drifted_resources import (
     NO_UNDONE_DRIFT,
-    Finding,
     UndoneDrift,
     UnmanagedPart,
-    undone_by,
 )
 from delta_engine.drift.status import ResourceChange
+from delta_engine.report.planned_actions import planned_actions, planned_whole, undone_drift_note
 from delta_engine.telemetry.logs import redacted
 
 VERSION: Final = 1
@@ -68,8 +64,8 @@ def plan_content(
     """Return a plan as JSON data, without its statements and the unmanaged parts."""
 
     def noted(resource: str, field: str) -> dict[str, Any]:
-        finding = undone.get((resource, field))
-        return {"undoes_drift": _undoes(finding)} if finding else {}
+        note = undone_drift_note(undone.get((resource, field)))
+        return {"undoes_drift": msgspec.to_builtins(note)} if note else {}
 
     return {
         "format": "delta-engine/plan",
@@ -213,27 +209,17 @@ def _change(change: Change) -> dict[str, Any]:
     return {"sign": change.sign.value, "subject": change.subject, **both}
 
 
-def _planned_change(resource: str, action: Action, change: Change, undone: UndoneDrift) -> dict[str, Any]:
-    finding = undone_by(resource, action, change, undone)
-    return _change(change) | ({"undoes_drift": _undoes(finding)} if finding else {})
-
-
-def _undoes(finding: Finding) -> dict[str, Any]:
-    by, at = (finding.changed.who, finding.changed.at) if finding.changed else (None, None)
-    found = {"severity": finding.severity.value, "by": by, "at": at and at.isoformat()}
-    return {**found, "accepted": msgspec.to_builtins(finding.accepted)} if finding.accepted else found
-
-
 def _schema(align: AlignSchema, undone: UndoneDrift) -> dict[str, Any]:
     key = f"schema.{align}".lower()
     actions = [
         {
-            "action": type(action).__name__,
-            **_risks(action),
-            "change": _planned_change(key, action, change, undone),
+            "action": one.action,
+            "hazards": list(one.hazards),
+            "undo": one.undo,
+            "change": msgspec.to_builtins(change),
         }
-        for action in align.actions
-        for change in aspects.explain([action])
+        for one in planned_actions(align.actions, key, undone)
+        for change in one.changes
     ]
     return {"schema": str(align), "actions": actions}
 
@@ -249,21 +235,14 @@ def _table(action: TableAction, undone: UndoneDrift) -> dict[str, Any]:
                 "table": table,
                 "change": "align",
                 **({"cost": msgspec.to_builtins(action.cost)} if action.cost else {}),
-                "actions": [_action(one, action, undone) for one in actions],
+                "actions": msgspec.to_builtins(
+                    [*planned_actions(actions, f"table.{action.table.key}", undone)]
+                ),
             }
         case DropTable(_, rows):
             return {"table": table, "change": "drop", **_risks(action), "rows": rows}
 
 
-def _action(action: Action, align: AlignTable, undone: UndoneDrift) -> dict[str, Any]:
-    key = f"table.{align.table.key}"
-    return {
-        "phase": action.phase.value,
-        "action": type(action).__name__,
-        **_risks(action),
-        "changes": [_planned_change(key, action, change, undone) for change in aspects.explain([action])],
-    }
-
-
 def _risks(action: CarriedAction) -> dict[str, Any]:
-    return {"hazards": [hazard.value for hazard in action.hazards], "undo": reversal_of(action).value}
+    whole = planned_whole(action)
+    return {"hazards": list(whole.hazards), "undo": whole.undo}

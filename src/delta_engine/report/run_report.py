@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from delta_engine.actions import CreateTable, TableAction, TablePlan
+from delta_engine.actions import AlignSchema, AlignTable, CreateSchema, CreateTable, TableAction, TablePlan
 from delta_engine.deployment.run_facts import RunFacts
+from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, UndoneDrift
 from delta_engine.execute.outcomes import (
     AnyOutcome,
     OutcomeKind,
@@ -20,6 +21,7 @@ from delta_engine.execute.outcomes import (
 )
 from delta_engine.models.open_struct import Moment
 from delta_engine.report.plan_tree import table_branch
+from delta_engine.report.planned_actions import PlannedAction, planned_actions, planned_whole, with_texts
 from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import counted, counted_resources, visible
 
@@ -78,6 +80,7 @@ class TableRun:
         seconds: the time of its statements.
         is_verified: whether it was read again and matched its model.
         actions: the planned actions, in a line each.
+        planned: the planned actions as data, as `plan --json` has them; a new or dropped table has one.
         statements: the statements that were sent, in order.
         error: why it is not done; None if it is.
     """
@@ -87,6 +90,7 @@ class TableRun:
     seconds: float
     is_verified: bool = False
     actions: tuple[str, ...] = ()
+    planned: tuple[PlannedAction, ...] = ()
     statements: tuple[RunStatement, ...] = ()
     error: RunError | None = None
 
@@ -99,6 +103,7 @@ class SchemaRun:
         schema: its name, catalog.schema.
         status: created, changed, failed, stopped (between its statements) or not_started.
         seconds: the time of its statements.
+        planned: the planned actions as data; a new schema has one.
         statements: the statements that were sent, in order.
         error: why it is not done; None if it is.
     """
@@ -106,6 +111,7 @@ class SchemaRun:
     schema: str
     status: TableStatus
     seconds: float = 0.0
+    planned: tuple[PlannedAction, ...] = ()
     statements: tuple[RunStatement, ...] = ()
     error: RunError | None = None
 
@@ -214,8 +220,16 @@ class RunEnd:
     unverified: str = ""
 
 
-def run_report(frame: RunFrame, plan: TablePlan, outcomes: Sequence[AnyOutcome], *, end: RunEnd) -> RunReport:
+def run_report(
+    frame: RunFrame,
+    plan: TablePlan,
+    outcomes: Sequence[AnyOutcome],
+    *,
+    end: RunEnd,
+    undone: UndoneDrift = NO_UNDONE_DRIFT,
+) -> RunReport:
     """Return the report of a run; `outcomes` covers each schema and table of the plan."""
+    schemas = {str(schema).lower(): schema for schema in (*plan.create_schemas, *plan.align_schemas)}
     actions = {action.table.key: action for action in plan.table_actions()}
     tables = tuple(
         TableRun(
@@ -224,6 +238,7 @@ def run_report(frame: RunFrame, plan: TablePlan, outcomes: Sequence[AnyOutcome],
             seconds=_seconds(outcome),
             is_verified=outcome.is_verified,
             actions=_lines(actions[outcome.name.key]),
+            planned=_planned(actions[outcome.name.key], f"table.{outcome.name.key}", undone),
             statements=outcome.runs,
             error=_error(outcome),
         )
@@ -234,6 +249,7 @@ def run_report(frame: RunFrame, plan: TablePlan, outcomes: Sequence[AnyOutcome],
             schema=str(outcome.name),
             status=_status_of(outcome),
             seconds=_seconds(outcome),
+            planned=_planned(schemas[outcome.name.key], f"schema.{outcome.name.key}", undone),
             statements=outcome.runs,
             error=_error(outcome),
         )
@@ -278,6 +294,15 @@ def _lines(action: TableAction) -> tuple[str, ...]:
     if isinstance(action, CreateTable):
         return (f"+ table with {counted(len(action.desired.columns), 'column')}",)
     return tuple(redacted(f"{leaf.sign.value} {leaf.text}") for leaf in table_branch(action).leaves)
+
+
+def _planned(
+    action: TableAction | CreateSchema | AlignSchema, resource: str, undone: UndoneDrift
+) -> tuple[PlannedAction, ...]:
+    """Return the planned actions as data, without secrets."""
+    if isinstance(action, AlignTable | AlignSchema):
+        return tuple(with_texts(one, redacted) for one in planned_actions(action.actions, resource, undone))
+    return (planned_whole(action),)
 
 
 def _error(outcome: AnyOutcome) -> RunError | None:

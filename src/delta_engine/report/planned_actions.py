@@ -1,0 +1,114 @@
+"""The actions of a plan as data: the same in the plan's JSON and in the run report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from delta_engine import aspects
+from delta_engine.actions import Action, CarriedAction, reversal_of
+from delta_engine.drift.drifted_resources import Acceptance, Finding, UndoneDrift, undone_by
+
+
+class UndoneDriftNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The drift that a change undoes.
+
+    Args:
+        severity: high, medium or low.
+        by: who made it; None if unknown.
+        at: when, ISO 8601; None if unknown.
+        accepted: who accepted it, if a principal did.
+    """
+
+    severity: str
+    by: str | None
+    at: str | None
+    accepted: Acceptance | None = None
+
+
+class PlannedChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One change of an action.
+
+    Args:
+        sign: `+`, `~` or `-`.
+        subject: what changes, such as `column id comment`.
+        observed: what it was; None for what was not there.
+        desired: what it becomes; None for what goes.
+        undoes_drift: the drift that it undoes, if it undoes one.
+    """
+
+    sign: str
+    subject: str
+    observed: str | None
+    desired: str | None
+    undoes_drift: UndoneDriftNote | None = None
+
+
+class PlannedAction(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One action of a plan.
+
+    Args:
+        phase: when it runs, among the actions of its table; not for the creation or the drop of a whole.
+        action: its kind, such as `SetTableComment`.
+        hazards: what it risks.
+        undo: how it can be undone: by statements, by restore, or not.
+        changes: what it changes; empty for the creation or the drop of a whole.
+    """
+
+    phase: str | None = None
+    action: str
+    hazards: tuple[str, ...]
+    undo: str
+    changes: tuple[PlannedChange, ...] = msgspec.field(default=())
+
+
+def planned_actions(
+    actions: tuple[Action, ...], resource: str, undone: UndoneDrift
+) -> Iterator[PlannedAction]:
+    """Yield the actions of an alignment, in order; `resource` is the key of the table or schema."""
+    for action in actions:
+        changes = tuple(
+            PlannedChange(
+                sign=change.sign.value,
+                subject=change.subject,
+                observed=change.observed,
+                desired=change.desired,
+                undoes_drift=undone_drift_note(undone_by(resource, action, change, undone)),
+            )
+            for change in aspects.explain([action])
+        )
+        yield msgspec.structs.replace(planned_whole(action), phase=action.phase.value, changes=changes)
+
+
+def planned_whole(action: CarriedAction) -> PlannedAction:
+    """Return an action without its phase and changes: the creation or the drop of a table or schema."""
+    return PlannedAction(
+        action=type(action).__name__,
+        hazards=tuple(hazard.value for hazard in action.hazards),
+        undo=reversal_of(action).value,
+    )
+
+
+def undone_drift_note(finding: Finding | None) -> UndoneDriftNote | None:
+    """Return the drift of a finding as data."""
+    if finding is None:
+        return None
+    by, at = (finding.changed.who, finding.changed.at) if finding.changed else (None, None)
+    return UndoneDriftNote(
+        severity=finding.severity.value, by=by, at=at.isoformat() if at else None, accepted=finding.accepted
+    )
+
+
+def with_texts(action: PlannedAction, change: Callable[[str], str]) -> PlannedAction:
+    """Return an action with the texts of its changes replaced, for example to hide secrets."""
+    changes = tuple(
+        msgspec.structs.replace(
+            one,
+            subject=change(one.subject),
+            observed=None if one.observed is None else change(one.observed),
+            desired=None if one.desired is None else change(one.desired),
+        )
+        for one in action.changes
+    )
+    return msgspec.structs.replace(action, changes=changes)
