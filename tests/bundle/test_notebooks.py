@@ -86,12 +86,19 @@ def job(monkeypatch: pytest.MonkeyPatch) -> RecordingJob:
     return recording
 
 
-@pytest.mark.parametrize("path", sorted(NOTEBOOKS.iterdir()), ids=lambda path: str(path.name))
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.py")), ids=lambda path: str(path.name))
 def test_a_notebook_is_thin_and_in_databricks_format(path: Path) -> None:
     lines = path.read_text("utf-8").splitlines()
     assert lines[0] == "# Databricks notebook source"
     assert lines.count("# COMMAND ----------") == 3
     assert len(lines) < 40
+
+
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.rglob("*.py")), ids=lambda path: str(path.name))
+def test_notebooks_begin_with_what_they_are(path: Path) -> None:
+    first, second, title, *_ = path.read_text("utf-8").splitlines()
+    assert (first, second) == ("# Databricks notebook source", "# MAGIC %md")
+    assert title.startswith("# MAGIC # ")
 
 
 @pytest.mark.parametrize("target", ["dev", "stage", "prod"])

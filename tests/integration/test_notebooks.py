@@ -170,3 +170,18 @@ def test_the_doctor_fails_the_task_over_what_is_missing(
         run_notebook(NOTEBOOKS / "sync.py", spark, job, dbutils=dbutils, pages=pages)
     assert "missing" in pages[0]
     assert dbutils.jobs.taskValues.values == {"report_due": False}
+
+
+def test_the_example_of_the_python_api(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    example, pages = NOTEBOOKS / "examples" / "python_api.py", list[str]()
+    text, _ = run_notebook(example, spark, {}, pages=pages)
+    assert text == "example: no drift in 0 tables"
+    assert "1 schema to create, 1 table to create" in pages[0]
+    assert not (tmp_path / ".delta-engine" / "warehouse").exists()
+    text, _ = run_notebook(example, spark, {"apply": "true"}, pages=pages)
+    assert text.splitlines()[-1] == "example: apply done: 1 schema, 1 table, 1 statement; 1 verified"
+    text, _ = run_notebook(example, spark, {"apply": "true"})
+    assert text == "example: apply unchanged: no changes"

@@ -229,7 +229,8 @@ def run_report(
     undone: UndoneDrift = NO_UNDONE_DRIFT,
 ) -> RunReport:
     """Return the report of a run; `outcomes` covers each schema and table of the plan."""
-    schemas = {str(schema).lower(): schema for schema in (*plan.create_schemas, *plan.align_schemas)}
+    of_schema: list[CreateSchema | AlignSchema] = [*plan.create_schemas, *plan.align_schemas]
+    schemas = {str(action).lower(): action for action in of_schema}
     actions = {action.table.key: action for action in plan.table_actions()}
     tables = tuple(
         TableRun(
