@@ -98,11 +98,20 @@ class Sign(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One line that explains an action. None marks an absent side."""
+    """One line that explains an action. None marks an absent side.
+
+    Args:
+        place: the column, or the path of the field inside it, with which the subject begins; empty for other subjects.
+        types: the types with which the sides begin; None for a side without one.
+        is_rename: whether the sides are two names of the same thing.
+    """
 
     subject: str
     observed: str | None = None
     desired: str | None = None
+    place: Path = field(default=(), compare=False)
+    types: tuple[DataType | None, DataType | None] = field(default=(None, None), compare=False)
+    is_rename: bool = field(default=False, compare=False)
 
     @property
     def sign(self) -> Sign:

@@ -225,8 +225,10 @@ def _explain(action: BackfillAction) -> Iterable[Change]:
         case FillColumn(name, _, using):
             yield Change(f"column {name} values", desired=using)
         case SwapColumn(desired, observed):
-            former = sql_data_type(observed.data_type)
-            yield Change(f"column {desired.name} type", former, sql_data_type(desired.data_type))
+            types = (observed.data_type, desired.data_type)
+            yield Change(
+                f"column {desired.name} type", *map(sql_data_type, types), place=(desired.name,), types=types
+            )
         case DropFormerColumn(name):
             yield Change(f"column {old_name(name)}", observed="the former values")
         case AbandonConversion(observed):

@@ -69,7 +69,8 @@ def _render(actions: Sequence[SetColumnComments], context: RenderContext) -> Ite
 
 def _explain(action: SetColumnComments) -> Iterable[Change]:
     for one in action.comments:
-        yield Change(f"column {'.'.join(one.place)} comment", repr(one.observed), repr(one.desired))
+        subject = f"column {'.'.join(one.place)} comment"
+        yield Change(subject, repr(one.observed), repr(one.desired), place=one.place)
 
 
 def _accept(model: Table, _observed: TableState, action: SetColumnComments) -> Table:

@@ -56,7 +56,8 @@ def _render(actions: Sequence[ColumnRename], context: RenderContext) -> Iterable
 
 
 def _explain(action: ColumnRename) -> Iterable[Change]:
-    yield Change(f"column {'.'.join((*action.inside, action.desired))}", action.observed, action.desired)
+    place = (*action.inside, action.desired)
+    yield Change(f"column {'.'.join(place)}", action.observed, action.desired, place=place, is_rename=True)
 
 
 def _accept(model: Table, _observed: TableState, action: ColumnRename) -> Table:

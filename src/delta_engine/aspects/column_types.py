@@ -59,8 +59,8 @@ def _render(actions: Sequence[ColumnTypeChange], context: RenderContext) -> Iter
 
 
 def _explain(action: ColumnTypeChange) -> Iterable[Change]:
-    subject = f"column {'.'.join((action.name, *action.path))} type"
-    yield Change(subject, sql_data_type(action.observed), sql_data_type(action.desired))
+    place, types = (action.name, *action.path), (action.observed, action.desired)
+    yield Change(f"column {'.'.join(place)} type", *map(sql_data_type, types), place=place, types=types)
 
 
 def _accept(model: Table, _observed: TableState, action: ColumnTypeChange) -> Table:

@@ -121,13 +121,25 @@ def _render(actions: Sequence[ColumnAction], context: RenderContext) -> Iterable
 def _explain(action: ColumnAction) -> Iterable[Change]:
     match action:
         case ColumnAdd(one):
-            yield Change(f"column {one.name}", desired=described(one))
+            yield _explained((one.name,), desired=one)
         case ColumnDrop(one):
-            yield Change(f"column {one.name}", observed=described(one))
+            yield _explained((one.name,), observed=one)
         case FieldAdd(path, field):
-            yield Change(f"column {'.'.join(path)}", desired=described(field))
+            yield _explained(path, desired=field)
         case FieldDrop(path, field):
-            yield Change(f"column {'.'.join(path)}", observed=described(field))
+            yield _explained(path, observed=field)
+
+
+def _explained(
+    place: Path, observed: Column | StructField | None = None, desired: Column | StructField | None = None
+) -> Change:
+    return Change(
+        f"column {'.'.join(place)}",
+        described(observed) if observed else None,
+        described(desired) if desired else None,
+        place=place,
+        types=(observed.data_type if observed else None, desired.data_type if desired else None),
+    )
 
 
 def _accept(model: Table, observed: TableState, action: ColumnAction) -> Table:

@@ -101,7 +101,8 @@ def _render(actions: Sequence[ColumnNullabilityChange], context: RenderContext) 
 
 def _explain(action: ColumnNullabilityChange) -> Iterable[Change]:
     observed, desired = ("NOT NULL", "NULL") if action.make_nullable else ("NULL", "NOT NULL")
-    yield Change(f"column {'.'.join((action.name, *action.path))} nullability", observed, desired)
+    place = (action.name, *action.path)
+    yield Change(f"column {'.'.join(place)} nullability", observed, desired, place=place)
 
 
 def _accept(model: Table, _observed: TableState, action: ColumnNullabilityChange) -> Table:

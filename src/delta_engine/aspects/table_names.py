@@ -46,7 +46,7 @@ def _render(actions: Sequence[RenameTable], context: RenderContext) -> Iterable[
 
 
 def _explain(action: RenameTable) -> Iterable[Change]:
-    yield Change("table name", str(action.observed), str(action.desired))
+    yield Change("table name", str(action.observed), str(action.desired), is_rename=True)
 
 
 FACET: Facet[Table, TableState, str | None] = Facet(

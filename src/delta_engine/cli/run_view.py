@@ -28,7 +28,7 @@ from delta_engine.report.plan_text import summary_lines
 from delta_engine.report.plan_tree import Branch, plan_branches, plan_summary
 from delta_engine.report.run_report import RunReport, RunStatus
 from delta_engine.telemetry.logs import logs_json_lines
-from delta_engine.telemetry.visible import counted, in_one_line, visible
+from delta_engine.telemetry.visible import counted, in_one_line, shown_moment, visible
 
 _SIGN_COLOURS = {Sign.ADDED: "green", Sign.CHANGED: "yellow", Sign.REMOVED: "red"}
 _COLOURS = {
@@ -121,7 +121,7 @@ class TerminalView:
 
     def show_already_applied(self, applied: AppliedPlan, report: RunReport) -> None:
         """Print that a plan file was applied before."""
-        at = f"{applied.applied_at:%Y-%m-%d %H:%M:%S} UTC"
+        at = shown_moment(applied.applied_at)
         note = f"this plan was already applied, by {applied.applied_by} at {at}: nothing was run"
         if self.as_json:
             print_note(note)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
@@ -12,6 +13,7 @@ import typer
 from rich.console import Console
 
 from delta_engine.actions.policy import matches_any
+from delta_engine.aspects.aspect import Change
 from delta_engine.cli.terminal import Context, confirm, print_note, say, status
 from delta_engine.config.settings import Settings, load_settings
 from delta_engine.deployment.codec import encode_state
@@ -21,7 +23,7 @@ from delta_engine.deployment.errors import StateMismatchError
 from delta_engine.deployment.ports import UnreadableLockError
 from delta_engine.deployment.repository import LoadedState
 from delta_engine.deployment.resources import with_renamed_table, without_resources
-from delta_engine.drift.status import compare_states
+from delta_engine.drift.status import DEPLOYED_AT, compare_states
 from delta_engine.errors import ConfigError, unknown
 from delta_engine.models import QualifiedName
 from delta_engine.models.open_struct import encode_open
@@ -33,7 +35,7 @@ from delta_engine.orchestrate.runs import open_run
 from delta_engine.report.json_documents import diff_document, resources_document, versions_document
 from delta_engine.report.plan_tree import describe_change
 from delta_engine.telemetry.context import command
-from delta_engine.telemetry.visible import counted, visible
+from delta_engine.telemetry.visible import counted, shown_moment, visible
 
 _COLOURS = {
     Status.HEALTHY: "green",
@@ -100,7 +102,7 @@ def list_versions(context: Context, *, as_json: bool) -> None:
         typer.echo(versions_document(versions))
         return
     for one in versions:
-        say(f"{one.version_id}  {one.saved_at:%Y-%m-%d %H:%M:%S} UTC  {one.size:>10} bytes")
+        say(f"{one.version_id}  {shown_moment(one.saved_at)}  {one.size:>10} bytes")
 
 
 def diff_states(context: Context, earlier: str | None, later: str | None, *, as_json: bool) -> None:
@@ -121,8 +123,19 @@ def diff_states(context: Context, earlier: str | None, later: str | None, *, as_
     for change in changes:
         say(f"{change.sign.value} {change.key}")
         for part in change.changes:
-            say(f"    {part.sign.value} {describe_change(part)}")
+            say(f"    {part.sign.value} {describe_change(_with_shown_moments(part))}")
     say(f"serial {before.serial} → {after.serial}: {counted(len(changes), 'change')}")
+
+
+def _with_shown_moments(change: Change) -> Change:
+    if change.subject != DEPLOYED_AT:
+        return change
+    return replace(change, observed=_shown_moment(change.observed), desired=_shown_moment(change.desired))
+
+
+def _shown_moment(text: str | None) -> str | None:
+    """Return a moment of the document as text shows it, and `None` as it is."""
+    return text if text in (None, "None") else shown_moment(datetime.fromisoformat(text))
 
 
 def restore_state(context: Context, source: str, *, force: bool, yes: bool) -> None:
@@ -131,8 +144,7 @@ def restore_state(context: Context, source: str, *, force: bool, yes: bool) -> N
     repository = opened.deployment.repository
     is_file = Path(source).is_file()
     state = _read_file(opened, Path(source)) if is_file else repository.load_version(source)
-    saved_at = f"{state.updated_at:%Y-%m-%d %H:%M:%S} UTC"
-    say(f"serial {state.serial} of {saved_at}, {_counts(state)}", err=True)
+    say(f"serial {state.serial} of {shown_moment(state.updated_at)}, {_counts(state)}", err=True)
     confirm(f"Make it the deployment state of {opened.settings.environment}?", yes=yes)
     saved = opened.deployment.restore(state, print_note, force=force, is_version=not is_file)
     say(f"restored as serial {saved.state.serial}")
@@ -233,7 +245,7 @@ def _summary(opened: _Opened, state: DeploymentState) -> Iterator[str]:
     if state.environment.host:
         yield f"host         {state.environment.host}"
     yield f"document     {opened.deployment.repository.location}"
-    yield f"serial       {state.serial}, saved {state.updated_at:%Y-%m-%d %H:%M:%S} UTC"
+    yield f"serial       {state.serial}, saved {shown_moment(state.updated_at)}"
     yield f"lineage      {state.lineage}"
     yield f"engine       {state.engine_version} on {state.platform_version}"
     yield f"resources    {_counts(state)}"
@@ -297,6 +309,6 @@ def _resource_lines(resources: dict[str, Resource]) -> Iterator[str]:
     for key, resource in resources.items():
         word = f"{resource.status.value:<10}"
         word = typer.style(word, fg=_COLOURS[resource.status]) if is_coloured else word
-        at = f"{resource.deployed_at:%Y-%m-%d %H:%M:%S} UTC" if resource.deployed_at else ""
+        at = shown_moment(resource.deployed_at) if resource.deployed_at else ""
         rest = visible(f"{key:<{width}}  {at}  {resource.deployed_by or ''}")
         yield f"{word} {rest}".rstrip()

@@ -16,13 +16,17 @@ from typing import Any, TypeAlias, cast
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.emitter import Emitter
-from ruamel.yaml.scalarstring import DoubleQuotedScalarString, SingleQuotedScalarString
+from ruamel.yaml.scalarstring import (
+    DoubleQuotedScalarString,
+    LiteralScalarString,
+    SingleQuotedScalarString,
+)
 
 from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
 from delta_engine.aspects.facet import TEXT, Facet, Form, Written
 from delta_engine.models import Column, Part, Schema, Table
-from delta_engine.models.type_text import type_schema
-from delta_engine.sql.text import sql_data_type
+from delta_engine.models.type_text import parse_data_type, type_schema
+from delta_engine.sql.readable_types import laid_out_data_type, readable_data_type
 
 Values: TypeAlias = Mapping[str, Written]
 """The values of a model file by key."""
@@ -31,6 +35,7 @@ Fields: TypeAlias = tuple[Facet[Any, Any, Any], ...]
 """The keys of a table, a column or a schema in order, as facets."""
 
 MAX_LINE_LENGTH = 100
+_LONGEST_TYPE = 72
 
 _BOOLEANS_ELSEWHERE = frozenset({"yes", "no", "on", "off"})
 """Plain texts of YAML 1.2 that YAML 1.1 readers parse as booleans."""
@@ -191,6 +196,8 @@ class _Emitter(Emitter):
     def choose_scalar_style(self) -> str:
         style = str(super().choose_scalar_style() or "")
         text = self.event.value
+        if style == "|" and all(line.isprintable() for line in text.splitlines()):
+            return style
         # Plain and single quotes lose U+0085 and friends. Not read back are `{k: ? a}`, `{k: a:?}`, `{"k": v, :a: b}`.
         is_misread = style == "" and (
             (text.startswith(("?", ":", "-")) and not _NUMBER(text))
@@ -224,6 +231,17 @@ def flow(value: Written) -> object:
         collection = CommentedSeq([flow(item) for item in value])
     collection.fa.set_flow_style()
     return collection
+
+
+def entry(value: Written) -> object:
+    """Return an entry of a block on one line, but a column with a long nested type with a line per field."""
+    text = value.get("type") if isinstance(value, Mapping) else None
+    if not isinstance(value, Mapping) or not isinstance(text, str):
+        return flow(value)
+    if len(text) <= _LONGEST_TYPE or "struct<" not in text or not text.isprintable():
+        return flow(value)
+    lines = LiteralScalarString(laid_out_data_type(parse_data_type(text)))
+    return {key: lines if key == "type" else flow(item) for key, item in value.items()}
 
 
 def emit_pair(key: str, value: Written, *, in_flow: bool) -> str:
@@ -274,7 +292,7 @@ COLUMN_FIELDS: Fields = (
     _required("name", "name", "the column; keeps its case, compares without it"),
     replace(
         _required("type", "data_type", "a [SQL type](#types)", _TYPE),
-        written=lambda column: sql_data_type(column.data_type),
+        written=lambda column: readable_data_type(column.data_type),
     ),
     *_written(COLUMN_FACETS),
 )

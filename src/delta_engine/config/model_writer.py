@@ -18,6 +18,7 @@ from delta_engine.config.model_text import (
     arguments,
     column_call,
     emit_block,
+    entry,
     fields_of,
     flow,
     literal,
@@ -76,7 +77,7 @@ def _in_block(value: Written) -> object:
     if isinstance(value, Mapping):
         return {key: flow(item) for key, item in value.items()}
     assert isinstance(value, list)
-    return [flow(item) for item in value] or flow([])
+    return [entry(item) for item in value] or flow([])
 
 
 def _python_model(model: Table | Schema, variables: Mapping[str, str]) -> Call:

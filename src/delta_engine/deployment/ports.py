@@ -17,6 +17,7 @@ import msgspec
 from delta_engine.deployment.errors import CorruptStateError
 from delta_engine.models.open_struct import Moment
 from delta_engine.telemetry.context import command
+from delta_engine.telemetry.visible import shown_moment
 
 if TYPE_CHECKING:
     from delta_engine.deployment.stores.files import FileVersions
@@ -96,7 +97,7 @@ class LockHolder(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         watch = f", {self.run_url}" if self.run_url else ""
-        since = self.since.isoformat(timespec="seconds")
+        since = shown_moment(self.since)
         return f"{self.who} on {self.host} (process {self.pid}), {self.operation} since {since}{watch}"
 
 

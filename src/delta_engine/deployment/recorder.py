@@ -37,6 +37,7 @@ from delta_engine.models import QualifiedName, SchemaName
 from delta_engine.models.open_struct import Moment, OpenStruct, decode_open, encode_open
 from delta_engine.models.record import resource_key
 from delta_engine.telemetry.context import new_id, utc_now
+from delta_engine.telemetry.visible import shown_moment
 
 if TYPE_CHECKING:
     from delta_engine.deployment.repository import LoadedState, StateRepository
@@ -256,7 +257,7 @@ def replay(state: DeploymentState, journals: Mapping[str, Sequence[bytes]]) -> R
                     "document is unknown"
                 )
             continue
-        who = f"a run of {start.started_by} that began {start.started_at:%Y-%m-%d %H:%M:%S} UTC"
+        who = f"a run of {start.started_by} that began {shown_moment(start.started_at)}"
         if (start.state_id, start.serial) != (state.state_id, state.serial):
             notes.append(_misfit(who, start, entries, state))
             continue

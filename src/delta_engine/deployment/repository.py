@@ -34,6 +34,7 @@ from delta_engine.deployment.local_files import lost_identity, write_atomically
 from delta_engine.deployment.ports import Identity, StateStore, StateVersion, StoredDocument
 from delta_engine.deployment.stores.files import FileVersions
 from delta_engine.telemetry.context import command, new_id, utc_now
+from delta_engine.telemetry.visible import shown_moment
 
 _ATTEMPTS = 3
 
@@ -252,7 +253,7 @@ def _stale(where: str, found: LoadedState | Exception | None) -> StaleStateError
         case None:
             reason = "it does not exist any more"
         case LoadedState(state=state):
-            reason = f"it is now at serial {state.serial}, of {state.updated_at:%Y-%m-%d %H:%M:%S} UTC"
+            reason = f"it is now at serial {state.serial}, of {shown_moment(state.updated_at)}"
         case unusable:
             reason = str(unusable)
     return StaleStateError(where, reason)

@@ -39,6 +39,7 @@ from delta_engine.models import Column, QualifiedName, Schema, SchemaName
 from delta_engine.models.nested_types import Path
 from delta_engine.state.states import Audit, CatalogState, SchemaState
 from delta_engine.state.table_queries import Commit, TableHistoryReader, TableVersion, TableVersionReader
+from delta_engine.telemetry.visible import shown_moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,7 +269,7 @@ def _deleted(one: ComparedResource) -> Deviation:
     is_schema = isinstance(resource, SchemaResource)
     kind = DriftKind.SCHEMA_DELETED if is_schema else DriftKind.TABLE_DELETED
     at, by = resource.deployed_at, resource.deployed_by
-    expected = f"applied {at:%Y-%m-%d %H:%M:%S} by {by}" if at else "applied"
+    expected = f"applied {shown_moment(at)} by {by}" if at else "applied"
     return Deviation(kind=kind, field=resource.type.value, expected=expected, actual=None)
 
 

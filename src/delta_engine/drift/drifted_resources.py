@@ -24,6 +24,7 @@ from delta_engine.models.open_struct import Moment
 from delta_engine.models.record import Record, resource_key
 from delta_engine.state.states import CatalogState, SchemaState, TableState
 from delta_engine.state.table_queries import TableVersion
+from delta_engine.telemetry.visible import shown_moment
 
 NOT_DELTA: Final = "exists, and is no Delta table that can be read"
 """The actual side of an unmanaged table that no import would take."""
@@ -51,7 +52,7 @@ class Attribution:
 
 
 def _by_and_at(who: str | None, at: datetime | None) -> str:
-    return " ".join((*([f"by {who}"] if who else ()), *([f"at {at:%Y-%m-%d %H:%M:%S} UTC"] if at else ())))
+    return " ".join((*([f"by {who}"] if who else ()), *([f"at {shown_moment(at)}"] if at else ())))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,6 +53,9 @@ from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.record import Record, resource_key
 from delta_engine.state.states import CatalogState, TableState, state_of
 
+DEPLOYED_AT = "deployed at"
+"""The subject of a change that has two moments, or `None`, as its sides."""
+
 NOT_SHOWN_YET = "right after the apply the catalog did not show all of it yet"
 """Why an applied table that can be read is not verified."""
 
@@ -330,7 +333,7 @@ def _within(before: Resource, after: Resource) -> Iterator[Change]:
         if earlier.delta_version != later.delta_version:
             yield _change("delta version", str(earlier.delta_version), str(later.delta_version))
     if before.deployed_at != after.deployed_at:
-        yield _change("deployed at", str(before.deployed_at), str(after.deployed_at))
+        yield _change(DEPLOYED_AT, str(before.deployed_at), str(after.deployed_at))
 
 
 def _redefined(earlier: TableDefinition, later: TableDefinition) -> Iterator[Change]:

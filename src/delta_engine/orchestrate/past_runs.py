@@ -11,6 +11,7 @@ from delta_engine.deployment.errors import StateMismatchError
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.resources import is_half_done
 from delta_engine.telemetry.context import command
+from delta_engine.telemetry.visible import shown_moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +28,7 @@ class PastRun:
     after: DeploymentState
 
     def __str__(self) -> str:
-        at = f" of {self.change.at:%Y-%m-%d %H:%M:%S} UTC" if self.change else ""
+        at = f" of {shown_moment(self.change.at)}" if self.change else ""
         return f"undoing run {self.run}{at}. The models stay as they are: what they declare, the next sync applies"
 
     @property

@@ -37,6 +37,7 @@ from delta_engine.report.json_documents import plan_content
 from delta_engine.state.catalog_reader import bare_model
 from delta_engine.state.states import TableState
 from delta_engine.telemetry.context import utc_now
+from delta_engine.telemetry.visible import shown_moment
 
 if TYPE_CHECKING:
     from delta_engine.orchestrate.project import Project
@@ -128,7 +129,7 @@ def reviewed_plan(
     note, applied = "", earlier_apply(file, run.loaded)
     if applied is not None:
         note = (
-            f"an apply of it by {applied.applied_by} ({applied.applied_at:%Y-%m-%d %H:%M:%S} UTC) did not get "
+            f"an apply of it by {applied.applied_by} ({shown_moment(applied.applied_at)}) did not get "
             "through, and what it did is kept"
         )
     if path is None:

@@ -19,6 +19,7 @@ from delta_engine.plan_files.document import (
     TableFingerprint,
     planned_statements,
 )
+from delta_engine.telemetry.visible import shown_moment
 
 
 class MoveKind(Enum):
@@ -150,9 +151,10 @@ def _is_another(before: TableFingerprint, after: TableFingerprint) -> bool:
 
 
 def _ids(before: TableFingerprint, after: TableFingerprint) -> str:
-    if before.table_id is None or after.table_id is None:
-        return f"created {before.created_at}, now {after.created_at}"
-    return f"id {before.table_id}, now {after.table_id}"
+    if before.table_id is not None and after.table_id is not None:
+        return f"id {before.table_id}, now {after.table_id}"
+    moments = (shown_moment(one.created_at) if one.created_at else "unknown" for one in (before, after))
+    return f"created {', now '.join(moments)}"
 
 
 def _moved(

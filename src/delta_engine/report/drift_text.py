@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
@@ -18,7 +17,7 @@ from delta_engine.drift.drift_report import (
 )
 from delta_engine.drift.drifted_resources import NOT_DELTA, Attribution, Finding, UnmanagedPart
 from delta_engine.telemetry.context import command
-from delta_engine.telemetry.visible import counted, in_one_line
+from delta_engine.telemetry.visible import counted, in_one_line, shown_moment
 
 _T = TypeVar("_T")
 
@@ -74,7 +73,7 @@ def _lines(report: DriftReport) -> Iterator[Line]:
     yield Line(f"Environment: {_shown(report.environment)}")
     if report.host:
         yield Line(f"Host: {_shown(report.host)}")
-    yield Line(f"Synced at: {_moment(report.checked_at)}")
+    yield Line(f"Synced at: {shown_moment(report.checked_at)}")
     yield Line(f"Deployed: {_shown(report.lineage)}, serial {report.serial}")
     if not report.state_id:
         yield Line("Nothing was applied here yet. Without a deployment state there is no drift.")
@@ -114,10 +113,6 @@ def _section(
 def _shown(text: str) -> str:
     """Return a value, cut if it is long: comments can have pages."""
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
-
-
-def _moment(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _resource(sign: str, one: ResourceDrift) -> Iterator[Line]:
@@ -171,7 +166,10 @@ def _finding(finding: Finding) -> Iterator[Line]:
 
 
 def _author(changed: Attribution) -> str:
-    parts = [_moment(changed.at) if changed.at else "", f"by {_shown(changed.who)}" if changed.who else ""]
+    parts = [
+        shown_moment(changed.at) if changed.at else "",
+        f"by {_shown(changed.who)}" if changed.who else "",
+    ]
     origin = [
         changed.operation or "",
         f"version {changed.version}" if changed.version is not None else "",

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.drift.drift_report import DriftReport, PastRun
 from delta_engine.report.conformance_report import CheckStatus, ConformanceReport, Holds, RunOutcome
-from delta_engine.telemetry.visible import visible
+from delta_engine.telemetry.visible import shown_moment, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -138,12 +138,6 @@ def _visible(value: object) -> object:
     if isinstance(value, str) and not hasattr(value, "__html__"):
         return visible(value)
     return value
-
-
-def utc(moment: datetime) -> str:
-    """Return a moment as `2025-01-15 14:30:00`, in UTC."""
-    naive = _aware(moment).astimezone(timezone.utc).replace(tzinfo=None)
-    return naive.isoformat(sep=" ", timespec="seconds")
 
 
 def _aware(moment: datetime) -> datetime:
@@ -331,9 +325,9 @@ def _joined(pieces: Iterable[tuple[str, bool]]) -> Iterator[tuple[str, bool]]:
 _FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "by_severity": lambda found: sorted(found, key=lambda one: -one.severity.rank),
     "diff": diff_values,
+    "moment": shown_moment,
     "in_words": lambda member: member.value.replace("_", " ").capitalize(),
     "split_name": _split_name,
     "tone": lambda member: _CONFORMANCE_TONES.get(member, "plain"),
-    "utc": utc,
     "words": lambda member: _CONFORMANCE_WORDS.get(member, member.value.replace("_", " ")),
 }

@@ -94,9 +94,7 @@ def _case_steps(case: exp.Case) -> Iterator[tuple[exp.Expr, str, exp.Expr | None
         yield branch.this, compared, branch.args["true"]
 
 
-def _case(
-    steps: Iterable[tuple[exp.Expr, str, exp.Expr | None]], otherwise: exp.Expr | None
-) -> str | None:
+def _case(steps: Iterable[tuple[exp.Expr, str, exp.Expr | None]], otherwise: exp.Expr | None) -> str | None:
     """Return when a computation fails that stops at the first condition which holds.
 
     Args:

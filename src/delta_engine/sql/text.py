@@ -83,8 +83,11 @@ def sql_pairs(properties: Mapping[str, str]) -> str:
     return ", ".join(f"{sql_literal(key)} = {sql_literal(properties[key])}" for key in sorted(properties))
 
 
-def _struct_field(field: StructField) -> str:
+def struct_field(name: str, data_type: str, field: StructField) -> str:
+    """Return a field of a struct, with its name and type spelled already."""
     not_null = "" if field.is_nullable else " NOT NULL"
-    return (
-        f"{quote_ident(field.name)}: {sql_data_type(field.data_type)}{not_null}{sql_comment(field.comment)}"
-    )
+    return f"{name}: {data_type}{not_null}{sql_comment(field.comment)}"
+
+
+def _struct_field(field: StructField) -> str:
+    return struct_field(quote_ident(field.name), sql_data_type(field.data_type), field)

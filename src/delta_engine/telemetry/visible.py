@@ -7,6 +7,7 @@ them.
 from __future__ import annotations
 
 import re
+from datetime import datetime, timezone
 from typing import Final
 
 # Invisible characters, and those that change how others are read: controls (not tab and line feed), soft hyphen,
@@ -32,6 +33,12 @@ def visible(text: str) -> str:
 def in_one_line(text: str) -> str:
     """Return text on one line, with invisible characters, line feeds and tabs spelled out."""
     return visible(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def shown_moment(at: datetime) -> str:
+    """Return a moment as all text shows it: `2026-11-24 04:07:12 UTC`. Without a time zone, it is UTC already."""
+    moment = at if at.tzinfo is None else at.astimezone(timezone.utc)
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def counted(number: int, noun: str) -> str:

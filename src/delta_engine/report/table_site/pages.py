@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from delta_engine.models import ForeignKey, QualifiedName, SchemaName, Table
 from delta_engine.models.constraints import referenced_table
-from delta_engine.report.pages import template_environment, template_text, utc
+from delta_engine.report.pages import template_environment, template_text
 from delta_engine.report.table_site import files
 from delta_engine.report.table_site.details import pair_text, schema_facts, shown_columns, table_facts
 from delta_engine.report.table_site.documented import Documentation, TableStatus
@@ -194,7 +194,6 @@ def _environment() -> Environment:
         "pair": lambda pair: pair_text(*pair),
         "shown": shown,
         "status_class": lambda status: status.value.replace(" ", "-"),
-        "utc": utc,
     }
     return environment
 
