@@ -224,6 +224,11 @@ def _aspect_and_phase(action: Action) -> tuple[Aspect[Any, Any, Any, Any], Phase
     return _ASPECT_OF[type(action)], action.phase
 
 
+def aspect_name(action: Action) -> str:
+    """Return the name of the aspect whose part an action changes."""
+    return _ASPECT_OF[type(action)].name
+
+
 def is_in_history(action: Action) -> bool:
     """Whether RESTORE brings back what an action changes."""
     return _ASPECT_OF[type(action)].is_in_history

@@ -226,9 +226,8 @@ def _explain(action: BackfillAction) -> Iterable[Change]:
             yield Change(f"column {name} values", desired=using)
         case SwapColumn(desired, observed):
             types = (observed.data_type, desired.data_type)
-            yield Change(
-                f"column {desired.name} type", *map(sql_data_type, types), place=(desired.name,), types=types
-            )
+            before, after = map(sql_data_type, types)
+            yield Change(f"column {desired.name} type", before, after, place=(desired.name,), types=types)
         case DropFormerColumn(name):
             yield Change(f"column {old_name(name)}", observed="the former values")
         case AbandonConversion(observed):

@@ -60,7 +60,8 @@ def _render(actions: Sequence[ColumnTypeChange], context: RenderContext) -> Iter
 
 def _explain(action: ColumnTypeChange) -> Iterable[Change]:
     place, types = (action.name, *action.path), (action.observed, action.desired)
-    yield Change(f"column {'.'.join(place)} type", *map(sql_data_type, types), place=place, types=types)
+    before, after = map(sql_data_type, types)
+    yield Change(f"column {'.'.join(place)} type", before, after, place=place, types=types)
 
 
 def _accept(model: Table, _observed: TableState, action: ColumnTypeChange) -> Table:

@@ -11,6 +11,7 @@ import typer
 
 from delta_engine.cli.config_app import config_app
 from delta_engine.cli.docs_command import DOCS_EPILOG, docs
+from delta_engine.cli.drift_command import DRIFT_EPILOG, drift
 from delta_engine.cli.fmt_command import FMT_EPILOG, fmt
 from delta_engine.cli.import_command import IMPORT_EPILOG, import_models
 from delta_engine.cli.init_command import INIT_EPILOG, init
@@ -18,16 +19,15 @@ from delta_engine.cli.options import (
     Allow,
     ChangedSince,
     CountsChecks,
+    Full,
     Json,
     ProjectGroup,
     Tables,
     Timings,
     Yes,
     argument,
-    choice,
     flag,
     print_version,
-    refuse_mixed_options,
     value,
     with_options,
 )
@@ -166,7 +166,7 @@ def rules(ctx: typer.Context, json: Json = False) -> None:
 
     With an environment, its own rules are listed too (policy.rules).
     """
-    from delta_engine.cli.commands import show_rules
+    from delta_engine.cli.rules_command import show_rules
 
     show_rules(ctx.obj, as_json=json)
 
@@ -189,6 +189,7 @@ def plan(
         bool, flag("--detailed-exitcode", help="Exit with 2 when changes are pending.")
     ] = False,
     changed_since: ChangedSince = None,
+    full: Full = False,
 ) -> None:
     """Show what sync would do. Changes nothing.
 
@@ -207,7 +208,9 @@ def plan(
     options = _options(table, allow, preflight)
     run_in_projects(
         ctx.obj,
-        lambda project: show_plan(project, options, rendering, out=out, detailed=detailed_exitcode),
+        lambda project: show_plan(
+            project, options, rendering, out=out, detailed=detailed_exitcode, is_full=full
+        ),
         form,
         changed_since=changed_since,
         out=out,
@@ -223,6 +226,7 @@ def apply(
     yes: Yes = False,
     json: Json = False,
     timings: Timings = False,
+    full: Full = False,
 ) -> None:
     """Apply a plan file: exactly its SQL, or nothing.
 
@@ -232,7 +236,7 @@ def apply(
     """
     from delta_engine.cli.commands import apply_plan_file
 
-    apply_plan_file(ctx.obj, file, yes=yes, as_json=json, with_timings=timings)
+    apply_plan_file(ctx.obj, file, yes=yes, as_json=json, with_timings=timings, is_full=full)
 
 
 @app.command(epilog="Example: delta-engine -e prod sync --yes --allow drop_column:silver.orders")
@@ -245,6 +249,7 @@ def sync(
     json: Json = False,
     timings: Timings = False,
     preflight: CountsChecks = False,
+    full: Full = False,
 ) -> None:
     """Bring the catalog to the models."""
     from delta_engine.cli.commands import Rendering, show_plan, sync_models
@@ -253,72 +258,10 @@ def sync(
     if dry_run:
         show_plan(ctx.obj, options, Rendering.JSON if json else Rendering.SQL)
     else:
-        sync_models(ctx.obj, options, yes=yes, as_json=json, with_timings=timings)
+        sync_models(ctx.obj, options, yes=yes, as_json=json, with_timings=timings, is_full=full)
 
 
-@app.command(epilog="Example: delta-engine -e prod drift --format html --out drift.html --fail-on high")
-def drift(
-    ctx: typer.Context,
-    table: Tables = None,
-    output_format: Annotated[
-        str | None, value("--format", "text|json|html", "How to render the report: text by default.")
-    ] = None,
-    json: Annotated[bool, flag("--json", help="The same as --format json.")] = False,
-    out: Annotated[
-        Path | None, value("--out", "FILE", "Write the report there instead of to stdout.")
-    ] = None,
-    fail_on: Annotated[
-        str | None,
-        value(
-            "--fail-on",
-            "high|medium|low",
-            "Exit with 2 when there is drift of that severity, or of a worse one.",
-        ),
-    ] = None,
-    record: Annotated[
-        bool, flag("--record", help="Add the report to drift.history_table, as the job does.")
-    ] = False,
-    revert: Annotated[
-        bool, flag("--revert", help="Undo the drift in the catalog: plan, check, ask, apply.")
-    ] = False,
-    accept: Annotated[
-        bool,
-        flag(
-            "--accept",
-            help="Take the drift into the models; it stays drift until they are synced.",
-        ),
-    ] = False,
-    allow: Allow = None,
-    yes: Yes = False,
-) -> None:
-    """Report what was changed outside the engine, by whom and when. Changes nothing by default."""
-    from delta_engine.actions.drift_policy import Severity
-    from delta_engine.cli.commands import Format, accept_drift, print_drift, revert_drift
-    from delta_engine.cli.many_projects import Form, run_in_projects
-
-    if json and output_format not in (None, "json"):
-        raise typer.BadParameter("--json is --format json: choose one of the two")
-    refuse_mixed_options(
-        revert, accept, allow, makes_report=json or out or fail_on or record or output_format
-    )
-    if revert:
-        revert_drift(ctx.obj, _options(table, allow, False), yes=yes)
-    elif accept:
-        accept_drift(ctx.obj, _options(table, None, False), yes=yes)
-    else:
-        rendering = choice("--format", output_format or ("json" if json else "text"), Format)
-        severity = choice("--fail-on", fail_on, Severity) if fail_on else None
-        options = _options(table, None, False)
-        if rendering is Format.HTML and out is None and ctx.obj.projects:
-            raise typer.BadParameter("each project has a page of its own: add --out 'drift/{project}.html'")
-        run_in_projects(
-            ctx.obj,
-            lambda project: print_drift(
-                project, options, rendering, path=out, fail_on=severity, is_recorded=record
-            ),
-            Form.JSON if rendering is Format.JSON and out is None else Form.TEXT,
-            out=out,
-        )
+app.command(epilog=DRIFT_EPILOG)(drift)
 
 
 @app.command(epilog="Example: delta-engine schema model > conf/schemas/model.json")

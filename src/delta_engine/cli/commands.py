@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import shlex
-from collections.abc import Iterable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from enum import Enum
 from functools import partial
 from importlib.metadata import version
@@ -19,10 +17,15 @@ from typing_extensions import assert_never
 
 from delta_engine.actions.drift_policy import Severity
 from delta_engine.cli.many_projects import out_file
-from delta_engine.cli.run_view import TerminalView, print_plan, print_plan_summary, print_statements
+from delta_engine.cli.run_view import (
+    TerminalView,
+    print_plan_summary,
+    print_planned,
+    print_statements,
+)
 from delta_engine.cli.terminal import Context, Ended, ExitCode, confirm, print_note, say, status
 from delta_engine.config.editor_schemas import EDITOR_SCHEMAS, editor_schema
-from delta_engine.config.settings import Settings, load_settings
+from delta_engine.config.settings import Settings
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.drifted_resources import DriftedResource, drifted_schemas, drifted_tables
 from delta_engine.errors import ConfigError, raise_all, unknown
@@ -45,7 +48,7 @@ from delta_engine.orchestrate.orchestrator import (
     undo,
 )
 from delta_engine.orchestrate.planning import plan_unlocked
-from delta_engine.orchestrate.project import Project, load_project, load_rules
+from delta_engine.orchestrate.project import Project, load_project
 from delta_engine.orchestrate.reviewed_plans import make_plan_file, write_plan_file
 from delta_engine.orchestrate.runs import Environment, PlannedRun, open_run
 from delta_engine.orchestrate.undoing import UndoRequest, plan_undo
@@ -56,7 +59,6 @@ from delta_engine.report.json_documents import plan_document, report_json
 from delta_engine.report.plan_tree import plan_markdown, plan_summary
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.visible import counted_resources
-from delta_engine.validation.validator import PlanValidator, RuleDescription
 
 _RULES_FORMAT = "delta-engine/rules"
 _RULES_VERSION = 1
@@ -88,12 +90,14 @@ def show_plan(
     *,
     out: Path | None = None,
     detailed: bool = False,
+    is_full: bool = False,
 ) -> Ended:
     """Print the plan, also if it is refused, and the refusals on stderr. Takes no lock and changes nothing.
 
     Args:
         out: the plan file to write, unless the plan is refused.
         detailed: whether to end with 2 when changes are pending.
+        is_full: whether a tree of many tables is shown in full.
     """
     out = out_file(out, context)
     project, environment = _open_project(context, options)
@@ -101,10 +105,14 @@ def show_plan(
         planned = plan_unlocked(
             environment, project.models, is_partial=project.is_partial, allow_cached=out is None
         )
-    return _shown(project, environment, planned, options, rendering, out=out, detailed=detailed)
+    return _shown(
+        project, environment, planned, options, rendering, out=out, detailed=detailed, is_full=is_full
+    )
 
 
-def sync_models(context: Context, options: Options, *, yes: bool, as_json: bool, with_timings: bool) -> None:
+def sync_models(
+    context: Context, options: Options, *, yes: bool, as_json: bool, with_timings: bool, is_full: bool
+) -> None:
     """Bring the catalog to the models."""
     project, environment = _open_project(context, options)
     view = TerminalView(
@@ -113,11 +121,14 @@ def sync_models(context: Context, options: Options, *, yes: bool, as_json: bool,
         yes=yes,
         as_json=as_json,
         with_timings=with_timings,
+        is_full=is_full,
     )
     sync(environment, project.models, view, is_partial=project.is_partial)
 
 
-def apply_plan_file(context: Context, path: Path, *, yes: bool, as_json: bool, with_timings: bool) -> None:
+def apply_plan_file(
+    context: Context, path: Path, *, yes: bool, as_json: bool, with_timings: bool, is_full: bool
+) -> None:
     """Apply a plan file, unless something changed since it was written."""
     name = context.require_environment()
     file = read_plan_file(path, environment=name, engine_version=version("delta-engine"))
@@ -128,12 +139,20 @@ def apply_plan_file(context: Context, path: Path, *, yes: bool, as_json: bool, w
         yes=yes,
         as_json=as_json,
         with_timings=with_timings,
+        is_full=is_full,
     )
     apply_file(environment, project, file, path, view)
 
 
 def undo_run(
-    context: Context, options: Options, *, out: Path | None, dry_run: bool, yes: bool, as_json: bool
+    context: Context,
+    options: Options,
+    *,
+    out: Path | None,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+    is_full: bool,
 ) -> Ended:
     """Bring back what was declared before a run, or only show the plan.
 
@@ -146,7 +165,7 @@ def undo_run(
     request = UndoRequest.of(options)
     if not (dry_run or out):
         name, models = project.settings.environment, len(project.models)
-        view = TerminalView(environment=name, models=models, yes=yes, as_json=as_json)
+        view = TerminalView(environment=name, models=models, yes=yes, as_json=as_json, is_full=is_full)
         undo(environment, request, view)
         return Ended("", ExitCode.DONE)
     with status("reading the catalog …"):
@@ -154,7 +173,7 @@ def undo_run(
     print_note(str(found.past))
     options = msgspec.structs.replace(options, undoes=found.past.run)
     rendering = Rendering.JSON if as_json else Rendering.SQL if dry_run else Rendering.TREE
-    return _shown(project, environment, found.planned, options, rendering, out=out)
+    return _shown(project, environment, found.planned, options, rendering, out=out, is_full=is_full)
 
 
 def print_drift(
@@ -165,12 +184,14 @@ def print_drift(
     path: Path | None,
     fail_on: Severity | None,
     is_recorded: bool,
+    is_full: bool,
 ) -> Ended:
     """Report drift; change nothing. End with 2 at or above the severity `fail_on`.
 
     Args:
         path: the file to write; None for stdout.
         is_recorded: whether to add the report to the history.
+        is_full: whether a text of many tables on stdout is shown in full.
     """
     path = out_file(path, context)
     project, environment = _open_project(context, options)
@@ -183,18 +204,18 @@ def print_drift(
         path.write_text(_rendered(report, environment, rendering), encoding="utf-8")
         print_note(f"{summary(report)}; the report is in {path}")
     elif rendering is Format.TEXT:
-        _print_drift(report)
+        _print_drift(report, is_full=is_full)
     else:
         typer.echo(_rendered(report, environment, rendering))
     has_failed = fail_on is not None and report.reaches(fail_on)
     return Ended(summary(report), ExitCode.PENDING if has_failed else ExitCode.DONE)
 
 
-def revert_drift(context: Context, options: Options, *, yes: bool) -> None:
+def revert_drift(context: Context, options: Options, *, yes: bool, is_full: bool) -> None:
     """Bring drifted tables and schemas back to what was applied last."""
     project, environment = _open_project(context, options)
     environment = replace(environment, planner=environment.planner.with_schemas(project.schemas))
-    view = TerminalView(environment=project.settings.environment, yes=yes, is_revert=True)
+    view = TerminalView(environment=project.settings.environment, yes=yes, is_revert=True, is_full=is_full)
     revert(environment, project.models, view, is_partial=project.is_partial)
 
 
@@ -244,23 +265,6 @@ def print_schema(name: str) -> None:
     typer.echo(editor_schema(name))
 
 
-def show_rules(context: Context, *, as_json: bool) -> None:
-    """Print every rule: the engine's own, and those of the named environment."""
-    is_named = context.environment or context.default_environment
-    settings = load_settings(*context.place()) if is_named else None
-    rules = load_rules(settings) if settings else PlanValidator.default_rules()
-    described = list(rules.descriptions())
-    if as_json:
-        document = {
-            "format": _RULES_FORMAT,
-            "version": _RULES_VERSION,
-            "rules": [asdict(rule) for rule in described],
-        }
-        typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
-    else:
-        typer.echo("\n".join(_rule_lines(described)))
-
-
 def _open_project(context: Context, options: Options) -> tuple[Project, Environment]:
     """Load the project and open its backend and deployment state."""
     project = load_project(*context.place(), tables=options.tables, allow=options.allow)
@@ -283,9 +287,10 @@ def _shown(
     *,
     out: Path | None,
     detailed: bool = False,
+    is_full: bool,
 ) -> Ended:
     """Print a plan and what speaks against it, and write its file."""
-    _print_planned(planned, project, rendering)
+    _print_planned(planned, project, rendering, is_full=is_full)
     for warning in planned.warnings:
         print_note(warning)
     raise_all(planned.refusals)
@@ -296,7 +301,7 @@ def _shown(
     return Ended(plan_summary(planned.plan), ExitCode.PENDING if is_pending else ExitCode.DONE)
 
 
-def _print_planned(planned: PlannedRun, project: Project, rendering: Rendering) -> None:
+def _print_planned(planned: PlannedRun, project: Project, rendering: Rendering, *, is_full: bool) -> None:
     environment, plan = project.settings.environment, planned.plan
     if rendering is Rendering.JSON:
         statements, unmanaged = planned.compiled.sql_by_table(), planned.unmanaged_parts
@@ -323,7 +328,7 @@ def _print_planned(planned: PlannedRun, project: Project, rendering: Rendering) 
         )
         typer.echo(text, nl=False)
         return
-    print_plan(plan, planned.undone)
+    print_planned(planned, is_full=is_full or rendering is Rendering.SQL)
     if rendering is Rendering.SQL:
         print_statements(planned.compiled.sql())
     print_plan_summary(planned, environment=environment, models=len(project.models))
@@ -340,9 +345,9 @@ def _rendered(report: DriftReport, environment: Environment, rendering: Format) 
     assert_never(rendering)
 
 
-def _print_drift(report: DriftReport) -> None:
+def _print_drift(report: DriftReport, *, is_full: bool) -> None:
     console = Console(highlight=False, soft_wrap=True)
-    for line in drift_lines(report):
+    for line in drift_lines(report, is_full=is_full):
         console.print(Text(line.text, style=_COLOURS[line.severity] if line.severity else ""))
 
 
@@ -351,12 +356,3 @@ def _print_findings(drifted: DriftedResource) -> None:
     for detail in drifted.drift:
         finding = detail.finding
         say(f"    {finding.field}: {finding.expected or 'absent'} → {finding.actual or 'gone'}")
-
-
-def _rule_lines(described: Iterable[RuleDescription]) -> Iterable[str]:
-    judged = ""
-    for rule in described:
-        if rule.judges != judged:
-            judged = rule.judges
-            yield f"{judged}:"
-        yield f"  {rule.name}: {rule.text}"

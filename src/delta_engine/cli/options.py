@@ -137,6 +137,10 @@ ChangedSince = Annotated[
         "Only projects with files that changed since this commit of git, or that extend one.",
     ),
 ]
+Full = Annotated[
+    bool,
+    flag("--full", help="Show everything: by default, above 20 tables, counts and what a reviewer must see."),
+]
 Json = Annotated[bool, flag("--json", help="Print one JSON document instead.")]
 CountsChecks = Annotated[
     bool,

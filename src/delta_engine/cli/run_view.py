@@ -23,9 +23,17 @@ from delta_engine.drift.drifted_resources import UndoneDrift
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import OutcomeKind, TableOutcome
 from delta_engine.orchestrate.runs import ApplyView, PlannedRun
+from delta_engine.report.change_tree import Branch
+from delta_engine.report.compact_plan import (
+    COMPACT_HEADING,
+    COMPACT_NOTE,
+    counted_branches,
+    has_compact_form,
+    notable_branches,
+)
 from delta_engine.report.json_documents import report_json
 from delta_engine.report.plan_text import summary_lines
-from delta_engine.report.plan_tree import Branch, plan_branches, plan_summary
+from delta_engine.report.plan_tree import plan_branches, plan_summary
 from delta_engine.report.run_report import RunReport, RunStatus
 from delta_engine.telemetry.logs import logs_json_lines
 from delta_engine.telemetry.visible import counted, in_one_line, shown_moment, visible
@@ -55,6 +63,7 @@ class TerminalView:
         as_json: whether stdout gets the run's report as JSON instead of the plan and a line.
         with_timings: whether stderr gets a table of the durations.
         is_revert: whether the run reverts drift.
+        is_full: whether a large plan is shown in full.
     """
 
     environment: str
@@ -63,6 +72,7 @@ class TerminalView:
     as_json: bool = False
     with_timings: bool = False
     is_revert: bool = False
+    is_full: bool = False
 
     def notify(self, note: str) -> None:
         """Print a note on stderr."""
@@ -76,16 +86,15 @@ class TerminalView:
         """Print the tree of changes and a summary."""
         plan = planned.plan
         if self.is_revert:
-            print_plan(plan, planned.undone)
+            print_planned(planned, is_full=self.is_full)
             what = f"to revert: {plan_summary(plan)}" if plan else "no changes to revert"
             say(f"{self.environment}: {what}")
             return
         if self.as_json or (asks(yes=self.yes) and not sys.stdout.isatty()):
-            print_plan(
-                plan, planned.undone, to_stderr=True
-            )  # of JSON, stdout gets the one document at the end
+            # of JSON, stdout gets the one document at the end
+            print_planned(planned, is_full=self.is_full, to_stderr=True)
         if not self.as_json:
-            print_plan(plan, planned.undone)
+            print_planned(planned, is_full=self.is_full)
             print_plan_summary(planned, environment=self.environment, models=self.models)
 
     def confirm(self) -> None:
@@ -153,13 +162,34 @@ class ApplyBoard:
             yield Text("  stopping, when what was done is recorded", "bold yellow")
 
 
+def print_planned(planned: PlannedRun, *, is_full: bool, to_stderr: bool = False) -> None:
+    """Print the tree of a plan, of a large one in compact form by default."""
+    plan, undone = planned.plan, planned.undone
+    if is_full or not has_compact_form(plan):
+        print_plan(plan, undone, to_stderr=to_stderr)
+        return
+    console = _tree_console(to_stderr=to_stderr)
+    _print_branches(counted_branches(plan), console)
+    notable = list(notable_branches(plan, undone, planned.refusals))
+    if notable:
+        console.print(COMPACT_HEADING, style="bold", soft_wrap=True)
+        _print_branches(notable, console)
+    console.print(COMPACT_NOTE, style="dim", soft_wrap=True)
+
+
 def print_plan(plan: TablePlan, undone: UndoneDrift, *, to_stderr: bool = False) -> None:
-    """Print the tree of changes; nothing for an empty plan."""
+    """Print the tree of changes in full; nothing for an empty plan."""
+    _print_branches(plan_branches(plan, undone), _tree_console(to_stderr=to_stderr))
+
+
+def _tree_console(*, to_stderr: bool) -> Console:
     make = stderr_console if to_stderr else partial(Console, highlight=False)
     console = make()
-    if not console.is_terminal:
-        console = make(width=_ANY_WIDTH)  # a tree is cut at its console's width
-    for branch in plan_branches(plan, undone):
+    return console if console.is_terminal else make(width=_ANY_WIDTH)  # a tree is cut at its console's width
+
+
+def _print_branches(branches: Iterable[Branch], console: Console) -> None:
+    for branch in branches:
         console.print(_tree(branch))
 
 

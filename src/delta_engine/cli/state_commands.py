@@ -32,8 +32,8 @@ from delta_engine.orchestrate.opening import open_backend, open_environment
 from delta_engine.orchestrate.planning import record_statuses
 from delta_engine.orchestrate.project import load_project
 from delta_engine.orchestrate.runs import open_run
+from delta_engine.report.change_tree import describe_change
 from delta_engine.report.json_documents import diff_document, resources_document, versions_document
-from delta_engine.report.plan_tree import describe_change
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.visible import counted, shown_moment, visible
 

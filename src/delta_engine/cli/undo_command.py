@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from delta_engine.cli.options import Allow, Json, Tables, Yes, argument, flag, value
+from delta_engine.cli.options import Allow, Full, Json, Tables, Yes, argument, flag, value
 
 UNDO_EPILOG: Final = (
     "Examples: delta-engine -e prod undo --dry-run; delta-engine -e prod undo 3f2a --out undo.json"
@@ -31,6 +31,7 @@ def undo(
     ] = None,
     yes: Yes = False,
     json: Json = False,
+    full: Full = False,
 ) -> None:
     """Bring back what was declared before a run: by statements, or by RESTORE where these would lose values.
 
@@ -44,4 +45,4 @@ def undo(
     options = Options(
         tables=tuple(table or ()), allow=tuple(allow or ()), undoes=run, skips_refused=skip_refused
     )
-    undo_run(ctx.obj, options, out=out, dry_run=dry_run, yes=yes, as_json=json)
+    undo_run(ctx.obj, options, out=out, dry_run=dry_run, yes=yes, as_json=json, is_full=full)

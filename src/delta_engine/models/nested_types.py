@@ -64,10 +64,15 @@ def type_differences(observed: DataType, desired: DataType) -> Iterator[FieldPai
     """
     if is_same_type(observed, desired):
         return
-    found = list(_differences((), observed, desired))
+    found = list(all_differences(observed, desired))
     if any(isinstance(one, FieldPair) for one in found) and (_has_lengths(observed) or _has_lengths(desired)):
         found = [TypePair(path=(), desired=desired, observed=observed)]
     yield from found
+
+
+def all_differences(observed: DataType, desired: DataType) -> Iterator[FieldPair | TypePair]:
+    """Yield where two types differ, whether or not the platform can change only that."""
+    yield from _differences((), observed, desired)
 
 
 def lengths_inside(data_type: DataType, path: Path = ()) -> Iterator[tuple[Path, CharacterType]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import Final, Protocol, TypeVar
 
 from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.drift.drift_report import (
@@ -16,10 +17,21 @@ from delta_engine.drift.drift_report import (
     ResourceDrift,
 )
 from delta_engine.drift.drifted_resources import NOT_DELTA, Attribution, Finding, UnmanagedPart
+from delta_engine.sql.readable_types import with_readable_types
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.visible import counted, in_one_line, shown_moment
 
+MOST_IN_FULL: Final = 20
+"""A report of more tables and schemas has a compact form."""
+
+
+class _HasResource(Protocol):
+    @property
+    def resource(self) -> str: ...
+
+
 _T = TypeVar("_T")
+_OfResource = TypeVar("_OfResource", bound=_HasResource)
 
 _LONGEST_VALUE = 200
 _MOST_UNMANAGED = 20
@@ -37,13 +49,19 @@ class Line:
 
 
 def drift_text(report: DriftReport) -> str:
-    """Return the report as plain text, with a final line feed."""
-    return "".join(f"{line.text}\n" for line in drift_lines(report))
+    """Return the whole report as plain text, with a final line feed."""
+    return "".join(f"{line.text}\n" for line in drift_lines(report, is_full=True))
 
 
-def drift_lines(report: DriftReport) -> Iterator[Line]:
-    """Yield the report's lines, with invisible characters spelled out."""
-    yield from (Line(in_one_line(line.text), line.severity) for line in _lines(report))
+def drift_lines(report: DriftReport, *, is_full: bool) -> Iterator[Line]:
+    """Yield the report's lines, with invisible characters spelled out.
+
+    Args:
+        is_full: whether a long report has every finding. The compact form has the numbers by schema and kind, and in
+            full what is deleted and what is severe.
+    """
+    is_compact = not is_full and len(report.resources) + len(report.pending) > MOST_IN_FULL
+    yield from (Line(in_one_line(line.text), line.severity) for line in _lines(report, is_compact=is_compact))
 
 
 def summary(report: DriftReport) -> str:
@@ -67,7 +85,7 @@ def unmanaged_lines(parts: Iterable[UnmanagedPart]) -> Iterator[str]:
         yield f"unmanaged: parts of {len(keys) - _MOST_UNMANAGED} more tables; {command('drift')} lists them"
 
 
-def _lines(report: DriftReport) -> Iterator[Line]:
+def _lines(report: DriftReport, *, is_compact: bool) -> Iterator[Line]:
     yield Line("Drift Detection Report")
     yield Line("")
     yield Line(f"Environment: {_shown(report.environment)}")
@@ -77,14 +95,7 @@ def _lines(report: DriftReport) -> Iterator[Line]:
     yield Line(f"Deployed: {_shown(report.lineage)}, serial {report.serial}")
     if not report.state_id:
         yield Line("Nothing was applied here yet. Without a deployment state there is no drift.")
-    yield from _section("Drifted Schemas", report.schemas, partial(_resource, "~"))
-    yield from _section("Drifted Resources", report.drifted, partial(_resource, "~"), always=True)
-    yield from _section("Deleted Resources", report.deleted, partial(_resource, "-"), always=True)
-    yield from _section("Unmanaged Resources", report.unmanaged, _unmanaged, always=True)
-    yield from _section("Ignored by the drift policy", report.ignored, _ignored)
-    yield from _section("Policy entries without effect", report.policy_notes, _policy_note)
-    yield from _section("Pending changes, which are not drift", report.pending, _pending)
-    yield from _section("Unmanaged parts of tables", report.left_alone, _part)
+    yield from _sections(report) if not is_compact else _compact_sections(report)
     title = "Not finished by a run of the engine (the next sync finishes them)"
     yield from _section(title, report.unfinished, lambda resource: [Line(f"  … {resource}")])
     if report.recommendations:
@@ -97,21 +108,90 @@ def _lines(report: DriftReport) -> Iterator[Line]:
         for text in report.notes:
             yield Line(f"Note: {_shown(text)}")
     yield Line("")
+    if is_compact:
+        yield Line(
+            f"Compact, because of more than {MOST_IN_FULL} tables and schemas: --full shows everything."
+        )
     yield Line(summary(report), report.max_severity)
 
 
+def _sections(report: DriftReport) -> Iterator[Line]:
+    yield from _section("Drifted Schemas", report.schemas, partial(_resource, "~"))
+    yield from _section("Drifted Resources", report.drifted, partial(_resource, "~"), always=True)
+    yield from _section("Deleted Resources", report.deleted, partial(_resource, "-"), always=True)
+    yield from _section("Unmanaged Resources", report.unmanaged, _unmanaged, always=True)
+    yield from _section("Ignored by the drift policy", report.ignored, _ignored)
+    yield from _section("Policy entries without effect", report.policy_notes, _policy_note)
+    yield from _section("Pending changes, which are not drift", report.pending, _pending)
+    yield from _section("Unmanaged parts of tables", report.left_alone, _part)
+
+
+def _compact_sections(report: DriftReport) -> Iterator[Line]:
+    yield from _section("Drifted Schemas", report.schemas, partial(_severe, "~"))
+    yield from _section(
+        "Drifted Resources", report.drifted, partial(_severe, "~"), counts=_by_kind, always=True
+    )
+    yield from _section("Deleted Resources", report.deleted, partial(_resource, "-"), always=True)
+    yield from _counted("Unmanaged Resources", report.unmanaged)
+    yield from _counted("Ignored by the drift policy", report.ignored)
+    yield from _section("Policy entries without effect", report.policy_notes, _policy_note)
+    yield from _counted("Pending changes, which are not drift", report.pending)
+    yield from _counted("Unmanaged parts of tables", report.left_alone)
+
+
+def _severe(sign: str, one: ResourceDrift) -> Iterator[Line]:
+    """Yield the severe findings of a table or schema, and how many others it has."""
+    severe = tuple(finding for finding in one.findings if finding.severity is Severity.HIGH)
+    if severe:
+        yield from _resource(sign, replace(one, findings=severe))
+        if rest := len(one.findings) - len(severe):
+            yield Line(f"      and {counted(rest, 'more finding')}")
+
+
+def _by_kind(found: Sequence[ResourceDrift]) -> Iterator[Line]:
+    """Yield a line per schema with its number of tables, and of findings by kind."""
+    for schema, tables in _by_schema(found).items():
+        kinds = Counter(finding.kind.value.replace("_", " ") for one in tables for finding in one.findings)
+        listed = ", ".join(f"{count:,} × {kind}" for kind, count in kinds.most_common())
+        yield Line(f"  {schema}: {counted(len(tables), 'table')} ({listed})")
+
+
+def _counted(title: str, found: Sequence[_OfResource]) -> Iterator[Line]:
+    """Yield a section with the numbers by schema alone."""
+    if found:
+        yield from (Line(""), Line(f"{title}: {len(found):,}"))
+    for schema, those in _by_schema(found).items():
+        yield Line(f"  {schema}: {len(those):,}")
+
+
+def _by_schema(found: Sequence[_OfResource]) -> Mapping[str, list[_OfResource]]:
+    schemas: dict[str, list[_OfResource]] = {}
+    for one in found:
+        kind, _, name = one.resource.partition(".")
+        schema = name if kind == "schema" else name.rpartition(".")[0]
+        schemas.setdefault(schema, []).append(one)
+    return schemas
+
+
 def _section(
-    title: str, found: Sequence[_T], lines: Callable[[_T], Iterable[Line]], *, always: bool = False
+    title: str,
+    found: Sequence[_T],
+    lines: Callable[[_T], Iterable[Line]],
+    *,
+    counts: Callable[[Sequence[_T]], Iterable[Line]] = lambda _found: (),
+    always: bool = False,
 ) -> Iterator[Line]:
     if found or always:
         yield Line("")
         yield Line(f"{title}: {len(found)}")
+        yield from counts(found)
     for one in found:
         yield from lines(one)
 
 
 def _shown(text: str) -> str:
     """Return a value, cut if it is long: comments can have pages."""
+    text = with_readable_types(text)
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
 
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.drift.drift_report import DriftReport, PastRun
 from delta_engine.report.conformance_report import CheckStatus, ConformanceReport, Holds, RunOutcome
+from delta_engine.sql.readable_types import with_readable_types
 from delta_engine.telemetry.visible import shown_moment, visible
 
 if TYPE_CHECKING:
@@ -138,6 +139,10 @@ def _visible(value: object) -> object:
     if isinstance(value, str) and not hasattr(value, "__html__"):
         return visible(value)
     return value
+
+
+def _readable(value: str | None) -> str | None:
+    return None if value is None else with_readable_types(value)
 
 
 def _aware(moment: datetime) -> datetime:
@@ -324,7 +329,7 @@ def _joined(pieces: Iterable[tuple[str, bool]]) -> Iterator[tuple[str, bool]]:
 
 _FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "by_severity": lambda found: sorted(found, key=lambda one: -one.severity.rank),
-    "diff": diff_values,
+    "diff": lambda expected, actual: diff_values(_readable(expected), _readable(actual)),
     "moment": shown_moment,
     "in_words": lambda member: member.value.replace("_", " ").capitalize(),
     "split_name": _split_name,

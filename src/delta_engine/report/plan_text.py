@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from delta_engine.actions import TablePlan
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, UndoneDrift, UnmanagedPart
+from delta_engine.report.change_tree import Branch
 from delta_engine.report.drift_text import unmanaged_lines
-from delta_engine.report.plan_tree import Branch, plan_branches, plan_summary
+from delta_engine.report.plan_tree import plan_branches, plan_summary
 from delta_engine.telemetry.visible import counted, in_one_line
 
 

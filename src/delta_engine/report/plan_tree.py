@@ -10,29 +10,30 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-from delta_engine import aspects
 from delta_engine.actions import (
-    Action,
     AlignSchema,
     AlignTable,
     Cost,
+    CreateSchema,
     CreateTable,
     DropTable,
     Hazard,
-    Reversal,
     TableAction,
     TablePlan,
-    reversal_of,
 )
-from delta_engine.aspects.aspect import Change, Sign
-from delta_engine.aspects.columns import described, values_clause
-from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, Finding, UndoneDrift, undone_by
+from delta_engine.aspects.aspect import Sign
+from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, UndoneDrift
 from delta_engine.errors import RefusedError
-from delta_engine.models import Table
+from delta_engine.report.change_tree import (
+    Branch,
+    changed_branches,
+    created_branches,
+    hazards_note,
+    undoes_note,
+)
 from delta_engine.report.refusals import refusal_messages
 from delta_engine.sql.tables import sql_undrop_table
 from delta_engine.telemetry.logs import redacted
@@ -42,26 +43,24 @@ _MINUTE: Final = 60
 _HOUR: Final = 3600
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
-    """A line of the tree with its child lines."""
-
-    sign: Sign
-    text: str
-    leaves: tuple[Branch, ...] = ()
-
-
 def plan_branches(plan: TablePlan, undone: UndoneDrift = NO_UNDONE_DRIFT) -> Iterator[Branch]:
     """Yield a branch per schema and table, sorted by name; each line says which drift it undoes."""
-    for schema in plan.create_schemas:
-        comment = f"  {schema.comment!r}" if schema.comment else ""
-        note = _undoes(undone.get((f"schema.{schema}".lower(), "schema")))
-        yield Branch(Sign.ADDED, f"schema {schema}{comment}{_hazards(schema.hazards)}{note}")
-    for align in plan.align_schemas:
-        leaves = tuple(_changed(align.actions, f"schema.{align}".lower(), undone))
-        yield Branch(Sign.CHANGED, f"schema {align}", leaves)
-    for action in plan.table_actions():
-        yield table_branch(action, undone)
+    yield from (create_schema_branch(schema, undone) for schema in plan.create_schemas)
+    yield from (schema_branch(align, undone) for align in plan.align_schemas)
+    yield from (table_branch(action, undone) for action in plan.table_actions())
+
+
+def create_schema_branch(schema: CreateSchema, undone: UndoneDrift = NO_UNDONE_DRIFT) -> Branch:
+    """Return the branch of a schema to create."""
+    comment = f"  {schema.comment!r}" if schema.comment else ""
+    note = undoes_note(undone.get((f"schema.{schema}".lower(), "schema")))
+    return Branch(Sign.ADDED, f"schema {schema}{comment}{hazards_note(schema.hazards)}{note}")
+
+
+def schema_branch(align: AlignSchema, undone: UndoneDrift = NO_UNDONE_DRIFT) -> Branch:
+    """Return the branch of a schema to change."""
+    leaves = changed_branches(align.actions, f"schema.{align}".lower(), undone)
+    return Branch(Sign.CHANGED, f"schema {align}", leaves)
 
 
 def table_branch(action: TableAction, undone: UndoneDrift = NO_UNDONE_DRIFT) -> Branch:
@@ -69,15 +68,15 @@ def table_branch(action: TableAction, undone: UndoneDrift = NO_UNDONE_DRIFT) -> 
     key = f"table.{action.table.key}"
     match action:
         case CreateTable(desired):
-            text = f"{action.table}{_hazards(action.hazards)}{_undoes(undone.get((key, 'table')))}"
-            return Branch(Sign.ADDED, text, tuple(_created(desired)))
+            text = f"{action.table}{hazards_note(action.hazards)}{undoes_note(undone.get((key, 'table')))}"
+            return Branch(Sign.ADDED, text, tuple(created_branches(desired)))
         case AlignTable(table, actions):
-            leaves = tuple(_changed(actions, key, undone))
+            leaves = changed_branches(actions, key, undone)
             return Branch(Sign.CHANGED, f"{table}{_cost(action.cost)}", leaves)
         case DropTable(table, rows):
             undrop = sql_undrop_table(str(table))
             note = f"with {counted(rows, 'row')}; {undrop} brings it back, by default for seven days"
-            return Branch(Sign.REMOVED, f"{table}  {note}{_hazards(action.hazards)}")
+            return Branch(Sign.REMOVED, f"{table}  {note}{hazards_note(action.hazards)}")
 
 
 def plan_summary(plan: TablePlan) -> str:
@@ -109,23 +108,6 @@ def plan_summary(plan: TablePlan) -> str:
     return ", ".join(parts)
 
 
-def describe_change(change: Change) -> str:
-    """Return a change as one line without its sign."""
-    match change.observed, change.desired:
-        case None, str(desired):
-            return f"{change.subject}: {desired}"
-        case str(observed), None:
-            return f"{change.subject}: {observed}"
-        case observed, desired:
-            return f"{change.subject}: {observed} → {desired}"
-
-
-def _hazards(hazards: tuple[Hazard, ...], reversal: Reversal = Reversal.STATEMENTS) -> str:
-    """Return what a line warns of. Most changes can be undone by statements, and do not say so."""
-    limits = [reversal.value] if reversal in (Reversal.RESTORE, Reversal.UNSET_MANAGED) else []
-    return f"  [{', '.join([*(hazard.value for hazard in hazards), *limits])}]"
-
-
 def _cost(cost: Cost | None) -> str:
     """Return what a change of rows writes, as far as it is known."""
     if cost is None or cost.size is None:
@@ -141,31 +123,6 @@ def _duration(seconds: float) -> str:
     if seconds < _MINUTE:
         return f"{max(1, round(seconds))} s"
     return f"{round(seconds / _MINUTE)} min" if seconds < _HOUR else f"{seconds / _HOUR:.1f} h"
-
-
-def _created(model: Table) -> Iterator[Branch]:
-    width = max(len(column.name) for column in model.columns)
-    for column in model.columns:
-        definition = described(column, values_clause(column))
-        yield Branch(Sign.ADDED, f"{column.name:<{width}}  {definition}")
-    for change in aspects.explain(aspects.beyond_columns(model)):
-        yield Branch(Sign.ADDED, f"{change.subject}: {change.desired}")
-
-
-def _changed(actions: tuple[Action, ...], resource: str, undone: UndoneDrift) -> Iterator[Branch]:
-    for action in actions:
-        for change in aspects.explain([action]):
-            note = _undoes(undone_by(resource, action, change, undone))
-            risks = _hazards(action.hazards, reversal_of(action))
-            yield Branch(change.sign, f"{describe_change(change)}{risks}{note}")
-
-
-def _undoes(finding: Finding | None) -> str:
-    if finding is None:
-        return ""
-    author = f", {finding.author}" if finding.author else ""
-    accepted = f", accepted {finding.accepted}" if finding.accepted else ""
-    return f"  undoes drift ({finding.severity.value}){author}{accepted}"
 
 
 LONGEST: Final = 60_000
@@ -280,13 +237,19 @@ def _within(sections: Sequence[tuple[str, str]], room: int) -> Iterator[str]:
 
 def _changes(branch: Branch) -> str:
     heading = f"#### {code_span(f'{branch.sign.value} {branch.text}')}"
-    lines = [f"{_DIFF_MARKS[leaf.sign]} {in_one_line(redacted(leaf.text))}" for leaf in branch.leaves]
+    lines = list(_diff_lines(branch))
     if not lines:
         return heading
     block = _fenced("diff", "\n".join(lines))
     if len(lines) > _LONGEST_BLOCK:
         block = _folded(counted(len(lines), "line"), block)
     return f"{heading}\n\n{block}"
+
+
+def _diff_lines(branch: Branch, indent: str = " ") -> Iterator[str]:
+    for leaf in branch.leaves:
+        yield f"{_DIFF_MARKS[leaf.sign]}{indent}{in_one_line(redacted(leaf.text))}"
+        yield from _diff_lines(leaf, f"{indent}  ")
 
 
 def _sql(statements: Sequence[str]) -> str:

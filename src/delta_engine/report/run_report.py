@@ -20,7 +20,7 @@ from delta_engine.execute.outcomes import (
     of_tables,
 )
 from delta_engine.models.open_struct import Moment
-from delta_engine.report.plan_tree import table_branch
+from delta_engine.report.change_tree import change_lines
 from delta_engine.report.planned_actions import PlannedAction, planned_actions, planned_whole, with_texts
 from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import counted, counted_resources, visible
@@ -294,7 +294,7 @@ def _lines(action: TableAction) -> tuple[str, ...]:
     """Return the planned actions, a line each. The statement of a new table includes all its parts."""
     if isinstance(action, CreateTable):
         return (f"+ table with {counted(len(action.desired.columns), 'column')}",)
-    return tuple(redacted(f"{leaf.sign.value} {leaf.text}") for leaf in table_branch(action).leaves)
+    return tuple(map(redacted, change_lines(action))) if isinstance(action, AlignTable) else ()
 
 
 def _planned(

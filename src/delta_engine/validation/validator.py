@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 from typing_extensions import Self
 
-from delta_engine.actions import TablePlan
-from delta_engine.actions.policy import Policy
+from delta_engine.actions import Action, AlignTable, TablePlan
+from delta_engine.actions.policy import NO_POLICY, Policy
 from delta_engine.backends.capabilities import Capabilities
 from delta_engine.errors import ConfigError, InvalidModelError, RefusedError, SourceLocation, UnsafePlanError
 from delta_engine.models import Table
@@ -87,6 +87,22 @@ DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
     plan_rules.NoUnallowedSchemas(),
     governance_rules.NoUnallowedExposure(),
 )
+
+
+CONSENT_RULES: tuple[PlanRule, ...] = (
+    backfill_rules.NoUnallowedFills(),
+    backfill_rules.NoUnallowedRewrites(),
+    constraint_rules.NoUnallowedConstraintDrops(),
+    plan_rules.NoUnallowedColumnDrops(),
+    governance_rules.NoUnallowedExposure(),
+)
+"""The rules of the changes of existing tables that a policy or a command can allow."""
+
+
+def needs_consent(align: AlignTable, action: Action) -> bool:
+    """Whether one change of a table is refused, unless a policy or a command allows it."""
+    plan = TablePlan(align_tables=(replace(align, actions=(action,)),))
+    return any(True for rule in CONSENT_RULES for _ in rule.check(plan, NO_POLICY))
 
 
 class PlanValidator:

@@ -1,0 +1,98 @@
+"""The `drift` command: its options, and which of them go together. `commands` does it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from delta_engine.cli.options import Allow, Full, Tables, Yes, choice, flag, value
+
+if TYPE_CHECKING:
+    from delta_engine.plan_files.document import Options
+
+DRIFT_EPILOG: Final = "Example: delta-engine -e prod drift --format html --out drift.html --fail-on high"
+
+
+def drift(
+    ctx: typer.Context,
+    table: Tables = None,
+    output_format: Annotated[
+        str | None, value("--format", "text|json|html", "How to render the report: text by default.")
+    ] = None,
+    json: Annotated[bool, flag("--json", help="The same as --format json.")] = False,
+    out: Annotated[
+        Path | None, value("--out", "FILE", "Write the report there instead of to stdout.")
+    ] = None,
+    fail_on: Annotated[
+        str | None,
+        value(
+            "--fail-on",
+            "high|medium|low",
+            "Exit with 2 when there is drift of that severity, or of a worse one.",
+        ),
+    ] = None,
+    record: Annotated[
+        bool, flag("--record", help="Add the report to drift.history_table, as the job does.")
+    ] = False,
+    revert: Annotated[
+        bool, flag("--revert", help="Undo the drift in the catalog: plan, check, ask, apply.")
+    ] = False,
+    accept: Annotated[
+        bool,
+        flag(
+            "--accept",
+            help="Take the drift into the models; it stays drift until they are synced.",
+        ),
+    ] = False,
+    allow: Allow = None,
+    yes: Yes = False,
+    full: Full = False,
+) -> None:
+    """Report what was changed outside the engine, by whom and when. Changes nothing by default."""
+    from delta_engine.actions.drift_policy import Severity
+    from delta_engine.cli.commands import Format, accept_drift, print_drift, revert_drift
+    from delta_engine.cli.many_projects import Form, run_in_projects
+
+    if json and output_format not in (None, "json"):
+        raise typer.BadParameter("--json is --format json: choose one of the two")
+    _refuse_mixed_options(
+        revert, accept, allow, makes_report=json or out or fail_on or record or output_format
+    )
+    if revert:
+        revert_drift(ctx.obj, _options(table, allow), yes=yes, is_full=full)
+    elif accept:
+        accept_drift(ctx.obj, _options(table), yes=yes)
+    else:
+        rendering = choice("--format", output_format or ("json" if json else "text"), Format)
+        severity = choice("--fail-on", fail_on, Severity) if fail_on else None
+        options = _options(table)
+        if rendering is Format.HTML and out is None and ctx.obj.projects:
+            raise typer.BadParameter("each project has a page of its own: add --out 'drift/{project}.html'")
+        run_in_projects(
+            ctx.obj,
+            lambda project: print_drift(
+                project, options, rendering, path=out, fail_on=severity, is_recorded=record, is_full=full
+            ),
+            Form.JSON if rendering is Format.JSON and out is None else Form.TEXT,
+            out=out,
+        )
+
+
+def _refuse_mixed_options(
+    revert: bool, accept: bool, allow: list[str] | None, *, makes_report: object
+) -> None:
+    """Refuse options of `drift` that do not go together."""
+    if revert and accept:
+        raise typer.BadParameter("--revert and --accept are opposites: choose one")
+    if (revert or accept) and makes_report:
+        raise typer.BadParameter("--revert and --accept make no report: leave out the options of reports")
+    if allow and not revert:
+        raise typer.BadParameter("--allow goes with --revert")
+
+
+def _options(tables: list[str] | None, allow: list[str] | None = None) -> Options:
+    from delta_engine.plan_files.document import Options
+
+    return Options(tables=tuple(tables or ()), allow=tuple(allow or ()))

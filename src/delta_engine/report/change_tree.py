@@ -1,0 +1,204 @@
+"""The changes of a table or schema as a tree of lines: nested types as the fields of them that change.
+
+Lines about fields stand below a line of their column. A type on one line has no backticks that its names do not need;
+a long one has a line per field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from delta_engine import aspects
+from delta_engine.actions import Action, AlignTable, Hazard, Reversal, reversal_of
+from delta_engine.aspects.aspect import Change, Sign
+from delta_engine.aspects.columns import described, values_clause
+from delta_engine.drift.drifted_resources import Finding, UndoneDrift, undone_by
+from delta_engine.models import Table
+from delta_engine.models.nested_types import FieldPair, Path, TypePair, all_differences
+from delta_engine.models.types import ArrayType, DataType, MapType, StructField, StructType, inside, parts
+from delta_engine.sql.readable_types import readable_data_type, readable_ident
+from delta_engine.sql.text import sql_data_type
+
+_LONGEST_TYPE: Final = 60
+"""The most characters of a nested type on one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A line of the tree with its child lines."""
+
+    sign: Sign
+    text: str
+    leaves: tuple[Branch, ...] = ()
+
+
+def describe_change(change: Change) -> str:
+    """Return a change as one line without its sign, as reports for machines have it."""
+    match change.observed, change.desired:
+        case None, str(desired):
+            return f"{change.subject}: {desired}"
+        case str(observed), None:
+            return f"{change.subject}: {observed}"
+        case observed, desired:
+            return f"{change.subject}: {observed} → {desired}"
+
+
+def change_lines(align: AlignTable) -> Iterator[str]:
+    """Yield a line per change with its sign and hazards, as reports for machines have it."""
+    for action in align.actions:
+        for change in aspects.explain([action]):
+            risks = hazards_note(action.hazards, reversal_of(action))
+            yield f"{change.sign.value} {describe_change(change)}{risks}"
+
+
+def created_branches(model: Table) -> Iterator[Branch]:
+    """Yield a branch per column and other part of a new table."""
+    width = max(len(column.name) for column in model.columns)
+    for column in model.columns:
+        head, leaves = _type_tree(column.data_type, Sign.ADDED)
+        rest = described(column, values_clause(column)).removeprefix(sql_data_type(column.data_type))
+        yield Branch(Sign.ADDED, f"{column.name:<{width}}  {head}{rest}", leaves)
+    for change in aspects.explain(aspects.beyond_columns(model)):
+        yield Branch(Sign.ADDED, f"{change.subject}: {change.desired}")
+
+
+def changed_branches(actions: Iterable[Action], resource: str, undone: UndoneDrift) -> tuple[Branch, ...]:
+    """Return a branch per change, and one per column with changes of its fields, where the first of them stands."""
+    found: dict[object, Branch | _Fields] = {}
+    for action in actions:
+        risks = hazards_note(action.hazards, reversal_of(action))
+        for change in aspects.explain([action]):
+            note = f"{risks}{undoes_note(undone_by(resource, action, change, undone))}"
+            if len(change.place) > 1:
+                column = found.setdefault(change.place[0].lower(), _Fields(change.place[0]))
+                assert isinstance(column, _Fields)
+                column.add(change.place[1:], _field_branch(change, note))
+            else:
+                found[len(found)] = _branch(change, _subject(change), note)
+    return tuple(one.branch("column ") if isinstance(one, _Fields) else one for one in found.values())
+
+
+def hazards_note(hazards: tuple[Hazard, ...], reversal: Reversal = Reversal.STATEMENTS) -> str:
+    """Return what a line warns of. Most changes can be undone by statements, and do not say so."""
+    limits = [reversal.value] if reversal in (Reversal.RESTORE, Reversal.UNSET_MANAGED) else []
+    return f"  [{', '.join([*(hazard.value for hazard in hazards), *limits])}]"
+
+
+def undoes_note(finding: Finding | None) -> str:
+    """Return that a line undoes drift, and whose."""
+    if finding is None:
+        return ""
+    author = f", {finding.author}" if finding.author else ""
+    accepted = f", accepted {finding.accepted}" if finding.accepted else ""
+    return f"  undoes drift ({finding.severity.value}){author}{accepted}"
+
+
+@dataclass(slots=True)
+class _Fields:
+    """The changes inside a column or field, in the order found; built once, then made a branch."""
+
+    name: str
+    own: list[Branch] = field(default_factory=list)
+    inner: dict[str, _Fields] = field(default_factory=dict)
+
+    def add(self, path: Path, branch: Branch) -> None:
+        """Add the branch of a field at a path below this one."""
+        if len(path) == 1:
+            self.own.append(branch)
+        else:
+            self.inner.setdefault(path[0].lower(), _Fields(path[0])).add(path[1:], branch)
+
+    def branch(self, prefix: str = "") -> Branch:
+        """Return the line of this column or field, above those of its fields."""
+        name = f"{prefix}{self.name}" if prefix else readable_ident(self.name)
+        return Branch(Sign.CHANGED, name, (*self.own, *(one.branch() for one in self.inner.values())))
+
+
+def _subject(change: Change) -> str:
+    """Return what a line begins with: of a rename, only the kind of thing, because the sides are its names."""
+    return change.subject.removesuffix(f" {change.desired}") if change.is_rename else f"{change.subject}:"
+
+
+def _field_branch(change: Change, note: str) -> Branch:
+    name = readable_ident(change.place[-1])
+    what = change.subject.removeprefix(f"column {'.'.join(change.place)}").removesuffix(" type")
+    return _branch(change, "" if change.is_rename else f"{name}{what}", note)
+
+
+def _branch(change: Change, subject: str, note: str) -> Branch:
+    """Return the branch of a change; a nested type that changes as a whole shows which of its fields differ."""
+    before, after = change.types
+    start = f"{subject} " if subject else ""
+    if change.is_rename:
+        return Branch(change.sign, f"{start}{change.observed} → {change.desired}  renamed{note}")
+    if before is not None and after is not None and inside(before) and inside(after):
+        leaves = tuple(_differing(before, after))
+        if leaves:
+            return Branch(change.sign, f"{subject.removesuffix(':')}{note}", leaves)
+    sides = [
+        _side(text, data_type, change.sign)
+        for text, data_type in zip((change.observed, change.desired), change.types, strict=True)
+        if text is not None
+    ]
+    text = " → ".join(text for text, _ in sides)
+    return Branch(change.sign, f"{start}{text}{note}", sides[0][1] if len(sides) == 1 else ())
+
+
+def _side(text: str, data_type: DataType | None, sign: Sign) -> tuple[str, tuple[Branch, ...]]:
+    if data_type is None:
+        return text, ()
+    head, leaves = _type_tree(data_type, sign)
+    return f"{head}{text.removeprefix(sql_data_type(data_type))}", leaves
+
+
+def _differing(before: DataType, after: DataType) -> Iterator[Branch]:
+    whole = _Fields("")
+    for one in all_differences(before, after):
+        if not one.path:
+            return
+        whole.add(one.path, _difference(one))
+    yield from whole.branch().leaves
+
+
+def _difference(one: FieldPair | TypePair) -> Branch:
+    name = readable_ident(one.path[-1])
+    match one:
+        case TypePair():
+            both = f"{readable_data_type(one.observed)} → {readable_data_type(one.desired)}"
+            return Branch(Sign.CHANGED, f"{name} {both}")
+        case FieldPair(desired=StructField() as added, observed=None):
+            return _field(added, Sign.ADDED)
+        case FieldPair(desired=None, observed=StructField() as dropped):
+            return _field(dropped, Sign.REMOVED)
+        case FieldPair(desired=desired, observed=observed):
+            facts = [_beside_type(side).strip() or "nullable" for side in (observed, desired) if side]
+            return Branch(Sign.CHANGED, f"{name} {' → '.join(facts)}")
+
+
+def _type_tree(data_type: DataType, sign: Sign) -> tuple[str, tuple[Branch, ...]]:
+    """Return a type on one line, or a long one with structs as its head and a branch per field."""
+    text = readable_data_type(data_type)
+    if len(text) <= _LONGEST_TYPE or not any(isinstance(part, StructType) for part in parts(data_type)):
+        return text, ()
+    match data_type:
+        case StructType(fields):
+            return "struct", tuple(_field(one, sign) for one in fields)
+        case ArrayType(element):
+            head, leaves = _type_tree(element, sign)
+            return f"array<{head}>", leaves
+        case MapType(key, value):
+            (key_head, of_key), (value_head, of_value) = _type_tree(key, sign), _type_tree(value, sign)
+            both = (Branch(sign, "key", of_key), Branch(sign, "value", of_value))
+            return f"map<{key_head}, {value_head}>", both if of_key and of_value else of_key or of_value
+    return text, ()
+
+
+def _field(one: StructField, sign: Sign) -> Branch:
+    head, leaves = _type_tree(one.data_type, sign)
+    return Branch(sign, f"{readable_ident(one.name)} {head}{_beside_type(one)}", leaves)
+
+
+def _beside_type(one: StructField) -> str:
+    return described(one).removeprefix(sql_data_type(one.data_type))

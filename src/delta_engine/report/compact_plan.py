@@ -1,0 +1,128 @@
+"""The compact form of a large plan: counts by schema and kind of change, and in full only what a reviewer must see.
+
+That is what needs consent, what is refused, and what undoes drift. No other change is destructive.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from delta_engine import aspects
+from delta_engine.actions import (
+    Action,
+    AlignSchema,
+    AlignTable,
+    CreateTable,
+    DropTable,
+    Hazard,
+    TableAction,
+    TablePlan,
+)
+from delta_engine.aspects.aspect import Sign
+from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, UndoneDrift, undone_by
+from delta_engine.errors import RefusedError
+from delta_engine.report.change_tree import Branch
+from delta_engine.report.plan_tree import create_schema_branch, schema_branch, table_branch
+from delta_engine.telemetry.visible import counted
+from delta_engine.validation.validator import needs_consent
+
+MOST_IN_FULL: Final = 20
+"""A plan that changes more tables has a compact form."""
+
+COMPACT_HEADING: Final = "In full, because it needs consent, is refused or undoes drift, and new schemas:"
+COMPACT_NOTE: Final = f"Compact, because more than {MOST_IN_FULL} tables change: --full shows every change."
+
+_KINDS: Final = (
+    (CreateTable, Sign.ADDED, "create"),
+    (AlignTable, Sign.CHANGED, "change"),
+    (DropTable, Sign.REMOVED, "drop"),
+)
+
+
+def has_compact_form(plan: TablePlan) -> bool:
+    """Whether a plan changes more tables than are shown in full by default."""
+    return sum(1 for _ in plan.table_actions()) > MOST_IN_FULL
+
+
+def counted_branches(plan: TablePlan) -> Iterator[Branch]:
+    """Yield a branch per schema with the numbers of its tables, and of their changes by kind."""
+    by_schema: dict[str, list[TableAction]] = defaultdict(list)
+    for action in plan.table_actions():
+        by_schema[f"{action.table.catalog}.{action.table.schema}"].append(action)
+    for schema, actions in by_schema.items():
+        counts = [(sign, verb, sum(isinstance(one, kind) for one in actions)) for kind, sign, verb in _KINDS]
+        found = [(sign, f"{counted(count, 'table')} to {verb}") for sign, verb, count in counts if count]
+        sign = found[0][0] if len(found) == 1 else Sign.CHANGED
+        text = f"{schema}: {', '.join(text for _, text in found)}"
+        yield Branch(sign, text, tuple(_kinds(one for one in actions if isinstance(one, AlignTable))))
+
+
+def notable_branches(
+    plan: TablePlan, undone: UndoneDrift = NO_UNDONE_DRIFT, refusals: Iterable[RefusedError] = ()
+) -> Iterator[Branch]:
+    """Yield a branch per new schema, and per schema and table with changes that a reviewer must see.
+
+    A refused table has all its changes. Others have those that need consent or undo drift, and the number of the rest.
+    """
+    refused = {refusal.table.lower() for refusal in refusals if refusal.table}
+    for schema in plan.create_schemas:
+        yield create_schema_branch(schema, undone)
+    for align_schema in plan.align_schemas:
+        key = f"schema.{align_schema}".lower()
+        if any(_undoes_drift(key, one, undone) for one in align_schema.actions):
+            yield schema_branch(align_schema, undone)
+    for action in plan.table_actions():
+        yield from _notable(action, undone, refused)
+
+
+def _notable(action: TableAction, undone: UndoneDrift, refused: Collection[str]) -> Iterator[Branch]:
+    key = f"table.{action.table.key}"
+    is_refused = action.table.key in refused
+    match action:
+        case DropTable():
+            yield table_branch(action, undone)
+        case CreateTable() if is_refused or (key, "table") in undone:
+            yield table_branch(action, undone)
+        case AlignTable(_, actions):
+            notable = [one for one in actions if is_refused or _must_be_seen(key, action, one, undone)]
+            if notable:
+                branch = table_branch(replace(action, actions=tuple(notable)), undone)
+                rest = len(actions) - len(notable)
+                yield (
+                    replace(branch, text=f"{branch.text}  and {counted(rest, 'more change')}")
+                    if rest
+                    else branch
+                )
+
+
+def _must_be_seen(key: str, align: AlignTable, action: Action, undone: UndoneDrift) -> bool:
+    is_lossy = Hazard.LOSES_DATA in action.hazards
+    return is_lossy or _undoes_drift(key, action, undone) or needs_consent(align, action)
+
+
+def _undoes_drift(key: str, action: Action, undone: UndoneDrift) -> bool:
+    return (
+        any(undone_by(key, action, change, undone) for change in aspects.explain([action]))
+        if undone
+        else False
+    )
+
+
+def _kinds(aligned: Iterable[AlignTable | AlignSchema]) -> Iterator[Branch]:
+    """Yield a line per kind of change with the number of changes and of tables, in the order of the aspects."""
+    changes: Counter[tuple[str, Sign]] = Counter()
+    tables: Counter[tuple[str, Sign]] = Counter()
+    for align in aligned:
+        found = Counter(
+            (aspects.aspect_name(action), change.sign)
+            for action in align.actions
+            for change in aspects.explain([action])
+        )
+        changes.update(found)
+        tables.update(found.keys())
+    for kind in sorted(changes, key=lambda kind: (-tables[kind], kind[0], kind[1].value)):
+        name, sign = kind
+        yield Branch(sign, f"{name}: {changes[kind]:,} in {counted(tables[kind], 'table')}")
