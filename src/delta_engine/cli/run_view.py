@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 
@@ -110,6 +110,9 @@ class TerminalView:
         board = ApplyBoard(total=len(tuple(plan.table_actions())), control=control, started=control.seconds())
 
         def on_outcome(outcome: TableOutcome) -> None:
+            if outcome.kind is OutcomeKind.STOPPED and not outcome.runs:
+                board.not_begun += 1
+                return
             board.done += 1
             if logs_json_lines():
                 return  # the log has it
@@ -117,11 +120,14 @@ class TerminalView:
             count = counted(outcome.statements, "statement")
             console.print(Text.assemble(word, visible(f" {outcome.name} ({count})")), soft_wrap=True)
 
-        if not (console.is_terminal and plan) or logs_json_lines():
-            yield ApplyView(on_outcome=on_outcome, control=control)
-            return
-        with Live(board, console=console, transient=True, refresh_per_second=_REFRESHES_PER_SECOND):
-            yield ApplyView(on_outcome=on_outcome, control=control)
+        is_live = console.is_terminal and plan and not logs_json_lines()
+        shown = Live(board, console=console, transient=True, refresh_per_second=_REFRESHES_PER_SECOND)
+        try:
+            with shown if is_live else nullcontext():
+                yield ApplyView(on_outcome=on_outcome, control=control)
+        finally:
+            if board.not_begun and not logs_json_lines():
+                console.print(Text.assemble(("not begun", "red"), f" {counted(board.not_begun, 'table')}"))
 
     def show_report(self, report: RunReport) -> None:
         """Print what the run did."""
@@ -147,6 +153,7 @@ class ApplyBoard:
     control: ApplyControl
     started: float
     done: int = 0
+    not_begun: int = 0
 
     def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
         now = self.control.seconds()

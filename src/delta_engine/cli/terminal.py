@@ -19,10 +19,14 @@ from rich.text import Text
 from delta_engine.errors import ConfigError, DeltaEngineError, RefusalGroup, RefusedError
 from delta_engine.telemetry.context import learn
 from delta_engine.telemetry.logs import log, logs_json_lines
-from delta_engine.telemetry.visible import visible
+from delta_engine.telemetry.visible import visible, wrapped
 
 if TYPE_CHECKING:
     from delta_engine.orchestrate.projects import ProjectFolder, SharedBackends
+
+
+_LONGEST_LINE = 80
+"""The width of messages on a wider terminal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -305,8 +309,10 @@ def _print_line(word: str, text: str, style: str, level: int, console: Console |
     if logs_json_lines():
         log(level, word, text=text)
     else:
-        line = Text.assemble((f"{word}: ", style), visible(text))
-        (console or stderr_console()).print(line, soft_wrap=True)
+        console, start, shown = console or stderr_console(), f"{word}: ", visible(text)
+        if console.is_terminal:  # elsewhere, a message is one line, for logs and searches
+            shown = wrapped(shown, min(console.width, _LONGEST_LINE), first=len(start))
+        console.print(Text.assemble((start, style), shown), soft_wrap=True)
 
 
 def _show_usage_error(error: Any) -> None:

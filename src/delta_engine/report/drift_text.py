@@ -53,7 +53,7 @@ def drift_text(report: DriftReport) -> str:
     return "".join(f"{line.text}\n" for line in drift_lines(report, is_full=True))
 
 
-def drift_lines(report: DriftReport, *, is_full: bool) -> Iterator[Line]:
+def drift_lines(report: DriftReport, *, is_full: bool = True) -> Iterator[Line]:
     """Yield the report's lines, with invisible characters spelled out.
 
     Args:

@@ -18,6 +18,7 @@ _UNSEEN: Final = re.compile(
     "\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
 )
 
+_WORD: Final = re.compile(r"""(?:`[^`]*`|(?<!\w)'[^']*'(?!\w)|(?<!\w)"[^"]*"(?!\w)|\S)+""")
 
 _UNITS: Final = ("B", "KB", "MB", "GB", "TB", "PB")
 _STEP: Final = 1000
@@ -33,6 +34,28 @@ def visible(text: str) -> str:
 def in_one_line(text: str) -> str:
     """Return text on one line, with invisible characters, line feeds and tabs spelled out."""
     return visible(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def wrapped(text: str, width: int, *, first: int = 0) -> str:
+    """Return text with line breaks between words, so that lines fit a width where words do.
+
+    What is quoted stays whole, to be copied: names, values and commands. Continued lines are indented by two more.
+
+    Args:
+        first: how many characters of the first line are taken already.
+    """
+    lines: list[str] = []
+    for paragraph in text.split("\n"):
+        indent = paragraph[: len(paragraph) - len(paragraph.lstrip(" "))]
+        line, room = indent, width - (0 if lines else first)
+        for word in _WORD.findall(paragraph):
+            if line.strip() and len(line) + 1 + len(word) > room:
+                lines.append(line)
+                line, room = f"{indent}  {word}", width
+            else:
+                line = f"{line} {word}" if line.strip() else f"{line}{word}"
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def shown_moment(at: datetime) -> str:

@@ -257,7 +257,7 @@ def test_a_deleted_table_is_made_as_it_was_left() -> None:
 
 def test_a_deleted_table_is_severe_and_is_not_ignored() -> None:
     (found,) = detect(ABSENT)
-    assert found.details[0].finding.expected == "applied 2026-03-01 12:00:00 by ana@example.com"
+    assert found.details[0].finding.expected == "applied 2026-03-01 12:00:00 UTC by ana@example.com"
     assert [refusal.table for refusal in refused([MODEL], found)] == ["dev.silver.orders"]
     assert with_ignored_drift([MODEL], [found]) == (MODEL,)
 

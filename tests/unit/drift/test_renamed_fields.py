@@ -71,7 +71,7 @@ def test_a_revert_renames_back(project: CatalogProject) -> None:
 def test_an_acceptance_edits_the_types_in_the_models(project: CatalogProject) -> None:
     done = project.run("drift --accept --yes")
     assert done.code == 0, done.stderr
-    assert "struct<`new`: int, `k`: int>" in project.models.read_text()
+    assert "struct<new: int, k: int>" in project.models.read_text()
     assert not project.plan()["has_changes"]
     project.sync()
     assert findings(project) == []
