@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,7 +17,7 @@ from rich.tree import Tree
 
 from delta_engine.actions import TablePlan
 from delta_engine.aspects.aspect import Sign
-from delta_engine.cli.terminal import asks, confirm, print_note, say, status, stderr_console
+from delta_engine.cli.terminal import asks, confirm, print_note, printing_above, say, status, stderr_console
 from delta_engine.deployment.document import AppliedPlan
 from delta_engine.drift.drifted_resources import UndoneDrift
 from delta_engine.execute.apply_control import ApplyControl
@@ -106,7 +106,7 @@ class TerminalView:
     def applying(self, plan: TablePlan, /) -> Iterator[ApplyView]:
         """Show the apply while it runs."""
         console = stderr_console()
-        control = ApplyControl(notify=lambda note: print_note(note, console))
+        control = ApplyControl(notify=print_note)
         board = ApplyBoard(total=len(tuple(plan.table_actions())), control=control, started=control.seconds())
 
         def on_outcome(outcome: TableOutcome) -> None:
@@ -120,14 +120,15 @@ class TerminalView:
             count = counted(outcome.statements, "statement")
             console.print(Text.assemble(word, visible(f" {outcome.name} ({count})")), soft_wrap=True)
 
-        is_live = console.is_terminal and plan and not logs_json_lines()
-        shown = Live(board, console=console, transient=True, refresh_per_second=_REFRESHES_PER_SECOND)
-        try:
-            with shown if is_live else nullcontext():
-                yield ApplyView(on_outcome=on_outcome, control=control)
-        finally:
-            if board.not_begun and not logs_json_lines():
-                console.print(Text.assemble(("not begun", "red"), f" {counted(board.not_begun, 'table')}"))
+        with ExitStack() as display:
+            display.callback(board.print_not_begun, console)
+            if console.is_terminal and plan and not logs_json_lines():
+                refreshed = Live(
+                    board, console=console, transient=True, refresh_per_second=_REFRESHES_PER_SECOND
+                )
+                display.enter_context(refreshed)
+                display.enter_context(printing_above(console))
+            yield ApplyView(on_outcome=on_outcome, control=control)
 
     def show_report(self, report: RunReport) -> None:
         """Print what the run did."""
@@ -153,7 +154,12 @@ class ApplyBoard:
     control: ApplyControl
     started: float
     done: int = 0
-    not_begun: int = 0
+    not_begun: int = 0  # because the run was stopped
+
+    def print_not_begun(self, console: Console) -> None:
+        """Print how many tables the run was stopped before, if any; the log has each of them."""
+        if self.not_begun and not logs_json_lines():
+            console.print(Text.assemble(("not begun", "red"), f" {counted(self.not_begun, 'table')}"))
 
     def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
         now = self.control.seconds()

@@ -150,7 +150,7 @@ def status(message: str) -> Iterator[None]:
     if not console.is_terminal or logs_json_lines():
         yield
         return
-    with console.status(message):
+    with console.status(message), printing_above(console):
         yield
 
 
@@ -161,7 +161,7 @@ def stepwise(message: str) -> Iterator[Callable[[str], None]]:
     if not console.is_terminal or logs_json_lines():
         yield _print_step
         return
-    with console.status(message) as shown:
+    with printing_above(console), console.status(message) as shown:
         yield lambda text: shown.update(Text(visible(text)))
 
 
@@ -172,14 +172,27 @@ def _print_step(text: str) -> None:
         say(text, err=True)
 
 
+_live: list[Console] = []
+
+
+@contextmanager
+def printing_above(console: Console) -> Iterator[None]:
+    """Print messages through the console of a live display, which would otherwise leave its last line behind."""
+    _live.append(console)
+    try:
+        yield
+    finally:
+        _live.remove(console)
+
+
 def say(text: str, *, err: bool = False) -> None:
     """Print a line, with invisible characters spelled out."""
     typer.echo(visible(text), err=err)
 
 
-def print_note(note: str, console: Console | None = None) -> None:
-    """Print a note on stderr, through the console of a live display if there is one."""
-    _print_line("note", note, "bold yellow", logging.WARNING, console)
+def print_note(note: str) -> None:
+    """Print a note on stderr."""
+    _print_line("note", note, "bold yellow", logging.WARNING)
 
 
 def asks(*, yes: bool) -> bool:
@@ -305,11 +318,12 @@ def _print_error(word: str, message: str) -> None:
     _print_line(word, message, "bold red", logging.ERROR)
 
 
-def _print_line(word: str, text: str, style: str, level: int, console: Console | None = None) -> None:
+def _print_line(word: str, text: str, style: str, level: int) -> None:
     if logs_json_lines():
         log(level, word, text=text)
     else:
-        console, start, shown = console or stderr_console(), f"{word}: ", visible(text)
+        start, shown = f"{word}: ", visible(text)
+        console = _live[-1] if _live else stderr_console()
         if console.is_terminal:  # elsewhere, a message is one line, for logs and searches
             shown = wrapped(shown, min(console.width, _LONGEST_LINE), first=len(start))
         console.print(Text.assemble((start, style), shown), soft_wrap=True)
