@@ -21,6 +21,11 @@ from delta_engine.models.record import Record, records_of
 from delta_engine.models.type_text import parse_data_type
 from delta_engine.models.types import ArrayType, DataType, MapType, StructType
 from delta_engine.sql.governance import full_function_name
+from delta_engine.sql.readable_types import (
+    laid_out_data_type,
+    readable_data_type,
+    with_readable_types,
+)
 from delta_engine.sql.text import escape_sql_literal, quote_ident, sql_data_type, sql_literal
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.validation.validator import PlanValidator
@@ -161,6 +166,16 @@ def test_valid_models_pass_the_model_rules(model: Table) -> None:
 @given(data_types)
 def test_a_type_survives_its_sql(data_type: DataType) -> None:
     assert parse_data_type(sql_data_type(data_type)) == data_type
+
+
+@given(data_types)
+def test_a_type_survives_its_readable_spellings(data_type: DataType) -> None:
+    for text in (readable_data_type(data_type), laid_out_data_type(data_type)):
+        assert parse_data_type(text) == data_type
+    followed = f"{sql_data_type(data_type)} NOT NULL 'a `b`'"
+    shown = with_readable_types(followed)
+    assert shown.endswith(" NOT NULL 'a `b`'")
+    assert parse_data_type(shown.removesuffix(" NOT NULL 'a `b`'")) == data_type
 
 
 @given(texts)

@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import sys
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from delta_engine.cli.run_view import print_statements
 from delta_engine.errors import StatementError
 from delta_engine.models import CheckConstraint, Column, Table
 from delta_engine.report.notebook_html import plan_html
-from delta_engine.telemetry.visible import in_one_line, visible
+from delta_engine.telemetry.visible import in_one_line, shown_moment, visible, wrapped
 from tests.projects.commandline import CommandLine
 from tests.projects.plan_files import PlanProject
 
@@ -30,6 +31,22 @@ def test_what_hides_is_spelled_out_and_nothing_else() -> None:
     assert not UNSEEN.search(visible(HIDING))
     assert visible("".join(map(chr, range(0xD800, 0xE000)))).isascii()
     assert visible(HARMLESS) == HARMLESS
+
+
+def test_a_moment_has_one_text_in_every_zone() -> None:
+    noon = datetime(2026, 11, 24, 12, 30, 5, 999, timezone(timedelta(hours=2)))
+    assert shown_moment(noon) == "2026-11-24 10:30:05 UTC"
+    assert shown_moment(noon.replace(tzinfo=None)) == "2026-11-24 12:30:05 UTC"
+
+
+def test_lines_break_between_words_and_nowhere_else() -> None:
+    text = "table a.b: it's 'a long value' and `delta-engine -e dev plan` and\n  an indented line of words"
+    assert wrapped(text, 24, first=9) == (
+        "table a.b: it's\n  'a long value' and\n  `delta-engine -e dev plan`\n  and\n"
+        "  an indented line of\n    words"
+    )
+    assert wrapped(text, 500) == text
+    assert wrapped("a \n\n b", 1) == "a\n\n b"
 
 
 @pytest.fixture

@@ -1,0 +1,104 @@
+"""Changes as a tree: fields below their columns, renames as renames, types without backticks that nobody needs."""
+
+from delta_engine.actions import Action, AlignTable, CreateTable, TablePlan
+from delta_engine.aspects.column_renames import ColumnRename
+from delta_engine.aspects.column_types import ColumnTypeChange
+from delta_engine.aspects.columns import ColumnAdd, FieldAdd, FieldDrop
+from delta_engine.aspects.table_names import RenameTable
+from delta_engine.models import Column, QualifiedName, Table
+from delta_engine.models.type_text import parse_data_type
+from delta_engine.models.types import StructField
+from delta_engine.report.change_tree import Branch, change_lines
+from delta_engine.report.plan_tree import plan_branches, plan_html, plan_markdown
+
+NAME = QualifiedName("dev", "silver", "orders")
+STRING = parse_data_type("string")
+LONG = (
+    "struct<street: string NOT NULL COMMENT 'of `home`', `the zip`: string, "
+    "lines: array<struct<sku: string, amounts: map<string, struct<net: decimal(18,2), gross: decimal(18,2)>>>>>"
+)
+
+
+def lines(branches: tuple[Branch, ...], indent: str = "") -> list[str]:
+    found = []
+    for one in branches:
+        found += [f"{indent}{one.sign.value} {one.text}", *lines(one.leaves, f"{indent}  ")]
+    return found
+
+
+def aligned(*actions: Action) -> AlignTable:
+    return AlignTable(NAME, actions)
+
+
+def shown(*actions: Action) -> list[str]:
+    (branch,) = plan_branches(TablePlan((), (aligned(*actions),)))
+    return lines(branch.leaves)
+
+
+def test_changes_of_fields_stand_below_their_column() -> None:
+    assert shown(
+        FieldAdd(("address", "zip"), StructField("zip", STRING)),
+        ColumnTypeChange(
+            "address", parse_data_type("bigint"), parse_data_type("int"), ("geo", "element", "lat")
+        ),
+        FieldDrop(("Address", "the street"), StructField("the street", STRING)),
+    ) == [
+        "~ column address",
+        "  + zip string  [safe]",
+        "  - `the street` string  [loses data, reversible by RESTORE]",
+        "  ~ geo",
+        "    ~ element",
+        "      ~ lat int → bigint  [breaks readers, reversible by RESTORE]",
+    ]
+
+
+def test_a_type_that_changes_as_a_whole_shows_what_differs() -> None:
+    before, after = (
+        parse_data_type("struct<street: string, b: int>"),
+        parse_data_type("struct<street: varchar(80), zip: array<string>>"),
+    )
+    assert shown(ColumnTypeChange("address", after, before)) == [
+        "~ column address type  [breaks readers, reversible by RESTORE]",
+        "  ~ street string → varchar(80)",
+        "  + zip array<string>",
+        "  - b int",
+    ]
+
+
+def test_a_rename_says_that_it_is_one() -> None:
+    former = QualifiedName("dev", "silver", "old")
+    assert shown(
+        RenameTable(NAME, former), ColumnRename("mail", "email"), ColumnRename("strt", "street", ("a",))
+    ) == [
+        "~ table name dev.silver.old → dev.silver.orders  renamed  [breaks readers]",
+        "~ column mail → email  renamed  [breaks readers]",
+        "~ column a",
+        "  ~ strt → street  renamed  [breaks readers]",
+    ]
+
+
+def test_a_long_type_has_a_line_per_field() -> None:
+    expected = [
+        "+ street string NOT NULL 'of `home`'",
+        "+ `the zip` string",
+        "+ lines array<struct>",
+        "  + sku string",
+        "  + amounts map<string, struct<net: decimal(18,2), gross: decimal(18,2)>>",
+    ]
+    column = Column("address", LONG, comment="c")
+    assert shown(ColumnAdd(column)) == [
+        "+ column address: struct 'c'  [safe]",
+        *(f"  {one}" for one in expected),
+    ]
+    (created,) = plan_branches(TablePlan((CreateTable(Table(*NAME.key.split("."), [column])),)))
+    assert lines(created.leaves) == ["+ address  struct 'c'", *(f"  {one}" for one in expected)]
+
+
+def test_every_form_has_the_fields() -> None:
+    align = aligned(FieldAdd(("address", "zip"), StructField("zip", STRING)))
+    plan = TablePlan((), (align,))
+    assert "```diff\n! column address\n+   zip string  [safe]\n```" in plan_markdown(
+        plan, {}, environment="dev"
+    )
+    assert "zip string" in plan_html(plan, environment="dev")
+    assert list(change_lines(align)) == ["+ column address.zip: string  [safe]"]
