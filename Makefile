@@ -6,7 +6,7 @@ PIN := $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generat
 	--no-emit-find-links --custom-compile-command "make requirements"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long coverage check format pages screenshot bench wheel requirements clean
+.PHONY: help setup demo docs test test-long coverage check format pages screenshot bench wheel requirements clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -17,19 +17,27 @@ setup: ## set everything up: .venv/ with the CLI in it, and Delta's jars
 demo: setup ## sync the example into an embedded warehouse, and repair an out-of-band change
 	@sh scripts/demo.sh
 
+docs: setup ## build the documentation as a site with search into dist/site/: open index.html, no server, no network
+	@sh scripts/docs.sh
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@echo "docs: open dist/site/index.html"
+
 test: setup ## pass the tests, with real Spark and Delta, and Chromium where there is one
 	@sh scripts/browser.sh
 	@sh scripts/connect.sh
+	@sh scripts/docs.sh
 	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4
 
 test-long: setup ## pass the long proofs too: kills, two processes, a real S3 server, every example. Before a release
 	@sh scripts/browser.sh
 	@sh scripts/connect.sh
+	@sh scripts/docs.sh
 	@DELTA_ENGINE_TESTS=long $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4
 
 coverage: setup ## pass the tests, and say which lines and branches they miss: takes half as long again
 	@sh scripts/browser.sh
 	@sh scripts/connect.sh
+	@sh scripts/docs.sh
 	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --cov --cov-report=term
 
 check: setup ## lint, types and layers
@@ -42,7 +50,7 @@ format: setup ## format the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-pages: setup ## write the pages that follow from the code: capabilities, rules
+pages: setup ## write the pages that follow from the code: commands, capabilities, rules
 	@$(BIN)/python scripts/generated_pages.py
 
 screenshot: demo ## make the README's picture of the demo's drift report
@@ -60,6 +68,7 @@ requirements: setup ## pin requirements/ anew
 	@$(PIN) --upgrade requirements/dev.in --output-file requirements/dev.txt
 	@$(PIN) --constraint requirements/dev.txt requirements/build.in --output-file requirements/build.txt
 	@$(PIN) --constraint requirements/dev.txt requirements/connect.in --output-file requirements/connect.txt
+	@$(PIN) --constraint requirements/dev.txt requirements/docs.in --output-file requirements/docs.txt
 
 clean: ## remove .venv/, the embedded warehouse and what tools leave behind
 	@rm -rf .venv .delta-engine dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache \

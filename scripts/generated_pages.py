@@ -1,4 +1,4 @@
-"""Writes the tables of the documentation that follow from the code, between the marks of their pages."""
+"""Writes the parts of the documentation that follow from the code, between the marks of their pages."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from delta_engine.backends.capabilities import (
 from delta_engine.config.model_text import COLUMN_FIELDS, TABLE_FIELDS
 from delta_engine.validation.needed_rights import REFERENCED_TABLE, REQUIREMENTS
 from delta_engine.validation.validator import PlanValidator
+from scripts.command_reference import command_reference
 
 DOCS = Path(__file__).parents[1] / "docs"
 _END = "<!-- end -->"
@@ -43,6 +44,7 @@ def generated_tables() -> Mapping[str, Mapping[str, str]]:
             "catalogs": _catalogs_table(),
             "rights": _rights_table(),
         },
+        "command-reference.md": {"commands": command_reference()},
         "models.md": {
             "table": _keys(TABLE_FIELDS),
             "column": _keys(COLUMN_FIELDS),
