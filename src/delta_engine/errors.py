@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import ClassVar, TypedDict
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,14 @@ class SourceLocation:
 class DeltaEngineError(Exception):
     """The root of every error that the engine raises on purpose."""
 
+    topic: ClassVar[str] = "failed"
+    """The section of `docs/troubleshooting.md` with causes and ways out: its anchor, which never changes."""
+
 
 class Refusal(DeltaEngineError):
     """One or several refusals, in the order found."""
+
+    topic = "refused"
 
     refusals: tuple[RefusedError, ...]
 
@@ -86,17 +91,25 @@ class RefusedError(Refusal):
 class ConfigError(RefusedError):
     """A configuration or model file is missing, malformed, or has unknown content."""
 
+    topic = "invalid-configuration"
+
 
 class InvalidModelError(RefusedError):
     """A declared table breaks a model rule."""
+
+    topic = "invalid-model"
 
 
 class UnsafePlanError(RefusedError):
     """A plan breaks a plan rule: running it could fail half-way or lose data."""
 
+    topic = "unsafe-plan"
+
 
 class CatalogReadError(RefusedError):
     """A table exists but cannot be read as a Delta table that the engine may manage."""
+
+    topic = "unreadable-table"
 
 
 class NotADeltaTableError(CatalogReadError):
@@ -130,6 +143,8 @@ class StatementError(DeltaEngineError):
         exceptions: the classes of the Java exceptions behind it, outermost first; empty if unknown.
         is_outcome_unknown: whether the connection failed, so that the statement may have run.
     """
+
+    topic = "failed-statement"
 
     def __init__(
         self,
@@ -178,6 +193,8 @@ class MissingDependencyError(DeltaEngineError):
         self.way_out = way_out
         super().__init__(": ".join(filter(None, (reason, way_out))))
 
+    topic = "missing-dependency"
+
 
 class SparkStartError(DeltaEngineError):
     """A local Spark session could not be started.
@@ -191,6 +208,8 @@ class SparkStartError(DeltaEngineError):
         self.reason = reason
         self.way_out = way_out
         super().__init__(" ".join(filter(None, (reason, way_out))))
+
+    topic = "spark-does-not-start"
 
 
 def raise_all(refusals: Iterable[RefusedError]) -> None:

@@ -173,6 +173,8 @@ class DriftTaskResult:
 class DriftFoundError(DeltaEngineError):
     """Drift reached the severity that `drift.fail_on` names."""
 
+    topic = "drift-found"
+
 
 def run_drift_report(
     *,
@@ -220,6 +222,8 @@ def run_drift_report(
 
 class DoctorError(DeltaEngineError):
     """The environment lacks something."""
+
+    topic = "missing-prerequisites"
 
 
 def run_doctor(

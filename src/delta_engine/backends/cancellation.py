@@ -96,6 +96,8 @@ class Stop:
 class StoppedError(StatementError):
     """A statement was not run because the run is ending."""
 
+    topic = "stopped"
+
     def __init__(self, sql: str) -> None:
         super().__init__("the run was stopped before it", sql=sql, error_class=None)
 

@@ -88,6 +88,8 @@ _ANSWERS: Final = frozenset({Failure.THROTTLED, Failure.UNAVAILABLE})
 class CallError(DeltaEngineError):
     """A call failed, after safe retries; `code` is the error code of a service that understood the call."""
 
+    topic = "unreachable-workspace"
+
     def __init__(self, message: str, *, failure: Failure, code: str | None = None) -> None:
         self.failure = failure
         self.code = code

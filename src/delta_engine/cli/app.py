@@ -12,6 +12,7 @@ import typer
 from delta_engine.cli.config_app import config_app
 from delta_engine.cli.docs_command import DOCS_EPILOG, docs
 from delta_engine.cli.drift_command import DRIFT_EPILOG, drift
+from delta_engine.cli.explain_command import EXPLAIN_EPILOG, explain
 from delta_engine.cli.fmt_command import FMT_EPILOG, fmt
 from delta_engine.cli.import_command import IMPORT_EPILOG, import_models
 from delta_engine.cli.init_command import INIT_EPILOG, init
@@ -280,6 +281,7 @@ app.command("import", epilog=IMPORT_EPILOG)(import_models)
 app.command(epilog=UNDO_EPILOG)(undo)
 app.command(epilog=DOCS_EPILOG)(docs)
 app.command(epilog=FMT_EPILOG)(fmt)
+app.command(epilog=EXPLAIN_EPILOG)(explain)
 app.add_typer(config_app, name="config")
 app.add_typer(state_app, name="state")
 app.add_typer(projects_app, name="projects")

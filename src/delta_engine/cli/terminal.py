@@ -10,7 +10,7 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
 import typer
 from rich.console import Console
@@ -268,6 +268,7 @@ def exits() -> Iterator[None]:
         code = ExitCode.INTERRUPTED
     except DeltaEngineError as error:
         code = report_error(error)
+        _print_more(error)
     except BrokenPipeError:  # the reader of a pipe, such as head, has exited
         code = ExitCode.FAILED
     except OSError as error:
@@ -296,6 +297,18 @@ def report_error(error: DeltaEngineError) -> ExitCode:
     for message in _messages(error):
         _print_error(word, message)
     return code
+
+
+MORE: Final = "delta-engine explain {}"
+"""Where the user reads more about an error, by its topic: offline, and with nothing but the wheel."""
+
+
+def _print_more(error: DeltaEngineError) -> None:
+    """Print where to read more about an error; of several refusals, about their common topic if they have one."""
+    topics = {one.topic for one in error.refusals} if isinstance(error, RefusalGroup) else {error.topic}
+    topic = topics.pop() if len(topics) == 1 else error.topic
+    if not logs_json_lines():
+        _print_line("more", MORE.format(topic), "dim", logging.INFO)
 
 
 def _messages(error: DeltaEngineError) -> Sequence[str]:

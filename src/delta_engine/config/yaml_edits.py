@@ -240,6 +240,8 @@ _COMMENT = re.compile(r"(?<!\S)#.*")
 class UnusualLayoutError(DeltaEngineError):
     """A part of a YAML file has a layout that the editor does not change; the message tells why."""
 
+    topic = "unusual-layout"
+
 
 @dataclass(frozen=True, slots=True)
 class Node:

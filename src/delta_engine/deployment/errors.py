@@ -24,6 +24,8 @@ class _DocumentRefusedError(RefusedError):
 class CorruptStateError(_DocumentRefusedError):
     """A document that is truncated, malformed or fails its checksum; `stored` is what remains of it."""
 
+    topic = "unreadable-deployment-state"
+
     def __init__(
         self, reason: str, *, where: str = "", way_out: str = "", stored: StoredDocument | None = None
     ) -> None:
@@ -34,9 +36,13 @@ class CorruptStateError(_DocumentRefusedError):
 class NewerStateError(_DocumentRefusedError):
     """A document that a newer engine wrote."""
 
+    topic = "newer-deployment-state"
+
 
 class StateMismatchError(_DocumentRefusedError):
     """A document of another environment, or of another lineage of this one."""
+
+    topic = "mismatched-deployment-state"
 
 
 class StaleStateError(DeltaEngineError):
@@ -46,6 +52,8 @@ class StaleStateError(DeltaEngineError):
         where: the document's place.
         reason: what is there now.
     """
+
+    topic = "unrecorded-apply"
 
     def __init__(self, where: str, reason: str) -> None:
         self.where = where
@@ -58,6 +66,8 @@ class StaleStateError(DeltaEngineError):
 
 class StoreError(DeltaEngineError):
     """A store cannot be used: missing, access denied, unreachable. The operation was not done."""
+
+    topic = "unusable-store"
 
 
 class UncertainWriteError(StoreError):
@@ -79,6 +89,8 @@ class UnsavedStateError(DeltaEngineError):
         file: the file; None if no file could be written either.
     """
 
+    topic = "unrecorded-apply"
+
     def __init__(self, message: str, *, file: Path | None) -> None:
         self.message = message
         self.file = file
@@ -92,6 +104,8 @@ class LockHeld(DeltaEngineError):
         where: the lock's place.
         holder: the other run; None if it has not recorded its name yet.
     """
+
+    topic = "locked"
 
     def __init__(self, where: str, holder: LockHolder | None) -> None:
         self.where = where
@@ -112,6 +126,8 @@ class LockLost(DeltaEngineError):
         where: the lock's place.
         reason: what happened to it.
     """
+
+    topic = "lost-lock"
 
     def __init__(self, where: str, reason: str) -> None:
         self.where = where

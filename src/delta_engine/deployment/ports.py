@@ -123,6 +123,8 @@ class LockRecord(msgspec.Struct, frozen=True, kw_only=True):
 class UnreadableLockError(CorruptStateError):
     """A lock's record that was damaged, or written by hand; `token` replaces it."""
 
+    topic = "unreadable-lock"
+
     def __init__(self, reason: str, *, where: str, token: str) -> None:
         self.token = token
         super().__init__(

@@ -217,6 +217,8 @@ class ClassifiedDrift:
 class DriftRefusal(RefusedError):
     """A plan would undo a change made outside the engine."""
 
+    topic = "severe-drift"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drifted(Generic[Model_co, State_co]):

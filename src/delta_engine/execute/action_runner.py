@@ -58,6 +58,8 @@ class _RepeatableRunner(Protocol):
 class ApplyFailedError(DeltaEngineError):
     """At least one schema or table failed; the others were applied. Another run applies the rest."""
 
+    topic = "failed-tables"
+
     def __init__(self, outcomes: Sequence[AnyOutcome]) -> None:
         self.outcomes = tuple(outcomes)
         super().__init__(self._message())
@@ -89,6 +91,8 @@ class ApplyFailedError(DeltaEngineError):
 
 class ApplyStoppedError(ApplyFailedError):
     """The run was stopped, mostly before all tables were done. Another run applies the rest."""
+
+    topic = "stopped"
 
     def _message(self) -> str:
         if not any(one.failure for one in self.outcomes):

@@ -188,6 +188,8 @@ Reread: TypeAlias = Callable[[QualifiedName], Sequence[str]]
 class StaleTableError(StatementError):
     """The plan no longer fits a table."""
 
+    topic = "table-changed-under-the-plan"
+
 
 def has_to_run(planned: Sequence[str], needed: Sequence[str], error: StatementError) -> bool:
     """Return whether the first `planned` statement must be sent again; if not, it succeeded.

@@ -54,6 +54,8 @@ class UnrecordedApplyError(ApplyFailedError):
         failure: the failure of the apply itself; None if everything was applied.
     """
 
+    topic = "unrecorded-apply"
+
     def __init__(
         self,
         outcomes: tuple[AnyOutcome, ...],

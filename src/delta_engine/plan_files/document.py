@@ -25,6 +25,8 @@ class PlanFileError(RefusedError):
         where: the path as the user named it; empty for a plan that was never written.
     """
 
+    topic = "unusable-plan-file"
+
     def __init__(self, reason: str, *, where: str, way_out: str) -> None:
         self.where = where
         super().__init__(reason, location=SourceLocation(where) if where else None, way_out=way_out)

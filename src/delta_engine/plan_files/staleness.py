@@ -71,6 +71,8 @@ class StalePlanError(PlanFileError):
         note: what is known of an earlier apply.
     """
 
+    topic = "stale-plan"
+
     def __init__(self, moves: Sequence[Move], *, where: str, way_out: str, note: str = "") -> None:
         self.moves = tuple(moves)
         self.note = note
@@ -81,6 +83,8 @@ class StalePlanError(PlanFileError):
 
 class UnreviewedStatementError(DeltaEngineError):
     """A compiled plan that does not have the statements of its plan file; nothing ran."""
+
+    topic = "unreviewed-statement"
 
     def __init__(self, sql: str) -> None:
         self.sql = sql

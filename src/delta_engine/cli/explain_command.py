@@ -1,0 +1,51 @@
+"""The `explain` command: sections of the troubleshooting page, which the wheel has too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from delta_engine.cli.options import argument
+from delta_engine.errors import RefusedError, unknown
+
+EXPLAIN_EPILOG: Final = "Example: delta-engine explain unsafe-plan"
+
+_HEADING = re.compile(r"^### (?P<title>.+)\n", re.MULTILINE)
+_SENTENCE_END = re.compile(r"[.:]\s")
+_LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
+
+
+def explain(
+    topic: Annotated[
+        str | None, argument("TOPIC", "What `more:` names below an error. Without it, all topics are listed.")
+    ] = None,
+) -> None:
+    """Explain an error: its causes, and the ways out."""
+    sections = troubleshooting_sections(_page().read_text("utf-8"))
+    if topic is None:
+        width = max(map(len, sections))
+        for name, text in sections.items():
+            typer.echo(f"{name:{width}}  {_SENTENCE_END.split(text, maxsplit=1)[0]}")
+        return
+    if topic not in sections:
+        reason, way_out = unknown("topic", topic, sections)
+        raise RefusedError(reason, way_out=way_out)
+    typer.echo(sections[topic])
+
+
+def troubleshooting_sections(page: str) -> Mapping[str, str]:
+    """Return the sections of the page by their anchors, as text without links."""
+    _, *parts = _HEADING.split(page)
+    texts = (re.split(r"^## ", text, flags=re.MULTILINE)[0].strip() for text in parts[1::2])
+    titles = (title.lower().replace(" ", "-") for title in parts[::2])
+    return {title: _LINK.sub(r"\1", text) for title, text in zip(titles, texts, strict=True)}
+
+
+def _page() -> Path:
+    """Return the page: in a wheel it lies beside this module, in a checkout in docs/."""
+    own = Path(__file__).with_name("troubleshooting.md")
+    return own if own.exists() else Path(__file__).parents[3] / "docs" / own.name
