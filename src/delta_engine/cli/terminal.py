@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from delta_engine.errors import ConfigError, DeltaEngineError, RefusalGroup, RefusedError
+from delta_engine.errors import ConfigError, DeltaEngineError, Refusal, RefusalGroup, RefusedError
 from delta_engine.telemetry.context import learn
 from delta_engine.telemetry.logs import log, logs_json_lines
 from delta_engine.telemetry.visible import visible, wrapped
@@ -304,10 +304,10 @@ MORE: Final = "delta-engine explain {}"
 
 
 def _print_more(error: DeltaEngineError) -> None:
-    """Print where to read more about an error; of several refusals, about their common topic if they have one."""
+    """Print where to read more about an error; nothing if its topic is general, because its message says it all."""
     topics = {one.topic for one in error.refusals} if isinstance(error, RefusalGroup) else {error.topic}
-    topic = topics.pop() if len(topics) == 1 else error.topic
-    if not logs_json_lines():
+    topic = topics.pop() if len(topics) == 1 else Refusal.topic
+    if topic not in (Refusal.topic, DeltaEngineError.topic) and not logs_json_lines():
         _print_line("more", MORE.format(topic), "dim", logging.INFO)
 
 

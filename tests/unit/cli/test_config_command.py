@@ -59,6 +59,7 @@ def test_a_broken_base_is_refused(delta_engine: CommandLine, tmp_path: Path) -> 
     assert (result.code, result.stdout) == (3, "")
     assert result.stderr == (
         "refused: base/prod.yml:4 (extended by conf/prod.yml:1): unknown key 'polcy'. Did you mean 'policy'?\n"
+        "more: delta-engine explain invalid-configuration\n"
     )
 
 

@@ -85,4 +85,7 @@ def test_schemas_are_printed(delta_engine: CommandLine, name: str) -> None:
 def test_an_unknown_schema_is_refused(delta_engine: CommandLine) -> None:
     refused = delta_engine("schema", "modle")
     assert refused.code == ExitCode.REFUSED
-    assert refused.stderr == "refused: unknown schema 'modle'. Did you mean 'model'?\n"
+    assert refused.stderr == (
+        "refused: unknown schema 'modle'. Did you mean 'model'?\n"
+        "more: delta-engine explain invalid-configuration\n"
+    )

@@ -66,7 +66,8 @@ def test_list(state: partial[Result]) -> None:
     refused = state("list", "--status", "helthy")
     assert (refused.code, refused.stderr) == (
         3,
-        "refused: --status: unknown status 'helthy'. Did you mean 'healthy'?\n",
+        "refused: --status: unknown status 'helthy'. Did you mean 'healthy'?\n"
+        "more: delta-engine explain invalid-configuration\n",
     )
 
 
@@ -158,7 +159,10 @@ def test_rm_and_mv(state: partial[Result], folder: Path) -> None:
     assert unknown.code == 3
     assert "unknown resource 'nope'" in unknown.stderr
     nameless = state("mv", "temp", "kept", "--yes")
-    assert nameless.stderr == "refused: 'temp' is not a table's name. Write catalog.schema.table.\n"
+    assert nameless.stderr == (
+        "refused: 'temp' is not a table's name. Write catalog.schema.table.\n"
+        "more: delta-engine explain invalid-configuration\n"
+    )
 
 
 def test_migrate(state: partial[Result], folder: Path) -> None:
