@@ -26,7 +26,9 @@ ROOT_PAGES: Final = {
 }
 """Pages of the repository outside docs/, and where the site has them."""
 
-_LINK = re.compile(r"(?P<text>\[(?:[^\[\]]|\[[^\]]*\])*\])\((?![a-z]+:|#)(?P<path>[^)\s#]+)(?P<anchor>#[^)\s]*)?\)")
+_LINK = re.compile(
+    r"(?P<text>\[(?:[^\[\]]|\[[^\]]*\])*\])\((?![a-z]+:|#)(?P<path>[^)\s#]+)(?P<anchor>#[^)\s]*)?\)"
+)
 _CODE = re.compile(r"(^ *```.*?^ *```|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
 
 

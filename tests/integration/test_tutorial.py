@@ -64,13 +64,16 @@ def test_every_command_prints_what_the_page_shows(
     count = 0
     for block in blocks(PAGE):
         for command, expected, printed in reader.follow(block):
-            assert re.fullmatch(as_pattern(expected), printed), f"{PAGE.name}:{block.line}: {command}\n{printed}"
+            assert re.fullmatch(as_pattern(expected), printed), (
+                f"{PAGE.name}:{block.line}: {command}\n{printed}"
+            )
             count += 1
     assert count > 20
 
 
-
-@pytest.mark.parametrize(("expected", "printed"), [("a\n…\nd\n", "a\nb\nc\nd\n"), ("at …: x\n", "at 10:00: x\n")])
+@pytest.mark.parametrize(
+    ("expected", "printed"), [("a\n…\nd\n", "a\nb\nc\nd\n"), ("at …: x\n", "at 10:00: x\n")]
+)
 def test_what_an_ellipsis_stands_for(expected: str, printed: str) -> None:
     assert re.fullmatch(as_pattern(expected), printed)
     assert not re.fullmatch(as_pattern(expected), printed + "e\n")

@@ -203,6 +203,8 @@ def test_logs_in_json_have_each_refusal(
     (tmp_path / "conf" / "models" / "m.yml").write_text(f"tables:\n{tables}")
     refused = delta_engine("-e", "dev", "validate")
     assert refused.stderr.startswith("refused: 12 tables: type 'number' cannot be used")
-    assert len(refused.stderr.splitlines()) == 13  # the message, ten places, how many more there are, and its topic
+    assert (
+        len(refused.stderr.splitlines()) == 13
+    )  # the message, ten places, how many more there are, and its topic
     logged = delta_engine("--log-json", "-e", "dev", "validate").stderr.splitlines()
     assert len([line for line in logged if "type 'number' cannot be used" in line]) == 12

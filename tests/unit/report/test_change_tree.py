@@ -9,7 +9,8 @@ from delta_engine.models import Column, QualifiedName, Table
 from delta_engine.models.type_text import parse_data_type
 from delta_engine.models.types import StructField
 from delta_engine.report.change_tree import Branch, change_lines
-from delta_engine.report.plan_tree import plan_branches, plan_html, plan_markdown
+from delta_engine.report.notebook_html import plan_html
+from delta_engine.report.plan_tree import plan_branches, plan_markdown
 
 NAME = QualifiedName("dev", "silver", "orders")
 STRING = parse_data_type("string")
@@ -90,7 +91,7 @@ def test_a_long_type_has_a_line_per_field() -> None:
         "+ column address: struct 'c'  [safe]",
         *(f"  {one}" for one in expected),
     ]
-    (created,) = plan_branches(TablePlan((CreateTable(Table(*NAME.key.split("."), [column])),)))
+    (created,) = plan_branches(TablePlan((CreateTable(Table("dev", "silver", "orders", [column])),)))
     assert lines(created.leaves) == ["+ address  struct 'c'", *(f"  {one}" for one in expected)]
 
 

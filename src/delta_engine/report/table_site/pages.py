@@ -18,7 +18,7 @@ from delta_engine.report.table_site.details import pair_text, schema_facts, show
 from delta_engine.report.table_site.documented import Documentation, TableStatus
 from delta_engine.report.table_site.drawing import draw
 from delta_engine.telemetry.logs import redacted
-from delta_engine.telemetry.visible import counted, visible
+from delta_engine.telemetry.visible import counted, shown_moment, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -191,6 +191,7 @@ def _environment() -> Environment:
     }
     environment.filters |= {
         "counted": counted,
+        "moment": shown_moment,
         "pair": lambda pair: pair_text(*pair),
         "shown": shown,
         "status_class": lambda status: status.value.replace(" ", "-"),
