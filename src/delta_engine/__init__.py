@@ -99,6 +99,7 @@ __all__ = [
     "TableState",
     "UnrecordedApplyError",
     "UnsafePlanError",
+    "Using",
     "sql_data_type",
 ]
 
@@ -135,6 +136,7 @@ _NAMES = {
         "RowFilter",
         "Schema",
         "Table",
+        "Using",
     ),
     "orchestrate.applying": ("UnrecordedApplyError",),
     "orchestrate.orchestrator": ("Orchestrator",),

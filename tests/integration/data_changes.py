@@ -21,7 +21,7 @@ REGION = "coalesce(region, 'unknown')"
 DAY = "to_date(created_ts)"
 _SHORT = "amount IS NULL OR length(amount) < 100"
 _START = datetime(2026, 1, 1)
-CHANGES = ("ALTER ", "CREATE OR ", "UPDATE ", "RESTORE ", "SELECT CASE")
+CHANGES = ("ALTER ", "CREATE OR ", "UPDATE ", "MERGE ", "RESTORE ", "SELECT CASE")
 """How the statements begin that change a table or verify it."""
 _FEATURES: tuple[dict[str, str], ...] = (
     {},

@@ -9,7 +9,7 @@ from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.aspects.conversions import Stage, new_name, old_name
 from delta_engine.models import Column
 from delta_engine.models.types import DataType, is_same_type
-from delta_engine.sql.backfills import Assignment, missing_values, new_values, sql_converted
+from delta_engine.sql.backfills import Assignment, given_values, missing_values, new_values, sql_converted
 from delta_engine.sql.expressions import with_column_renamed
 from delta_engine.sql.text import quote_ident
 
@@ -36,7 +36,12 @@ class ExpandColumn:
 
 @dataclass(frozen=True, slots=True)
 class FillColumn:
-    """Compute values for existing rows; `is_converted` if they go into the new column of a conversion."""
+    """Compute values for existing rows.
+
+    Args:
+        is_converted: whether they go into the new column of a conversion.
+        is_deterministic: whether they are the same each time; if not, only rows without a value get one.
+    """
 
     phase: ClassVar[Phase] = Phase.FILL_COLUMNS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.REWRITES_DATA,)
@@ -44,6 +49,7 @@ class FillColumn:
     data_type: DataType
     using: str
     is_converted: bool = False
+    is_deterministic: bool = True
 
     @property
     def target(self) -> str:
@@ -54,6 +60,8 @@ class FillColumn:
     def assignment(self) -> Assignment:
         """The assignment of the values."""
         value = sql_converted(self.using, self.data_type)
+        if not self.is_deterministic:
+            return given_values(self.target, value)
         return (new_values if self.is_converted else missing_values)(self.target, value)
 
 
@@ -66,10 +74,9 @@ class VerifyRows:
     fills: tuple[FillColumn, ...]
     untouched: tuple[tuple[str, DataType], ...]
 
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """The columns that get values."""
-        return tuple(fill.target for fill in self.fills)
+    def targets(self, *, are_deterministic: bool) -> tuple[str, ...]:
+        """Return the columns that get values in one statement."""
+        return tuple(fill.target for fill in self.fills if fill.is_deterministic is are_deterministic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,19 +92,33 @@ class SwapColumn:
 
 @dataclass(frozen=True, slots=True)
 class FillSwappedColumn:
-    """Fill the rows that writers added between the fill and the swap, from the former column."""
+    """Fill the rows that writers added between the fill and the swap, from the former column.
+
+    Args:
+        is_deterministic: as for `FillColumn`.
+    """
 
     phase: ClassVar[Phase] = Phase.FILL_SWAPPED_COLUMNS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.REWRITES_DATA,)
     name: str
     data_type: DataType
     using: str
+    is_deterministic: bool = True
+
+    @property
+    def source(self) -> str:
+        """The expression over the former column."""
+        return with_column_renamed(self.using, self.name, quote_ident(old_name(self.name)))
 
     @property
     def value(self) -> str:
         """The SQL of the value, from the former column."""
-        using = with_column_renamed(self.using, self.name, quote_ident(old_name(self.name)))
-        return sql_converted(using, self.data_type)
+        return sql_converted(self.source, self.data_type)
+
+    @property
+    def assignment(self) -> Assignment:
+        """The assignment of the values."""
+        return (missing_values if self.is_deterministic else given_values)(self.name, self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +130,9 @@ class VerifySwappedRows:
     fills: tuple[FillSwappedColumn, ...]
     untouched: tuple[tuple[str, DataType], ...]
 
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """The columns that get values."""
-        return tuple(fill.name for fill in self.fills)
+    def targets(self, *, are_deterministic: bool) -> tuple[str, ...]:
+        """Return the columns that get values in one statement."""
+        return tuple(fill.name for fill in self.fills if fill.is_deterministic is are_deterministic)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,14 +35,15 @@ from delta_engine.aspects.backfill_actions import (
 )
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.conversions import Stage, new_name, old_name
-from delta_engine.aspects.facet import OPTIONAL_TEXT, Facet
+from delta_engine.aspects.facet import Facet, Form, written_part
 from delta_engine.aspects.fill_obstacles import obstacles
-from delta_engine.models import Column, Part, Table
+from delta_engine.models import Column, Part, Table, Using
+from delta_engine.models.open_struct import OpenStruct
 from delta_engine.sql.backfills import (
-    missing_values,
     sql_compare_versions,
     sql_converted,
     sql_fill,
+    sql_give,
     sql_refuse_rows,
 )
 from delta_engine.sql.columns import (
@@ -62,13 +63,13 @@ def future_values(comparison: Comparison) -> Mapping[str, str]:
     """Return the SQL of the values that a plan computes, from the rows as they are, by column key."""
     found = {}
     for column in comparison.filled:
-        value = sql_converted(column.using or "", column.data_type)
+        value = sql_converted(_using(column).expression, column.data_type)
         is_new = any(column.key == added.key for added in comparison.added)
         found[column.key] = value if is_new else f"coalesce({quote_ident(column.name)}, {value})"
     for one in comparison.conversions:
         if one.desired.using is None or one.is_abandoned:
             continue
-        last = FillSwappedColumn(one.desired.name, one.desired.data_type, one.desired.using)
+        last = _refill(one.desired)
         match one.progress.stage:
             case Stage.SWAPPED:
                 found[one.desired.key] = f"coalesce({quote_ident(one.desired.name)}, {last.value})"
@@ -76,7 +77,7 @@ def future_values(comparison: Comparison) -> Mapping[str, str]:
                 new = quote_ident(new_name(one.observed.name))
                 found[one.desired.key] = f"coalesce({new}, {last.value})"
             case _:
-                found[one.desired.key] = sql_converted(one.desired.using, one.desired.data_type)
+                found[one.desired.key] = sql_converted(one.desired.using.expression, one.desired.data_type)
     return found
 
 
@@ -91,7 +92,7 @@ def _diff(comparison: Comparison) -> Iterator[BackfillAction]:
     if blocked:
         yield from blocked
         return
-    fills = [FillColumn(one.name, one.data_type, one.using or "") for one in comparison.filled]
+    fills = [_fill(one, one.name) for one in comparison.filled]
     swapped: list[FillSwappedColumn] = []
     for conversion in comparison.conversions:
         desired, observed, stage = conversion.desired, conversion.observed, conversion.progress.stage
@@ -103,10 +104,10 @@ def _diff(comparison: Comparison) -> Iterator[BackfillAction]:
             expand = ExpandColumn(desired, observed, new)
             if new is None or not expand.is_added or new.tags != desired.tags:
                 yield expand
-            fills.append(FillColumn(observed.name, desired.data_type, desired.using or "", is_converted=True))
+            fills.append(_fill(desired, observed.name, is_converted=True))
         if conversion.is_pending:
             yield SwapColumn(desired, observed, is_begun=stage is Stage.SWAPPING)
-        swapped.append(FillSwappedColumn(desired.name, desired.data_type, desired.using or ""))
+        swapped.append(_refill(desired))
         yield DropFormerColumn(desired.name)
     assigned = {fill.name.lower() for fill in fills} | {fill.name.lower() for fill in swapped}
     columns = comparison.observed.columns
@@ -118,6 +119,20 @@ def _diff(comparison: Comparison) -> Iterator[BackfillAction]:
     if swapped:
         yield from swapped
         yield VerifySwappedRows(tuple(swapped), untouched)
+
+
+def _using(column: Column) -> Using:
+    return column.using or Using("")  # a column without one is an obstacle, or its conversion is given up
+
+
+def _fill(column: Column, name: str, *, is_converted: bool = False) -> FillColumn:
+    using = _using(column)
+    return FillColumn(name, column.data_type, using.expression, is_converted, using.deterministic)
+
+
+def _refill(column: Column) -> FillSwappedColumn:
+    using = _using(column)
+    return FillSwappedColumn(column.name, column.data_type, using.expression, using.deterministic)
 
 
 def _differences(comparison: Comparison) -> Iterator[SwapColumn]:
@@ -135,16 +150,11 @@ def _accept(model: Table, _observed: TableState, action: BackfillAction) -> Tabl
 
 
 def _render(actions: Sequence[BackfillAction], context: RenderContext) -> Iterator[str]:
-    fills = [action.assignment for action in actions if isinstance(action, FillColumn)]
-    if fills:
-        yield sql_fill(context.table, fills)
-    swapped = [
-        missing_values(action.name, action.value)
-        for action in actions
-        if isinstance(action, FillSwappedColumn)
-    ]
-    if swapped:
-        yield sql_fill(context.table, swapped)
+    fills = [action for action in actions if isinstance(action, FillColumn | FillSwappedColumn)]
+    if computed := [fill.assignment for fill in fills if fill.is_deterministic]:
+        yield sql_fill(context.table, computed)
+    if given := [fill.assignment for fill in fills if not fill.is_deterministic]:
+        yield sql_give(context.table, given)
     yield from _expansion([action for action in actions if isinstance(action, ExpandColumn)], context)
     for action in actions:
         match action:
@@ -152,7 +162,7 @@ def _render(actions: Sequence[BackfillAction], context: RenderContext) -> Iterat
                 yield from (_lost_values(one, context.table) for one in verified if _is_suspicious(one))
                 yield sql_compare_versions(context.table, untouched)
             case VerifySwappedRows(refilled, untouched):
-                yield from (_missing_values(one, context.table) for one in refilled)
+                yield from (_missing_values(one, context.table) for one in refilled if _is_told(one))
                 yield sql_compare_versions(context.table, untouched)
             case SwapColumn(desired, observed, is_begun):
                 yield from _swap(desired, observed, context, is_begun=is_begun)
@@ -192,6 +202,11 @@ def _swap(desired: Column, observed: Column, context: RenderContext, *, is_begun
     yield sql_rename_column(context.table, [new_name(observed.name)], desired.name)
 
 
+def _is_told(fill: FillSwappedColumn) -> bool:
+    """Whether rows that lack a value can be told from those that have to."""
+    return fill.is_deterministic or not gives_null_on_purpose(fill.using)
+
+
 def _is_suspicious(fill: FillColumn) -> bool:
     """Whether a NULL is a fault where every column that the expression reads has a value."""
     return not gives_null_on_purpose(fill.using)
@@ -209,6 +224,9 @@ def _lost_values(fill: FillColumn, table: str) -> str:
 def _missing_values(fill: FillSwappedColumn, table: str) -> str:
     """Return the query that fails if a row has a value in the former column alone."""
     lost = f"{quote_ident(fill.name)} IS NULL AND {fill.value} IS NOT NULL"
+    if not fill.is_deterministic:  # no aggregate computes such values
+        read = [f"{quote_ident(name)} IS NOT NULL" for name in sorted(referenced_columns(fill.source))]
+        lost = " AND ".join([f"{quote_ident(fill.name)} IS NULL", *read])
     return sql_refuse_rows(table, lost, _without_value(fill.name, table, lost))
 
 
@@ -241,13 +259,32 @@ def _explain(action: BackfillAction) -> Iterable[Change]:
             yield Change(f"column {name} values", desired=reason)
 
 
-FACET: Facet[Column, Column, str | None] = Facet(
+class UsingDefinition(OpenStruct, frozen=True, kw_only=True):
+    """How to compute the values of existing rows."""
+
+    expression: str
+    deterministic: bool = True
+
+
+FACET: Facet[Column, Column, Using | None] = Facet(
     key="using",
     declared=lambda model: model.using,
     absent=None,
-    form=OPTIONAL_TEXT,
+    form=Form(
+        recorded_type=UsingDefinition | None,
+        encode=lambda one: (
+            one and UsingDefinition(expression=one.expression, deterministic=one.deterministic)
+        ),
+        decode=lambda one: one and Using(one.expression, one.deterministic),
+        written_type=str | Using | None,
+        read=lambda _place, using: Using(using) if isinstance(using, str) else using,
+        write=lambda using: written_part(using, "expression"),
+        words="text or mapping",
+    ),
     meaning="the SQL expression for the values of existing rows when the column is new, gets another type or becomes "
-    "NOT NULL: see [Data changes](data-changes.md)",
+    "NOT NULL, or `expression` with `deterministic: false`: see [Data changes](data-changes.md)",
+    constructor="Using",
+    takes_text=True,
     part=Part.COLUMNS,
     title="using",
 )

@@ -98,6 +98,7 @@ class Facet(Generic[Model, State, Value]):
         written: returns the value for a model file; None for the form's own `write`.
         entry: the term of messages for one entry of a mapping or list.
         constructor: the class that Python models call for a mapping.
+        takes_text: whether Python models take a text as it is, without the class.
         constants: the written values with a constant in `delta_engine`.
         observed: returns the catalog's value; None for an instruction to the engine, which is not recorded.
         recorded: returns the value for documents; None for the declared one.
@@ -119,6 +120,7 @@ class Facet(Generic[Model, State, Value]):
     written: Callable[[Model], Written | None] | None = None
     entry: str | None = None
     constructor: str | None = None
+    takes_text: bool = False
     constants: tuple[str, ...] = ()
     observed: Callable[[State], Value] | None = None
     recorded: Callable[[Model], Value] | None = None

@@ -82,7 +82,7 @@ def _of_expression(column: Column, comparison: Comparison, filled: Iterable[str]
     former = {name.lower() for name, _ in comparison.renames.columns}
     retyped = {pair.path[0].lower() for pair in comparison.types}
     own = {column.key} if any(one.desired.key == column.key for one in comparison.conversions) else set()
-    for name in sorted(referenced_columns(column.using) - own):
+    for name in sorted(referenced_columns(column.using.expression) - own):
         if name in former or name in new_names:
             yield Obstacle(column.name, f"its using reads {name}, which the same plan renames", _IN_TWO_SYNCS)
         elif name not in there:

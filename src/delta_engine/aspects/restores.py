@@ -6,7 +6,7 @@ tags, rights, filters and masks are the catalog's, and no version of a table has
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -21,7 +21,9 @@ RESTORE: Final = "RESTORE"
 REPLACES: Final = ("CREATE OR REPLACE TABLE", "REPLACE TABLE")
 """How the operations of replaced tables start."""
 
-_UPDATE: Final = "UPDATE"
+UPDATE: Final = "UPDATE"
+MERGE: Final = "MERGE"
+"""The operations of fills."""
 
 _UPKEEP: Final = frozenset({"OPTIMIZE", "REORG", "VACUUM START", "VACUUM END"})
 """Operations that change neither rows nor definitions (Delta documentation, "Operation metrics")."""
@@ -80,7 +82,16 @@ class RestoreTable:
         """Whether a commit gave rows the values of a `using`: its condition names the column."""
         condition = str(commit.parameters).lower()
         names_filled = any(name.lower() in condition for name in self.filled)
-        return commit.operation == _UPDATE and (names_filled or _names_reserved(condition))
+        is_possible = may_be_fill(commit.operation, commit.parameters)
+        return is_possible and (names_filled or _names_reserved(condition))
+
+
+def may_be_fill(operation: str, parameters: object) -> bool:
+    """Whether a commit may have filled columns. A MERGE that compares keys or adds rows is one of others."""
+    if operation == MERGE and isinstance(parameters, Mapping):
+        adds_none = str(parameters.get("notMatchedPredicates", "[]")) == "[]"
+        return adds_none and "=" not in str(parameters.get("predicate", "="))
+    return operation == UPDATE
 
 
 def _names_reserved(condition: str) -> bool:

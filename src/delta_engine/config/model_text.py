@@ -90,7 +90,7 @@ def code_of(field: Facet[Any, Any, Any], value: Written) -> Code:
     """Return the value of a key as Python."""
     if isinstance(value, str) and value in field.constants:
         return value
-    if field.constructor is None:
+    if field.constructor is None or (field.takes_text and isinstance(value, str)):
         return as_code(value)
     if field.entry is not None and isinstance(value, Mapping):
         return [Call(field.constructor, [as_code(name), as_code(item)]) for name, item in value.items()]

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from delta_engine.actions import Phase
 from delta_engine.aspects.backfill_actions import VerifyRows, VerifySwappedRows
 from delta_engine.aspects.conversions import is_reserved_name
+from delta_engine.aspects.restores import MERGE, UPDATE, may_be_fill
 from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.compiled_plan import Statement
 from delta_engine.execute.statement_runner import StatementRunner, always
@@ -21,10 +22,12 @@ from delta_engine.sql.queries import sql_describe_history
 MOST_ROUNDS: Final = 10
 """How often a fill is repeated while writers add rows; the fill after the swap gets the rest."""
 
+_ROUNDS_OF_GIVEN_VALUES: Final = 2
+"""The same for values that differ each time: no condition knows the rows that stay without one."""
+
 _Verifying: TypeAlias = VerifyRows | VerifySwappedRows
 _VERIFYING: Final = (Phase.VERIFY_ROWS, Phase.VERIFY_SWAPPED_ROWS)
 _LATEST_COMMITS: Final = 100
-_UPDATE: Final = "UPDATE"
 
 
 @dataclass(slots=True)
@@ -50,7 +53,8 @@ class FillRunner:
             return
         if self._since < 0:
             self._since = max((_version(row) for row in self._history(1)), default=-1)
-        for _ in range(MOST_ROUNDS):
+        is_given = statement.sql.startswith(MERGE)
+        for _ in range(_ROUNDS_OF_GIVEN_VALUES if is_given else MOST_ROUNDS):
             rows = self.statements.run(statement.sql, always)
             if not any(int(str(row.get("num_affected_rows") or 0)) for row in rows):
                 return
@@ -60,14 +64,20 @@ class FillRunner:
         if not (BEFORE in statement.sql and AFTER in statement.sql):
             self.statements.run(statement.sql, always)
             return
-        targets = [name for one in statement.actions if isinstance(one, _Verifying) for name in one.targets]
+        verified = [one for one in statement.actions if isinstance(one, _Verifying)]
+        targets = {
+            operation: [name for one in verified for name in one.targets(are_deterministic=is_update)]
+            for operation, is_update in ((UPDATE, True), (MERGE, False))
+        }
         for row in reversed(self._history(_LATEST_COMMITS)):
-            if row.get("operation") == _UPDATE and self._is_fill(row, targets):
+            if self._is_fill(row, targets.get(str(row.get("operation")), ())):
                 sql = at_versions(statement.sql, _version(row) - 1, _version(row))
                 self.statements.run(sql, always)
 
     def _is_fill(self, row: Row, targets: Sequence[str]) -> bool:
         """Whether a commit has filled the columns: its condition names them all."""
+        if not targets or not may_be_fill(str(row["operation"]), row.get("operationParameters")):
+            return False
         condition = str(row.get("operationParameters")).lower()
         is_of_engine = _version(row) > self._since or any(is_reserved_name(name) for name in targets)
         return is_of_engine and all(name.lower() in condition for name in targets)

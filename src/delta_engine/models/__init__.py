@@ -31,6 +31,7 @@ from delta_engine.models.parts import (
     Reference,
     RowFilter,
     SchemaName,
+    Using,
     read_only,
     set_fields,
     to_flag,
@@ -63,6 +64,7 @@ __all__ = [
     "Schema",
     "SchemaName",
     "Table",
+    "Using",
     "read_only",
 ]
 
@@ -92,8 +94,8 @@ class Column:
         renamed_from: the column's former name; its data is kept. It has no effect after the rename.
         renamed_fields: former names of nested fields by their current path: `{"address.postcode": "zip"}`, with
             `element`, `key` and `value` as steps into arrays and maps.
-        using: the SQL expression that computes the values of existing rows, from the columns before the change. It has
-            no effect after the change.
+        using: the SQL expression that computes the values of existing rows, from the columns before the change, or a
+            `Using`. It has no effect after the change.
         declared_at: the place of the declaration, for messages; by default the calling line of Python.
     """
 
@@ -108,7 +110,7 @@ class Column:
     mask: ColumnMask | None = None
     renamed_from: str | None = None
     renamed_fields: Mapping[str, str] = field(default_factory=dict, hash=False)
-    using: str | None = None
+    using: Using | None = None
     declared_at: SourceLocation | None = field(default=None, compare=False, repr=False)
 
     def __init__(
@@ -125,7 +127,7 @@ class Column:
         mask: ColumnMask | None = None,
         renamed_from: str | None = None,
         renamed_fields: Mapping[str, str] = NOTHING,
-        using: str | None = None,
+        using: Using | str | None = None,
         declared_at: SourceLocation | None = None,
     ) -> None:
         put = object.__setattr__  # there are half a million columns: `set_fields` takes twice as long
@@ -140,7 +142,7 @@ class Column:
         put(self, "mask", to_optional(mask, ColumnMask, "mask", name))
         put(self, "renamed_from", to_optional_text(renamed_from, "renamed_from", name))
         put(self, "renamed_fields", to_texts("renamed_fields", renamed_fields) if renamed_fields else NOTHING)
-        put(self, "using", to_optional_text(using, "using", name))
+        put(self, "using", _to_using(using, name))
         put(self, "declared_at", declared_at or _calling_line())
 
     @property
@@ -341,6 +343,12 @@ def _to_primary_key(value: PrimaryKey | Sequence[str] | None) -> PrimaryKey | No
         return value
     columns = to_names("primary_key", value)
     return PrimaryKey(columns) if columns else None
+
+
+def _to_using(value: Using | str | None, of: str) -> Using | None:
+    if value is None or isinstance(value, Using):
+        return value
+    return Using(to_text(value, "using", of))
 
 
 def _to_setting(value: str | None, of: str) -> str | None:

@@ -45,10 +45,24 @@ def missing_values(column: str, value: str) -> Assignment:
     return Assignment(column, f"coalesce({name}, {value})", f"({name} IS NULL AND {value} IS NOT NULL)")
 
 
+def given_values(column: str, value: str) -> Assignment:
+    """Return the same for a value that is another one each time, and that no condition may compute therefore."""
+    name = quote_ident(column)
+    return Assignment(column, f"coalesce({name}, {value})", f"({name} IS NULL)")
+
+
 def sql_fill(table: str, assignments: Sequence[Assignment]) -> str:
     """Assign values in one UPDATE, which touches only rows that need one of them."""
     values = ", ".join(f"{quote_ident(one.column)} = {one.value}" for one in assignments)
     return f"UPDATE {table} SET {values} WHERE {' OR '.join(one.condition for one in assignments)}"
+
+
+def sql_give(table: str, assignments: Sequence[Assignment]) -> str:
+    """Assign values in one MERGE, which takes non-deterministic values; UPDATE refuses them (measured on 4.3.1)."""
+    values = ", ".join(f"{quote_ident(one.column)} = {one.value}" for one in assignments)
+    conditions = " OR ".join(one.condition for one in assignments)
+    source = "(SELECT 1 AS delta_engine_once) AS delta_engine_source"
+    return f"MERGE INTO {table} USING {source} ON {conditions} WHEN MATCHED THEN UPDATE SET {values}"
 
 
 def sql_files_to_fill(table: str, conditions: Sequence[str]) -> str:

@@ -88,11 +88,22 @@ def reads(expression: str, path: Sequence[str]) -> bool:
 
 
 def expression_problem(expression: str) -> str | None:
+    """Return why an expression cannot compute the same value from a single row each time; None if it can.
+
+    Beside what `row_problem` says, random functions are refused. Delta 4.3.1 accepts a CHECK with a subquery or
+    `rand()`, and then fails every write.
+    """
+    problem = row_problem(expression)
+    if problem is None and set(_functions(_parsed(expression))) & _NON_DETERMINISTIC:
+        return "gives another value each time"
+    return problem
+
+
+def row_problem(expression: str) -> str | None:
     """Return why an expression cannot compute a value from a single row; None if it can.
 
-    Subqueries, aggregates, window functions, generators, parameters and random functions are refused (docs: "ADD
-    CONSTRAINT clause", "CREATE TABLE"). Delta 4.3.1 accepts a CHECK with a subquery or `rand()`, and then fails every
-    write.
+    Subqueries, aggregates, window functions, generators and parameters are refused (docs: "ADD CONSTRAINT clause",
+    "CREATE TABLE").
     """
     from sqlglot import exp
 
@@ -112,8 +123,6 @@ def expression_problem(expression: str) -> str | None:
         return "looks at more than one row"
     if functions & _GENERATORS:
         return "makes several rows of one"
-    if functions & _NON_DETERMINISTIC:
-        return "gives another value each time"
     return "holds a *" if tree.find(exp.Star) else None
 
 

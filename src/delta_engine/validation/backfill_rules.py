@@ -11,7 +11,7 @@ from delta_engine.aspects.partitioning import RewriteTable, described
 from delta_engine.aspects.storage import SetManaged
 from delta_engine.errors import UnsafePlanError
 from delta_engine.models import Table
-from delta_engine.sql.expressions import generation_problem
+from delta_engine.sql.expressions import generation_problem, row_problem
 from delta_engine.telemetry.visible import counted, described_size
 from delta_engine.validation.rules import (
     Problem,
@@ -24,7 +24,7 @@ from delta_engine.validation.rules import (
 
 
 class UsingFits:
-    """`using` computes a value from one row, the same each time, for a column that writers fill."""
+    """`using` computes a value from one row, for a column that writers fill; the same each time, unless it says so."""
 
     @of_each_table
     def check(self, model: Table) -> Iterator[Problem]:
@@ -32,15 +32,22 @@ class UsingFits:
         for column in model.columns:
             if column.using is None:
                 continue
-            if problem := generation_problem(column.using):
-                yield Problem(
-                    f"its using ({column.using}) {problem}",
-                    "Compute the value from columns of the same row, such as \"coalesce(region, 'unknown')\".",
-                    column,
+            expression = column.using.expression
+            problem = (generation_problem if column.using.deterministic else row_problem)(expression)
+            if problem:
+                way_out = (
+                    "Compute the value from columns of the same row, such as \"coalesce(region, 'unknown')\"."
                 )
+                if row_problem(expression) is None:
+                    way_out += f" If any value will do: {_allowing(expression)}."
+                yield Problem(f"its using ({expression}) {problem}", way_out, column)
             if column.generated_as is not None or column.identity is not None:
                 reason = "it has a using, and the platform computes its values"
                 yield Problem(reason, "Leave one of them out.", column)
+
+
+def _allowing(expression: str) -> str:
+    return f'using: {{expression: "{expression}", deterministic: false}}'
 
 
 class NoBlockedFills:

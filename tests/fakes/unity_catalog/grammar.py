@@ -93,6 +93,8 @@ def _statement(cursor: Cursor) -> statements.Statement:
         return statements.AlterSchema(cursor.path(), _schema_change(cursor))
     if cursor.take("UPDATE"):
         return _update(cursor)
+    if cursor.take("MERGE", "INTO"):
+        return _merge(cursor)
     if cursor.take("RESTORE", "TABLE"):
         name = cursor.path()
         cursor.expect("TO", "VERSION", "AS", "OF")
@@ -110,6 +112,16 @@ def _update(cursor: Cursor) -> statements.Update:
     columns = cursor.items(lambda: _assigned(cursor))
     cursor.expect("WHERE")
     return statements.Update(name, columns, cursor.sql_until())
+
+
+def _merge(cursor: Cursor) -> statements.Update:
+    name = cursor.path()
+    cursor.expect("USING")
+    cursor.sql_until("ON")
+    cursor.expect("ON")
+    condition = cursor.sql_until("WHEN")
+    cursor.expect("WHEN", "MATCHED", "THEN", "UPDATE", "SET")
+    return statements.Update(name, cursor.items(lambda: _assigned(cursor)), condition)
 
 
 def _assigned(cursor: Cursor) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -14,7 +15,7 @@ from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.fill_runner import MOST_ROUNDS
-from delta_engine.models import Column
+from delta_engine.models import Column, Using
 from delta_engine.state.states import CatalogState
 from tests.builders.engines import runner_on
 from tests.builders.models import ORDERS, catalog_of, observed, orders
@@ -45,11 +46,11 @@ class Platform:
         if sql.startswith("DESCRIBE HISTORY"):
             self._questions += 1
             return self._commits if self._questions > 1 else self._commits[-1:]
-        if sql.startswith("UPDATE") and self._conflicts:
+        if sql.startswith(("UPDATE", "MERGE")) and self._conflicts:
             self._conflicts -= 1
             raise StatementError("no", sql=sql, error_class="DELTA_CONCURRENT_APPEND")
         self.statements.append(sql)
-        if sql.startswith("UPDATE"):
+        if sql.startswith(("UPDATE", "MERGE")):
             self._rounds -= 1
             return [{"num_affected_rows": max(self._rounds + 1, 0)}]
         return [{"verified": None}]
@@ -79,6 +80,39 @@ def test_a_fill_is_repeated_until_it_finds_no_row(rounds: int, fills: int) -> No
     platform = Platform(rounds)
     apply(platform, REGION, MISSING)
     assert len(platform.began("UPDATE")) == fills
+
+
+@pytest.mark.parametrize(("rounds", "fills"), [(0, 1), (1, 2), (99, 2)])
+def test_a_fill_with_other_values_each_time_is_repeated_once(rounds: int, fills: int) -> None:
+    platform = Platform(rounds)
+    apply(platform, replace(REGION, using=Using("uuid()", deterministic=False)), MISSING)
+    assert len(platform.began("MERGE")) == fills
+    assert not platform.began("UPDATE")
+
+
+def test_only_a_merge_that_can_be_a_fill_is_compared() -> None:
+    def merge(version: int, predicate: str, others: str = "[]") -> Row:
+        parameters = {"predicate": predicate, "notMatchedPredicates": others}
+        return {"version": version, "operation": "MERGE", "operationParameters": parameters}
+
+    added = merge(7, "(region#1 IS NULL)", '[{"actionType":"insert"}]')
+    others = [merge(9, "(region#1 = s.region#2)"), added, update(6, "(region#1 IS NULL)")]
+    platform = Platform(commits=[*others[:1], merge(8, '["isnull(region#1)"]'), *others[1:], update(5, "")])
+    apply(platform, replace(REGION, using=Using("uuid()", deterministic=False)), MISSING)
+    compared = [sql.partition("VERSION AS OF ")[2][:1] for sql in platform.began("SELECT CASE WHEN one.n")]
+    assert compared == ["7"]
+
+
+def test_a_conversion_to_other_values_each_time_gives_no_row_a_second_one() -> None:
+    platform = Platform(0)
+    amount = Column("amount", "int", using=Using("amount + int(rand() * 9)", deterministic=False))
+    apply(platform, amount, TEXT)
+    first, second = platform.began("MERGE")
+    assert "ON (`delta_engine_new_amount` IS NULL) WHEN" in first
+    assert "ON (`amount` IS NULL) WHEN" in second
+    (verified,) = (sql for sql in platform.began("SELECT CASE WHEN count_if") if "delta_engine_old" in sql)
+    assert "rand" not in verified.split(" THEN ")[0]
+    assert "`amount` IS NULL AND `delta_engine_old_amount` IS NOT NULL" in verified
 
 
 def test_a_conflict_with_a_writer_repeats_the_fill() -> None:

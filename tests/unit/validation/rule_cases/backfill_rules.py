@@ -3,7 +3,7 @@
 from delta_engine.aspects.backfill_actions import BlockedFill, FillColumn, FillSwappedColumn
 from delta_engine.aspects.partitioning import RewriteTable
 from delta_engine.aspects.storage import SetManaged
-from delta_engine.models import Column, Identity
+from delta_engine.models import Column, Identity, Using
 from delta_engine.models.types import AtomicType
 from delta_engine.validation import backfill_rules
 from tests.unit.validation.rule_cases.subjects import ID, ModelCase, PlanCase, aligned, model, tightened
@@ -25,6 +25,10 @@ MODEL_CASES: list[ModelCase] = [
         "id +",
         "${x}",
     )
+]
+MODEL_CASES += [
+    (backfill_rules.UsingFits(), [model(ID, Column("b", "int", using=Using(using, deterministic=False)))])
+    for using in ("max(id)", "(SELECT rand())", "row_number() OVER (ORDER BY rand())")
 ]
 MODEL_CASES += [
     (backfill_rules.UsingFits(), [model(Column("b", "bigint", identity=Identity(), using="1"))]),
