@@ -81,7 +81,9 @@ def _of_expression(column: Column, comparison: Comparison, filled: Iterable[str]
     new_names = {name.lower() for _, name in comparison.renames.columns}
     former = {name.lower() for name, _ in comparison.renames.columns}
     retyped = {pair.path[0].lower() for pair in comparison.types}
-    own = {column.key} if any(one.desired.key == column.key for one in comparison.conversions) else set()
+    own = {column.key} if _is_converted(column, comparison) else set()
+    masked = {one.key for one in comparison.desired.columns if one.mask is not None}
+    yield from _of_mask(column, comparison)
     for name in sorted(referenced_columns(column.using.expression) - own):
         if name in former or name in new_names:
             yield Obstacle(column.name, f"its using reads {name}, which the same plan renames", _IN_TWO_SYNCS)
@@ -97,8 +99,34 @@ def _of_expression(column: Column, comparison: Comparison, filled: Iterable[str]
                 f"its using reads {name}, which has a mask: the engine may not see its values",
                 "Read another column, or drop the mask first, with consent.",
             )
+        elif name in masked - {column.key} and column.mask is None:
+            yield Obstacle(
+                column.name,
+                f"its using reads {name}, which the model masks: the column would show its values",
+                f"Give {column.name} a mask, too, or read another column.",
+            )
         elif name in retyped or (name in filled and name != column.key):
             yield Obstacle(column.name, f"its using reads {name}, which the same plan changes", _IN_TWO_SYNCS)
+
+
+def _of_mask(column: Column, comparison: Comparison) -> Iterator[Obstacle]:
+    """Yield why a column that is filled in place cannot get values under its mask, or before it."""
+    present = next((one for one in comparison.observed.columns if one.key == column.key), None)
+    if present is not None and present.mask is not None and not _is_converted(column, comparison):
+        yield Obstacle(
+            column.name,
+            "it has a mask: the engine may see no value where there is one",
+            "Drop the mask first, with consent, and declare it again afterwards.",
+        )
+    added = {one.key for one in comparison.added}
+    late = sorted(added.intersection(_lower(column.mask.using_columns))) if column.mask else []
+    if column.key in added and late:
+        reason = f"its mask takes {late[0]}, which the same plan adds: its values would be visible before"
+        yield Obstacle(column.name, reason, f"Add {late[0]} with an earlier sync.")
+
+
+def _is_converted(column: Column, comparison: Comparison) -> bool:
+    return any(one.desired.key == column.key for one in comparison.conversions)
 
 
 def _of_conversion(conversion: Conversion, comparison: Comparison) -> Iterator[Obstacle]:
@@ -118,6 +146,12 @@ def _of_conversion(conversion: Conversion, comparison: Comparison) -> Iterator[O
     ):
         yield Obstacle(name, "it is renamed in the same plan", _IN_TWO_SYNCS)
     if not conversion.is_pending:
+        if desired.mask is not None and observed.mask is None:
+            yield Obstacle(
+                name,
+                "it gets a mask, and its former column, which an earlier run has left, would show its values",
+                "Sync once more without the mask, which drops that column, and declare the mask afterwards.",
+            )
         return
     if desired.mask is not None or observed.mask is not None:
         yield Obstacle(
@@ -128,7 +162,7 @@ def _of_conversion(conversion: Conversion, comparison: Comparison) -> Iterator[O
     if observed.default is not None and desired.default is None:
         reason = f"it has a default that the model does not declare ({observed.default})"
         yield Obstacle(name, reason, "Declare a default that fits the new type, or drop it first.")
-    for dependent in _dependents(name, comparison.observed):
+    for dependent in (*_dependents(name, comparison.observed), *_masks_of(comparison.added, name)):
         yield Obstacle(
             name,
             f"{dependent} depends on it",
@@ -151,7 +185,13 @@ def _dependents(name: str, observed: TableState) -> Iterator[str]:
             yield "the generation of its values"
         elif column.generated_as is not None and reads(column.generated_as, [name]):
             yield f"generated column {column.name}"
-        if column.mask is not None and key in _lower(column.mask.using_columns):
+    yield from _masks_of(observed.columns, name)
+
+
+def _masks_of(columns: Iterable[Column], name: str) -> Iterator[str]:
+    """Yield the masks that take a column: an added column has its mask from the start."""
+    for column in columns:
+        if column.mask is not None and name.lower() in _lower(column.mask.using_columns):
             yield f"the mask of {column.name}"
 
 

@@ -136,7 +136,7 @@ def _diff_columns(comparison: Comparison) -> Iterable[ColumnTags]:
     yield from (UnsetColumnTags(name, unwanted) for name, unwanted in _unwanted_of_columns(comparison))
     for one in comparison.conversions:
         former = one.observed if one.is_pending else one.progress.old
-        if former is not None and former.tags:
+        if former is not None and former.tags and not one.is_abandoned:
             yield UnsetColumnTags(old_name(one.observed.name), tuple(former.tags.items()), before_drop=True)
     for column in comparison.dropped:
         if column.tags:

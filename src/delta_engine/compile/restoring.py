@@ -9,6 +9,7 @@ from delta_engine import aspects
 from delta_engine.actions import Action, AlignTable, TablePlan
 from delta_engine.aspects.restores import RestoreTable
 from delta_engine.aspects.storage import ChangeLocation, UnsetManaged
+from delta_engine.aspects.tags import UnsetColumnTags
 from delta_engine.models import QualifiedName, Table
 from delta_engine.state.states import CatalogState
 
@@ -33,7 +34,12 @@ def with_restores(plan: TablePlan, restores: Mapping[QualifiedName, RestoreTable
     aligned = {align.table.key: align for align in plan.align_tables}
     for name, restore in restores.items():
         present = aligned.get(name.key, AlignTable(name, (restore,)))
-        beyond = (action for action in present.actions if not aspects.is_in_history(action))
+        beyond = (
+            action
+            for action in present.actions
+            if not aspects.is_in_history(action)
+            and not (isinstance(action, UnsetColumnTags) and action.before_drop)  # RESTORE drops the column
+        )
         actions = (restore, *(action for action in beyond if action is not restore))
         aligned[name.key] = replace(present, actions=actions)
     return replace(plan, align_tables=tuple(aligned[key] for key in sorted(aligned)))

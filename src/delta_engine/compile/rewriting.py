@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -10,6 +10,7 @@ from delta_engine import aspects
 from delta_engine.actions import Action, Phase
 from delta_engine.actions.policy import Policy
 from delta_engine.aspects.comparison import Comparison
+from delta_engine.aspects.delta_properties import is_set_by_platform
 from delta_engine.aspects.partitioning import RewriteTable, rewritten
 from delta_engine.aspects.table_features import EnableTableFeature
 from delta_engine.models import Table
@@ -33,20 +34,22 @@ def with_lost_parts(
     rewrite = next((one for one in actions if isinstance(one, RewriteTable)), None)
     if rewrite is None or rewrite.problem:
         return actions
-    complete = _with_enabled_features(rewrite, actions)
+    whole = _with_enabled(rewrite, actions)
     others = (
-        complete if one is rewrite else one
-        for one in actions
-        if one.phase not in _DROPPED_BEFORE | _MADE_AGAIN
+        whole if one is rewrite else one for one in actions if one.phase not in _DROPPED_BEFORE | _MADE_AGAIN
     )
     after = aspects.diff(Comparison.of(model, rewritten(observed), record, policy))
     again = (one for one in after if one.phase in _MADE_AGAIN)
     return (*_drops(model, observed, policy), *others, *again)
 
 
-def _with_enabled_features(rewrite: RewriteTable, actions: Iterable[Action]) -> RewriteTable:
-    """Return a rewrite with the properties that the same plan sets before it: the new table would lack them."""
-    enabled = {one.key: one.desired for one in actions if isinstance(one, EnableTableFeature)}
+def _with_enabled(rewrite: RewriteTable, actions: tuple[Action, ...]) -> RewriteTable:
+    """Return a rewrite that keeps the properties which the same plan sets before it, such as column mapping."""
+    enabled = {
+        one.key: one.desired
+        for one in actions
+        if isinstance(one, EnableTableFeature) and not is_set_by_platform(one.key)
+    }
     return replace(rewrite, properties=tuple(sorted({**dict(rewrite.properties), **enabled}.items())))
 
 

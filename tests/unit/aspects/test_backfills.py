@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import NO_POLICY
-from delta_engine.aspects.backfill_actions import BlockedFill, FillColumn
+from delta_engine.aspects.backfill_actions import AbandonConversion, BlockedFill, FillColumn
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.conversions import Stage, set_aside
+from delta_engine.aspects.tags import UnsetColumnTags
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import (
     Column,
@@ -144,6 +147,52 @@ def test_a_masked_column_is_not_read() -> None:
     assert blocked(model, TableState(columns=(ID, masked, AMOUNT))) == [reason]
 
 
+MASK = ColumnMask("f")
+SECRET, AMOUNT_2 = Column("secret", "string"), Column("amount_2", "int")
+COPY = Column("copy", "string", using="upper(secret)")
+
+
+@pytest.mark.parametrize(
+    ("columns", "observed", "reason"),
+    [
+        (
+            (ID, replace(SECRET, mask=MASK), COPY),
+            (ID, SECRET),
+            "its using reads secret, which the model masks: the column would show its values",
+        ),
+        (
+            (ID, replace(SECRET, mask=MASK, is_nullable=False, using="'none'")),
+            (ID, replace(SECRET, mask=MASK)),
+            "it has a mask: the engine may see no value where there is one",
+        ),
+        (
+            (ID, SECRET, replace(COPY, mask=ColumnMask("f", ["amount_2"])), AMOUNT_2),
+            (ID, SECRET),
+            "its mask takes amount_2, which the same plan adds: its values would be visible before",
+        ),
+        (
+            (ID, replace(CONVERTED, mask=MASK)),
+            (ID, Column("delta_engine_old_amount", "string"), Column("amount", "int")),
+            "it gets a mask, and its former column, which an earlier run has left, would show its values",
+        ),
+        (
+            (ID, CONVERTED, Column("e", "string", mask=ColumnMask("f", ["amount"]))),
+            (ID, AMOUNT),
+            "the mask of e depends on it",
+        ),
+    ],
+)
+def test_no_column_shows_what_another_one_masks(
+    columns: tuple[Column, ...], observed: tuple[Column, ...], reason: str
+) -> None:
+    assert blocked(orders(*columns), TableState(columns=observed)) == [reason]
+
+
+def test_a_masked_column_may_get_the_values_of_one_that_is_masked_then() -> None:
+    model = orders(ID, replace(SECRET, mask=MASK), replace(COPY, mask=MASK))
+    assert not blocked(model, TableState(columns=(ID, SECRET)))
+
+
 NEW, OLD = Column("Delta_Engine_New_Amount", "int"), Column("delta_engine_old_Amount", "string")
 
 
@@ -222,3 +271,12 @@ def test_only_the_column_is_renamed_in_an_expression(expression: str, renamed: s
 )
 def test_an_expression_says_whether_it_means_null(expression: str, is_on_purpose: bool) -> None:
     assert gives_null_on_purpose(expression) is is_on_purpose
+
+
+def test_an_abandoned_conversion_leaves_the_tags_of_the_column() -> None:
+    tagged = Column("amount", "string", tags={"pii": "low"})
+    state = TableState(columns=(ID, tagged, Column("delta_engine_new_amount", "int", tags={"pii": "low"})))
+    plan = TablePlanner(NO_POLICY).plan([orders(ID, tagged)], catalog_of([orders(ID)], state))
+    (align,) = plan.align_tables
+    assert align.of_type(AbandonConversion)
+    assert not align.of_type(UnsetColumnTags)

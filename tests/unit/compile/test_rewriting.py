@@ -22,11 +22,13 @@ from delta_engine.models import (
     Table,
 )
 from delta_engine.models.record import Record
+from delta_engine.models.types import AtomicType
 from delta_engine.state.states import REDACTED, TableState
 from delta_engine.validation.validator import PlanValidator
 from tests.builders.models import catalog_of, orders
 
 ID, DAY = Column("id", "bigint", is_nullable=False), Column("day", "date")
+NOTE = Column("note", "string")
 MODEL = orders(ID, DAY, partitioned_by=["day"])
 PLAIN = TableState(columns=(ID, DAY))
 POLICY = Policy(allow=(Allowance(DestructiveKind.REWRITE_TABLE),))
@@ -49,6 +51,16 @@ def test_a_rewrite_keeps_the_features_that_the_same_plan_enables() -> None:
 
 def test_a_rewrite_with_consent_is_fine() -> None:
     assert not refusals(PLAIN)
+
+
+def test_a_rewrite_keeps_the_properties_that_its_plan_sets() -> None:
+    """The former column of a conversion is dropped after the rewrite, which takes column mapping."""
+    model = orders(ID, replace(DAY, data_type=AtomicType("string"), using="CAST(day AS string)"), NOTE)
+    plan = TablePlanner(POLICY).plan(
+        [replace(model, partitioned_by=("note",))], catalog_of([model], TableState(columns=(ID, DAY, NOTE)))
+    )
+    (rewrite,) = plan.align_tables[0].of_type(RewriteTable)
+    assert dict(rewrite.properties) == {"delta.columnMapping.mode": "name"}
 
 
 @pytest.mark.parametrize(

@@ -355,3 +355,13 @@ def test_what_cannot_be_found_is_named(project: CatalogProject) -> None:
     assert (unknown.code, "no run '00c0ffee' is kept" in unknown.stderr) == (3, True)
     mixed = project.run("undo --out undo.json --yes")
     assert (mixed.code, "--out applies nothing" in mixed.stderr) == (3, True)
+
+
+def test_restore_takes_a_tagged_column_with_its_tags(project: CatalogProject) -> None:
+    project.declare(f"name: orders, columns: [{ID}]")
+    project.sync()
+    note = "{name: note, type: string, using: \"'x'\", tags: {pii: low}}"
+    project.declare(f"name: orders, columns: [{ID}, {note}]")
+    project.sync("--allow backfill_column")
+    statements = ran(project, "undo --yes --allow drop_column")
+    assert statements == ["RESTORE TABLE `dev`.`silver`.`orders` TO VERSION AS OF 0"]
