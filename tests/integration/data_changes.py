@@ -13,7 +13,7 @@ from typing import NoReturn
 from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.errors import StatementError
-from delta_engine.models import CheckConstraint, Column, QualifiedName, Table
+from delta_engine.models import CheckConstraint, Column, FillBy, QualifiedName, Table
 from delta_engine.sql.text import sql_literal
 
 AMOUNT = "cast(replace(amount, ',', '') as decimal(18,2))"
@@ -103,7 +103,8 @@ class Shape:
             *([day] if self.adds else []),
         ]
         check = "amount IS NULL OR amount < 1000000" if self.converts else _SHORT
-        table = self._table(columns, {}, checks=self._check(check))
+        by = FillBy("id", ["3", "20"]) if self.rows > 1 else None
+        table = replace(self._table(columns, {}, checks=self._check(check)), fill_by=by)
         partitions = ("order_day",) if self.adds else ("region",)
         return replace(table, partitioned_by=partitions) if self.is_repartitioned else table
 

@@ -112,6 +112,7 @@ TABLE_FACETS: tuple[Facet[Table, TableState, Any], ...] = (
     partitioning.FACET,
     storage.LOCATION_FACET,
     predictive_optimization.FACET,
+    backfills.FILL_BY_FACET,
     tags.FACET,
     row_filters.FACET,
     owner.FACET,

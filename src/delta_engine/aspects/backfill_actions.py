@@ -9,7 +9,14 @@ from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.aspects.conversions import Stage, new_name, old_name
 from delta_engine.models import Column
 from delta_engine.models.types import DataType, is_same_type
-from delta_engine.sql.backfills import Assignment, given_values, missing_values, new_values, sql_converted
+from delta_engine.sql.backfills import (
+    Assignment,
+    given_values,
+    missing_values,
+    new_values,
+    sql_converted,
+    sql_ranges,
+)
 from delta_engine.sql.expressions import with_column_renamed
 from delta_engine.sql.text import quote_ident
 
@@ -35,12 +42,27 @@ class ExpandColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class FillRanges:
+    """Ranges of a column that no fill changes; each is filled in a commit of its own."""
+
+    column: str
+    data_type: DataType
+    bounds: tuple[str, ...]
+
+    @property
+    def conditions(self) -> list[str]:
+        """The conditions of the ranges, in order."""
+        return sql_ranges(self.column, self.data_type, self.bounds)
+
+
+@dataclass(frozen=True, slots=True)
 class FillColumn:
     """Compute values for existing rows.
 
     Args:
         is_converted: whether they go into the new column of a conversion.
         is_deterministic: whether they are the same each time; if not, only rows without a value get one.
+        ranges: the ranges by which all fills of the table run; None for all rows at once.
     """
 
     phase: ClassVar[Phase] = Phase.FILL_COLUMNS
@@ -50,6 +72,7 @@ class FillColumn:
     using: str
     is_converted: bool = False
     is_deterministic: bool = True
+    ranges: FillRanges | None = None
 
     @property
     def target(self) -> str:

@@ -28,6 +28,7 @@ from delta_engine.aspects.backfill_actions import (
     DropFormerColumn,
     ExpandColumn,
     FillColumn,
+    FillRanges,
     FillSwappedColumn,
     SwapColumn,
     VerifyRows,
@@ -37,7 +38,7 @@ from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.conversions import Stage, new_name, old_name
 from delta_engine.aspects.facet import Facet, Form, written_part
 from delta_engine.aspects.fill_obstacles import obstacles
-from delta_engine.models import Column, Part, Table, Using
+from delta_engine.models import Column, FillBy, Part, Table, Using
 from delta_engine.models.open_struct import OpenStruct
 from delta_engine.sql.backfills import (
     sql_compare_versions,
@@ -92,7 +93,8 @@ def _diff(comparison: Comparison) -> Iterator[BackfillAction]:
     if blocked:
         yield from blocked
         return
-    fills = [_fill(one, one.name) for one in comparison.filled]
+    ranges = _ranges(comparison)
+    fills = [_fill(one, one.name, ranges) for one in comparison.filled]
     swapped: list[FillSwappedColumn] = []
     for conversion in comparison.conversions:
         desired, observed, stage = conversion.desired, conversion.observed, conversion.progress.stage
@@ -104,7 +106,7 @@ def _diff(comparison: Comparison) -> Iterator[BackfillAction]:
             expand = ExpandColumn(desired, observed, new)
             if new is None or not expand.is_added or new.tags != desired.tags:
                 yield expand
-            fills.append(_fill(desired, observed.name, is_converted=True))
+            fills.append(_fill(desired, observed.name, ranges, is_converted=True))
         if conversion.is_pending:
             yield SwapColumn(desired, observed, is_begun=stage is Stage.SWAPPING)
         swapped.append(_refill(desired))
@@ -125,9 +127,25 @@ def _using(column: Column) -> Using:
     return column.using or Using("")  # a column without one is an obstacle, or its conversion is given up
 
 
-def _fill(column: Column, name: str, *, is_converted: bool = False) -> FillColumn:
+def _fill(column: Column, name: str, ranges: FillRanges | None, *, is_converted: bool = False) -> FillColumn:
     using = _using(column)
-    return FillColumn(name, column.data_type, using.expression, is_converted, using.deterministic)
+    return FillColumn(name, column.data_type, using.expression, is_converted, using.deterministic, ranges)
+
+
+def _ranges(comparison: Comparison) -> FillRanges | None:
+    """Return the declared ranges; None if their column is new, or changes in the same plan."""
+    by = comparison.desired.fill_by
+    if by is None or comparison.drops_any([by.column]):
+        return None
+    key = by.column.lower()
+    changing = {pair.path[0].lower() for pair in comparison.types}
+    changing |= {one.desired.key for one in comparison.conversions}
+    changing |= {one.key for one in comparison.filled}
+    changing |= {name.lower() for pair in comparison.renames.columns for name in pair}
+    there = {column.key: column for column in comparison.observed.columns}
+    if key in changing or key not in there:
+        return None
+    return FillRanges(there[key].name, there[key].data_type, by.bounds)
 
 
 def _refill(column: Column) -> FillSwappedColumn:
@@ -151,10 +169,14 @@ def _accept(model: Table, _observed: TableState, action: BackfillAction) -> Tabl
 
 def _render(actions: Sequence[BackfillAction], context: RenderContext) -> Iterator[str]:
     fills = [action for action in actions if isinstance(action, FillColumn | FillSwappedColumn)]
-    if computed := [fill.assignment for fill in fills if fill.is_deterministic]:
-        yield sql_fill(context.table, computed)
-    if given := [fill.assignment for fill in fills if not fill.is_deterministic]:
-        yield sql_give(context.table, given)
+    computed = [fill.assignment for fill in fills if fill.is_deterministic]
+    given = [fill.assignment for fill in fills if not fill.is_deterministic]
+    ranges = next((fill.ranges for fill in fills if isinstance(fill, FillColumn) and fill.ranges), None)
+    for within in (*(ranges.conditions if ranges else ()), ""):  # the last one also fills what no range has
+        if computed:
+            yield sql_fill(context.table, computed, within)
+        if given:
+            yield sql_give(context.table, given, within)
     yield from _expansion([action for action in actions if isinstance(action, ExpandColumn)], context)
     for action in actions:
         match action:
@@ -287,6 +309,33 @@ FACET: Facet[Column, Column, Using | None] = Facet(
     takes_text=True,
     part=Part.COLUMNS,
     title="using",
+)
+
+
+class FillByDefinition(OpenStruct, frozen=True, kw_only=True):
+    """The ranges by which a table gets its values."""
+
+    column: str
+    bounds: tuple[str, ...]
+
+
+FILL_BY_FACET: Facet[Table, TableState, FillBy | None] = Facet(
+    key="fill_by",
+    declared=lambda model: model.fill_by,
+    absent=None,
+    form=Form(
+        recorded_type=FillByDefinition | None,
+        encode=lambda one: one and FillByDefinition(column=one.column, bounds=one.bounds),
+        decode=lambda one: one and FillBy(one.column, one.bounds),
+        written_type=FillBy | None,
+        write=written_part,
+        words="mapping",
+    ),
+    meaning="`column` and `bounds` of the ranges by which `using` gives a very large table its values: see "
+    "[Data changes](data-changes.md#very-large-tables)",
+    constructor="FillBy",
+    part=Part.COLUMNS,
+    title="fill_by",
 )
 
 

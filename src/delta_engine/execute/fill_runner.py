@@ -27,7 +27,7 @@ _ROUNDS_OF_GIVEN_VALUES: Final = 2
 
 _Verifying: TypeAlias = VerifyRows | VerifySwappedRows
 _VERIFYING: Final = (Phase.VERIFY_ROWS, Phase.VERIFY_SWAPPED_ROWS)
-_LATEST_COMMITS: Final = 100
+_LATEST_COMMITS: Final = 1000
 
 
 @dataclass(slots=True)
@@ -69,10 +69,13 @@ class FillRunner:
             operation: [name for one in verified for name in one.targets(are_deterministic=is_update)]
             for operation, is_update in ((UPDATE, True), (MERGE, False))
         }
-        for row in reversed(self._history(_LATEST_COMMITS)):
-            if self._is_fill(row, targets.get(str(row.get("operation")), ())):
-                sql = at_versions(statement.sql, _version(row) - 1, _version(row))
-                self.statements.run(sql, always)
+        fills = [
+            _version(row)
+            for row in reversed(self._history(_LATEST_COMMITS))
+            if self._is_fill(row, targets.get(str(row.get("operation")), ()))
+        ]
+        for first, last in _without_gaps(fills):
+            self.statements.run(at_versions(statement.sql, first - 1, last), always)
 
     def _is_fill(self, row: Row, targets: Sequence[str]) -> bool:
         """Whether a commit has filled the columns: its condition names them all."""
@@ -84,6 +87,17 @@ class FillRunner:
 
     def _history(self, commits: int) -> Sequence[Row]:
         return self.statements.runner.run(sql_describe_history(self.address, commits))
+
+
+def _without_gaps(versions: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the first and the last of versions that follow each other: no other commit is between them."""
+    found: list[tuple[int, int]] = []
+    for version in versions:
+        if found and version == found[-1][1] + 1:
+            found[-1] = (found[-1][0], version)
+        else:
+            found.append((version, version))
+    return found
 
 
 def _version(row: Row) -> int:

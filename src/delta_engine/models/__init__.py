@@ -16,8 +16,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from delta_engine.errors import SourceLocation
+from delta_engine.errors import InvalidModelError, SourceLocation
 from delta_engine.models.construction import refuse_repetitions, refuse_unsupported_types
+from delta_engine.models.fills import FillBy, Using
 from delta_engine.models.parts import (
     NOTHING,
     CheckConstraint,
@@ -31,7 +32,6 @@ from delta_engine.models.parts import (
     Reference,
     RowFilter,
     SchemaName,
-    Using,
     read_only,
     set_fields,
     to_flag,
@@ -53,6 +53,7 @@ __all__ = [
     "CheckConstraint",
     "Column",
     "ColumnMask",
+    "FillBy",
     "ForeignKey",
     "Grants",
     "Identity",
@@ -167,6 +168,7 @@ class Table:
         grants: privileges by principal; other principals are unmanaged, unless the policy says otherwise.
         predictive_optimization: `enable`, `disable` or `inherit`; None leaves it unmanaged.
         location: the folder of an external table's files; None for a managed table. At creation only.
+        fill_by: the ranges by which `using` of its columns gives existing rows their values; None for all at once.
         renamed_from: the table's former name; its data is kept. It has no effect after the rename.
         manages: the parts that the model manages; None for all of them.
         default_table_properties: the defaults that `table_properties` overrides.
@@ -197,6 +199,7 @@ class Table:
     grants: Grants = field(default_factory=dict)
     location: str | None = None
     predictive_optimization: str | None = None
+    fill_by: FillBy | None = None
     renamed_from: str | None = None
     manages: frozenset[Part] | None = None
     default_table_properties: Mapping[str, str] = field(default_factory=dict)
@@ -223,6 +226,7 @@ class Table:
         grants: Mapping[str, Iterable[str]] = MappingProxyType({}),
         location: str | None = None,
         predictive_optimization: str | None = None,
+        fill_by: FillBy | None = None,
         renamed_from: str | None = None,
         manages: Iterable[str | Part] | None = None,
         default_table_properties: Mapping[str, str] = DEFAULT_TABLE_PROPERTIES,
@@ -251,6 +255,7 @@ class Table:
             grants=to_grants(grants),
             location=to_optional_text(location, "location", table_name),
             predictive_optimization=_to_setting(predictive_optimization, table_name),
+            fill_by=to_optional(fill_by, FillBy, "fill_by", table_name),
             renamed_from=to_optional_text(renamed_from, "renamed_from", table_name),
             manages=_to_parts(manages),
             default_table_properties=to_texts("default_table_properties", default_table_properties),

@@ -188,26 +188,6 @@ class Identity:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Using:
-    """How to compute the values of existing rows.
-
-    Args:
-        expression: the SQL expression, over the columns of one row as they are before the change.
-        deterministic: False allows another value each time, as of `uuid()`; only rows without a value get one.
-    """
-
-    expression: str
-    deterministic: bool = True
-
-    def __post_init__(self) -> None:
-        set_fields(
-            self,
-            expression=to_text(self.expression, "expression"),
-            deterministic=to_flag(self.deterministic, "deterministic"),
-        )
-
-
 @dataclass(frozen=True, slots=True, init=False)
 class ColumnMask:
     """A function (`catalog.schema.function`) through which readers see a column.

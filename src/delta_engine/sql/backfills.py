@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from delta_engine.models.types import CharacterType, DataType, MapType, parts, uses_type
@@ -51,18 +52,25 @@ def given_values(column: str, value: str) -> Assignment:
     return Assignment(column, f"coalesce({name}, {value})", f"({name} IS NULL)")
 
 
-def sql_fill(table: str, assignments: Sequence[Assignment]) -> str:
-    """Assign values in one UPDATE, which touches only rows that need one of them."""
+def sql_ranges(column: str, data_type: DataType, bounds: Sequence[str]) -> list[str]:
+    """Return the conditions of the ranges between ascending bounds; together, they leave out NULL alone."""
+    name, kind = quote_ident(column), sql_data_type(data_type)
+    limits = [f"CAST({sql_literal(bound)} AS {kind})" for bound in bounds]
+    between = [f"{name} >= {one} AND {name} < {other}" for one, other in pairwise(limits)]
+    return [f"{name} < {limits[0]}", *between, f"{name} >= {limits[-1]}"]
+
+
+def sql_fill(table: str, assignments: Sequence[Assignment], within: str = "") -> str:
+    """Assign values in one UPDATE, which touches only rows that need one of them, `within` a range."""
     values = ", ".join(f"{quote_ident(one.column)} = {one.value}" for one in assignments)
-    return f"UPDATE {table} SET {values} WHERE {' OR '.join(one.condition for one in assignments)}"
+    return f"UPDATE {table} SET {values} WHERE {_needing(assignments, within)}"
 
 
-def sql_give(table: str, assignments: Sequence[Assignment]) -> str:
+def sql_give(table: str, assignments: Sequence[Assignment], within: str = "") -> str:
     """Assign values in one MERGE, which takes non-deterministic values; UPDATE refuses them (measured on 4.3.1)."""
     values = ", ".join(f"{quote_ident(one.column)} = {one.value}" for one in assignments)
-    conditions = " OR ".join(one.condition for one in assignments)
     source = "(SELECT 1 AS delta_engine_once) AS delta_engine_source"
-    return f"MERGE INTO {table} USING {source} ON {conditions} WHEN MATCHED THEN UPDATE SET {values}"
+    return f"MERGE INTO {table} USING {source} ON {_needing(assignments, within)} WHEN MATCHED THEN UPDATE SET {values}"
 
 
 def sql_files_to_fill(table: str, conditions: Sequence[str]) -> str:
@@ -109,6 +117,11 @@ def sql_checksum(column: str, data_type: DataType) -> str:
     name = quote_ident(column)
     value = f"to_json({name})" if _has_no_hash(data_type) else name
     return f"sum(CAST(xxhash64({value}) AS decimal(38,0)))"
+
+
+def _needing(assignments: Sequence[Assignment], within: str) -> str:
+    condition = " OR ".join(one.condition for one in assignments)
+    return f"{within} AND ({condition})" if within else condition
 
 
 def _changed(column: str) -> str:

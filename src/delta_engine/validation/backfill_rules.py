@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any, Final
 
 from delta_engine.actions import AlignTable, Hazard, TablePlan
 from delta_engine.actions.policy import DestructiveKind, Policy
@@ -11,7 +16,9 @@ from delta_engine.aspects.partitioning import RewriteTable, described
 from delta_engine.aspects.storage import SetManaged
 from delta_engine.errors import UnsafePlanError
 from delta_engine.models import Table
+from delta_engine.models.types import DataType
 from delta_engine.sql.expressions import generation_problem, row_problem
+from delta_engine.sql.text import sql_data_type
 from delta_engine.telemetry.visible import counted, described_size
 from delta_engine.validation.rules import (
     Problem,
@@ -48,6 +55,58 @@ class UsingFits:
 
 def _allowing(expression: str) -> str:
     return f'using: {{expression: "{expression}", deterministic: false}}'
+
+
+class FillRangesFit:
+    """`fill_by` names a number, date or timestamp that no `using` changes, and ascending bounds of that type."""
+
+    @of_each_table
+    def check(self, model: Table) -> Iterator[Problem]:
+        """Refuse other columns and bounds."""
+        by = model.fill_by
+        if by is None:
+            return
+        column = next((one for one in model.columns if one.key == by.column.lower()), None)
+        if column is None:
+            yield Problem(f"its fill_by names {by.column}, which is no column", "Name a declared column.")
+            return
+        form = _BOUNDS.get(_kind(column.data_type))
+        if form is None or column.using is not None:
+            reason = "has a using" if column.using is not None else "is no number, date or timestamp"
+            yield Problem(f"its fill_by names it, and it {reason}", "Name another column.", column)
+        elif not 0 < len(by.bounds) <= MOST_BOUNDS or not _ascend(by.bounds, *form):
+            reason = f"its fill_by has bounds that are not 1 to {MOST_BOUNDS} ascending values of its type"
+            yield Problem(
+                reason, 'Write them in quotes, such as bounds: ["2025-01-01", "2026-01-01"].', column
+            )
+
+
+MOST_BOUNDS: Final = 50
+"""The most bounds of `fill_by`: each range is a commit, and its files may be written again by the next one."""
+
+_DIGITS: Final = {"tinyint": 2, "smallint": 4, "int": 9, "bigint": 18}
+_DATE: Final = r"\d{4}-\d\d-\d\d"
+_BOUNDS: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
+    **{name: (rf"-?\d{{1,{digits}}}", int) for name, digits in _DIGITS.items()},
+    "decimal": (r"-?\d{1,37}(\.\d+)?", Decimal),
+    "date": (_DATE, date.fromisoformat),
+    **dict.fromkeys(("timestamp", "timestamp_ntz"), (rf"{_DATE}( \d\d:\d\d:\d\d)?", datetime.fromisoformat)),
+}
+"""How bounds are written, and what compares them, by the names of types."""
+
+
+def _ascend(bounds: Sequence[str], form: str, read: Callable[[str], Any]) -> bool:
+    if not all(re.fullmatch(form, bound, re.ASCII) for bound in bounds):
+        return False
+    try:
+        values = [read(bound) for bound in bounds]
+    except ValueError:  # there is no such day
+        return False
+    return all(one < other for one, other in pairwise(values))
+
+
+def _kind(data_type: DataType) -> str:
+    return sql_data_type(data_type).partition("(")[0]
 
 
 class NoBlockedFills:

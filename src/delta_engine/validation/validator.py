@@ -40,6 +40,7 @@ DEFAULT_MODEL_RULES: tuple[ModelRule, ...] = (
     column_rules.GeneratedColumnsFit(),
     column_rules.IdentityColumnsCount(),
     backfill_rules.UsingFits(),
+    backfill_rules.FillRangesFit(),
     layout_rules.PartitioningFits(),
     layout_rules.LocationsAreWhole(),
     model_rules.PrimaryKeyColumnsNotNull(),

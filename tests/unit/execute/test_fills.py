@@ -15,7 +15,7 @@ from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.fill_runner import MOST_ROUNDS
-from delta_engine.models import Column, Using
+from delta_engine.models import Column, FillBy, Using
 from delta_engine.state.states import CatalogState
 from tests.builders.engines import runner_on
 from tests.builders.models import ORDERS, catalog_of, observed, orders
@@ -60,8 +60,8 @@ class Platform:
         return [sql for sql in self.statements if sql.startswith(words)]
 
 
-def apply(platform: Platform, model: Column, there: Column) -> None:
-    models = [orders(Column("id", "bigint"), model)]
+def apply(platform: Platform, model: Column, there: Column, fill_by: FillBy | None = None) -> None:
+    models = [orders(Column("id", "bigint"), model, fill_by=fill_by)]
     state = catalog_of(models, observed(Column("id", "bigint"), there, properties=MAPPED))
     runner = runner_on(platform, DATABRICKS)
     control = ApplyControl(wait=lambda _seconds: None)
@@ -128,6 +128,48 @@ def test_each_fill_of_the_run_is_compared_by_its_versions() -> None:
     apply(platform, REGION, MISSING)
     compared = [sql.partition("VERSION AS OF ")[2][:1] for sql in platform.began("SELECT CASE WHEN one.n")]
     assert compared == ["5", "7"]  # the versions before; 5 was there before the run
+
+
+def test_fills_whose_commits_follow_each_other_are_compared_together() -> None:
+    platform = Platform(commits=[update(version, "(region#1 IS NULL)") for version in (9, 7, 6, 5, 4)])
+    apply(platform, REGION, MISSING)
+    compared = [
+        tuple(part[:1] for part in sql.split("VERSION AS OF ")[1:])
+        for sql in platform.began("SELECT CASE WHEN one.n")
+    ]
+    assert compared == [("4", "7"), ("8", "9")]  # 4 was there before the run
+
+
+def test_each_range_is_filled_by_a_statement_of_its_own_and_then_what_no_range_has() -> None:
+    platform = Platform(2)
+    apply(platform, REGION, MISSING, FillBy("id", ["10", "20"]))
+    ranges = [sql.partition(" WHERE ")[2].partition(" AND (")[0] for sql in platform.began("UPDATE")]
+    first, middle, last = (
+        "`id` < CAST('10' AS bigint)",
+        "CAST('20' AS bigint)",
+        "`id` >= CAST('20' AS bigint)",
+    )
+    assert ranges[:3] == [first] * 3  # it found rows twice
+    assert [one.endswith(middle) for one in ranges[3:5]] == [True, True]
+    assert ranges[4] == last
+    assert ranges[5].startswith("(`region` IS NULL")
+
+
+@pytest.mark.parametrize("column", ["ID2", "region", "new"])
+def test_ranges_of_a_column_that_the_plan_changes_are_ignored(column: str) -> None:
+    platform = Platform()
+    models = [
+        orders(
+            Column("id2", "bigint", renamed_from="id"),
+            REGION,
+            Column("new", "int"),
+            fill_by=FillBy(column, ["1"]),
+        )
+    ]
+    state = catalog_of(models, observed(Column("id", "bigint"), MISSING, properties=MAPPED))
+    runner = runner_on(platform, DATABRICKS)
+    runner.apply(runner.compile(TablePlanner(NO_POLICY).plan(models, state)))
+    assert all("WHERE (`region` IS NULL" in sql for sql in platform.began("UPDATE"))
 
 
 def test_the_fill_of_a_killed_run_is_compared_too() -> None:

@@ -3,7 +3,7 @@
 from delta_engine.aspects.backfill_actions import BlockedFill, FillColumn, FillSwappedColumn
 from delta_engine.aspects.partitioning import RewriteTable
 from delta_engine.aspects.storage import SetManaged
-from delta_engine.models import Column, Identity, Using
+from delta_engine.models import Column, FillBy, Identity, Using
 from delta_engine.models.types import AtomicType
 from delta_engine.validation import backfill_rules
 from tests.unit.validation.rule_cases.subjects import ID, ModelCase, PlanCase, aligned, model, tightened
@@ -33,6 +33,27 @@ MODEL_CASES += [
 MODEL_CASES += [
     (backfill_rules.UsingFits(), [model(Column("b", "bigint", identity=Identity(), using="1"))]),
     (backfill_rules.UsingFits(), [model(ID, Column("b", "bigint", generated_as="id", using="1"))]),
+]
+
+WEEK = ("2026-01-01", "2026-01-08")
+MODEL_CASES += [
+    (
+        backfill_rules.FillRangesFit(),
+        [model(ID, column, fill_by=FillBy(name, bounds))],
+    )
+    for name, column, bounds in (
+        ("nope", Column("b", "date"), WEEK),
+        ("b", Column("b", "string"), WEEK),
+        ("b", Column("b", "date", using="current_date()"), WEEK),
+        ("b", Column("b", "date"), ()),
+        ("b", Column("b", "date"), WEEK[::-1]),
+        ("b", Column("b", "date"), ("2026-02-31",)),
+        ("b", Column("b", "timestamp"), ("2026-01-01T00:00:00",)),
+        ("b", Column("b", "int"), ("1_000",)),
+        ("b", Column("b", "int"), ("2147483648",)),
+        ("b", Column("b", "decimal(9,2)"), ("NaN",)),
+        ("b", Column("b", "bigint"), tuple(map(str, range(51)))),
+    )
 ]
 
 PLAN_CASES: list[PlanCase] = [
