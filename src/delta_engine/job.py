@@ -93,7 +93,7 @@ def run_sync(
         opened = _opened(project, spark, origin)
         if dry_run:
             planned = plan_unlocked(opened, project.models, is_partial=project.is_partial)
-            show(plan_html(planned.plan, environment=environment, undone=planned.undone))
+            show(_plan_html(planned, environment))
             for warning in planned.warnings:
                 print(warning)
             raise_all(planned.refusals)
@@ -126,7 +126,7 @@ class _TaskView:
         return nullcontext()
 
     def show_plan(self, planned: PlannedRun) -> None:
-        self.show(plan_html(planned.plan, environment=self.environment, undone=planned.undone))
+        self.show(_plan_html(planned, self.environment))
 
     def confirm(self) -> None:
         """Deploying the job agreed to it."""
@@ -252,6 +252,16 @@ def run_doctor(
             lines = "\n".join(f"{described(check)} → {check.way_out}" for check in report.missing)
             raise DoctorError(f"{doctor_summary(report)}\n{lines}")
         return report_json(report)
+
+
+def _plan_html(planned: PlannedRun, environment: str) -> str:
+    return plan_html(
+        planned.plan,
+        environment=environment,
+        undone=planned.undone,
+        refusals=planned.refusals,
+        statements=tuple(planned.compiled.sql()),
+    )
 
 
 def _opened(project: Project, spark: SparkSession, origin: RunOrigin = UNKNOWN_ORIGIN) -> Environment:

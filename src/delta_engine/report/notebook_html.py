@@ -40,6 +40,7 @@ border-radius:6px;padding:.5em 1em;overflow-x:auto;text-align:left}
 .delta-engine summary{cursor:pointer}
 .delta-engine pre{color:inherit;background:none;margin:.3em 0}
 .delta-engine table{border-collapse:collapse;color:inherit;background:none}
+.delta-engine td:not(:last-child){overflow-wrap:normal}
 .delta-engine td,.delta-engine th{text-align:left;vertical-align:top;padding:0 1.5em 0 0;background:none}
 .delta-engine .added{color:var(--added)}
 .delta-engine .changed{color:var(--changed)}
@@ -106,7 +107,7 @@ def run_html(report: RunReport) -> str:
     found: list[tuple[str, SchemaRun | TableRun]] = [*rows, *((one.table, one) for one in report.tables)]
     found.sort(key=lambda row: row[1].error is None)  # stable: by name among those of one kind
     if found:
-        heading = "<tr><th>status</th><th>name</th><th>statements</th><th>seconds</th><th></th></tr>"
+        heading = "<tr><th>status</th><th>name</th><th>statements</th><th>seconds</th><th>error</th></tr>"
         rows_html = "".join(_row(name, one) for name, one in found[:_MOST_ROWS])
         parts.append(f"<table>{heading}{rows_html}</table>")
     if len(found) > _MOST_ROWS:
