@@ -22,6 +22,7 @@ def test_a_wrong_java_home(project: Path, delta_engine: CommandLine, monkeypatch
     assert result.stderr == (
         f"failed: JAVA_HOME is {project / 'jdk'}, and {project / 'jdk' / 'bin' / 'java'} is not a program: "
         "set JAVA_HOME to a JDK 17, or unset it to use the java on PATH\n"
+        "more: delta-engine explain missing-dependency\n"
     )
     state = project / ".delta-engine" / "state"
     assert not any((state / "local.journal").glob("*"))  # nothing began

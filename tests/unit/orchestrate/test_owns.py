@@ -27,6 +27,7 @@ def test_only_owned_tables_may_be_declared(project: CatalogProject) -> None:
     assert refused.stderr == (
         "refused: conf/models/tables.yml:3: table dev.silver.team_b_orders: it is not this project's, which owns "
         "silver.team_a_*. Declare it in its own project, or add it to owns.\n"
+        "more: delta-engine explain invalid-model\n"
     )
 
 
@@ -68,4 +69,7 @@ def test_an_empty_owns_is_refused(project: CatalogProject) -> None:
     project.declare(OURS)
     refused = project.run("validate")
     assert refused.code == 3
-    assert refused.stderr == "refused: conf/dev.yml:7: owns: a list of length >= 1 is wanted.\n"
+    assert refused.stderr == (
+        "refused: conf/dev.yml:7: owns: a list of length >= 1 is wanted.\n"
+        "more: delta-engine explain invalid-configuration\n"
+    )

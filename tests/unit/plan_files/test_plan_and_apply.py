@@ -124,7 +124,8 @@ def test_what_moved_since_is_named(synced: PlanProject, fault: Fault, moves: lis
     fault(synced)
     refused = synced.apply()
     assert (refused.code, synced.platform.statements) == (3, [])
-    lines = refused.stderr.splitlines()
+    *lines, more = refused.stderr.splitlines()
+    assert more == "more: delta-engine explain stale-plan"
     assert lines[0] == "refused: plan.json: the plan is stale. Since it was made:"
     assert [line.strip() for line in lines[1:-1]] == moves
     assert lines[-1] == f"Nothing was run. {AGAIN}"
@@ -313,6 +314,7 @@ def test_another_environment(project: PlanProject) -> None:
     assert refused.stderr == (
         "refused: plan.json: the plan is for the environment 'local', not for 'prod'. Apply it with "
         "`delta-engine -e local apply plan.json`, or make one for prod.\n"
+        "more: delta-engine explain unusable-plan-file\n"
     )
 
 
