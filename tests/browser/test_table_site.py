@@ -86,7 +86,7 @@ def test_search_works_from_the_keyboard(open_file: Open, site: Path) -> None:
     search(page, "postcode")
     assert page.locator("#found").inner_text() == "No table or column matches."
     page.keyboard.press("Escape")
-    assert page.locator("#content").is_visible()
+    assert page.locator("#page").is_visible()
     search(page, "ord")
     assert page.locator("#hits > li").count() == 1
     page.keyboard.press("ArrowDown")
@@ -98,7 +98,7 @@ def test_search_works_from_the_keyboard(open_file: Open, site: Path) -> None:
     assert page.evaluate("document.activeElement.id") == "search"
     page.keyboard.press("Enter")
     page.wait_for_url("**/orders.html")
-    assert page.locator("h1").inner_text().startswith("orders")
+    assert page.locator("#page h1").inner_text().startswith("orders")
 
 
 def test_search_finds_columns_and_leads_to_their_rows(open_file: Open, site: Path) -> None:

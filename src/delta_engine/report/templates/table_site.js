@@ -73,7 +73,7 @@
     box.addEventListener("input", () => { loadIndex(); search(); });
     box.addEventListener("keydown", (event) => {
       if (event.key === "ArrowDown") move(event, null, 1);
-      if (event.key === "Escape") { box.value = ""; search(); }
+      if (event.key === "Escape") { box.value = ""; search(); box.blur(); }
     });
     document.getElementById("hits").addEventListener("keydown", (event) => {
       if (event.key === "ArrowDown") move(event, document.activeElement, 1);
@@ -125,7 +125,7 @@
     const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
     const results = document.getElementById("results");
     results.hidden = !words.length;
-    document.getElementById("content").hidden = words.length > 0;
+    document.getElementById("page").hidden = words.length > 0;
     if (!words.length) return;
     if (!index) {
       document.getElementById("found").textContent = "Loading the search index …";
