@@ -110,7 +110,7 @@ def everything(text: str = "as bought") -> Documentation:
                 declared_at=SourceLocation("conf/models/schemas.yml", 7),
             )
         },
-        deployment=DeploymentFacts(serial=7, lineage=COMMIT, saved_at=NOON, checked_at=NOON),
+        deployment=DeploymentFacts(serial=7, lineage=COMMIT, saved_at=NOON, statuses_of=NOON),
         applied={
             "dev.bronze.raw": Applied(status=TableStatus.NOT_APPLIED),
             "dev.silver.customers": Applied(
@@ -223,7 +223,7 @@ def documented(tables: list[Table]) -> Documentation:
     return Documentation(
         environment="dev",
         tables=tuple(found),
-        deployment=DeploymentFacts(serial=7, lineage=COMMIT, saved_at=NOON, checked_at=NOON),
+        deployment=DeploymentFacts(serial=7, lineage=COMMIT, saved_at=NOON, statuses_of=NOON),
         applied={
             table.key: Applied(
                 status=TableStatus.DRIFTED if at % 10 == 0 else TableStatus.HEALTHY,

@@ -104,7 +104,7 @@ def with_found_drift(documentation: Documentation, report: DriftReport) -> Docum
     return replace(
         documentation,
         applied=known,
-        deployment=deployment and replace(deployment, checked_at=report.checked_at),
+        deployment=deployment and replace(deployment, statuses_of=report.checked_at),
     )
 
 
@@ -143,5 +143,5 @@ def _facts(state: DeploymentState) -> DeploymentFacts:
         serial=state.serial,
         lineage=state.lineage,
         saved_at=state.updated_at,
-        checked_at=state.synced_at,
+        statuses_of=state.synced_at,
     )

@@ -90,13 +90,13 @@ class DeploymentFacts:
 
     Args:
         lineage: the commit that was deployed last, `git:…`, or `unknown`.
-        checked_at: when the catalog was last compared with it; None if it never was.
+        statuses_of: when the statuses of tables were last compared with the catalog and changed; None if never.
     """
 
     serial: int
     lineage: str
     saved_at: datetime
-    checked_at: datetime | None
+    statuses_of: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
