@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,7 +49,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def search(page: Page, words: str) -> None:
     page.keyboard.press("/")
     page.keyboard.type(words)
-    page.wait_for_function("document.getElementById('found').textContent.match(/table/)")
+    page.locator("#found", has_text=re.compile(r"tables?\b")).wait_for()
 
 
 def focused(page: Page) -> str:
