@@ -14,7 +14,7 @@ from tests.builders.drift_reports import empty_report, full_report, past_runs
 from tests.machine import slowness
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, ViewportSize
 
     from delta_engine.drift.drift_report import DriftReport
 
@@ -80,6 +80,38 @@ def test_the_theme_follows_the_system_until_somebody_chooses(open_page: Open) ->
     assert button.get_attribute("aria-pressed") == "true"
     button.click()
     assert background(light) == bright
+
+
+DESKTOP: ViewportSize = {"width": 1280, "height": 800}
+ROOM_FOR_THE_HINT = """(() => {
+  const field = document.getElementById("search"), style = getComputedStyle(field);
+  const context = document.createElement("canvas").getContext("2d");
+  context.font = style.font;
+  const room = field.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+  return room - context.measureText(field.placeholder).width;
+})()"""
+
+
+@pytest.mark.parametrize("viewport", [PHONE, DESKTOP], ids=["phone", "desktop"])
+def test_the_search_shows_its_hint_whole_and_no_option_is_broken(
+    open_page: Open, viewport: ViewportSize
+) -> None:
+    page = open_page(FULL, viewport=viewport)
+    assert page.evaluate(ROOM_FOR_THE_HINT) >= 0
+    words = page.locator(".command code span")
+    assert "-t 'prod.silver.*'" in words.all_inner_texts()
+    one_line = page.evaluate(
+        "parseFloat(getComputedStyle(document.querySelector('.command code')).lineHeight)"
+    )
+    assert all(box["height"] <= 1.5 * one_line for box in (one.bounding_box() or {} for one in words.all()))
+
+
+def test_without_history_its_card_is_small(open_page: Open) -> None:
+    page = open_page(drift_html(full_report()), viewport=DESKTOP)
+    box = page.locator("#history").bounding_box()
+    assert box is not None
+    assert box["height"] < 80
+    assert violations(page) == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -208,3 +209,71 @@ def test_the_question_stays_out_of_the_results(project: PlanProject) -> None:
     assert refused[2].endswith("\r\nnothing was changed\r\n")
     assert ask_in_a_terminal(project, b"\x04")[:2] == refused[:2]  # Ctrl-D
     assert ask_in_a_terminal(project, b"y\n")[:2] == (0, "- table.dev.silver.a\nforgot 1 resource\n")
+
+
+SHOWS = """
+import time
+from delta_engine.actions import CreateTable, TablePlan
+from delta_engine.cli.run_view import TerminalView
+from delta_engine.cli.terminal import print_note, status
+from delta_engine.execute.outcomes import Outcome, OutcomeKind
+from delta_engine.models import Column, Table
+
+print("first", flush=True)
+with status("starting …"):
+    time.sleep(0.3)
+    print_note("what is noted meanwhile is broken between its words, and `a command --that stays` whole")
+    time.sleep(0.3)
+tables = [Table("dev", "silver", name, [Column("a", "int")]) for name in "abc"]
+with TerminalView(environment="dev").applying(TablePlan(tuple(map(CreateTable, tables)))) as view:
+    time.sleep(0.3)
+    for table, kind in zip(tables, (OutcomeKind.CREATED, OutcomeKind.STOPPED, OutcomeKind.STOPPED)):
+        view.on_outcome(Outcome(name=table.qualified_name, kind=kind))
+    time.sleep(0.3)
+print("last", flush=True)
+"""
+
+
+def left_on_the_screen(raw: str) -> list[str]:
+    """Return the lines that a terminal shows in the end, as far as spinners use one."""
+    lines, row, column = [""], 0, 0
+    for piece in re.findall(r"\x1b\[[0-9;?]*[A-Za-z]|\r|\n|[^\x1b\r\n]+", raw):
+        if piece == "\n":
+            row += 1
+            lines += [""] * (row + 1 - len(lines))
+        elif piece == "\r":
+            column = 0
+        elif piece.endswith("A"):
+            row -= int(piece[2:-1])
+        elif piece.endswith("K"):
+            lines[row] = ""
+        elif not piece.startswith("\x1b"):
+            lines[row] = lines[row][:column].ljust(column) + piece + lines[row][column + len(piece) :]
+            column += len(piece)
+    return lines
+
+
+def test_a_spinner_leaves_nothing_behind_and_messages_break_between_words() -> None:
+    control, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", SHOWS],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "60"},
+    )
+    os.close(terminal)
+    raw = b"".join(iter(partial(read, control), b"")).decode()
+    os.close(control)
+    assert process.wait(60) == 0
+    assert "starting …" in raw
+    assert "applying 1/3 tables" in raw
+    assert left_on_the_screen(raw) == [
+        "first",
+        "note: what is noted meanwhile is broken between its words,",
+        "  and `a command --that stays` whole",
+        "created dev.silver.a (0 statements)",
+        "not begun 2 tables",
+        "last",
+        "",
+    ]

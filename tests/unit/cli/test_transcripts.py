@@ -151,6 +151,30 @@ def test_one_cause_on_many_tables(run: Recorder, tmp_path: Path, request: pytest
     assert_golden(run.text, FOLDER / "many_tables.txt", request)
 
 
+def test_a_large_plan_and_much_drift(
+    run: Recorder, platform: ConformancePlatform, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    models = tmp_path / "conf" / "models" / "silver.yml"
+    columns = (
+        "[{name: id, type: int}, {name: note, type: string}, {name: place, type: 'struct<lat: double>'}]"
+    )
+    table = "  - {catalog: dev, schema: silver, name: t%02d, columns: " + columns + "}\n"
+    wide = "schemas: [{catalog: dev, name: silver}]\ntables:\n" + "".join(table % n for n in range(22))
+    models.write_text(wide)
+    run("plan")
+    run("sync", "--yes")
+    changed = wide.replace("<lat: double>", "<lat: double, lon: double>")
+    models.write_text(changed.replace("{name: note, type: string}, ", "", 2))
+    run("plan")
+    run("plan", "--full", "--allow", "drop_column")
+    models.write_text(wide)
+    for number in range(22):
+        platform.run(f"COMMENT ON TABLE `dev`.`silver`.`t{number:02}` IS 'changed'")
+    platform.run("DROP TABLE `dev`.`silver`.`t04`")
+    run("drift")
+    assert_golden(run.text, FOLDER / "large_plan.txt", request)
+
+
 def test_refusals(run: Recorder, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     models = tmp_path / "conf" / "models" / "silver.yml"
     run("sync", "--yes")
