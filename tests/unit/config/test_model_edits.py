@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 
 from delta_engine.config.edit_instructions import edit_instructions
 from delta_engine.config.model_edits import ModelEdit, edit_models, is_editable
+from delta_engine.config.model_writer import yaml_models
 from delta_engine.config.settings import Settings
 from delta_engine.errors import ConfigError, RefusalGroup, SourceLocation
 from delta_engine.models import CheckConstraint, Column, ColumnMask, ForeignKey, PrimaryKey, RowFilter, Table
@@ -115,6 +116,24 @@ def test_awkward_texts_arrive_as_they_are(file: str, settings: Settings) -> None
     )
     edit_models([ModelEdit(before=before, after=after, renames={before.columns[0].name: names[0]})], settings)
     assert load_models(settings) == (after,)
+
+
+def test_long_types_are_written_with_a_line_per_field_and_edited(settings: Settings) -> None:
+    street = "street: string NOT NULL COMMENT 'of ${home}: # `it\\'s`'"
+    long = f"struct<{street}, `the zip`: string, geo: array<struct<lat: double, lon: double>>>"
+    model = Table("dev", "silver", "long", [Column("address", long, comment="c"), Column("id", "int")])
+    text = yaml_models([model], {})
+    assert "        type: |-\n          struct<\n            street: string NOT NULL" in text
+    (before,) = loaded(text, settings)
+    assert before == model
+    for after in (
+        replace(before, columns=(before.columns[0], Column("id", "bigint"))),
+        replace(before, columns=(Column("address", "struct<street: string>"), before.columns[1])),
+        replace(before, columns=before.columns[1:]),
+    ):
+        (before,) = loaded(text, settings)
+        edit_models([ModelEdit(before=before, after=after)], settings)
+        assert load_models(settings) == (after,)
 
 
 def test_tables_of_one_file_are_edited_together(settings: Settings) -> None:
