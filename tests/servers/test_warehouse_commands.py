@@ -196,3 +196,66 @@ def test_no_spark_is_imported_on_the_way(project: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "1 verified" in done.stdout
+
+
+def _many_tables(sql: WarehouseSql) -> None:
+    """Make tables that reference each other in three schemas, with awkward texts."""
+    sql.catalog.run("CREATE SCHEMA `dev`.`shop` COMMENT 'It is ${the} shop'")
+    sql.catalog.run("CREATE SCHEMA `dev`.`web`")
+    for number in range(40):
+        schema = ("shop", "web", "bronze")[number % 3]
+        sql.catalog.run(
+            f"CREATE TABLE `dev`.`{schema}`.`t{number}` (`id` BIGINT NOT NULL COMMENT 'a: \"b\" # ${{x}}', `day` DATE, "
+            f"CONSTRAINT `pk_{number}` PRIMARY KEY (`id`)) USING delta COMMENT '- no. {number}'"
+        )
+    for number in range(1, 40):
+        child, parent = (("shop", "web", "bronze")[one % 3] + f"`.`t{one}" for one in (number, number - 1))
+        sql.catalog.run(
+            f"ALTER TABLE `dev`.`{child}` ADD CONSTRAINT `fk_{number}` FOREIGN KEY (`id`) REFERENCES "
+            f"`dev`.`{parent}` (`id`)"
+        )
+
+
+@pytest.mark.parametrize("project", [DATABRICKS_STATE], indirect=True)
+def test_a_killed_import_of_a_catalog_continues_and_needs_no_changes(
+    project: Path, sql: WarehouseSql, delta_engine: CommandLine
+) -> None:
+    _many_tables(sql)
+    (project / "conf" / "models" / "orders.yml").unlink()
+    conf = project / "conf" / "dev.yml"
+    conf.write_text(conf.read_text().replace("conf/models/*.yml", "conf/models/**/*.yml"))
+    options = ["-e", "dev", "import", "dev", "--to", "conf/models", "--per", "table"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED_IMPORT, *options], cwd=project, stderr=subprocess.PIPE, text=True
+    )
+    _, errors = process.communicate()
+    assert process.returncode == -signal.SIGKILL, errors
+    written = {path: path.read_bytes() for path in (project / "conf" / "models").rglob("*.yml")}
+    assert len(written) == 17
+    done = delta_engine(*options)
+    assert done.code == 0, done.stderr
+    assert "note: 16 tables declared already, and not imported again\n" in done.stderr
+    assert all(path.read_bytes() == content for path, content in written.items())
+    assert not [*(project / "conf").rglob("*.tmp")]
+    assert delta_engine("-e", "dev", "validate").stdout == "dev: configuration and 40 models are valid\n"
+    planned = delta_engine("-e", "dev", "plan", "--detailed-exitcode")
+    assert (planned.code, planned.stdout) == (0, "dev: no changes (40 models)\n"), planned.stderr
+
+
+KILLED_IMPORT = """\
+import os, signal, sys
+from delta_engine.deployment import local_files
+
+move, moved = local_files.move_without_replacing, []
+
+def move_or_die(temporary, path):
+    if len(moved) == 17:
+        os.kill(os.getpid(), signal.SIGKILL)
+    moved.append(path)
+    move(temporary, path)
+
+local_files.move_without_replacing = move_or_die
+from delta_engine.cli.app import main
+
+main()
+"""

@@ -10,6 +10,7 @@ import pytest
 from delta_engine.backends.sql_runner import Row
 from delta_engine.cli.terminal import ExitCode
 from delta_engine.deployment.local_files import only_writer
+from delta_engine.errors import StatementError
 from delta_engine.orchestrate import import_folder
 from delta_engine.orchestrate.backend import databricks_backend
 from tests.fakes.unity_catalog import FakeUnityCatalog
@@ -48,6 +49,7 @@ class Workspace:
         self.catalog = FakeUnityCatalog(schemas=("dev.sales", "dev.web", "dev.ops", "dev.empty"))
         self.views: list[str] = []
         self.unreadable: set[str] = set()
+        self.failing: set[str] = set()
         self.statements: list[str] = []
         self._delta_engine = delta_engine
         for sql in TABLES:
@@ -61,6 +63,8 @@ class Workspace:
 
     def run(self, sql: str) -> Sequence[Row]:
         self.statements.append(sql)
+        if sql.startswith("DESCRIBE") and any(f"`{name}`" in sql for name in self.failing):
+            raise StatementError("a damaged log", sql=sql, error_class="DELTA_FAILED_READ_FILE")
         rows = [*self.catalog.run(sql)]
         if "information_schema.tables" in sql and rows:
             view = {"table_type": "VIEW", "data_source_format": None, "table_name": None}
@@ -201,6 +205,30 @@ def test_a_table_that_cannot_be_read_stops_no_other(workspace: Workspace) -> Non
     assert (alone.code, alone.stderr) == (0, "")
 
 
+def test_a_statement_that_fails_for_one_table_stops_no_other(workspace: Workspace) -> None:
+    workspace.failing = {"customers", "days"}
+    done = workspace.imports("--per", "table")
+    assert done.code == ExitCode.PARTIAL
+    for name in ("sales.customers", "web.days"):
+        assert f"note: left out: table dev.{name}: it cannot be read: a damaged log.\n" in done.stderr
+    assert sorted(workspace.files()) == ["sales.yml", "sales/orders.yml", "web/tmp_clicks.yml"]
+    assert (
+        "{columns: [customer], references: customers, referenced_columns: [id]}"
+        in (workspace.files()["sales/orders.yml"])
+    )
+
+
+def test_if_every_table_fails_the_first_ones_end_it(workspace: Workspace) -> None:
+    workspace.failing = {f"t{number}" for number in range(40)}
+    for name in sorted(workspace.failing):
+        workspace.catalog.run(f"CREATE TABLE dev.empty.{name} (a INT) USING delta")
+    workspace.statements.clear()
+    failed = workspace.imports("--per", "table", "--exclude", "sales", "--exclude", "web")
+    assert failed.code == ExitCode.FAILED
+    assert "a damaged log" in failed.stderr
+    assert len([sql for sql in workspace.statements if "information_schema.tables" in sql]) < 25
+
+
 def test_nothing_that_can_be_read_is_refused(workspace: Workspace) -> None:
     workspace.unreadable = {"customers", "orders", "days", "tmp_clicks"}
     refused = workspace.imports("--per", "table")
@@ -264,8 +292,8 @@ def test_tables_that_the_project_declares_elsewhere_are_not_imported_again(works
     models = workspace.folder / "conf" / "models"
     models.mkdir()
     models.joinpath("mine.yml").write_text(
-        "tables:\n  - {catalog: dev, schema: sales, name: customers, columns: [{name: id, type: bigint, nullable: false}], "
-        "primary_key: [id]}\n"
+        "tables:\n  - {catalog: dev, schema: sales, name: customers, "
+        "columns: [{name: id, type: bigint, nullable: false}], primary_key: [id]}\n"
     )
     assert workspace.imports("--per", "table").code == 0
     files = workspace.files()
