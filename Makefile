@@ -60,7 +60,8 @@ screenshot: demo ## make the README's picture of the demo's drift report
 bench: setup ## measure the engine: planning, reading, applying, starting; beside bare work, and its targets
 	@$(BIN)/python -m benchmarks
 
-wheel: setup ## build the wheel into dist/
+wheel: setup ## build the wheel into dist/, in place of earlier ones
+	@rm -f dist/delta_engine-*.whl
 	@$(BIN)/python -m build --wheel --no-isolation
 
 requirements: setup ## pin requirements/ anew

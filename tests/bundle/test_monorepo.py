@@ -109,7 +109,10 @@ def test_a_workflow_holds_no_secret_and_has_the_least_rights(path: Path) -> None
     text, workflow = path.read_text("utf-8"), read(path)
     for word in ("secrets.", "DATABRICKS_TOKEN", "CLIENT_SECRET", "https://", "pull_request_target"):
         assert word not in text
-    assert workflow["env"]["ENGINE"] == f"delta-engine[databricks]=={version('delta-engine')}"
+    assert (
+        workflow["env"]["ENGINE"]
+        == f"./dist/delta_engine-{version('delta-engine')}-py3-none-any.whl[databricks]"
+    )
     assert workflow["permissions"] == {"contents": "read"}
     for step in (step for _, step in steps(workflow)):
         assert re.fullmatch(r"actions/[\w-]+@v\d+", step.get("uses", "actions/none@v1"))

@@ -69,7 +69,9 @@ def test_it_holds_no_secret_and_names_no_workspace(path: Path) -> None:
 def test_it_installs_this_version_for_an_environment_that_is_there(path: Path) -> None:
     recipe = read(path)
     variables = {**recipe.get("env", {}), **recipe.get("variables", {})}
-    assert variables["ENGINE"] == f"delta-engine[databricks]=={version('delta-engine')}"
+    assert (
+        variables["ENGINE"] == f"./dist/delta_engine-{version('delta-engine')}-py3-none-any.whl[databricks]"
+    )
     assert variables["DELTA_ENGINE_ENV"] in environments(ROOT / "conf")
 
 

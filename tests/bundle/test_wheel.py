@@ -1,26 +1,56 @@
-"""The wheel: it holds the engine, the skeleton with the bundle, and nothing else."""
+"""The wheel: it holds the engine, the skeleton with the bundle, and nothing else. So does one from the sdist."""
 
+import re
 import subprocess
 import sys
+import tarfile
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
+from delta_engine import __version__
+from tests.bundle.bundle_files import read, texts
+
 ROOT = Path(__file__).parents[2]
+JOBS = sorted(
+    [*(ROOT / "resources").glob("*.job.yml"), *(ROOT / "docs" / "recipes").rglob("resources/*.job.yml")]
+)
+PIPELINES = sorted(
+    [*(ROOT / "docs" / "recipes").glob("*.yml"), *(ROOT / "docs" / "recipes").rglob("workflows/*.yml")]
+)
+WHEEL = f"delta_engine-{__version__}-py3-none-any.whl"
 
 
-def test_the_wheel(tmp_path: Path) -> None:
+def build(kind: str, source: Path, out: Path) -> Path:
     command = [
         sys.executable,
         "-m",
         "build",
-        "--wheel",
+        f"--{kind}",
         "--no-isolation",
         "--outdir",
-        str(tmp_path),
-        str(ROOT),
+        str(out),
+        str(source),
     ]
     subprocess.run(command, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("delta_engine-*.whl")
+    (built,) = out.glob("delta_engine-*")
+    return built
+
+
+def contents(wheel: Path) -> Mapping[str, bytes]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build("wheel", ROOT, tmp_path_factory.mktemp("wheel"))
+
+
+def test_the_wheel(wheel: Path, tmp_path: Path) -> None:
+    assert wheel.name == WHEEL
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
         archive.extractall(tmp_path / "installed")
@@ -46,3 +76,38 @@ def test_the_wheel(tmp_path: Path) -> None:
     ):
         schema = ROOT / "docs" / "schemas" / f"{published}.json"
         assert (made / "conf" / "schemas" / f"{name}.json").read_bytes() == schema.read_bytes()
+
+
+def test_the_sdist_has_what_the_wheel_needs_and_gives_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+    sdist = build("sdist", ROOT, tmp_path / "sdist")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path / "source", filter="data")
+    (source,) = (tmp_path / "source").iterdir()
+    assert {path.name for path in source.iterdir()} == {
+        *(".gitignore", "CHANGELOG.md", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml"),
+        *("bundle", "notebooks", "resources", "src"),
+    }
+    assert contents(build("wheel", source, tmp_path / "rebuilt")) == contents(wheel)
+
+
+def test_every_pipeline_and_every_job_takes_the_wheel_that_make_wheel_writes() -> None:
+    recipe = re.search(r"^wheel:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    assert recipe is not None
+    assert "--outdir" not in recipe[1]  # `build` writes to dist/
+    for path in JOBS:
+        wheels = [text for _, text in texts(read(path)) if text.endswith(".whl")]
+        assert wheels, path
+        assert {*wheels} == {"../dist/*.whl"}
+    for path in PIPELINES:
+        workflow = read(path)
+        engine = {**workflow.get("env", {}), **workflow.get("variables", {})}["ENGINE"]
+        assert engine == f"./dist/{WHEEL}[databricks]"
+    (artifact,) = read(ROOT / "databricks.yml")["artifacts"].values()
+    assert "--wheel-dir dist " in artifact["build"]
+
+
+def test_a_new_project_keeps_the_wheel_in_git_where_its_pipelines_look() -> None:
+    skeleton = ROOT / "src" / "delta_engine" / "skeleton"
+    (artifact,) = read(skeleton / "databricks.yml")["artifacts"].values()
+    assert artifact["files"] == [{"source": "dist/*.whl"}]
+    assert "dist/" not in (skeleton / "project.gitignore").read_text("utf-8").splitlines()

@@ -42,7 +42,8 @@ class Reader:
             case "cat":
                 return Path(*arguments).read_text()
             case "python":
-                runpy.run_path(*arguments)
+                (path,) = arguments
+                runpy.run_path(path)
             case _:
                 pytest.fail(f"the test does not know how to run {program}")
         return ""

@@ -18,7 +18,7 @@ from delta_engine.actions.policy import Policy
 from delta_engine.aspects.conversions import NEW_PREFIX, OLD_PREFIX
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import ConfigError, RefusalGroup, RefusedError
-from delta_engine.models import Column, ColumnMask, RowFilter, Table
+from delta_engine.models import Column, ColumnMask, RowFilter, Table, Using
 from delta_engine.models.types import AtomicType
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.orchestrator import plan_sync
@@ -210,10 +210,10 @@ def changed(dice: Dice, column: Column, names: Sequence[str]) -> Column:
     match dice.random.choice(["convert", "fill", "govern"]):
         case "convert":
             kind = dice.random.choice([one for one in USINGS if one != kind])
-            using = dice.using(kind, column.name)
+            using = Using(dice.using(kind, column.name))
             return replace(column, data_type=AtomicType(kind), using=using, is_nullable=True)
         case "fill":
-            return replace(column, is_nullable=False, using=dice.using(kind, column.name))
+            return replace(column, is_nullable=False, using=Using(dice.using(kind, column.name)))
     found = dice.column(column.name, kind, names)
     return replace(column, mask=found.mask, tags=found.tags, using=None)
 

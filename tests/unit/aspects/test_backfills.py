@@ -24,6 +24,7 @@ from delta_engine.models import (
     Reference,
     RowFilter,
     Table,
+    Using,
 )
 from delta_engine.models.record import Record
 from delta_engine.sql.expressions import gives_null_on_purpose, with_column_renamed
@@ -161,7 +162,7 @@ COPY = Column("copy", "string", using="upper(secret)")
             "its using reads secret, which the model masks: the column would show its values",
         ),
         (
-            (ID, replace(SECRET, mask=MASK, is_nullable=False, using="'none'")),
+            (ID, replace(SECRET, mask=MASK, is_nullable=False, using=Using("'none'"))),
             (ID, replace(SECRET, mask=MASK)),
             "it has a mask: the engine may see no value where there is one",
         ),

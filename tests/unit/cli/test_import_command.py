@@ -11,6 +11,7 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.cli.terminal import ExitCode
 from delta_engine.deployment.local_files import only_writer
 from delta_engine.errors import StatementError
+from delta_engine.deployment.local_files import create_atomically
 from delta_engine.orchestrate import import_folder
 from delta_engine.orchestrate.backend import databricks_backend
 from tests.fakes.unity_catalog import FakeUnityCatalog
@@ -249,7 +250,7 @@ def test_a_killed_import_continues(
     monkeypatch.setattr(import_folder, "_BATCH", batch)
     assert workspace.imports("--per", per, to="whole").code == 0
     whole = {name: text.partition("\n")[2] for name, text in workspace.files("whole").items()}
-    create = import_folder.create_atomically
+    create = create_atomically
     for after in range(len(whole)):
         left = iter(range(after))
 

@@ -1,5 +1,6 @@
 """`init` into folders that are not empty: what is merged, kept, replaced or refused, and what is left after a kill."""
 
+import os
 import re
 from pathlib import Path
 
@@ -196,7 +197,7 @@ def test_a_disk_that_is_full_leaves_nothing(
         if next(synced) == 9:
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(staged_files.os, "fsync", fsync)
+    monkeypatch.setattr(os, "fsync", fsync)
     refused = delta_engine("init", "retail")
     assert refused.code == ExitCode.REFUSED
     assert "the project cannot be written: [Errno 28] No space left on device" in refused.stderr
