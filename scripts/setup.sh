@@ -42,8 +42,57 @@ check_java() {
     esac
 }
 
+# Prints how far a command is, from what pip logs of the packages that it collects.
+progress() {
+    collected=$(grep -c '^ *Collecting ' "$log" || true)
+    elapsed=$(($(date +%s) - started))
+    if grep -q '^ *Installing collected' "$log"; then
+        echo "installing, $elapsed s"
+    elif [ "$collected" -gt 0 ]; then
+        echo "$collected of $count packages found, $elapsed s"
+    else
+        echo "$elapsed s"
+    fi
+}
+
+# Runs a step, and shows its progress: in place on a terminal, elsewhere as a line every half minute.
+# step TITLE PACKAGES COMMAND…
+step() {
+    number=$((number + 1)) title=$1 count=$2 started=$(date +%s) shown=0
+    shift 2
+    echo "setup: step $number of 4: $title"
+    "$@" >"$log" 2>&1 &
+    running=$!
+    while kill -0 "$running" 2>/dev/null; do
+        sleep 1
+        if [ -t 1 ]; then
+            printf '\r\033[K  … %s' "$(progress)"
+        elif [ $(($(date +%s) - started - shown)) -ge 30 ]; then
+            shown=$(($(date +%s) - started))
+            echo "  … $(progress)"
+        fi
+    done
+    [ ! -t 1 ] || printf '\r\033[K'
+    if ! wait "$running"; then
+        tail -n 30 "$log" >&2
+        running=
+        refuse "step $number failed: $title. Run make again: it goes on with what is there"
+    fi
+    running=
+    echo "  done in $(($(date +%s) - started)) s"
+}
+
+stop() {
+    [ -z "$running" ] || kill "$running" 2>/dev/null || true
+    rm -f "$log"
+}
+
 install() {
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check "$@"
+    .venv/bin/python -m pip install --progress-bar off --disable-pip-version-check "$@"
+}
+
+count_packages() {
+    grep -c '==' "$1"
 }
 
 install_python="install it (Debian: apt-get install python3 python3-venv; macOS: brew install python@3.13), or name one with PYTHON="
@@ -64,18 +113,38 @@ if [ "$ready" = "$place, $inputs" ] && .venv/bin/python -c '' 2>/dev/null; then
 fi
 
 rm -f .venv/ready
-case "$ready" in
-    "$place, "*) ;;
-    *)
-        echo "setup: creating .venv with Python $python_version"
-        rm -rf .venv
-        "$python" -m venv .venv
-        ;;
-esac
-echo "setup: installing the pinned requirements"
+number=0 running=
+log=$(mktemp)
+trap stop EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+echo "setup: once, this fetches"
+echo "  about SIZE of Python packages, Spark among them, into $(pwd -P)/.venv (1.4 GB there)"
+[ -d "${XDG_CACHE_HOME:-$HOME/.cache}/delta-engine" ] ||
+    echo "  about 91 MiB of Delta's jars into ${XDG_CACHE_HOME:-$HOME/.cache}/delta-engine (185 MiB there)"
+echo "  It takes about MINUTES with a fast connection. The next call finds all of it and takes no time."
+create_venv() {
+    case "$ready" in
+        "$place, "*) ;;
+        *)
+            rm -rf .venv
+            "$python" -m venv .venv
+            ;;
+    esac
+}
 # pyspark comes as source alone: it is built with pinned tools, not with whatever pip would fetch to build it.
-install --require-hashes --requirement requirements/build.txt
-install --require-hashes --no-build-isolation --use-pep517 --requirement requirements/dev.txt
-install --no-deps --no-build-isolation --editable .
-.venv/bin/python -m delta_engine.backends.local_jars
+install_build() {
+    create_venv
+    install --require-hashes --requirement requirements/build.txt
+}
+install_engine() {
+    install --no-deps --no-build-isolation --editable .
+}
+
+step "creating .venv with Python $python_version, and the tools that build packages" \
+    "$(count_packages requirements/build.txt)" install_build
+step "installing the pinned requirements; Spark alone is FRACTION of it" "$(count_packages requirements/dev.txt)" \
+    install --require-hashes --no-build-isolation --use-pep517 --requirement requirements/dev.txt
+step "installing the command delta-engine" 1 install_engine
+step "fetching Delta's jars from Maven Central, unless they are there" 0 .venv/bin/python -m delta_engine.backends.local_jars
 echo "$place, $inputs" >.venv/ready

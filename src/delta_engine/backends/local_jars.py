@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -21,6 +22,8 @@ from delta_engine.errors import MissingDependencyError
 
 _OWN_GROUPS = ("delta-", "unitycatalog-")
 """Prefixes of the jars that Delta needs and pyspark lacks."""
+
+_SIZE = ": about 91 MiB, usually less than a minute"
 
 _JAR = re.compile(r"(?P<artifact>.+?)-(?P<version>\d[^/]*)\.jar")
 _UNITY_CATALOG = "io.unitycatalog"
@@ -78,16 +81,23 @@ def delta_jars() -> list[Path]:
     """Return the jars that a local Spark session needs for Delta; MissingDependencyError if they cannot be fetched."""
     delta, spark = _installed("delta-spark"), spark_version()
     artifact = f"delta-spark_{'.'.join(spark.split('.')[:2])}_2.13"
-    jars = cached_jars(f"delta-spark-{delta}-spark-{spark}", ["-dependency", "io.delta", artifact, delta])
+    jars = cached_jars(
+        f"delta-spark-{delta}-spark-{spark}", ["-dependency", "io.delta", artifact, delta], _SIZE
+    )
     return [jar for jar in jars if jar.name.startswith(_OWN_GROUPS)]
 
 
-def cached_jars(name: str, what: Sequence[str]) -> list[Path]:
-    """Return jars from a cache folder, fetched with Ivy's arguments if missing; MissingDependencyError on failure."""
+def cached_jars(name: str, what: Sequence[str], about: str = "") -> list[Path]:
+    """Return jars from a cache folder, fetched with Ivy's arguments if missing; MissingDependencyError on failure.
+
+    `about` tells in the message how much is fetched.
+    """
     folder = _cache() / name
     if not folder.is_dir():
-        print(f"fetching {name} from Maven Central, once …", file=sys.stderr)
+        print(f"fetching {name} from Maven Central into {folder.parent}, once{about} …", file=sys.stderr)
+        started = time.monotonic()
         _retrieve(what, folder)
+        print(f"fetched in {time.monotonic() - started:.0f} s", file=sys.stderr)
     return sorted(folder.glob("*.jar"))
 
 
