@@ -87,8 +87,9 @@ stop() {
     rm -f "$log"
 }
 
+# Becomes pip, so that a signal reaches it: steps run beside the script.
 install() {
-    .venv/bin/python -m pip install --progress-bar off --disable-pip-version-check "$@"
+    exec .venv/bin/python -m pip install --progress-bar off --disable-pip-version-check "$@"
 }
 
 count_packages() {
