@@ -120,10 +120,10 @@ trap stop EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 echo "setup: once, this fetches"
-echo "  about SIZE of Python packages, Spark among them, into $(pwd -P)/.venv (1.4 GB there)"
+echo "  about 660 MB of Python packages into $(pwd -P)/.venv (1.3 GB there)"
 [ -d "${XDG_CACHE_HOME:-$HOME/.cache}/delta-engine" ] ||
     echo "  about 91 MiB of Delta's jars into ${XDG_CACHE_HOME:-$HOME/.cache}/delta-engine (185 MiB there)"
-echo "  It takes about MINUTES with a fast connection. The next call finds all of it and takes no time."
+echo "  It takes about 3 to 5 minutes with a fast connection. The next call takes no time."
 create_venv() {
     case "$ready" in
         "$place, "*) ;;
@@ -144,7 +144,7 @@ install_engine() {
 
 step "creating .venv with Python $python_version, and the tools that build packages" \
     "$(count_packages requirements/build.txt)" install_build
-step "installing the pinned requirements; Spark alone is FRACTION of it" "$(count_packages requirements/dev.txt)" \
+step "installing the pinned requirements, of which Spark is 455 MB" "$(count_packages requirements/dev.txt)" \
     install --require-hashes --no-build-isolation --use-pep517 --requirement requirements/dev.txt
 step "installing the command delta-engine" 1 install_engine
 step "fetching Delta's jars from Maven Central, unless they are there" 0 .venv/bin/python -m delta_engine.backends.local_jars
