@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator
 from delta_engine import Column, Plan, RunReport, Table
 from delta_engine.cli.run_view import print_plan, print_plan_summary
 from delta_engine.report.json_documents import report_json
-from tests.unit.api.conftest import Notebook
 from tests.cases.parsed_pages import Page
+from tests.unit.api.conftest import Notebook
 from tests.unit.report.test_visible import UNSEEN
 
 HOSTILE = "</li></pre><script>alert('1')</script>&amp;\u202e\x1b[2J"

@@ -182,7 +182,10 @@ def test_default_rules_that_are_assigned_hold_in_projects_too(
     monkeypatch.setattr(PlanValidator, "DEFAULT_PLAN_RULES", (NoPlans(),))
     assert [str(one) for one in PlanValidator().plan_violations(TablePlan())] == ["no plans."]
     refused = delta_engine("-e", "local", "validate")
-    assert (refused.code, refused.stderr) == (3, "refused: no models.\nmore: delta-engine explain invalid-model\n")
+    assert (refused.code, refused.stderr) == (
+        3,
+        "refused: no models.\nmore: delta-engine explain invalid-model\n",
+    )
     listed = delta_engine("rules").stdout
     assert "  NoModels: Nothing is declared.\n" in listed
     assert listed.endswith("plans:\n  NoPlans: Nothing is changed.\n")
