@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from delta_engine.errors import InvalidModelError, SourceLocation
+from delta_engine.errors import SourceLocation
 from delta_engine.models.construction import refuse_repetitions, refuse_unsupported_types
 from delta_engine.models.fills import FillBy, Using
 from delta_engine.models.parts import (

@@ -94,7 +94,7 @@ def printed(error: DeltaEngineError, capsys: pytest.CaptureFixture[str]) -> list
 @pytest.mark.parametrize(
     ("error", "topic"),
     [
-        (LockHeld("held"), "locked"),
+        (LockHeld("the lock", None), "locked"),
         (RefusalGroup([UnsafePlanError("a"), UnsafePlanError("b")]), "unsafe-plan"),
     ],
 )

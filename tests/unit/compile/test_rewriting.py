@@ -20,6 +20,7 @@ from delta_engine.models import (
     PrimaryKey,
     RowFilter,
     Table,
+    Using,
 )
 from delta_engine.models.record import Record
 from delta_engine.models.types import AtomicType
@@ -40,22 +41,13 @@ def refusals(observed: TableState, model: Table = MODEL, record: Record | None =
     return [refusal.reason for refusal in PlanValidator(POLICY).plan_violations(plan)]
 
 
-def test_a_rewrite_keeps_the_features_that_the_same_plan_enables() -> None:
-    converted = Column("amount", "int", using="cast(amount AS int)")
-    observed = TableState(columns=(ID, DAY, Column("amount", "string")), table_properties={"kept": "yes"})
-    model = orders(ID, DAY, converted, partitioned_by=["day"])
-    (align,) = TablePlanner(POLICY).plan([model], catalog_of([model], observed)).align_tables
-    (rewrite,) = align.of_type(RewriteTable)
-    assert rewrite.properties == (("delta.columnMapping.mode", "name"), ("kept", "yes"))
-
-
 def test_a_rewrite_with_consent_is_fine() -> None:
     assert not refusals(PLAIN)
 
 
 def test_a_rewrite_keeps_the_properties_that_its_plan_sets() -> None:
     """The former column of a conversion is dropped after the rewrite, which takes column mapping."""
-    model = orders(ID, replace(DAY, data_type=AtomicType("string"), using="CAST(day AS string)"), NOTE)
+    model = orders(ID, replace(DAY, data_type=AtomicType("string"), using=Using("CAST(day AS string)")), NOTE)
     plan = TablePlanner(POLICY).plan(
         [replace(model, partitioned_by=("note",))], catalog_of([model], TableState(columns=(ID, DAY, NOTE)))
     )
