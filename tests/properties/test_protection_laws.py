@@ -74,7 +74,6 @@ class Watched(Catalog):
         self._bounds: Bounds | None = None
         self._protected: set[str] = set()
         self._is_filtered = False
-        self.looks = 0
 
     def run(self, sql: str) -> Sequence[Row]:
         ran = len(self.statements)
@@ -110,7 +109,6 @@ class Watched(Catalog):
         assert self._exposure is not None
         stored = self.tables[KEY]
         self._exposure.note(sql, int(str(self.histories.rows(KEY, 1)[0]["version"])))
-        self.looks += 1
         masked = {column.key for column in stored.state.columns if column.mask}
         self._protected |= bounds.masked & masked
         for name in sorted(bounds.added - masked):

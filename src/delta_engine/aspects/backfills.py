@@ -156,8 +156,7 @@ def _refill(column: Column) -> FillSwappedColumn:
 def _differences(comparison: Comparison) -> Iterator[SwapColumn]:
     """Yield the types that conversions change; fills make no difference that others do not show."""
     for one in comparison.converted:
-        if not one.is_abandoned:
-            yield SwapColumn(one.desired, one.observed)
+        yield SwapColumn(one.desired, one.observed)
 
 
 def _accept(model: Table, _observed: TableState, action: BackfillAction) -> Table:

@@ -62,7 +62,8 @@ class Comparison(Generic[Model_co, State_co]):
         differing: the shared columns with any difference.
         fields: the differing fields inside shared columns. Each path starts with the column.
         types: the differing types of shared columns and inside them. Each path starts with the column.
-        conversions: columns whose type changes through `using`. While one is pending, its column is in no other field.
+        conversions: columns whose type changes through `using`. While one is pending, its column is in no other field,
+            unless it is abandoned.
         filled: columns whose rows without a value get one from `using`.
     """
 
@@ -136,7 +137,7 @@ class Comparison(Generic[Model_co, State_co]):
     @property
     def converted(self) -> tuple[Conversion, ...]:
         """The pending conversions: other parts treat the column as a new one in the place of the former one."""
-        return tuple(one for one in self.conversions if one.is_pending)
+        return tuple(one for one in self.conversions if one.is_pending and not one.is_abandoned)
 
     def drops_any(self, columns: Iterable[str]) -> bool:
         """Whether the plan drops one of the columns."""
@@ -246,7 +247,7 @@ def _with_columns(plain: Comparison[Any, Any], pairs: _Paired) -> Comparison[Any
     if progress or (is_about_columns and any(map(_USING, desired.columns))):
         conversions = tuple(conversions_of(desired, plain.observed, progress))
         filled = tuple(filled_columns(plain.record, pairs.added, pairs.differing))
-        converted = {one.observed.key for one in conversions if one.is_pending}
+        converted = {one.observed.key for one in conversions if one.is_pending and not one.is_abandoned}
         pairs = pairs._replace(differing=tuple(one for one in pairs.differing if one[0].key not in converted))
     found = tuple(_inside(pairs.differing))
     contested = {former.lower() for former, _ in renames.clashes}  # a rename would have to drop them

@@ -281,3 +281,12 @@ def test_an_abandoned_conversion_leaves_the_tags_of_the_column() -> None:
     (align,) = plan.align_tables
     assert align.of_type(AbandonConversion)
     assert not align.of_type(UnsetColumnTags)
+
+
+def test_an_abandoned_conversion_changes_the_rest_of_its_column() -> None:
+    state = TableState(columns=(ID, AMOUNT, Column("delta_engine_new_amount", "int")))
+    model = orders(ID, replace(AMOUNT, mask=MASK, comment="Sum"))
+    (align,) = TablePlanner(NO_POLICY).plan([model], catalog_of([model], state)).align_tables
+    assert [type(action).__name__ for action in align.actions] == [
+        *("EnableTableFeature", "AbandonConversion", "SetColumnMask", "SetColumnComments"),
+    ]
