@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -249,15 +249,14 @@ def test_a_killed_import_continues(
     monkeypatch.setattr(import_folder, "_BATCH", batch)
     assert workspace.imports("--per", per, to="whole").code == 0
     whole = {name: text.partition("\n")[2] for name, text in workspace.files("whole").items()}
-    create = create_atomically
     for after in range(len(whole)):
         left = iter(range(after))
 
-        def create_some(path: Path, data: bytes, left: object = left) -> None:
-            if next(left, None) is None:  # type: ignore[call-overload] # an iterator of ints
+        def create_some(path: Path, data: bytes, left: Iterator[int] = left) -> None:
+            if next(left, None) is None:
                 path.with_name(".delta-engine-1-0.tmp").write_bytes(data[:20])
                 raise KilledError
-            create(path, data)
+            create_atomically(path, data)
 
         target = f"conf/models/{after}"
         with monkeypatch.context() as patched:
