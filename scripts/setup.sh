@@ -83,7 +83,7 @@ step() {
 }
 
 stop() {
-    [ -z "$running" ] || kill "$running" 2>/dev/null || true
+    [ -z "$running" ] || { kill "$running" 2>/dev/null && wait "$running"; } || true
     rm -f "$log"
 }
 

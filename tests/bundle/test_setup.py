@@ -18,6 +18,7 @@ case "$1 $2" in
     "-m venv") mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
     "-m pip")
         echo "Collecting one==1"
+        if [ -e slow ]; then echo $$ >pid; exec sleep 600; fi
         if [ -e fail ]; then echo "no space left"; exit 1; fi ;;
     "-m delta_engine.backends.local_jars") ;;
     *) exit 1 ;;
@@ -40,21 +41,27 @@ def checkout(tmp_path: Path) -> Path:
     return folder
 
 
-def set_up(checkout: Path) -> subprocess.CompletedProcess[str]:
+def started(checkout: Path) -> subprocess.Popen[str]:
     beside = checkout.parent
     variables = {
         "PYTHON": str(beside / "python"),
         "JAVA_HOME": str(beside / "jdk"),
         "XDG_CACHE_HOME": str(beside / "cache"),
     }
-    return subprocess.run(
+    return subprocess.Popen(
         ["sh", "scripts/setup.sh"],
         cwd=checkout,
         env={**os.environ, **variables},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
     )
+
+
+def set_up(checkout: Path) -> subprocess.CompletedProcess[str]:
+    with started(checkout) as process:
+        stdout, stderr = process.communicate(timeout=60)
+        return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
 
 def test_it_says_beforehand_what_it_fetches_and_then_each_step(checkout: Path) -> None:
@@ -63,7 +70,7 @@ def test_it_says_beforehand_what_it_fetches_and_then_each_step(checkout: Path) -
     before, *steps = done.stdout.split("setup: step ")
     assert f"into {checkout}/.venv" in before
     assert re.search(
-        r"about \d+ MB of Python packages, .*\n  about 91 MiB of Delta's jars into .*/cache/", before
+        r"about \d+ MB of Python packages into .*\n  about 91 MiB of Delta's jars into .*/cache/", before
     )
     assert re.search(r"takes about \d to \d minutes", before)
     assert [step.split(": ")[0] for step in steps] == ["1 of 4", "2 of 4", "3 of 4", "4 of 4"]
@@ -86,3 +93,27 @@ def test_a_failed_step_shows_what_pip_said_and_is_made_again(checkout: Path) -> 
     assert not (checkout / ".venv" / "ready").exists()
     (checkout / "fail").unlink()
     assert set_up(checkout).returncode == 0
+
+
+def test_a_stopped_setup_stops_pip(checkout: Path) -> None:
+    (checkout / "slow").touch()
+    os.mkfifo(checkout / "pid")
+    with started(checkout) as process:
+        assert process.stdout is not None
+        while "step 1 of 4" not in process.stdout.readline():
+            pass
+        with (checkout / "pid").open() as pipe:  # waits for the step to write to it
+            pip = int(pipe.read())
+        process.terminate()
+        process.communicate(timeout=60)
+        assert process.returncode == 143
+    assert not is_running(pip)
+    assert not (checkout / ".venv" / "ready").exists()
+
+
+def is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
