@@ -1,7 +1,9 @@
 """Pages as a parser sees them: elements, attributes and text."""
 
 from html.parser import HTMLParser
+from itertools import pairwise
 
+WORD = ("span", ())
 MARKS = ("del", "ins", "em")  # marked and left-out parts of values are the page's own, and depend on the text
 VOID = ("meta", "link", "input", "br", "path", "rect", "line", "use")
 
@@ -21,7 +23,13 @@ class Page(HTMLParser):
 
     @property
     def structure(self) -> list[tuple[str, tuple[str, ...]]]:
-        return [element for element in self.elements if element[0] not in MARKS]
+        """The elements without marks in values; a command has one span per word, which do not count."""
+        found = [element for element in self.elements if element[0] not in MARKS]
+        return [
+            one
+            for before, one in pairwise([WORD, *found])
+            if one != WORD or before not in (WORD, ("code", ("id",)))
+        ]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, tuple(name for name, _ in attrs)))

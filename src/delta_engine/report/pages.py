@@ -327,17 +327,17 @@ def _joined(pieces: Iterable[tuple[str, bool]]) -> Iterator[tuple[str, bool]]:
         yield "".join(text for text, _ in group), is_changed
 
 
-_COMMAND_WORD: Final = re.compile(r"(?:--?[\w-]+ (?!-))?(?:'[^']*'|\"[^\"]*\"|\S)+")
+_COMMAND_WORD: Final = re.compile(r"((?:--?[\w-]+ (?!-))?(?:'[^']*'|\"[^\"]*\"|\S)+)")
 
 
-def command_words(command: str) -> list[str]:
-    """Return the words of a command between which a line may break: an option stays with its value."""
-    return _COMMAND_WORD.findall(command)
+def command_pieces(command: str) -> list[str]:
+    """Return a command as words and the blanks between them, where lines may break: options keep their values."""
+    return [piece for piece in _COMMAND_WORD.split(command) if piece]
 
 
 _FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "by_severity": lambda found: sorted(found, key=lambda one: -one.severity.rank),
-    "command_words": command_words,
+    "command_pieces": command_pieces,
     "diff": lambda expected, actual: diff_values(_readable(expected), _readable(actual)),
     "moment": shown_moment,
     "in_words": lambda member: member.value.replace("_", " ").capitalize(),

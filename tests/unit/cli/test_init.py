@@ -23,6 +23,9 @@ def project(delta_engine: CommandLine, tmp_path: Path, monkeypatch: pytest.Monke
     return tmp_path / "retail"
 
 
+MORE = "more: delta-engine explain invalid-configuration\n"
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     """Return the files below a folder."""
     paths = (path for path in folder.rglob("*") if path.is_file())
@@ -80,6 +83,7 @@ def test_existing_files_are_refused_and_nothing_is_written(
     assert refused.stderr == (
         "refused: these files exist already: README.md. Keep them with --skip-existing, replace them with --force, or "
         "choose an empty folder: delta-engine init DIR.\n"
+        "more: delta-engine explain invalid-configuration\n"
     )
     assert contents(tmp_path) == before
 
@@ -152,7 +156,7 @@ def test_what_is_in_the_way_is_refused_whole(
         conf.symlink_to(tmp_path / "elsewhere")
     refused = delta_engine("init", *option)
     assert refused.code == ExitCode.REFUSED
-    assert refused.stderr == f"refused: the project cannot be written: {message}. Move it away first.\n"
+    assert refused.stderr == f"refused: the project cannot be written: {message}. Move it away first.\n{MORE}"
     assert contents(tmp_path).keys() <= {"here/conf"}
 
 

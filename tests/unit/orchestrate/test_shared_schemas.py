@@ -282,7 +282,7 @@ def test_an_import_without_a_table_of_the_project_is_refused(shared: SharedCatal
     shared.sync("web")
     refused = shared.run("sales", "import dev.silver")
     assert refused.code == 3
-    assert "dev.silver has no Delta tables of this project (owns), or none that you may see" in refused.stderr
+    assert "left out, another project's (owns): dev.silver.web_orders" in refused.stderr
     refused = shared.run("sales", "import dev.silver.web_orders")
     assert refused.code == 3
     assert "table dev.silver.web_orders: it is not this project's" in refused.stderr
