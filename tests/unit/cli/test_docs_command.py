@@ -53,6 +53,7 @@ def test_it_says_when_each_table_was_applied_and_by_which_run(project: PlanProje
     assert record["metadata"]["change"]["run"] in page(project)
     assert record["deployed_at"][:10] in page(project)
     assert " by ana" in page(project)
+    assert "Pending change" in page(project)
     assert "The model has changed since it was applied." in page(project)
     assert "The model has changed" not in page(project, "schemas/dev.silver/b.html")
     assert "No run has applied it yet." in page(project, "schemas/dev.silver/c.html")
