@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page, Request, ViewportSize
 
 Open = Callable[..., "Page"]
+IMPACTS = ("minor", "moderate", "serious", "critical")
+"""How grave axe calls what it finds."""
 PHONE: ViewportSize = {"width": 390, "height": 844}
 
 
@@ -79,9 +81,16 @@ def open_page(open_file: Open, tmp_path: Path) -> Open:
     return opened
 
 
-def violations(page: Page) -> list[str]:
+def violations(page: Page, part: str | None = None, impacts: Collection[str] = IMPACTS) -> list[str]:
+    """Return what axe finds in a page, or in a part of it that a selector names."""
     from axe_playwright_python.sync_playwright import Axe
 
     # axe would fetch linked style sheets once more, which a page's policy forbids; the browser has applied them
-    found = Axe().run(page, options={"preload": False}).response["violations"]
-    return [f"{one['id']}: {node['html'][:120]}" for one in found for node in one["nodes"]]
+    options = {"preload": False, "resultTypes": ["violations"]}
+    found = Axe().run(page, part, options).response["violations"]
+    return [
+        f"{one['id']}: {node['html'][:120]}"
+        for one in found
+        if one["impact"] in impacts
+        for node in one["nodes"]
+    ]

@@ -10,11 +10,8 @@ import pytest
 
 from delta_engine.cli.terminal import USAGE_ERROR
 from scripts.generated_pages import generated_tables, with_tables
+from tests.cases.documentation import DOCS, PAGES, ROOT
 from tests.projects.commandline import parsed
-
-ROOT = Path(__file__).parents[2]
-DOCS = ROOT / "docs"
-PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "benchmarks").glob("*.md")])
 
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s#]*)(?:#([^)\s]+))?\)")
 HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)

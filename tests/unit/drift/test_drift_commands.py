@@ -258,7 +258,6 @@ def test_what_no_edit_can_accept_is_said(catalog: FakeUnityCatalog, run: Run) ->
 @pytest.mark.parametrize(
     ("target", "message"),
     [
-        ("dev", "names neither a table nor a schema"),
         ("dev.bronze", "has no Delta tables"),
         ("dev.nope", "has no Delta tables"),
         ("dev.silver.nope", "does not exist"),

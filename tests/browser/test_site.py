@@ -1,0 +1,168 @@
+"""The documentation as a site, opened from files: each page in a real browser, without a network."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+
+from delta_engine.cli.explain_command import troubleshooting_sections
+from tests.browser.conftest import PHONE, violations
+from tests.cases.documentation import DOCS, ROOT
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page, ViewportSize
+
+pytestmark = pytest.mark.skipif(
+    find_spec("material") is None or find_spec("mermaidx") is None,
+    reason="what builds the site is not installed: `make test` installs it, and so does scripts/docs.sh",
+)
+
+DESKTOP: ViewportSize = {"width": 1280, "height": 900}
+WHOLE = ("index", "tutorial", "how-plans-are-made", "command-reference", "rules")
+"""Pages that together have everything a page can have: axe looks at all of them, in both schemes, and at the articles
+of the other pages, whose menus are the same."""
+
+GRAVE = ("serious", "critical")
+"""Left out: `landmark-unique`, moderate, of the theme's nested menus, which the pages do not make."""
+
+
+def build(project: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)]
+    silent = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    return subprocess.run(command, cwd=project, env=silent, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    done = build(ROOT, folder)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> list[Path]:
+    """Return the pages; 404.html is for servers alone."""
+    found = sorted(path for path in site.rglob("*.html") if path.name != "404.html")
+    assert len(found) > 50
+    return found
+
+
+@pytest.fixture
+def trouble() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def tab(browser: Browser, trouble: list[str]) -> Iterator[Page]:
+    """Return a tab that notes every word on the console and every request to a host."""
+    context = browser.new_context(viewport=DESKTOP, color_scheme="light")
+    page = context.new_page()
+    page.on("console", lambda message: trouble.append(f"{page.url}: console: {message.text}"))
+    page.on("pageerror", lambda error: trouble.append(f"{page.url}: error: {error}"))
+    page.on(
+        "request",
+        lambda request: (
+            None
+            if request.url.startswith(("file:", "data:", "blob:", "about:"))
+            else trouble.append(f"{page.url}: request: {request.url}")
+        ),
+    )
+    yield page
+    context.close()
+
+
+def overflow(page: Page) -> int:
+    """Return how many pixels the page is wider than the window."""
+    return int(page.evaluate("document.documentElement.scrollWidth - window.innerWidth"))
+
+
+def widths(page: Page, scheme: Literal["light", "dark"], sizes: Sequence[ViewportSize]) -> Iterator[str]:
+    page.emulate_media(color_scheme=scheme)
+    for size in sizes:
+        page.set_viewport_size(size)
+        if (pixels := overflow(page)) > 0:
+            yield f"{page.url}: {pixels} pixels too wide at {size['width']}, {scheme}"
+
+
+def test_each_page_is_readable_everywhere(tab: Page, pages: list[Path], trouble: list[str]) -> None:
+    for path in pages:
+        tab.goto(path.as_uri())
+        is_whole = path.stem in WHOLE
+        if "mermaid.min.js" in path.read_text("utf-8"):
+            tab.locator("div.mermaid").first.wait_for()
+        trouble += widths(tab, "dark", (PHONE, DESKTOP))
+        found = violations(tab, impacts=GRAVE) if is_whole else []
+        trouble += widths(tab, "light", (PHONE, DESKTOP))
+        found += violations(tab, None if is_whole else ".md-content", GRAVE)
+        trouble += [f"{path.name}: {one}" for one in found]
+    assert trouble == []
+
+
+def test_each_diagram_is_drawn(tab: Page, pages: list[Path], trouble: list[str]) -> None:
+    count = 0
+    for path in pages:
+        if (diagrams := path.read_text("utf-8").count('<pre class="mermaid">')) == 0:
+            continue
+        tab.goto(path.as_uri())
+        drawn = tab.locator("div.mermaid")
+        drawn.nth(diagrams - 1).wait_for()
+        heights = [drawn.nth(number).bounding_box() for number in range(diagrams)]
+        assert all(box is not None and box["height"] > 50 for box in heights), path.name
+        count += diagrams
+    assert count >= 6
+    assert trouble == []
+
+
+def test_the_search_finds_without_a_server(tab: Page, site: Path, trouble: list[str]) -> None:
+    tab.goto((site / "index.html").as_uri())
+    tab.locator("input.md-search__input").click()
+    tab.keyboard.type("unreadable lock")
+    result = tab.locator(".md-search-result__link").first
+    result.wait_for()
+    assert "troubleshooting.html" in str(result.get_attribute("href"))
+    assert trouble == []
+
+
+def test_a_reader_chooses_the_scheme(tab: Page, site: Path) -> None:
+    tab.goto((site / "index.html").as_uri())
+    for name in ("Switch to light mode", "Switch to dark mode"):
+        tab.locator(f"label[title='{name}']:visible").click()
+    assert tab.locator("body").get_attribute("data-md-color-scheme") == "slate"
+
+
+def test_topics_of_errors_are_anchors(site: Path) -> None:
+    page = (site / "troubleshooting.html").read_text("utf-8")
+    topics = troubleshooting_sections((DOCS / "troubleshooting.md").read_text("utf-8"))
+    assert [topic for topic in topics if f'id="{topic}"' not in page] == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("[a](missing.md)", "missing.md"),
+        ("[a](undo.md#nowhere)", "#nowhere"),
+        ("[a](#nowhere)", "#nowhere"),
+    ],
+)
+def test_a_dead_link_fails_the_build(wrong: str, said: str, tmp_path: Path) -> None:
+    shutil.copytree(DOCS, tmp_path / "docs")
+    config = (
+        (ROOT / "mkdocs.yml")
+        .read_text("utf-8")
+        .replace("scripts/site_hooks.py", str(ROOT / "scripts/site_hooks.py"))
+    )
+    (tmp_path / "mkdocs.yml").write_text(config, "utf-8")
+    with (tmp_path / "docs" / "drift.md").open("a", encoding="utf-8") as page:
+        page.write(f"\n{wrong}\n")
+    done = build(tmp_path, tmp_path / "site")
+    assert done.returncode != 0
+    assert said in done.stderr

@@ -1,0 +1,192 @@
+"""Every block of code in the documentation is run or checked, or the reason why not is in this module."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+import pytest
+import sqlglot
+import yaml
+from jsonschema import Draft7Validator
+
+from delta_engine.cli.terminal import USAGE_ERROR
+from tests.cases.documentation import DOCS, PAGES, Block, blocks, console_steps
+from tests.projects.commandline import parsed
+
+BLOCKS = [block for page in PAGES for block in blocks(page)]
+
+SEEN_ELSEWHERE: Final = {
+    "mermaid": "tests/browser/test_site.py draws each diagram in a browser",
+    "text": "output and usage, for readers; `make pages` writes most of it",
+    "": "output and folders, for readers",
+}
+"""Languages whose blocks are not checked here, with the reason."""
+
+OTHER_PROGRAMS: Final = {
+    "cd": "enters a folder",
+    "databricks": "needs a workspace; tests/bundle checks the bundle that it deploys",
+    "make": "a target of the Makefile; the demo and the tests themselves run it",
+    "opentelemetry-instrument": "is a package of OpenTelemetry",
+    "pip": "installs from a package index",
+    "python": "installs from a package index",
+    "python3": "makes a virtual environment",
+    ".": "enters a virtual environment",
+    "export": "sets a variable",
+    "rm": "removes the copy that sed made",
+    "sed": "edits a model of the example",
+}
+"""Programs besides `delta-engine` in blocks of commands, with the reason why they are not run."""
+
+
+def schema(name: str) -> Draft7Validator:
+    return Draft7Validator(json.loads((DOCS / "schemas" / f"{name}.json").read_text("utf-8")))
+
+
+MODEL_FILE, CONFIGURATION, DRIFT_POLICY = map(
+    schema, ("model-file-v1", "configuration-v1", "drift-policy-v1")
+)
+TABLE = {
+    "catalog": "dev",
+    "schema": "silver",
+    "name": "orders",
+    "columns": [{"name": "id", "type": "bigint"}],
+}
+ENVIRONMENT = {"environment": "dev", "backend": {"type": "oss"}, "models": {"yaml": ["conf/models/*.yml"]}}
+CONFIGURATION_KEYS = {*CONFIGURATION.schema["$defs"]["Configuration"]["properties"]}
+
+
+def check_yaml(block: Block) -> None:
+    """Hold a block against the schema of the file that it is a part of, with what that file needs besides."""
+    content = yaml.load(block.text, Loader=yaml.BaseLoader if "expires:" in block.text else yaml.SafeLoader)
+    if content is None:
+        assert block.text.startswith("# yaml-language-server: ")
+        return
+    keys = set(content)
+    if keys & {"tables", "schemas"}:
+        MODEL_FILE.validate(content)
+    elif "ignore_drift" in keys:
+        DRIFT_POLICY.validate(content)
+    elif keys <= CONFIGURATION_KEYS:
+        CONFIGURATION.validate({**ENVIRONMENT, **content})
+    elif keys == {"targets"}:
+        assert "databricks.yml" in block.text  # of the bundle, whose files tests/bundle checks
+    else:
+        MODEL_FILE.validate({"tables": [{**TABLE, **content}]})
+
+
+def check_python(block: Block) -> None:
+    code = compile(block.text, block.place, "exec")
+    if block.place.split(":")[0] != "docs/tutorial.md":
+        exec(code, {"__name__": "documented"})
+
+
+def check_json(block: Block) -> None:
+    assert json.loads(block.text)
+
+
+def check_sql(block: Block) -> None:
+    assert all(sqlglot.parse(block.text, dialect="databricks"))
+
+
+def check_commands(block: Block) -> None:
+    for command in simple_commands(block):
+        program = command[0]
+        if program == "delta-engine":
+            try:
+                parsed(shlex.join(command))
+            except USAGE_ERROR as error:
+                pytest.fail(f"{block.place}: {command}: {error}")
+        else:
+            assert program in OTHER_PROGRAMS, f"{block.place}: nothing says why {program} is not run"
+
+
+def check_console(block: Block) -> None:
+    """Check the commands of a terminal; the tutorial's are run by a test of their own."""
+    steps = list(console_steps(block))
+    assert steps
+    for command, _ in steps:
+        program, *_ = words = shlex.split(command)
+        is_run = block.page.name == "tutorial.md"
+        assert is_run or (program == "delta-engine" and parsed(shlex.join(words))), (
+            f"{block.place}: {program}"
+        )
+
+
+CHECKS: Final[Mapping[str, Callable[[Block], None]]] = {
+    "yaml": check_yaml,
+    "python": check_python,
+    "json": check_json,
+    "sql": check_sql,
+    "sh": check_commands,
+    "console": check_console,
+}
+
+_VARIABLE = re.compile(r"\w+=\S*")
+
+
+def simple_commands(block: Block) -> Iterator[list[str]]:
+    """Yield the commands of a script as words, without variables, comments and where output goes."""
+    script = re.sub(r"\\\n", " ", block.text)
+    for line in script.splitlines():
+        lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
+        lexer.whitespace_split = True
+        command: list[str] = []
+        for word in [*lexer, ";"]:
+            if set(word) <= set("|&;<>"):
+                if command and word[0] not in "<>":
+                    yield from _without_variables(command)
+                    command = []
+                elif word[0] in "<>":
+                    command.append("")  # the file that follows is no argument
+            elif command and command[-1] == "":
+                command.pop()
+            else:
+                command.append(word)
+
+
+def _without_variables(command: list[str]) -> Iterator[list[str]]:
+    while command and _VARIABLE.fullmatch(command[0]):
+        command = command[1:]
+    if command:
+        yield command
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.place)
+def test_every_block_is_checked(block: Block) -> None:
+    if block.language in SEEN_ELSEWHERE:
+        return
+    assert block.language in CHECKS, f"{block.place}: nothing checks blocks of {block.language}"
+    CHECKS[block.language](block)
+
+
+def test_reasons_are_needed() -> None:
+    languages = {block.language for block in BLOCKS}
+    assert set(SEEN_ELSEWHERE) | set(CHECKS) == languages
+    used: set[Any] = {
+        command[0] for block in BLOCKS if block.language == "sh" for command in simple_commands(block)
+    }
+    assert {*OTHER_PROGRAMS, "delta-engine"} == used
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("yaml", "tables: [{catalog: dev, schema: a, nme: b, columns: []}]"),
+        ("yaml", "policy: {alow: []}"),
+        ("yaml", "primary_key: {column: [a]}"),
+        ("python", "from delta_engine import Tabel"),
+        ("json", "{'a': 1}"),
+        ("sql", "SELECT FROM WHERE ,"),
+        ("sh", "delta-engine -e dev plann"),
+        ("sh", "delta-engine -e dev plan > a && terraform apply"),
+        ("console", "$ delta-engine -e dev sync --yess\n"),
+    ],
+)
+def test_a_wrong_block_is_found(language: str, text: str) -> None:
+    block = Block(page=DOCS / "page.md", line=1, language=language, title="", text=text)
+    with pytest.raises(BaseException):  # noqa: B017, PT011
+        CHECKS[language](block)
