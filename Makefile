@@ -19,7 +19,7 @@ demo: setup ## sync the example into an embedded warehouse, and repair an out-of
 
 docs: setup ## build the documentation as a site with search into dist/site/: open index.html, no server, no network
 	@sh scripts/docs.sh
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 	@echo "docs: open dist/site/index.html"
 
 test: setup ## pass the tests, with real Spark and Delta, and Chromium where there is one

@@ -40,7 +40,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
     """Make links between files of the repository links between pages of the site."""
     place = page.file.src_uri
     source = {at: path for path, at in ROOT_PAGES.items()}.get(place, f"docs/{place}")
@@ -49,7 +49,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     return "".join(parts)
 
 
-def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+def on_post_page(output: str, *, page: Page, **_: object) -> str:
     """Load the script that draws diagrams where there are some; otherwise the theme would fetch it."""
     if 'class="mermaid"' not in output:
         return output

@@ -16,6 +16,7 @@ import pytest
 from delta_engine.cli.explain_command import troubleshooting_sections
 from tests.browser.conftest import PHONE, violations
 from tests.cases.documentation import DOCS, ROOT
+from tests.proofs import IS_LONG
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, ViewportSize
@@ -26,16 +27,16 @@ pytestmark = pytest.mark.skipif(
 )
 
 DESKTOP: ViewportSize = {"width": 1280, "height": 900}
-WHOLE = ("index", "tutorial", "how-plans-are-made", "command-reference", "rules")
-"""Pages that together have everything a page can have: axe looks at all of them, in both schemes, and at the articles
-of the other pages, whose menus are the same."""
+WHOLE = ("index.html", "tutorial.html", "how-plans-are-made.html", "command-reference.html", "rules.html")
+"""Pages that together have everything a page can have: axe looks at all of them, in both schemes. Of the other pages,
+which have the same menus and colors, it looks at the articles; at their colors, which takes longest, in long proofs."""
 
 GRAVE = ("serious", "critical")
 """Left out: `landmark-unique`, moderate, of the theme's nested menus, which the pages do not make."""
 
 
 def build(project: Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)]
+    command = [sys.executable, "-m", "mkdocs", "build", "--site-dir", str(folder)]
     silent = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     return subprocess.run(command, cwd=project, env=silent, capture_output=True, text=True, check=False)
 
@@ -44,7 +45,8 @@ def build(project: Path, folder: Path) -> subprocess.CompletedProcess[str]:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     done = build(ROOT, folder)
-    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr
     return folder
 
 
@@ -93,16 +95,23 @@ def widths(page: Page, scheme: Literal["light", "dark"], sizes: Sequence[Viewpor
             yield f"{page.url}: {pixels} pixels too wide at {size['width']}, {scheme}"
 
 
-def test_each_page_is_readable_everywhere(tab: Page, pages: list[Path], trouble: list[str]) -> None:
+def test_each_page_is_readable_everywhere(
+    tab: Page, pages: list[Path], site: Path, trouble: list[str]
+) -> None:
     for path in pages:
         tab.goto(path.as_uri())
-        is_whole = path.stem in WHOLE
+        tab.add_style_tag(content="* {transition: none !important}")  # axe measures no color on its way
+        is_whole = str(path.relative_to(site)) in WHOLE
         if "mermaid.min.js" in path.read_text("utf-8"):
             tab.locator("div.mermaid").first.wait_for()
         trouble += widths(tab, "dark", (PHONE, DESKTOP))
         found = violations(tab, impacts=GRAVE) if is_whole else []
         trouble += widths(tab, "light", (PHONE, DESKTOP))
-        found += violations(tab, None if is_whole else ".md-content", GRAVE)
+        if is_whole:
+            found += violations(tab, impacts=GRAVE)
+        else:
+            left_out = () if IS_LONG else ("color-contrast",)
+            found += violations(tab, ".md-content", impacts=GRAVE, without=left_out)
         trouble += [f"{path.name}: {one}" for one in found]
     assert trouble == []
 
@@ -116,7 +125,7 @@ def test_each_diagram_is_drawn(tab: Page, pages: list[Path], trouble: list[str])
         drawn = tab.locator("div.mermaid")
         drawn.nth(diagrams - 1).wait_for()
         heights = [drawn.nth(number).bounding_box() for number in range(diagrams)]
-        assert all(box is not None and box["height"] > 50 for box in heights), path.name
+        assert all(box is not None and box["height"] > 30 for box in heights), path.name
         count += diagrams
     assert count >= 6
     assert trouble == []
@@ -145,24 +154,15 @@ def test_topics_of_errors_are_anchors(site: Path) -> None:
     assert [topic for topic in topics if f'id="{topic}"' not in page] == []
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ("[a](missing.md)", "missing.md"),
-        ("[a](undo.md#nowhere)", "#nowhere"),
-        ("[a](#nowhere)", "#nowhere"),
-    ],
-)
-def test_a_dead_link_fails_the_build(wrong: str, said: str, tmp_path: Path) -> None:
+def test_dead_links_fail_the_build(tmp_path: Path) -> None:
     shutil.copytree(DOCS, tmp_path / "docs")
-    config = (
-        (ROOT / "mkdocs.yml")
-        .read_text("utf-8")
-        .replace("scripts/site_hooks.py", str(ROOT / "scripts/site_hooks.py"))
-    )
+    hooks = str(ROOT / "scripts" / "site_hooks.py")
+    config = (ROOT / "mkdocs.yml").read_text("utf-8").replace("scripts/site_hooks.py", hooks)
     (tmp_path / "mkdocs.yml").write_text(config, "utf-8")
+    (tmp_path / "docs" / "orphan.md").write_text("# Of no menu\n", "utf-8")
     with (tmp_path / "docs" / "drift.md").open("a", encoding="utf-8") as page:
-        page.write(f"\n{wrong}\n")
+        page.write("[a](missing.md) [b](undo.md#not-there) [c](#nowhere)\n")
     done = build(tmp_path, tmp_path / "site")
     assert done.returncode != 0
-    assert said in done.stderr
+    for said in ("missing.md", "undo.md#not-there", "#nowhere", "orphan.md"):
+        assert said in done.stderr, done.stderr
