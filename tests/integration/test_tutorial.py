@@ -42,13 +42,8 @@ class Reader:
             case "cat":
                 return Path(*arguments).read_text()
             case "python":
-<<<<<<< HEAD
-                (path,) = arguments
-                runpy.run_path(path)
-=======
                 (script,) = arguments
                 runpy.run_path(script)
->>>>>>> dff538eb (Describe the site, the tutorial and topics of errors)
             case _:
                 pytest.fail(f"the test does not know how to run {program}")
         return ""
