@@ -85,7 +85,7 @@ def test_the_sdist_has_what_the_wheel_needs_and_gives_the_same_wheel(wheel: Path
     (source,) = (tmp_path / "source").iterdir()
     assert {path.name for path in source.iterdir()} == {
         *(".gitignore", "CHANGELOG.md", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml"),
-        *("bundle", "notebooks", "resources", "src"),
+        *("bundle", "docs", "notebooks", "resources", "src"),
     }
     assert contents(build("wheel", source, tmp_path / "rebuilt")) == contents(wheel)
 

@@ -9,10 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
+from hypothesis import reject
 from hypothesis import strategies as st
 
 from delta_engine.config.loading import load_declared
 from delta_engine.config.settings import Settings, load_settings
+from delta_engine.errors import InvalidModelError
 from delta_engine.models import (
     CheckConstraint,
     Column,
@@ -120,26 +122,29 @@ def table_contents(draw: st.DrawFn, catalog: str, schema: str, name: str) -> Tab
         draw(names)[: draw(st.integers(1, 3))], draw(st.none() | hostile_texts), draw(st.booleans())
     )
     is_automatic = draw(seldom(st.just(True), False))
-    return Table(
-        catalog,
-        schema,
-        name,
-        found,
-        draw(hostile_texts),
-        draw(properties),
-        draw(st.sampled_from([None, key])),
-        foreign_keys=draw(seldom(st.lists(foreign_keys, max_size=3), [])),
-        checks=draw(seldom(mappings.map(as_checks), ())),
-        cluster_by="AUTO" if is_automatic else draw(names)[: draw(st.integers(0, 3))],
-        partitioned_by=draw(seldom(names, [])),
-        tags=draw(seldom(mappings, {})),
-        row_filter=draw(seldom(st.none() | filters, None)),
-        owner=draw(seldom(maybe, None)),
-        grants=draw(seldom(st.dictionaries(hostile_texts, privileges, max_size=2), {})),
-        location=draw(seldom(maybe, None)),
-        renamed_from=draw(seldom(maybe, None)),
-        manages=draw(seldom(st.sets(st.sampled_from(Part)), None)),
-    )
+    try:
+        return Table(
+            catalog,
+            schema,
+            name,
+            found,
+            draw(hostile_texts),
+            draw(properties),
+            draw(st.sampled_from([None, key])),
+            foreign_keys=draw(seldom(st.lists(foreign_keys, max_size=3), [])),
+            checks=draw(seldom(mappings.map(as_checks), ())),
+            cluster_by="AUTO" if is_automatic else draw(names)[: draw(st.integers(0, 3))],
+            partitioned_by=draw(seldom(names, [])),
+            tags=draw(seldom(mappings, {})),
+            row_filter=draw(seldom(st.none() | filters, None)),
+            owner=draw(seldom(maybe, None)),
+            grants=draw(seldom(st.dictionaries(hostile_texts, privileges, max_size=2), {})),
+            location=draw(seldom(maybe, None)),
+            renamed_from=draw(seldom(maybe, None)),
+            manages=draw(seldom(st.sets(st.sampled_from(Part)), None)),
+        )
+    except InvalidModelError:  # drawn names may repeat each other
+        reject()
 
 
 @st.composite

@@ -26,6 +26,9 @@ SEEN_ELSEWHERE: Final = {
 }
 """Languages whose blocks are not checked here, with the reason."""
 
+RUN_ELSEWHERE: Final = ("docs/tutorial.md", "docs/python.md", "README.md")
+"""Pages whose Python runs on real Delta, in tests/integration: `test_tutorial.py` and `test_python_page.py`."""
+
 OTHER_PROGRAMS: Final = {
     "cd": "enters a folder",
     "databricks": "needs a workspace; tests/bundle checks the bundle that it deploys",
@@ -72,6 +75,8 @@ def check_yaml(block: Block) -> None:
         DRIFT_POLICY.validate(content)
     elif keys <= CONFIGURATION_KEYS:
         CONFIGURATION.validate({**ENVIRONMENT, **content})
+    elif keys == {"repos"}:
+        assert "delta-engine-validate" in block.text  # tests/bundle/test_hooks.py runs the hooks
     elif keys == {"targets"}:
         assert "databricks.yml" in block.text  # of the bundle, whose files tests/bundle checks
     else:
@@ -80,7 +85,7 @@ def check_yaml(block: Block) -> None:
 
 def check_python(block: Block) -> None:
     code = compile(block.text, block.place, "exec")
-    if block.place.split(":")[0] != "docs/tutorial.md":
+    if block.place.split(":")[0] not in RUN_ELSEWHERE:
         exec(code, {"__name__": "documented"})
 
 
@@ -119,6 +124,7 @@ def check_console(block: Block) -> None:
 CHECKS: Final[Mapping[str, Callable[[Block], None]]] = {
     "yaml": check_yaml,
     "python": check_python,
+    "py": check_python,
     "json": check_json,
     "sql": check_sql,
     "sh": check_commands,
