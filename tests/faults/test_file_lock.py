@@ -164,7 +164,7 @@ def test_locked_says_everything_about_the_holder(tmp_path: Path, lock: FileLock)
         "build-7",
         "4711",
         "sync",
-        "2026-03-01T12:00:00",
+        "2026-03-01 12:00:00 UTC",
         "https://example.com/runs/1",
     ):
         assert part in str(caught.value)
