@@ -34,7 +34,7 @@ def site_pages(documentation: Documentation) -> Iterator[tuple[str, str]]:
     """Yield the path and the text of each file of the site, in no particular order; same input, same texts."""
     renderer = _Renderer(documentation)
     yield files.STYLES, template_text("base.css") + template_text("table_site.css")
-    yield files.SCRIPT, template_text("table_site.js")
+    yield files.SCRIPT, template_text("base.js") + template_text("table_site.js")
     yield files.SEARCH_INDEX, search_index(documentation)
     yield files.INDEX, renderer.index()
     for name, tables in documentation.grouped():

@@ -1,42 +1,14 @@
 "use strict";
-// The page is complete without this script: it filters, copies and switches the theme. It reads text and writes text,
+// The page is complete without this script: it filters and copies. It reads text and writes text,
 // never markup.
 (() => {
   const root = document.documentElement;
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  root.classList.add("js");
-
-  // Storage is refused in some frames and private windows: the theme then lasts as long as the page.
-  const stored = {
-    read() {
-      try { return localStorage.getItem("delta-engine-theme"); } catch { return null; }
-    },
-    write(theme) {
-      try { localStorage.setItem("delta-engine-theme", theme); } catch { /* see above */ }
-    },
-  };
-  const chosen = stored.read();
-  if (chosen === "dark" || chosen === "light") root.dataset.theme = chosen;
 
   document.addEventListener("DOMContentLoaded", () => {
-    setUpTheme();
     setUpCopying();
     if (document.getElementById("filters")) setUpFilters();
     setUpPrinting();
   });
-
-  function setUpTheme() {
-    const button = document.getElementById("theme");
-    const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
-    const show = () => button.setAttribute("aria-pressed", String(isDark()));
-    button.addEventListener("click", () => {
-      root.dataset.theme = isDark() ? "light" : "dark";
-      stored.write(root.dataset.theme);
-      show();
-    });
-    dark.addEventListener("change", show);
-    show();
-  }
 
   function setUpCopying() {
     const announcement = document.getElementById("announcement");

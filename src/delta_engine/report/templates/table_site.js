@@ -1,46 +1,18 @@
 "use strict";
-// The pages are complete without this script: it searches, filters, zooms and switches the theme. It writes text,
+// The pages are complete without this script: it searches, filters and zooms. It writes text,
 // never markup. Pages from files can load nothing but scripts, so the search index is one.
 (() => {
   const root = document.documentElement;
-  const dark = matchMedia("(prefers-color-scheme: dark)");
   const most = 100;
   const mostColumns = 8;
   let index = null;
   let loading = false;
-  root.classList.add("js");
-
-  // Storage is refused in some frames and private windows: the theme then lasts as long as the page.
-  const stored = {
-    read() {
-      try { return localStorage.getItem("delta-engine-theme"); } catch { return null; }
-    },
-    write(theme) {
-      try { localStorage.setItem("delta-engine-theme", theme); } catch { /* see above */ }
-    },
-  };
-  const chosen = stored.read();
-  if (chosen === "dark" || chosen === "light") root.dataset.theme = chosen;
 
   document.addEventListener("DOMContentLoaded", () => {
-    setUpTheme();
     setUpSearch();
     setUpChips();
     if (document.querySelector(".canvas")) setUpDiagram();
   });
-
-  function setUpTheme() {
-    const button = document.getElementById("theme");
-    const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
-    const show = () => button.setAttribute("aria-pressed", String(isDark()));
-    button.addEventListener("click", () => {
-      root.dataset.theme = isDark() ? "light" : "dark";
-      stored.write(root.dataset.theme);
-      show();
-    });
-    dark.addEventListener("change", show);
-    show();
-  }
 
   function setUpChips() {
     const chips = [...document.querySelectorAll(".chip")];
