@@ -137,7 +137,7 @@ class Comparison(Generic[Model_co, State_co]):
     @property
     def converted(self) -> tuple[Conversion, ...]:
         """The pending conversions: other parts treat the column as a new one in the place of the former one."""
-        return tuple(one for one in self.conversions if one.is_pending and not one.is_abandoned)
+        return tuple(one for one in self.conversions if one.is_due)
 
     def drops_any(self, columns: Iterable[str]) -> bool:
         """Whether the plan drops one of the columns."""
@@ -160,11 +160,6 @@ AnyComparison: TypeAlias = Comparison[Securable, SecurableState]
 def bare_column(column: Column) -> Column:
     """Return a column as ADD COLUMNS creates it, without the parts that other statements add."""
     return Column(column.name, column.data_type, column.is_nullable, column.comment)
-
-
-def _as_expanded(column: Column) -> Column:
-    """Return a converted column when it is filled: nullable, and with its tags, which policies may depend on."""
-    return replace(bare_column(column), is_nullable=True, tags=column.tags)
 
 
 def changed_defaults(comparison: Comparison) -> Iterator[ColumnPair]:
@@ -247,7 +242,7 @@ def _with_columns(plain: Comparison[Any, Any], pairs: _Paired) -> Comparison[Any
     if progress or (is_about_columns and any(map(_USING, desired.columns))):
         conversions = tuple(conversions_of(desired, plain.observed, progress))
         filled = tuple(filled_columns(plain.record, pairs.added, pairs.differing))
-        converted = {one.observed.key for one in conversions if one.is_pending and not one.is_abandoned}
+        converted = {one.observed.key for one in conversions if one.is_due}
         pairs = pairs._replace(differing=tuple(one for one in pairs.differing if one[0].key not in converted))
     found = tuple(_inside(pairs.differing))
     contested = {former.lower() for former, _ in renames.clashes}  # a rename would have to drop them

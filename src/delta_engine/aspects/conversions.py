@@ -68,6 +68,11 @@ class Conversion:
         """Whether the model has the former type again, before the swap."""
         return self.is_pending and is_same_type(self.desired.data_type, self.observed.data_type)
 
+    @property
+    def is_due(self) -> bool:
+        """Whether readers see the former column, and are to see the new one."""
+        return self.is_pending and not self.is_abandoned
+
 
 def new_name(column: str) -> str:
     """Return the reserved name of the column that gets the new values."""

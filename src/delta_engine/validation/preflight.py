@@ -95,15 +95,15 @@ class Preflight:
     ) -> Iterator[UnsafePlanError]:
         comparison = Comparison.of(model, observed)
         table = self.addressing.table(observed.former_name or align.table)
-        rows = _rows(table, comparison, observed)
-        values = future_values(comparison) if align.of_type(FillColumn) else {}
-        computed = [sql_checksum(one.name, one.data_type) for one in model.columns if one.key in values]
+        values, fills = future_values(comparison), align.of_type(FillColumn)
+        rows = _rows(table, comparison, observed, values)
+        filled = [one for one in model.columns if fills and one.key in values]
+        computed = [sql_checksum(one.name, one.data_type) for one in filled]
         found = sql_count_violations(rows, [one.sql for one in conditions], computed)
         try:
             answer = self.runner.run(found)
         except StatementError as error:
-            fills = align.of_type(FillColumn)
-            named = {one.name: values[one.key] for one in model.columns if one.key in values}
+            named = {one.name: values[one.key] for one in filled}
             if failures := list(self._failures(align, table, named, error)):
                 yield from failures
                 return
@@ -156,9 +156,9 @@ class Preflight:
                 )
 
 
-def _rows(table: str, comparison: Comparison, observed: TableState) -> str:
-    """Return the SQL of a table's rows with their future columns and fields; new ones are NULL."""
-    known, values = set_aside(observed)[0].columns, future_values(comparison)
+def _rows(table: str, comparison: Comparison, observed: TableState, values: Mapping[str, str]) -> str:
+    """Return the SQL of a table's rows with their future columns and fields, NULL for new ones without values."""
+    known = set_aside(observed)[0].columns
     so_far = {same.key: one for one, same in zip(known, comparison.observed.columns, strict=True)}
     columns = []
     for desired, renamed in comparison.shared:
