@@ -101,18 +101,6 @@ def choice(option: str, value: str, choices: type[SomeEnum]) -> SomeEnum:
     return known[value]
 
 
-def refuse_mixed_options(
-    revert: bool, accept: bool, allow: list[str] | None, *, makes_report: object
-) -> None:
-    """Refuse options of `drift` that do not go together."""
-    if revert and accept:
-        raise typer.BadParameter("--revert and --accept are opposites: choose one")
-    if (revert or accept) and makes_report:
-        raise typer.BadParameter("--revert and --accept make no report: leave out the options of reports")
-    if allow and not revert:
-        raise typer.BadParameter("--allow goes with --revert")
-
-
 Tables = Annotated[
     list[str] | None,
     value(

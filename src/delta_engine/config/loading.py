@@ -209,10 +209,6 @@ def _filled_in(models: Sequence[_Model], settings: Settings) -> Iterator[_Model 
             yield refusal
 
 
-def _model_files(settings: Settings) -> list[Path]:
-    return [path for pattern in settings.yaml_models for path in _files(pattern, settings)]
-
-
 def _files(pattern: str, settings: Settings) -> list[Path]:
     location = settings.locate(("models", "yaml", settings.yaml_models.index(pattern)))
     try:
