@@ -32,7 +32,7 @@ class RewriteVerifier:
         """Compare the rows before and after the rewrite.
 
         Raises:
-            StatementError: they differ; if nobody has written since, the former version is restored.
+            StatementError: they differ; without a later commit, the former version is restored.
         """
         rows = self.statements.runner.run(sql_describe_history(self.address, _LATEST_COMMITS))
         commits = [commit_of(row) for row in rows]
