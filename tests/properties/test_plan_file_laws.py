@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from hypothesis import assume, event, given, settings
+from hypothesis import assume, event, example, given, settings
 from hypothesis import strategies as st
 
 from delta_engine.actions import TablePlan
@@ -270,6 +270,13 @@ anything = st.one_of(others, others, others, kept, kept, undone, looks, edits, c
     changes=st.tuples(edits, st.sampled_from([Edit(name, "comment", "mine") for name in "aab"])),
     only=st.sampled_from(["", "", "a", "a", "b", "ab"]),
     steps=st.lists(anything, min_size=1, max_size=2),
+)
+@example(  # another run attempted the same once more, and changed nothing
+    is_first=True,
+    setup=[Other(Edit("b", "comment", ""), Sync(0))],
+    changes=(Edit("a", "comment", ""), Edit("a", "comment", "mine")),
+    only="",
+    steps=[Other(Edit("b", "comment", ""), Sync(0))],
 )
 def test_a_file_is_applied_unless_what_it_touches_moved(
     is_first: bool, setup: list[Step], changes: tuple[Step, ...], only: str, steps: list[Step]

@@ -25,6 +25,7 @@ _VOLATILE = ("delta.lastCommitTimestamp", "delta.lastUpdateVersion", "transient_
 _NOT_COUNTED = {
     *("drift", "sync_error", "actual_checksum", "lag", "sync_warning"),  # runs derive them again
     *("delta_version", "schema_checksum", "unknown"),  # nothing is planned from them
+    "change",  # names the last run, also one that changed nothing; an undo, which is planned from it, plans anew
 }
 """Details of a record that make no plan stale."""
 
