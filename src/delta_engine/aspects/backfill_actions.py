@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
@@ -97,10 +98,6 @@ class VerifyRows:
     fills: tuple[FillColumn, ...]
     untouched: tuple[tuple[str, DataType], ...]
 
-    def targets(self, *, are_deterministic: bool) -> tuple[str, ...]:
-        """Return the columns that get values in one statement."""
-        return tuple(fill.target for fill in self.fills if fill.is_deterministic is are_deterministic)
-
 
 @dataclass(frozen=True, slots=True)
 class SwapColumn:
@@ -129,6 +126,11 @@ class FillSwappedColumn:
     is_deterministic: bool = True
 
     @property
+    def target(self) -> str:
+        """The column that gets the values."""
+        return self.name
+
+    @property
     def source(self) -> str:
         """The expression over the former column."""
         return with_column_renamed(self.using, self.name, quote_ident(old_name(self.name)))
@@ -152,10 +154,6 @@ class VerifySwappedRows:
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.SCANS_DATA,)
     fills: tuple[FillSwappedColumn, ...]
     untouched: tuple[tuple[str, DataType], ...]
-
-    def targets(self, *, are_deterministic: bool) -> tuple[str, ...]:
-        """Return the columns that get values in one statement."""
-        return tuple(fill.name for fill in self.fills if fill.is_deterministic is are_deterministic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,3 +197,8 @@ BackfillAction: TypeAlias = (
     | AbandonConversion
     | BlockedFill
 )
+
+
+def targets(fills: Iterable[FillColumn | FillSwappedColumn], *, are_deterministic: bool) -> list[str]:
+    """Return the columns that get values in one statement."""
+    return [fill.target for fill in fills if fill.is_deterministic is are_deterministic]

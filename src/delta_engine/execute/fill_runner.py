@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from delta_engine.actions import Phase
-from delta_engine.aspects.backfill_actions import VerifyRows, VerifySwappedRows
+from delta_engine.aspects.backfill_actions import (
+    FillColumn,
+    FillSwappedColumn,
+    VerifyRows,
+    VerifySwappedRows,
+    targets,
+)
 from delta_engine.aspects.conversions import is_reserved_name
 from delta_engine.aspects.restores import MERGE, UPDATE, may_be_fill
 from delta_engine.backends.sql_runner import Row
@@ -43,7 +49,7 @@ class FillRunner:
     _since: int = -1
 
     def run(self, statement: Statement) -> None:
-        """Run a fill until it finds no row, or a query that verifies it.
+        """Run a fill until no row lacks a value, or a query that verifies it.
 
         Raises:
             StatementError: it failed, or the rows are not as they should be.
@@ -56,8 +62,19 @@ class FillRunner:
         is_given = statement.sql.startswith(MERGE)
         for _ in range(_ROUNDS_OF_GIVEN_VALUES if is_given else MOST_ROUNDS):
             rows = self.statements.run(statement.sql, always)
-            if not any(int(str(row.get("num_affected_rows") or 0)) for row in rows):
+            if not any(int(str(row.get("num_affected_rows") or 0)) for row in rows) or self._saw_all(
+                statement
+            ):
                 return
+
+    def _saw_all(self, statement: Statement) -> bool:
+        """Whether a fill is the latest commit, and no other one came between its reading and its writing."""
+        fills = [one for one in statement.actions if isinstance(one, FillColumn | FillSwappedColumn)]
+        filled = targets(fills, are_deterministic=statement.sql.startswith(UPDATE))
+        return any(
+            self._is_fill(row, filled) and str(row.get("readVersion")) == str(_version(row) - 1)
+            for row in self._history(1)
+        )
 
     def _verify(self, statement: Statement) -> None:
         """Look at the rows, or compare those before and after each fill: of this run, or of a killed one before it."""
@@ -65,25 +82,26 @@ class FillRunner:
             self.statements.run(statement.sql, always)
             return
         verified = [one for one in statement.actions if isinstance(one, _Verifying)]
-        targets = {
-            operation: [name for one in verified for name in one.targets(are_deterministic=is_update)]
-            for operation, is_update in ((UPDATE, True), (MERGE, False))
+        fills = [fill for one in verified for fill in one.fills]
+        filled = {
+            UPDATE: targets(fills, are_deterministic=True),
+            MERGE: targets(fills, are_deterministic=False),
         }
-        fills = [
+        versions = [
             _version(row)
             for row in reversed(self._history(_LATEST_COMMITS))
-            if self._is_fill(row, targets.get(str(row.get("operation")), ()))
+            if self._is_fill(row, filled.get(str(row.get("operation")), ()))
         ]
-        for first, last in _without_gaps(fills):
+        for first, last in _without_gaps(versions):
             self.statements.run(at_versions(statement.sql, first - 1, last), always)
 
-    def _is_fill(self, row: Row, targets: Sequence[str]) -> bool:
+    def _is_fill(self, row: Row, filled: Sequence[str]) -> bool:
         """Whether a commit has filled the columns: its condition names them all."""
-        if not targets or not may_be_fill(str(row["operation"]), row.get("operationParameters")):
+        if not filled or not may_be_fill(str(row["operation"]), row.get("operationParameters")):
             return False
         condition = str(row.get("operationParameters")).lower()
-        is_of_engine = _version(row) > self._since or any(is_reserved_name(name) for name in targets)
-        return is_of_engine and all(name.lower() in condition for name in targets)
+        is_of_engine = _version(row) > self._since or any(map(is_reserved_name, filled))
+        return is_of_engine and all(name.lower() in condition for name in filled)
 
     def _history(self, commits: int) -> Sequence[Row]:
         return self.statements.runner.run(sql_describe_history(self.address, commits))

@@ -82,6 +82,26 @@ def test_a_fill_is_repeated_until_it_finds_no_row(rounds: int, fills: int) -> No
     assert len(platform.began("UPDATE")) == fills
 
 
+CONDITION = "(region#1 IS NULL)"
+
+
+@pytest.mark.parametrize(
+    ("latest", "fills"),
+    [
+        ({**update(6, CONDITION), "readVersion": 5}, 1),
+        ({**update(7, CONDITION), "readVersion": 5}, 2),  # version 6 is of another writer
+        ({**update(6, "(id#1 = 3)"), "readVersion": 5}, 2),  # another writer, after the fill
+        ({"version": 6, "operation": "WRITE", "operationParameters": {}, "readVersion": 5}, 2),
+        ({**update(6, CONDITION), "readVersion": None}, 2),
+        (update(6, CONDITION), 2),
+    ],
+)
+def test_a_fill_is_not_repeated_if_no_other_writer_committed_meanwhile(latest: Row, fills: int) -> None:
+    platform = Platform(commits=[latest, update(5, "")])
+    apply(platform, REGION, MISSING)
+    assert len(platform.began("UPDATE")) == fills
+
+
 @pytest.mark.parametrize(("rounds", "fills"), [(0, 1), (1, 2), (99, 2)])
 def test_a_fill_with_other_values_each_time_is_repeated_once(rounds: int, fills: int) -> None:
     platform = Platform(rounds)
