@@ -180,6 +180,16 @@ class StatementError(DeltaEngineError):
         return next(iter(self.message.strip().splitlines()), "no message")
 
 
+def install_extra(extra: str) -> str:
+    """Return the command that installs an extra, from the wheel's file.
+
+    A package index may have another project under the same name.
+    """
+    from importlib.metadata import version
+
+    return f"pip install './delta_engine-{version('delta-engine')}-py3-none-any.whl[{extra}]'"
+
+
 class MissingDependencyError(DeltaEngineError):
     """An optional package, or the Java that Spark needs, is not installed.
 
@@ -194,6 +204,11 @@ class MissingDependencyError(DeltaEngineError):
         super().__init__(": ".join(filter(None, (reason, way_out))))
 
     topic = "missing-dependency"
+
+    @classmethod
+    def of_extra(cls, reason: str, extra: str) -> MissingDependencyError:
+        """Return the error for packages that an extra of the wheel brings."""
+        return cls(reason, way_out=install_extra(extra))
 
 
 class SparkStartError(DeltaEngineError):

@@ -59,7 +59,7 @@ def test_the_wheel(wheel: Path, tmp_path: Path) -> None:
 
     made = tmp_path / "made"
     subprocess.run(
-        [sys.executable, "-m", "delta_engine.cli.app", "init", str(made)],
+        [sys.executable, "-m", "delta_engine", "init", str(made)],
         check=True,
         capture_output=True,
         cwd=tmp_path,

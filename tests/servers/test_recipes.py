@@ -52,7 +52,7 @@ class Runner:
 def _command_line(folder: Path) -> Path:
     command = folder / "bin" / "delta-engine"
     command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m delta_engine.cli.app "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m delta_engine "$@"\n')
     command.chmod(0o755)
     return command.parent
 

@@ -162,9 +162,7 @@ def _ivy() -> Path:
 
 
 def _not_installed(package: str) -> MissingDependencyError:
-    return MissingDependencyError(
-        f"{package} is not installed", way_out="pip install 'delta-engine[local]', or set up with make"
-    )
+    return MissingDependencyError.of_extra(f"{package} is not installed", "local")
 
 
 if __name__ == "__main__":

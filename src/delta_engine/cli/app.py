@@ -302,7 +302,3 @@ def main() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")  # for output encodings without arrows and boxes
     with kept_from_libraries(), in_context(), exits():
         sys.exit(int(app(standalone_mode=False, prog_name="delta-engine") or 0))
-
-
-if __name__ == "__main__":
-    main()

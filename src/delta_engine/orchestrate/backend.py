@@ -224,9 +224,8 @@ def _workspace(warehouse: SqlWarehouse) -> WorkspaceClient:
     try:
         return open_workspace(warehouse.profile, retry_seconds=SINGLE_ATTEMPT_SECONDS)
     except ImportError:
-        raise MissingDependencyError(
-            "the databricks-warehouse backend needs databricks-sdk",
-            way_out="pip install 'delta-engine[databricks]'",
+        raise MissingDependencyError.of_extra(
+            "the databricks-warehouse backend needs databricks-sdk", "databricks"
         ) from None
     except ValueError as error:
         raise ConfigError(

@@ -16,6 +16,7 @@ from delta_engine.compile.planner import TablePlanner
 from delta_engine.config.settings import BackendType, Settings
 from delta_engine.config.variables import secrets_in
 from delta_engine.deployment.deployment import Deployment
+from delta_engine.errors import install_extra
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.orchestrate.backend import (
     Backend,
@@ -41,8 +42,7 @@ if TYPE_CHECKING:
 
 
 _WITHOUT_DELTALAKE: Final = (
-    "tables are read through Spark, which takes seconds to start. To read them without it: "
-    "pip install 'delta-engine[local]', which brings deltalake"
+    "tables are read through Spark, which takes seconds to start. To read them without it, install deltalake"
 )
 
 
@@ -106,7 +106,7 @@ def open_backend(
             if spark is not None:
                 return embedded_backend(spark, settings.warehouse, parallelism=parallelism, decorate=decorate)
             if not reads_without_spark():
-                notify(_WITHOUT_DELTALAKE)
+                notify(f"{_WITHOUT_DELTALAKE}: {install_extra('local')}")
             return lazy_embedded_backend(
                 session_opener(), settings.warehouse, parallelism=parallelism, decorate=decorate
             )

@@ -187,7 +187,7 @@ def test_a_dash_formats_stdin_to_stdout(
 
 def test_stdin_keeps_its_bytes(folder: Path) -> None:
     text = f"\ufeff{UNORDERED}".replace("\n", "\r\n").encode()
-    command = [sys.executable, "-m", "delta_engine.cli.app", "fmt", "-"]
+    command = [sys.executable, "-m", "delta_engine", "fmt", "-"]
     done = subprocess.run(command, input=text, capture_output=True, check=True)
     assert done.stdout == f"\ufeff{FORMATTED}".replace("\n", "\r\n").encode()
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.faults.slow_sync import MODELS
 
-DELTA_ENGINE = [sys.executable, "-m", "delta_engine.cli.app"]
+DELTA_ENGINE = [sys.executable, "-m", "delta_engine"]
 
 
 def sync(folder: Path, *, stdout: int | IO[str], stderr: int | IO[str]) -> subprocess.Popen[str]:

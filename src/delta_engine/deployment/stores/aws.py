@@ -112,9 +112,7 @@ def open_client(
         from botocore.config import Config
         from botocore.exceptions import BotoCoreError
     except ImportError:
-        raise MissingDependencyError(
-            "this state_backend needs boto3", way_out="pip install 'delta-engine[s3]'"
-        ) from None
+        raise MissingDependencyError.of_extra("this state_backend needs boto3", "s3") from None
     config = Config(
         retries={"mode": "standard", "total_max_attempts": limits.attempts},
         connect_timeout=limits.connect_timeout_seconds,

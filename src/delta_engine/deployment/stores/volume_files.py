@@ -134,8 +134,8 @@ def open_volume_files(root: str, profile: str | None = None) -> VolumeFiles:
     try:
         return VolumeFiles(open_workspace(profile, retry_seconds=_RETRY_SECONDS), root)
     except ImportError:
-        raise MissingDependencyError(
-            "this state_backend needs databricks-sdk", way_out="pip install 'delta-engine[databricks]'"
+        raise MissingDependencyError.of_extra(
+            "this state_backend needs databricks-sdk", "databricks"
         ) from None
     except ValueError as error:
         raise StoreError(
