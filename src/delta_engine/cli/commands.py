@@ -36,6 +36,7 @@ from delta_engine.orchestrate.drift_reports import (
     drift_page,
     edit_project,
     record_drift,
+    replaced_edits,
     report_drift,
 )
 from delta_engine.orchestrate.opening import open_backend, open_environment
@@ -232,6 +233,8 @@ def accept_drift(context: Context, options: Options, *, yes: bool) -> None:
         say(f"{environment.name}: {counted} to accept")
         if not drifted:
             return
+        for sentence in replaced_edits(project, drifted):
+            print_note(sentence)
         confirm("Take this into the models?", yes=yes)
         edited = edit_project(project, drifted, print_note)
         for path in edited.files:

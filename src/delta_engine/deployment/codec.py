@@ -54,7 +54,7 @@ def decode_state(data: bytes, *, environment: str, where: str) -> Decoded:
     if not data.strip():
         raise CorruptStateError("the document is empty", where=where, way_out=restore_hint())
     with _corrupt_unless_valid(where), no_garbage_collection():
-        version = _version(data, where)
+        version = known_format(data, where)
         if version == VERSION:
             state = decode_open(data, DeploymentState)
         else:
@@ -75,7 +75,12 @@ def published_schema() -> str:
     )
 
 
-def _version(data: bytes, where: str) -> int:
+def known_format(data: bytes, where: str) -> int:
+    """Return the format of a document or journal.
+
+    Raises:
+        NewerStateError: a newer engine wrote it.
+    """
     version = msgspec.json.decode(data, type=_Header).version
     if not isinstance(version, int) or isinstance(version, bool) or version < 0:
         raise CorruptStateError(f"its version is {version!r}", where=where, way_out=restore_hint())

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from delta_engine.deployment.codec import resource_v2
+from delta_engine.deployment.codec import known_format, resource_v2
 from delta_engine.deployment.document import (
     VERSION,
     AppliedPlan,
@@ -243,10 +243,14 @@ class Replay:
 
 
 def replay(state: DeploymentState, journals: Mapping[str, Sequence[bytes]]) -> Replay:
-    """Apply the journals that killed runs left behind, by run id, to the current document."""
+    """Apply the journals that killed runs left behind, by run id, to the current document.
+
+    Raises:
+        NewerStateError: a newer engine wrote one of them.
+    """
     resources = dict(state.resources)
     notes: list[str] = []
-    started = [(run_id, *_parse(lines)) for run_id, lines in journals.items()]
+    started = [(run_id, *_parse(lines, f"the journal of run {run_id}")) for run_id, lines in journals.items()]
     for run_id, start, entries in sorted(started, key=lambda item: item[1].fence if item[1] else 0):
         if run_id in (state.write_id, *state.recent_write_ids):
             continue  # the run's own save contains it
@@ -277,7 +281,7 @@ def replay(state: DeploymentState, journals: Mapping[str, Sequence[bytes]]) -> R
     )
 
 
-def _parse(lines: Sequence[bytes]) -> tuple[JournalStart | None, list[JournalEntry]]:
+def _parse(lines: Sequence[bytes], where: str) -> tuple[JournalStart | None, list[JournalEntry]]:
     """Parse entries up to the first incomplete one: a killed run tears at most its last entry.
 
     The first one may be missing: the removal of the journal was interrupted.
@@ -285,6 +289,7 @@ def _parse(lines: Sequence[bytes]) -> tuple[JournalStart | None, list[JournalEnt
     start: JournalStart | None = None
     entries: list[JournalEntry] = []
     with suppress(msgspec.DecodeError, UnicodeDecodeError):
+        known_format(lines[0] if lines else b"{}", where)
         start = decode_open(lines[0], JournalStart) if lines else None
         for line in lines[1:]:
             entries.append(decode_open(_current(line, start), JournalEntry))

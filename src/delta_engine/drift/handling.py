@@ -17,6 +17,7 @@ from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldD
 from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
 from delta_engine.aspects.foreign_keys import as_declared
 from delta_engine.aspects.renames import with_renames
+from delta_engine.drift.baselines import subject_of
 from delta_engine.drift.comparison import beyond_drift
 from delta_engine.drift.drifted_resources import (
     ClassifiedDrift,
@@ -197,6 +198,15 @@ def edited(model: Table, table: DriftedTable) -> Table:
         for key in found.foreign_keys
     )
     return replace(found, foreign_keys=tuple(keys))
+
+
+def edits_to_replace(model: Securable, drifted: DriftedResource) -> Iterator[Change]:
+    """Yield what a model declares in the place of drift and no sync has applied: accepting the drift replaces it."""
+    found = (detail.deviation.difference for detail in drifted.drift)
+    applied = {subject_of(one): one.change.desired for one in found if one is not None}
+    for one in aspects.differences(Comparison.of(model, drifted.observed)) if drifted.observed.exists else ():
+        if one.change.desired != applied.get(subject_of(one), one.change.desired):
+            yield one.change
 
 
 def restored(drifted: Drifted[Model, Any], policy: Policy) -> Model:

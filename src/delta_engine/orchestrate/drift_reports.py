@@ -33,7 +33,7 @@ from delta_engine.drift.drifted_resources import (
     is_schema,
     is_table,
 )
-from delta_engine.drift.handling import accepting, edited, reverted_drift
+from delta_engine.drift.handling import accepting, edited, edits_to_replace, reverted_drift
 from delta_engine.drift.renames import renames_of, taken_renames, with_taken_renames
 from delta_engine.drift.reporting import drift_report
 from delta_engine.errors import (
@@ -119,6 +119,19 @@ def acceptable(project: Project, found: Sequence[DriftedResource]) -> list[Drift
     declared = {resource_key(model.qualified_name) for model in project.models}
     declared |= {resource_key(schema.qualified_name) for schema in project.synced_schemas}
     return [one for one in found if one.drift and resource_key(one.model_name) in declared]
+
+
+def replaced_edits(project: Project, drifted: Sequence[DriftedResource]) -> Iterator[str]:
+    """Yield a sentence for each edit of a model that accepting the drift replaces, before any sync applied it."""
+    models: list[Table | Schema] = [*project.models, *project.schemas]
+    declared = {resource_key(model.qualified_name): model for model in models}
+    for one in drifted:
+        model = declared.get(resource_key(one.model_name))
+        for change in edits_to_replace(model, one) if model is not None else ():
+            yield (
+                f"{one.model_name}: the model declares {change.subject}: {change.desired}, which no sync has applied. "
+                f"Accepting the drift replaces it with: {change.observed}"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -188,7 +188,7 @@ class _Change:
             yield _refusal(
                 self.name,
                 "the run dropped it, or its record was removed",
-                f"{sql_undrop_table(str(self.name))} brings it back, by default for seven days.",
+                f"On Databricks, {sql_undrop_table(str(self.name))} brings it back, by default for seven days.",
             )
         elif not self.is_last:
             later = f"run {self.later.run}" if self.later else "a later run"

@@ -75,7 +75,7 @@ def table_branch(action: TableAction, undone: UndoneDrift = NO_UNDONE_DRIFT) -> 
             return Branch(Sign.CHANGED, f"{table}{_cost(action.cost)}", leaves)
         case DropTable(table, rows):
             undrop = sql_undrop_table(str(table))
-            note = f"with {counted(rows, 'row')}; {undrop} brings it back, by default for seven days"
+            note = f"with {counted(rows, 'row')}; on Databricks, {undrop} brings it back, by default for seven days"
             return Branch(Sign.REMOVED, f"{table}  {note}{hazards_note(action.hazards)}")
 
 

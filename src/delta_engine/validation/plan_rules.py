@@ -309,8 +309,8 @@ class NoUnallowedTableDrops:
                     f"it is not declared any more, and would be dropped with its {counted(drop.rows, 'row')}",
                     table=str(drop.table),
                     way_out="Declare it, keep it (policy.removed_tables: keep), or allow it: "
-                    f"{consent(kind, drop.table)} {sql_undrop_table(str(drop.table))} would bring it back, by default "
-                    "for seven days.",
+                    f"{consent(kind, drop.table)} On Databricks, {sql_undrop_table(str(drop.table))} would bring it "
+                    "back, by default for seven days.",
                 )
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from delta_engine.deployment.deployment import Deployment
-from delta_engine.deployment.errors import StoreError
+from delta_engine.deployment.errors import NewerStateError, StoreError
 from delta_engine.deployment.stores.files import FileJournals, MemoryFiles
 from delta_engine.execute.outcomes import TableOutcome
 from delta_engine.models import Table
@@ -54,6 +55,22 @@ def test_the_next_run_reads_the_journal(platform: FakePlatform, deployment: Depl
     assert comments(deployment) == {"a": "second", "b": "second", "c": "second"}
     assert set(statuses(deployment).values()) == {"healthy"}
     assert deployment.journals.read() == {}
+
+
+def test_a_journal_of_a_newer_format_is_refused(platform: FakePlatform, deployment: Deployment) -> None:
+    sync(platform, deployment, *TABLES)
+    interrupted_sync(platform, deployment, *CHANGED, after=1)
+    ((run_id, (start, *_)),) = deployment.journals.read().items()
+    newer = msgspec.json.encode(
+        {**msgspec.json.decode(start), "version": 99, "resources": {"of": "the future"}}
+    )
+    deployment.journals.remove(run_id)
+    deployment.journals.append(run_id, 0, newer)
+    before = recorded(deployment)
+    with pytest.raises(NewerStateError, match=f"the journal of run {run_id}.*format 99"):
+        sync(platform, deployment, *CHANGED)
+    assert recorded(deployment) == before
+    assert [*deployment.journals.read()] == [run_id]
 
 
 def test_unfinished_work_is_no_drift_to_a_state_sync(platform: FakePlatform, deployment: Deployment) -> None:

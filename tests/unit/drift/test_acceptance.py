@@ -41,6 +41,18 @@ def findings(project: CatalogProject) -> list[dict[str, Any]]:
     return [found for one in (*report["drifted"], *report["deleted"]) for found in one["findings"]]
 
 
+def test_an_edit_that_no_sync_has_applied_is_named_before_it_is_replaced(project: CatalogProject) -> None:
+    project.declare(ORDERS + ", comment: The orders", OTHERS)
+    project.by_hand(f"COMMENT ON TABLE {TABLE} IS 'ask Bob'")
+    done = project.run("drift --accept --yes")
+    assert done.code == 0, done.stderr
+    (note,) = (line for line in " ".join(done.stderr.split()).split("note: ") if "no sync" in line)
+    assert note.strip() == (
+        "dev.silver.orders: the model declares table comment: 'The orders', which no sync has applied. "
+        "Accepting the drift replaces it with: 'ask Bob'"
+    )
+
+
 def test_accepted_drift_that_no_model_takes_stays_as_protected_as_before(project: CatalogProject) -> None:
     before = project.models.read_text()
     accept(project)

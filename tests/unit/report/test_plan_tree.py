@@ -1,5 +1,6 @@
 """What a plan says of a new table: everything that its model does, each thing once."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,3 +38,11 @@ def test_a_new_table_shows_all_that_its_model_says_once(request: pytest.FixtureR
     assert {leaf.sign for leaf in branch.leaves} == {Sign.ADDED}
     leaves = [leaf.text for leaf in branch.leaves]
     assert_golden_lines(leaves, Path(__file__).parent / "new_table.txt", request)
+
+
+def test_a_new_partitioned_table_is_not_rewritten() -> None:
+    partitioned = replace(EVERYTHING, cluster_by=(), partitioned_by=("id",))
+    (branch,) = plan_branches(TablePlan((CreateTable(*resolved([partitioned])),)))
+    texts = [leaf.text for leaf in branch.leaves]
+    assert "partitioning: (id)" in texts
+    assert not any("rewrite" in text for text in texts)
