@@ -17,8 +17,7 @@ dbutils.widgets.text("run_url", "")
 
 # COMMAND ----------
 
-from delta_engine.job import run_doctor, run_sync, words
-from delta_engine.orchestrate.deployments import RunOrigin
+from delta_engine.job import RunOrigin, run_doctor, run_sync, words
 
 get = dbutils.widgets.get
 origin = RunOrigin(lineage=get("lineage"), run_url=get("run_url"), host=get("host"))

@@ -83,8 +83,10 @@ class TerminalView:
         return status("reading the catalog …")
 
     def show_plan(self, planned: PlannedRun) -> None:
-        """Print the tree of changes and a summary."""
+        """Print the tree of changes and a summary; of a plan that is refused whole, nothing: its refusals follow."""
         plan = planned.plan
+        if planned.refusals and not plan:
+            return
         if self.is_revert:
             print_planned(planned, is_full=self.is_full)
             what = f"to revert: {plan_summary(plan)}" if plan else "no changes to revert"
