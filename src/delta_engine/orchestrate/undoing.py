@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from delta_engine.actions.policy import matches_any
+from delta_engine.aspects.conversions import is_reserved_name
 from delta_engine.aspects.restores import RestoreTable
 from delta_engine.deployment.definitions import as_schema, as_table
 from delta_engine.deployment.document import (
@@ -255,6 +256,7 @@ class _FormerTable:
         if commits is None or since is None:
             return replace(self, commits=commits)
         found = renames([one for one in commits if one.version > since])
+        found = {old: new for old, new in found.items() if not is_reserved_name(new[0])}  # a conversion's
         return replace(
             self,
             commits=commits,
