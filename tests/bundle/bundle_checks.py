@@ -10,7 +10,8 @@ from uuid import UUID
 
 from databricks.sdk.service.jobs import JobPermissionLevel
 
-from delta_engine.config.settings import environments, load_settings
+from delta_engine.config.conf_folder import environments
+from delta_engine.config.settings import load_settings
 from delta_engine.config.state_backend import DatabricksState
 from delta_engine.orchestrate.histories import DRIFT_HISTORY, RUN_HISTORY
 from tests.bundle.bundle_files import REFERENCE, USER, deployed, load, read, texts

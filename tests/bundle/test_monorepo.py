@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from delta_engine.config.project_folders import find_projects
 from delta_engine.config.settings import load_settings
 from delta_engine.config.state_backend import DatabricksState
-from delta_engine.orchestrate.projects import find_projects
 from tests.bundle.bundle_files import deployed, load, read, texts
 from tests.bundle.jobs_api import field_problems
 from tests.bundle.schedules import schedule_problems

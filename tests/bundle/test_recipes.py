@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from delta_engine.cli.terminal import USAGE_ERROR
-from delta_engine.config.settings import environments
+from delta_engine.config.conf_folder import environments
 from tests.bundle.bundle_files import read, texts
 from tests.projects.commandline import parsed
 

@@ -23,9 +23,10 @@ from delta_engine.cli.terminal import (
     say,
 )
 from delta_engine.config.loading import forget_modules
+from delta_engine.config.project_folders import ProjectFolder
 from delta_engine.errors import ConfigError, DeltaEngineError
 from delta_engine.orchestrate.changed_projects import changed_projects
-from delta_engine.orchestrate.projects import ProjectFolder, SharedBackends, project_conflicts
+from delta_engine.orchestrate.projects import SharedBackends, project_conflicts
 from delta_engine.report.plan_tree import LONGEST, MARKER, code_span
 from delta_engine.telemetry.context import in_context
 from delta_engine.telemetry.visible import counted

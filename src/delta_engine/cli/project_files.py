@@ -13,9 +13,8 @@ from typing import Final
 
 from delta_engine.cli.staged_files import StagedFiles
 from delta_engine.cli.terminal import print_note, say
-from delta_engine.config.conf_folder import CONF_DIR
+from delta_engine.config.conf_folder import CONF_DIR, environments
 from delta_engine.config.editor_files import editor_files
-from delta_engine.config.settings import environments
 from delta_engine.deployment.local_files import create_atomically, only_writer, sync_folder
 from delta_engine.errors import ConfigError
 

@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from delta_engine.errors import ConfigError, DeltaEngineError, Refusal, RefusalGroup, RefusedError
 from delta_engine.telemetry.context import learn
@@ -22,7 +20,10 @@ from delta_engine.telemetry.logs import log, logs_json_lines
 from delta_engine.telemetry.visible import visible, wrapped
 
 if TYPE_CHECKING:
-    from delta_engine.orchestrate.projects import ProjectFolder, SharedBackends
+    from rich.console import Console
+
+    from delta_engine.config.project_folders import ProjectFolder
+    from delta_engine.orchestrate.projects import SharedBackends
 
 
 _LONGEST_LINE = 80
@@ -71,7 +72,8 @@ class Context:
         if environment:
             learn(environment=environment)
             return environment
-        from delta_engine.config.settings import environments, no_configuration_way_out
+        from delta_engine.config.conf_folder import environments
+        from delta_engine.config.settings import no_configuration_way_out
 
         conf_dir = self._find_conf_dir()
         found = environments(conf_dir)
@@ -91,7 +93,7 @@ class Context:
         Raises:
             ConfigError: no environment was named, or a pattern matches no project.
         """
-        from delta_engine.orchestrate.projects import EVERYWHERE, find_projects
+        from delta_engine.config.project_folders import EVERYWHERE, find_projects
 
         environment = None if any_environment else self.require_environment()
         return find_projects(self.projects or EVERYWHERE, environment)
@@ -125,6 +127,8 @@ class Context:
 
 def stderr_console(*, width: int | None = None) -> Console:
     """Return a console for stderr. A closed stderr ends no run."""
+    from rich.console import Console  # most commands print nothing with it, and importing it takes a while
+
     return Console(file=cast("TextIO", _Stderr()), highlight=False, width=width)
 
 
@@ -161,6 +165,8 @@ def stepwise(message: str) -> Iterator[Callable[[str], None]]:
     if not console.is_terminal or logs_json_lines():
         yield _print_step
         return
+    from rich.text import Text
+
     with printing_above(console), console.status(message) as shown:
         yield lambda text: shown.update(Text(visible(text)))
 
@@ -336,6 +342,8 @@ def _print_line(word: str, text: str, style: str, level: int) -> None:
         log(level, word, text=text)
     else:
         start, shown = f"{word}: ", visible(text)
+        from rich.text import Text
+
         console = _live[-1] if _live else stderr_console()
         if console.is_terminal:  # elsewhere, a message is one line, for logs and searches
             shown = wrapped(shown, min(console.width, _LONGEST_LINE), first=len(start))

@@ -14,6 +14,9 @@ from delta_engine.errors import ConfigError
 CONF_DIR: Final = "conf"
 """The default configuration folder of a project."""
 
+DRIFT_POLICY_FILE: Final = "drift-policy.yml"
+"""The file with ignored drift, beside the environments' configurations."""
+
 _ENVIRONMENT: Final = re.compile(r"""^environment:\s*["']?([^"'#\s]+)""", re.MULTILINE)
 
 
@@ -50,6 +53,11 @@ def _holds_an_environment(conf_dir: Path) -> bool:
         return any(map(is_environment, conf_dir.glob("*.yml")))
     except OSError:  # an unreadable folder is not the user's project
         return False
+
+
+def environments(conf_dir: Path) -> list[str]:
+    """Return the environments that have a configuration file, sorted."""
+    return sorted(path.stem for path in conf_dir.glob("*.yml") if path.name != DRIFT_POLICY_FILE)
 
 
 def is_environment(path: Path) -> bool:

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from delta_engine.config.conf_folder import DRIFT_POLICY_FILE
 from delta_engine.config.editor_schemas import EDITOR_SCHEMAS, editor_schema
-from delta_engine.config.policies import DRIFT_POLICY_FILE
 
 _FOLDER: Final = "schemas"
 """The folder of the schemas, in the configuration folder."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import msgspec
 
@@ -18,14 +18,11 @@ from delta_engine.actions.policy import (
     Policy,
     RemovedTables,
 )
+from delta_engine.config.conf_folder import DRIFT_POLICY_FILE
 from delta_engine.config.variables import substitute
 from delta_engine.config.yaml_documents import Document, DocumentPath, read_document
 from delta_engine.errors import unknown
 from delta_engine.telemetry.visible import parsed_size
-
-DRIFT_POLICY_FILE: Final = "drift-policy.yml"
-"""The file with ignored drift, beside the environments' configurations."""
-
 
 _KINDS = "|".join(kind.value for kind in DestructiveKind)
 _ALLOWANCE = msgspec.Meta(

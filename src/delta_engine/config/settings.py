@@ -17,8 +17,9 @@ from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftPolicy, Igno
 from delta_engine.actions.policy import Policy
 from delta_engine.aspects.facet import SCALAR_SCHEMA
 from delta_engine.aspects.known_properties import properties_schema
+from delta_engine.config.conf_folder import environments
 from delta_engine.config.extended import read_extended
-from delta_engine.config.policies import DRIFT_POLICY_FILE, PolicyDocument, load_ignored_drift, plan_policy
+from delta_engine.config.policies import PolicyDocument, load_ignored_drift, plan_policy
 from delta_engine.config.state_backend import (
     LocalBackend,
     StateBackend,
@@ -295,11 +296,6 @@ def filled_in(document: Document, variables: Mapping[str, str]) -> Document:
 def takes_secrets(path: DocumentPath) -> bool:
     """Whether a value of a configuration may contain `${env:NAME}`."""
     return path[:2] == ("backend", "spark") and str(path[-1]).startswith(_OF_CATALOGS)
-
-
-def environments(conf_dir: Path) -> list[str]:
-    """Return the environments that have a configuration file, sorted."""
-    return sorted(path.stem for path in conf_dir.glob("*.yml") if path.name != DRIFT_POLICY_FILE)
 
 
 def no_configuration_way_out(conf_dir: Path) -> str:

@@ -20,7 +20,7 @@ from delta_engine.config.yaml_nodes import (
     line_of,
 )
 from delta_engine.errors import ConfigError, SourceLocation, raise_all
-from delta_engine.models.parts import has_half_a_character
+from delta_engine.telemetry.visible import has_half_a_character
 
 DocumentPath = tuple[str | int, ...]
 """The path of a value from the root: keys and list positions."""

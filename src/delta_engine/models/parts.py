@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, unique
 from types import MappingProxyType
 from typing import TypeVar
+
+from delta_engine.telemetry.visible import has_half_a_character
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -248,14 +249,6 @@ _NO_LISTS = (str, bytes, dict, set, frozenset)
 """Iterables that are no lists: texts, and collections without an order."""
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
-
-_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
-"""Surrogates: JSON and Java write a character beyond U+FFFF as a pair; Python reads each as a character."""
-
-
-def has_half_a_character(text: str) -> bool:
-    """Whether a text has an unpaired surrogate, which UTF-8 cannot encode, so no file and no statement can hold it."""
-    return not text.isascii() and _HALF_CHARACTER.search(text) is not None
 
 
 def to_text(value: object, what: str, of: str = "") -> str:

@@ -9,9 +9,9 @@ from subprocess import CalledProcessError, run
 
 from delta_engine.config.extended import configuration_files
 from delta_engine.config.file_patterns import folder_of_pattern, matching_files
+from delta_engine.config.project_folders import ProjectFolder
 from delta_engine.config.settings import load_settings
 from delta_engine.errors import ConfigError, Refusal
-from delta_engine.orchestrate.projects import ProjectFolder
 
 
 def changed_projects(folders: Iterable[ProjectFolder], environment: str, since: str) -> list[ProjectFolder]:

@@ -1,23 +1,17 @@
-"""Several projects of one repository: finds them, opens what they share, and refuses names that two of them have.
-
-A project is a folder with a folder `conf` of its own.
-"""
+"""Several projects of one repository: opens what they share, and refuses names that two of them have."""
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from typing_extensions import assert_never
 
-from delta_engine.config.conf_folder import CONF_DIR, is_environment
-from delta_engine.config.file_patterns import matching_files
 from delta_engine.config.loading import forget_modules
+from delta_engine.config.project_folders import ProjectFolder
 from delta_engine.config.settings import BackendType, Settings
 from delta_engine.config.state_backend import DatabricksState, LocalState, S3State
 from delta_engine.errors import ConfigError, Refusal, RefusedError
@@ -27,67 +21,6 @@ from delta_engine.validation.owned_names import common_table
 
 if TYPE_CHECKING:
     from delta_engine.orchestrate.backend import Backend
-
-EVERYWHERE: Final = ("**",)
-"""The pattern of all projects below the current folder."""
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class ProjectFolder:
-    """The folder of a project.
-
-    Args:
-        path: the path without symbolic links, relative to the current folder if it is inside.
-        environments: the environments that have a configuration, of those looked for, sorted.
-    """
-
-    path: Path
-    environments: tuple[str, ...]
-
-    @property
-    def conf_dir(self) -> Path:
-        """The configuration folder."""
-        return self.path / CONF_DIR
-
-    def __str__(self) -> str:
-        return self.path.as_posix()
-
-
-def find_projects(patterns: Sequence[str], environment: str | None = None) -> list[ProjectFolder]:
-    """Return the projects in folders that match patterns relative to the current folder, sorted.
-
-    Args:
-        environment: the one that they have to have a configuration for; None for any.
-
-    Raises:
-        ConfigError: a pattern matches no such project, or a folder cannot be read.
-    """
-    found: dict[Path, set[str]] = {}
-    for pattern in patterns:
-        matching = [file for file in _configurations(pattern) if environment in (None, file.stem)]
-        if not matching:
-            name = f"{environment}.yml" if environment else "<environment>.yml"
-            raise ConfigError(
-                f"no project matches {pattern!r}",
-                way_out=f"A project is a folder with {CONF_DIR}/{name}. The pattern is relative to {Path.cwd()}.",
-            )
-        for file in matching:
-            found.setdefault(_plain(file.parent.parent), set()).add(file.stem)
-    return sorted(ProjectFolder(path, tuple(sorted(names))) for path, names in found.items())
-
-
-def _configurations(pattern: str) -> list[Path]:
-    try:
-        folder = glob.escape(pattern) if Path(pattern).is_dir() else pattern
-        files = matching_files(Path.cwd(), str(Path(folder, CONF_DIR, "*.yml")))
-        return [file for file in files if is_environment(file)]
-    except OSError as error:
-        raise ConfigError(f"{error.filename} cannot be read: {error.strerror}") from None
-
-
-def _plain(folder: Path) -> Path:
-    here, real = Path.cwd().resolve(), folder.resolve()
-    return real.relative_to(here) if real.is_relative_to(here) else real
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,9 @@ _UNSEEN: Final = re.compile(
     "\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
 )
 
+_HALF_CHARACTER: Final = re.compile("[\ud800-\udfff]")
+"""Surrogates: JSON and Java write a character beyond U+FFFF as a pair; Python reads each as a character."""
+
 _WORD: Final = re.compile(r"""(?:`[^`]*`|(?<!\w)'[^']*'(?!\w)|(?<!\w)"[^"]*"(?!\w)|\S)+""")
 
 _UNITS: Final = ("B", "KB", "MB", "GB", "TB", "PB")
@@ -29,6 +32,11 @@ _SIZE: Final = re.compile(r"(\d{1,18}(?:\.\d{1,3})?)\s*([KMGTP]?B)?", re.IGNOREC
 def visible(text: str) -> str:
     r"""Return text with invisible characters spelled out, such as `\u001b`; line feeds stay."""
     return _UNSEEN.sub(_spelled, text)
+
+
+def has_half_a_character(text: str) -> bool:
+    """Whether a text has an unpaired surrogate, which UTF-8 cannot encode, so no file and no statement can hold it."""
+    return not text.isascii() and _HALF_CHARACTER.search(text) is not None
 
 
 def in_one_line(text: str) -> str:

@@ -14,8 +14,9 @@ from delta_engine.actions.drift_policy import (
     SeverityRule,
 )
 from delta_engine.actions.policy import Allowance, DestructiveKind, Policy
+from delta_engine.config.conf_folder import environments
 from delta_engine.config.policies import load_ignored_drift
-from delta_engine.config.settings import environments, load_settings
+from delta_engine.config.settings import load_settings
 from delta_engine.errors import ConfigError
 from delta_engine.models import QualifiedName
 from tests.builders.models import ORDERS

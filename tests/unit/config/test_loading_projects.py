@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from delta_engine.config.settings import environments
+from delta_engine.config.conf_folder import environments
 from delta_engine.orchestrate.project import load_project
 from tests.unit.config.projects import MODELS, Write
 

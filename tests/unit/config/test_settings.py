@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from delta_engine.actions.policy import Allowance, DestructiveKind
-from delta_engine.config.settings import BackendType, SqlWarehouse, environments, load_settings
+from delta_engine.config.conf_folder import environments
+from delta_engine.config.settings import BackendType, SqlWarehouse, load_settings
 from delta_engine.config.variables import secrets_in
 from delta_engine.errors import ConfigError
 from tests.unit.config.projects import CONFIG, Write, refusal, refused

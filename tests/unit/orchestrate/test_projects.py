@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from delta_engine.config.project_folders import find_projects
 from delta_engine.config.settings import BackendType, load_settings
 from delta_engine.errors import ConfigError
-from delta_engine.orchestrate.projects import SharedBackends, find_projects
+from delta_engine.orchestrate.projects import SharedBackends
 from tests.projects.commandline import CommandLine
 from tests.projects.repository import BASE, MODEL, Repository
 
