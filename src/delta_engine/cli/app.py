@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from delta_engine.cli.completion import complete_environment
 from delta_engine.cli.config_app import config_app
 from delta_engine.cli.docs_command import DOCS_EPILOG, docs
 from delta_engine.cli.drift_command import DRIFT_EPILOG, drift
@@ -29,12 +30,12 @@ from delta_engine.cli.options import (
     argument,
     flag,
     print_version,
+    root_context,
     value,
-    with_options,
 )
 from delta_engine.cli.projects_app import projects_app
 from delta_engine.cli.state_app import state_app
-from delta_engine.cli.terminal import Context, exits
+from delta_engine.cli.terminal import exits
 from delta_engine.cli.undo_command import UNDO_EPILOG, undo
 
 if TYPE_CHECKING:
@@ -54,7 +55,6 @@ app = typer.Typer(
     epilog=EPILOG,
     no_args_is_help=True,
     rich_markup_mode=None,  # importing what draws boxes takes longer than the rest
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -65,12 +65,12 @@ def main_options(
     ctx: typer.Context,
     env: Annotated[
         list[str] | None,
-        typer.Option(
-            "--env",
-            "-e",
-            metavar="ENV",
+        value(
+            "--env -e",
+            "ENV",
+            "The environment: a file of that name in the configuration folder.",
+            complete_environment,
             envvar="DELTA_ENGINE_ENV",
-            help="The environment: a file of that name in the configuration folder.",
         ),
     ] = None,
     conf_dir: Annotated[
@@ -103,11 +103,7 @@ def main_options(
 
     Declare tables in conf/models, look at `plan`, and let `sync` bring the catalog there.
     """
-    source: Any = ctx.get_parameter_source("env")
-    is_default = source is not None and source.name == "ENVIRONMENT"
-    context = Context(default_environment=env[0] if env and is_default else None)
-    given = () if is_default else tuple(env or ())
-    ctx.obj = with_options(context, env=given, conf_dir=tuple(conf_dir or ()), project=tuple(project or ()))
+    ctx.obj = root_context(ctx, env, conf_dir, project)
     if log_json:
         from delta_engine.telemetry.logs import log_json_lines
 

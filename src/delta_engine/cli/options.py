@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperGroup
 
+from delta_engine.cli.completion import choices_of, complete_table
 from delta_engine.cli.terminal import Context
 
 SomeEnum = TypeVar("SomeEnum", bound=Enum)
@@ -31,7 +34,15 @@ class ProjectGroup(TyperGroup):
         if command is not None and not any(param.name in _FIELDS for param in command.params):
             options = (param for param in ctx.find_root().command.params if param.name in _FIELDS)
             command.params.extend(map(_behind_a_command, options))
+        if command is not None and ctx.resilient_parsing:
+            _keep_values_as_given(command, ctx)
         return command
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Parse the options of the group."""
+        if ctx.resilient_parsing:
+            _keep_values_as_given(self, ctx)
+        return super().parse_args(ctx, args)
 
 
 def with_options(context: Context, **given: tuple[Any, ...]) -> Context:
@@ -69,6 +80,30 @@ def _add_to_context(ctx: Any, option: Any, values: tuple[str, ...] | None) -> No
     ctx.obj = with_options(ctx.obj or Context(), **{option.name: tuple(map(convert, values or ()))})
 
 
+def _keep_values_as_given(command: Any, ctx: Any) -> None:
+    """Let a command that a shell completes keep its values as texts: importing what converts them takes 0.1 s."""
+    for param in command.get_params(ctx):  # with --help
+        param.process_value = partial(_as_given, param)
+
+
+def _as_given(param: Any, ctx: Any, value: Any) -> Any:
+    if param.callback is _add_to_context:
+        _add_to_context(ctx, param, value)
+    return value
+
+
+def root_context(
+    ctx: Any, env: Sequence[str] | None, conf_dir: Sequence[Path | str] | None, project: Sequence[str] | None
+) -> Context:
+    """Return the options before the command. `DELTA_ENGINE_ENV` names the default environment."""
+    source = ctx.get_parameter_source("env")
+    is_default = source is not None and source.name == "ENVIRONMENT"
+    context = Context(default_environment=env[0] if env and is_default else None)
+    given = () if is_default else tuple(env or ())
+    folders = tuple(map(Path, conf_dir or ()))
+    return with_options(context, env=given, conf_dir=folders, project=tuple(project or ()))
+
+
 def print_version(wanted: bool) -> None:
     """Print the version and exit, if that is wanted."""
     if wanted:
@@ -83,14 +118,20 @@ def flag(*names: str, help: str, **settings: Any) -> Any:
     return typer.Option(*names, help=help, metavar="", **settings)
 
 
-def value(names: str, metavar: str, help: str) -> Any:
-    """Return an option that takes a value; its names are separated by blanks."""
-    return typer.Option(*names.split(), metavar=metavar, help=help)
+def value(names: str, metavar: str, help: str, completes: Any = None, **settings: Any) -> Any:
+    """Return an option that takes a value; its names are separated by blanks.
+
+    Args:
+        completes: what a shell offers; by default the values that `metavar` lists, if it does.
+        settings: further arguments of `typer.Option`.
+    """
+    completes = completes or choices_of(metavar)
+    return typer.Option(*names.split(), metavar=metavar, help=help, autocompletion=completes, **settings)
 
 
-def argument(metavar: str, help: str) -> Any:
-    """Return an argument."""
-    return typer.Argument(metavar=metavar, help=help)
+def argument(metavar: str, help: str, completes: Any = None) -> Any:
+    """Return an argument; `completes` as for `value`."""
+    return typer.Argument(metavar=metavar, help=help, autocompletion=completes or choices_of(metavar))
 
 
 def choice(option: str, value: str, choices: type[SomeEnum]) -> SomeEnum:
@@ -107,6 +148,7 @@ Tables = Annotated[
         "--table -t",
         "GLOB",
         "Only tables that match: catalog.schema.table, schema.table or table. Repeatable.",
+        complete_table,
     ),
 ]
 Allow = Annotated[

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from delta_engine.cli.completion import complete_resource, complete_table, complete_version
 from delta_engine.cli.options import Json, ProjectGroup, Yes, argument, flag, value
 
 state_app = typer.Typer(
@@ -18,7 +19,7 @@ state_app = typer.Typer(
 
 Globs = Annotated[
     list[str] | None,
-    value("--table -t", "GLOB", "Only tables that match. Repeatable."),
+    value("--table -t", "GLOB", "Only tables that match. Repeatable.", complete_table),
 ]
 
 
@@ -26,7 +27,7 @@ Globs = Annotated[
 def show(
     ctx: typer.Context,
     resource: Annotated[
-        str | None, argument("RESOURCE", "A table, or a resource's key: its whole record.")
+        str | None, argument("RESOURCE", "A table, or a resource's key: its whole record.", complete_resource)
     ] = None,
     json: Json = False,
 ) -> None:
@@ -71,8 +72,12 @@ def versions(ctx: typer.Context, json: Json = False) -> None:
 @state_app.command(epilog="Example: delta-engine -e prod state diff")
 def diff(
     ctx: typer.Context,
-    earlier: Annotated[str | None, argument("EARLIER", "A version; the newest kept one by default.")] = None,
-    later: Annotated[str | None, argument("LATER", "A version; the current document by default.")] = None,
+    earlier: Annotated[
+        str | None, argument("EARLIER", "A version; the newest kept one by default.", complete_version)
+    ] = None,
+    later: Annotated[
+        str | None, argument("LATER", "A version; the current document by default.", complete_version)
+    ] = None,
     json: Json = False,
 ) -> None:
     """Show what changed from one document to another."""
@@ -84,7 +89,9 @@ def diff(
 @state_app.command(epilog="Example: delta-engine -e prod state restore .delta-engine/errored-12.json")
 def restore(
     ctx: typer.Context,
-    source: Annotated[str, argument("VERSION|FILE", "A kept version, or a file such as errored-12.json.")],
+    source: Annotated[
+        str, argument("VERSION|FILE", "A kept version, or a file such as errored-12.json.", complete_version)
+    ],
     force: Annotated[
         bool, flag("--force", help="Also where others saved since, or over another state_id.")
     ] = False,
@@ -114,7 +121,7 @@ def migrate(
 @state_app.command(epilog="Example: delta-engine -e prod state rm dev.silver.old_orders")
 def rm(
     ctx: typer.Context,
-    resources: Annotated[list[str], argument("RESOURCE", "Tables, keys or globs.")],
+    resources: Annotated[list[str], argument("RESOURCE", "Tables, keys or globs.", complete_resource)],
     yes: Yes = False,
 ) -> None:
     """Forget resources. The tables stay as they are; a declared one is recorded anew by the next sync."""
@@ -126,8 +133,8 @@ def rm(
 @state_app.command(epilog="Example: delta-engine -e prod state mv dev.silver.orders dev.silver.sales_orders")
 def mv(
     ctx: typer.Context,
-    old: Annotated[str, argument("OLD", "catalog.schema.table as recorded.")],
-    new: Annotated[str, argument("NEW", "catalog.schema.table as it is now.")],
+    old: Annotated[str, argument("OLD", "catalog.schema.table as recorded.", complete_resource)],
+    new: Annotated[str, argument("NEW", "catalog.schema.table as it is now.", complete_table)],
     yes: Yes = False,
 ) -> None:
     """Record a table under another name.

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
+from delta_engine.cli.completion import complete_run
 from delta_engine.cli.options import Allow, Full, Json, Tables, Yes, argument, flag, value
 
 UNDO_EPILOG: Final = (
@@ -18,7 +19,11 @@ def undo(
     ctx: typer.Context,
     run: Annotated[
         str | None,
-        argument("RUN", "The run's id, or how it starts: by default the last one that changed something."),
+        argument(
+            "RUN",
+            "The run's id, or how it starts: by default the last one that changed something.",
+            complete_run,
+        ),
     ] = None,
     table: Tables = None,
     allow: Allow = None,

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from delta_engine.actions.policy import matches_any
+from delta_engine.config.declared_names import with_variables
 from delta_engine.config.file_patterns import matching_files
 from delta_engine.config.model_files import models_in
 from delta_engine.config.variables import fill_in
@@ -134,7 +135,6 @@ _Model: TypeAlias = "Table | Schema"
 
 _WORDS = re.compile(r"[0-9a-z_-]+").findall
 _CHOICES = re.compile(r"\[[^\]]*\]")
-_REFERENCE = re.compile(r"\$\{([^}]*)\}")
 
 
 def _matches(pattern: str) -> Callable[[Table], bool]:
@@ -174,7 +174,7 @@ def _searchable(path: Path, variables: Mapping[str, str]) -> str | None:
     except ConfigError:
         return None  # parsing it says why
     if "${" in text:
-        text = _REFERENCE.sub(lambda found: variables.get(found[1].strip(), found[0]), text)
+        text = with_variables(text, variables)
     return None if "\\" in text or "${" in text else text.lower()
 
 

@@ -150,6 +150,19 @@ class LocalJournalStore:
         return self._folder / f"{run_id}.jsonl"
 
 
+def copy_of_remote(folder: Path, environment: str) -> bytes | None:
+    """Return the local copy of a remote document, of any age; None if there is none."""
+    try:
+        _, _, data = _copy(folder, environment).read_bytes().partition(b"\n")
+    except FileNotFoundError:
+        return None
+    return data
+
+
+def _copy(folder: Path, environment: str) -> Path:
+    return folder / f"{environment}.cache"
+
+
 class _CopyHeader(msgspec.Struct, frozen=True, kw_only=True):
     location: str
     state_id: str
@@ -172,7 +185,7 @@ class HybridStateStore:
         now: Callable[[], Moment] = utc_now,
     ) -> None:
         self._remote = remote
-        self._copy = folder / f"{environment}.cache"
+        self._copy = _copy(folder, environment)
         self._max_age_seconds = max_age_seconds
         self._now = now
 

@@ -1,0 +1,85 @@
+"""The names of declared tables, found in the text of model files. Shell completion waits for them.
+
+Parsing 1,000 models takes seconds. This module parses none, imports no aspects, and checks nothing. It finds a table
+whose catalog, schema and name follow one another, in any order. Models in Python are not loaded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from delta_engine.config.extended import read_extended
+from delta_engine.config.file_patterns import matching_files
+from delta_engine.config.state_backend import LocalBackend, StateBackend, StateBackendDocument, state_backend
+from delta_engine.config.yaml_documents import Document
+
+_REFERENCE: Final = re.compile(r"\$\{([^}]*)\}")
+
+_ENTRY: Final = r"""\b(catalog|schema|name)["']?:[ \t]+("[^"\n]*"|'[^'\n]*'|[^\s"'#,\[\]{}]+)"""
+_BETWEEN: Final = r"(?:(?:[ \t]*(?:#[^\n]*)?\n)+[ \t]*|\s*,\s*)[\"']?"
+_TABLE: Final = re.compile(_BETWEEN.join([_ENTRY] * 3))
+_CATALOG: Final = re.compile("catalog")  # searching for a literal is fast
+_AROUND: Final = 300
+"""The number of characters around it that may hold the rest of a name."""
+
+
+class _Models(msgspec.Struct):
+    yaml: list[str] = []
+
+
+class _Configuration(msgspec.Struct):
+    """The keys that say where tables and the deployment state are."""
+
+    models: _Models
+    variables: dict[str, Any] = {}
+    state_backend: StateBackendDocument = msgspec.field(default_factory=LocalBackend)
+
+
+def declared_names(conf_dir: Path, environment: str) -> list[str]:
+    """Return the names of an environment's tables as `catalog.schema.table`, sorted.
+
+    Raises:
+        ConfigError, msgspec.ValidationError, OSError: the configuration or a model file cannot be read.
+    """
+    document, config = _read(conf_dir, environment)
+    variables = document.texts(("variables",), config.variables)
+    project = conf_dir.absolute().parent
+    files = {path for pattern in config.models.yaml for path in matching_files(project, pattern)}
+    texts = (with_variables(path.read_bytes().decode("utf-8", "replace"), variables) for path in files)
+    return sorted({name for text in texts for name in names_in(text)})
+
+
+def declared_state_backend(conf_dir: Path, environment: str) -> StateBackend:
+    """Return the location of an environment's deployment state; errors as for `declared_names`."""
+    document, config = _read(conf_dir, environment)
+    return state_backend(document, config.state_backend, conf_dir.absolute().parent)
+
+
+def names_in(text: str) -> Iterator[str]:
+    """Yield the names of the tables in the text of a model file, some repeatedly."""
+    for found in _CATALOG.finditer(text):
+        for table in _TABLE.finditer(text, max(0, found.start() - _AROUND), found.end() + _AROUND):
+            parts = dict(zip(table.groups()[::2], table.groups()[1::2], strict=True))
+            if len(parts) == 3:
+                yield ".".join(parts[key].strip("\"'") for key in ("catalog", "schema", "name"))
+
+
+def with_variables(text: str, variables: Mapping[str, str]) -> str:
+    """Return a text with the known variables filled in."""
+    return _REFERENCE.sub(lambda found: variables.get(found[1].strip(), found[0]), text)
+
+
+def _read(conf_dir: Path, environment: str) -> tuple[Document, _Configuration]:
+    """Return a configuration with variables filled in. Unknown keys are accepted."""
+    document = read_extended(conf_dir / f"{environment}.yml", object)
+    config = msgspec.convert(document.value, _Configuration)
+    variables = document.texts(("variables",), config.variables)
+    document = document.with_texts(
+        lambda path, text: text if path[0] == "variables" else with_variables(text, variables)
+    )
+    return document, msgspec.convert(document.value, _Configuration)

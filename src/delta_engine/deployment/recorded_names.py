@@ -1,0 +1,46 @@
+"""The names in a deployment state, for shell completion. Decodes nothing else, and migrates nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+
+class _Change(msgspec.Struct):
+    run: str
+
+
+class _Metadata(msgspec.Struct):
+    change: _Change | None = None
+
+
+class _Resource(msgspec.Struct):
+    id: str
+    metadata: _Metadata
+
+
+class RecordedNames(msgspec.Struct):
+    """The part of a document that has names. Other keys are ignored.
+
+    Args:
+        resources: by key, such as `table.dev.silver.orders`.
+    """
+
+    resources: dict[str, _Resource]
+
+    def names(self) -> Iterator[str]:
+        """Yield the names of tables and the keys of schemas, which commands take."""
+        for key, resource in self.resources.items():
+            yield resource.id if key.startswith("table.") else key
+
+    def runs(self) -> Iterator[str]:
+        """Yield the ids of the runs that last changed a resource."""
+        for resource in self.resources.values():
+            if resource.metadata.change is not None:
+                yield resource.metadata.change.run
+
+
+def recorded_names(data: bytes) -> RecordedNames:
+    """Return the names in a document; raise `msgspec.MsgspecError` if it is none."""
+    return msgspec.json.decode(data, type=RecordedNames)
