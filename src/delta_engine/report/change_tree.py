@@ -6,7 +6,7 @@ a long one has a line per field.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,8 +18,15 @@ from delta_engine.drift.drifted_resources import Finding, UndoneDrift, undone_by
 from delta_engine.models import Table
 from delta_engine.models.nested_types import FieldPair, Path, TypePair, all_differences
 from delta_engine.models.types import ArrayType, DataType, MapType, StructField, StructType, inside, parts
-from delta_engine.sql.readable_types import readable_data_type, readable_ident
+from delta_engine.sql.readable_types import (
+    laid_out_data_type,
+    nested_type_in,
+    readable_data_type,
+    readable_ident,
+    with_readable_types,
+)
 from delta_engine.sql.text import sql_data_type
+from delta_engine.telemetry.visible import in_one_line
 
 _LONGEST_TYPE: Final = 60
 """The most characters of a nested type on one line."""
@@ -78,6 +85,41 @@ def changed_branches(actions: Iterable[Action], resource: str, undone: UndoneDri
             else:
                 found[len(found)] = _branch(change, _subject(change), note)
     return tuple(one.branch("column ") if isinstance(one, _Fields) else one for one in found.values())
+
+
+def side_branch(text: str, sign: Sign) -> Branch:
+    """Return a value of a report. Below a long nested type at its start, each field has a branch."""
+    found = nested_type_in(text)
+    if found is None:
+        return Branch(sign, text)
+    head, leaves = _type_tree(found[0], sign)
+    return Branch(sign, f"{head}{found[1]}", leaves)
+
+
+def differing_fields(before: str, after: str) -> tuple[Branch, ...]:
+    """Return the fields that differ between two values of a report, if both begin with nested types."""
+    one, other = nested_type_in(before), nested_type_in(after)
+    return tuple(_differing(one[0], other[0])) if one and other else ()
+
+
+def laid_out(text: str) -> str:
+    """Return a value of a report with a line per field of a long nested type at its start."""
+    found = nested_type_in(text)
+    is_long = found is not None and _type_tree(found[0], Sign.CHANGED)[1]
+    return f"{laid_out_data_type(found[0])}{found[1]}" if found and is_long else with_readable_types(text)
+
+
+def leaf_lines(leaves: Sequence[Branch], indent: str = "") -> Iterator[str]:
+    """Yield a line per branch, drawn as a tree; invisible characters are spelled out."""
+    for place, leaf in enumerate(leaves, start=1):
+        is_last = place == len(leaves)
+        yield f"{indent}{'└── ' if is_last else '├── '}{branch_line(leaf)}"
+        yield from leaf_lines(leaf.leaves, f"{indent}{'    ' if is_last else '│   '}")
+
+
+def branch_line(branch: Branch) -> str:
+    """Return the line of a branch."""
+    return f"{branch.sign.value} {in_one_line(branch.text)}"
 
 
 def hazards_note(hazards: tuple[Hazard, ...], reversal: Reversal = Reversal.STATEMENTS) -> str:

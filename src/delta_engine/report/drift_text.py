@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final, Protocol, TypeVar
 
 from delta_engine.actions.drift_policy import DriftKind, Severity
+from delta_engine.aspects.aspect import Sign
 from delta_engine.drift.drift_report import (
     DriftReport,
     IgnoredFinding,
@@ -17,6 +18,7 @@ from delta_engine.drift.drift_report import (
     ResourceDrift,
 )
 from delta_engine.drift.drifted_resources import NOT_DELTA, Attribution, Finding, UnmanagedPart
+from delta_engine.report.change_tree import Branch, differing_fields, leaf_lines, side_branch
 from delta_engine.sql.readable_types import with_readable_types
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.visible import counted, in_one_line, shown_moment
@@ -213,7 +215,9 @@ def _unmanaged(table: ResourceDrift) -> Iterator[Line]:
 
 def _ignored(one: IgnoredFinding) -> Iterator[Line]:
     until = f" (through {one.expires})" if one.expires else ""
-    yield Line(f"  = {one.resource}: {_shown(one.finding.field)}: {_change(one.finding)}")
+    text, leaves = _change(one.finding)
+    yield Line(f"  = {one.resource}: {_shown(one.finding.field)}: {text}")
+    yield from _leaves(leaves)
     yield Line(f"      reason: {_shown(one.reason)}{until}")
 
 
@@ -225,7 +229,9 @@ def _policy_note(note: PolicyNote) -> Iterator[Line]:
 def _pending(table: PendingResource) -> Iterator[Line]:
     yield Line(f"  + {table.resource}{'' if table.changes else ': to be created'}")
     for change in table.changes:
-        yield Line(f"      {_shown(change.field)}: {_sides(change.observed, change.desired)}")
+        text, leaves = _sides(change.observed, change.desired)
+        yield Line(f"      {_shown(change.field)}: {text}")
+        yield from _leaves(leaves)
 
 
 def _part(one: UnmanagedPart) -> Iterator[Line]:
@@ -233,7 +239,9 @@ def _part(one: UnmanagedPart) -> Iterator[Line]:
 
 
 def _finding(finding: Finding) -> Iterator[Line]:
-    yield Line(f"      {_shown(finding.field)}: {_change(finding)}")
+    text, leaves = _change(finding)
+    yield Line(f"      {_shown(finding.field)}: {text}")
+    yield from _leaves(leaves)
     yield Line(f"      severity: {finding.severity.value}", finding.severity)
     if finding.changed:
         yield Line(f"      last_modified: {_author(finding.changed)}")
@@ -260,19 +268,27 @@ def _author(changed: Attribution) -> str:
     return " ".join(part for part in (*parts, f"({known})" if known else "") if part)
 
 
-def _change(finding: Finding) -> str:
+def _leaves(leaves: Sequence[Branch]) -> Iterator[Line]:
+    return (Line(line) for line in leaf_lines(leaves, "      "))
+
+
+def _change(finding: Finding) -> tuple[str, Sequence[Branch]]:
     match finding.kind:
         case DriftKind.TABLE_DELETED | DriftKind.SCHEMA_DELETED:
-            return f"DELETED ({_shown(finding.expected or '')})"
+            return f"DELETED ({_shown(finding.expected or '')})", ()
         case DriftKind.COLUMN_RENAMED:
-            return f"RENAMED to {_shown(finding.actual or '')}"
+            return f"RENAMED {_shown(finding.expected or '')} → {_shown(finding.actual or '')}", ()
     return _sides(finding.expected, finding.actual)
 
 
-def _sides(before: str | None, after: str | None) -> str:
+def _sides(before: str | None, after: str | None) -> tuple[str, Sequence[Branch]]:
+    """Return a change on one line, with the fields of nested types below it."""
     match before, after:
         case None, str(added):
-            return f"ADDED {_shown(added)}"
+            side = side_branch(added, Sign.ADDED)
+            return f"ADDED {_shown(side.text)}", side.leaves
         case str(removed), None:
-            return f"REMOVED {_shown(removed)}"
-    return f"{_shown(before or '')} → {_shown(after or '')}"
+            side = side_branch(removed, Sign.REMOVED)
+            return f"REMOVED {_shown(side.text)}", side.leaves
+    leaves = differing_fields(before or "", after or "")
+    return "changed" if leaves else f"{_shown(before or '')} → {_shown(after or '')}", leaves

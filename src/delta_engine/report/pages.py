@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.drift.drift_report import DriftReport, PastRun
+from delta_engine.report.change_tree import laid_out
 from delta_engine.report.conformance_report import CheckStatus, ConformanceReport, Holds, RunOutcome
-from delta_engine.sql.readable_types import with_readable_types
 from delta_engine.telemetry.visible import shown_moment, visible
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _visible(value: object) -> object:
 
 
 def _readable(value: str | None) -> str | None:
-    return None if value is None else with_readable_types(value)
+    return None if value is None else laid_out(value)
 
 
 def _aware(moment: datetime) -> datetime:

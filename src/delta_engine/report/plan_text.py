@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from delta_engine.actions import TablePlan
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, UndoneDrift, UnmanagedPart
-from delta_engine.report.change_tree import Branch
+from delta_engine.report.change_tree import branch_line, leaf_lines
 from delta_engine.report.drift_text import unmanaged_lines
 from delta_engine.report.plan_tree import plan_branches, plan_summary
-from delta_engine.telemetry.visible import counted, in_one_line
+from delta_engine.telemetry.visible import counted
 
 
 def tree_lines(plan: TablePlan, undone: UndoneDrift = NO_UNDONE_DRIFT) -> Iterator[str]:
     """Yield the tree of a plan, a line per branch and leaf; invisible characters are spelled out."""
     for branch in plan_branches(plan, undone):
-        yield _line(branch)
-        yield from _leaf_lines(branch.leaves)
+        yield branch_line(branch)
+        yield from leaf_lines(branch.leaves)
 
 
 def summary_lines(
@@ -29,14 +29,3 @@ def summary_lines(
         yield f"kept: {table} is not declared any more (policy.removed_tables: keep)"
     yield from unmanaged_lines(unmanaged)
     yield f"{environment}: {plan_summary(plan)} ({counted(models, 'model')})"
-
-
-def _leaf_lines(leaves: Sequence[Branch], indent: str = "") -> Iterator[str]:
-    for place, leaf in enumerate(leaves, start=1):
-        is_last = place == len(leaves)
-        yield f"{indent}{'└── ' if is_last else '├── '}{_line(leaf)}"
-        yield from _leaf_lines(leaf.leaves, f"{indent}{'    ' if is_last else '│   '}")
-
-
-def _line(branch: Branch) -> str:
-    return f"{branch.sign.value} {in_one_line(branch.text)}"

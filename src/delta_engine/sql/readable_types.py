@@ -10,7 +10,15 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
-from delta_engine.models.types import ArrayType, DataType, MapType, StructField, StructType
+from delta_engine.models.type_text import parse_data_type
+from delta_engine.models.types import (
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    UnsupportedType,
+)
 from delta_engine.sql.text import quote_ident, sql_data_type, struct_field
 
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -51,16 +59,28 @@ def laid_out_data_type(data_type: DataType, indent: int = 0) -> str:
 
 def with_readable_types(text: str) -> str:
     """Return a text without the backticks that names in the nested type at its start do not need."""
-    if not _NESTED.match(text):
-        return text
+    pieces, rest = _split_nested_type(text)
+    return "".join(readable_ident(one[1].replace("``", "`")) if one[1] else one[0] for one in pieces) + rest
+
+
+def nested_type_in(text: str) -> tuple[DataType, str] | None:
+    """Return the nested type at the start of a text, and what follows it; None if there is none."""
+    pieces, rest = _split_nested_type(text)
+    if not pieces:
+        return None
+    data_type = parse_data_type("".join(one[0] for one in pieces))
+    return None if isinstance(data_type, UnsupportedType) else (data_type, rest)
+
+
+def _split_nested_type(text: str) -> tuple[list[re.Match[str]], str]:
+    """Return the tokens of the nested type at the start of a text, none if there is none, and what follows."""
     pieces, depth = [], 0
-    for token in _TOKEN.finditer(text):
+    for token in _TOKEN.finditer(text) if _NESTED.match(text) else ():
         depth += {"<": 1, ">": -1}.get(token[0], 0)
-        quoted = token[1]
-        pieces.append(readable_ident(quoted.replace("``", "`")) if quoted else token[0])
+        pieces.append(token)
         if depth == 0 and token[0] == ">":
-            return "".join(pieces) + text[token.end() :]
-    return text
+            return pieces, text[token.end() :]
+    return [], text
 
 
 def _readable_field(field: StructField) -> str:

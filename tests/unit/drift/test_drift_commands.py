@@ -144,7 +144,7 @@ def test_severities_are_set_per_field_and_table(catalog: FakeUnityCatalog, run: 
 def test_an_accepted_rename_renames_in_the_model(catalog: FakeUnityCatalog, run: Run) -> None:
     catalog.run(RENAMED)
     shown = run("drift")
-    assert "column amount: RENAMED to total" in shown.stdout
+    assert "column amount: RENAMED amount → total" in shown.stdout
     assert "delta-engine -e dev drift --revert\n" in shown.stdout
     assert run("sync --yes").code == 3
     assert run("drift --accept --yes").code == 0

@@ -49,7 +49,7 @@ def test_a_renamed_field_is_one_finding_with_its_author(project: CatalogProject)
     assert {one["expected"]: one["actual"] for one in found} == RENAMES
     assert {one["kind"] for one in found} == {"column_renamed"}
     assert {one["changed"]["operation"] for one in found} == {"RENAME COLUMN"}
-    assert "column s.old: RENAMED to s.new\n" in project.run("drift").stdout
+    assert "column s.old: RENAMED s.old → s.new\n" in project.run("drift").stdout
 
 
 def test_a_sync_refuses_and_names_the_rename(project: CatalogProject) -> None:

@@ -145,3 +145,13 @@ def test_the_page_of_a_plan_is_the_terminals_tree() -> None:
     for branch in (*branches, *(leaf for one in branches for leaf in one.leaves)):
         assert f"{branch.sign.value} {branch.text}" in page.text
     assert Page(plan_html(TablePlan(), environment="a<b")).text.endswith("a<b: no changes")
+
+
+def test_a_long_type_has_a_line_per_field() -> None:
+    fields = ", ".join(f"`field_{number}`: int" for number in range(6))
+    report = full_report()
+    finding = replace(report.drifted[0].findings[0], expected=None, actual=f"struct<{fields}> NOT NULL")
+    report = replace(report, drifted=(replace(report.drifted[0], findings=(finding,)),))
+    html = drift_html(report)
+    assert "struct&lt;\n  field_0: int,\n  field_1: int,\n" in html
+    assert "  field_5: int\n&gt; NOT NULL" in html
