@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from delta_engine.actions import AlignTable, CreateTable, TablePlan
     from delta_engine.actions.policy import Policy
     from delta_engine.api.engine import Engine
-    from delta_engine.api.values import Drift, Models, Plan
+    from delta_engine.api.values import Drift, ModelFiles, Models, Plan
     from delta_engine.compile.planner import TablePlanner
     from delta_engine.deployment.deployment import Deployment
     from delta_engine.deployment.errors import LockHeld, StaleStateError, StateMismatchError
@@ -79,6 +79,7 @@ __all__ = [
     "InvalidModelError",
     "LockHeld",
     "MissingDependencyError",
+    "ModelFiles",
     "Models",
     "Orchestrator",
     "Plan",
@@ -108,7 +109,7 @@ _NAMES = {
     "actions": ("AlignTable", "CreateTable", "TablePlan"),
     "actions.policy": ("Policy",),
     "api.engine": ("Engine",),
-    "api.values": ("Drift", "Models", "Plan"),
+    "api.values": ("Drift", "ModelFiles", "Models", "Plan"),
     "compile.planner": ("TablePlanner",),
     "deployment.deployment": ("Deployment",),
     "deployment.errors": ("LockHeld", "StaleStateError", "StateMismatchError"),

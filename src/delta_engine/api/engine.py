@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
-from delta_engine.api.values import Drift, Models, Plan, PlanRequest
+from delta_engine.api.values import Drift, ModelFiles, Models, Plan, PlanRequest
 from delta_engine.api.views import ApiView
 from delta_engine.backends.spark_sessions import is_databricks
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
@@ -22,12 +22,18 @@ from delta_engine.config.conf_folder import find_conf_dir
 from delta_engine.config.loading import given_models, load_declared
 from delta_engine.config.settings import Settings, given_settings, load_settings
 from delta_engine.deployment.recorded_models import declared_by, schema_records, table_records
-from delta_engine.errors import ConfigError, raise_all
+from delta_engine.errors import ConfigError, raise_all, unknown
 from delta_engine.models import Schema, Table
 from delta_engine.orchestrate import orchestrator
 from delta_engine.orchestrate.deployments import open_deployment
 from delta_engine.orchestrate.drift_reports import drift_page, report_drift
-from delta_engine.orchestrate.importing import import_tables
+from delta_engine.orchestrate.import_folder import (
+    ModelFolder,
+    Per,
+    import_to_folder,
+    write_editor_files,
+)
+from delta_engine.orchestrate.importing import import_tables, scope_of
 from delta_engine.orchestrate.opening import open_backend, open_environment
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.project import Project, make_project
@@ -269,22 +275,66 @@ class Engine:
             report = report_drift(environment, project.models, is_partial=project.is_partial)
             return Drift(report=report, html=drift_page(environment, report))
 
-    def import_tables(self, target: str) -> Models:
-        """Return models of `catalog.schema` or `catalog.schema.table`. Planning them right away gives an empty plan.
+    def import_tables(self, target: str, *, exclude: Sequence[str] = ()) -> Models:
+        """Return models of a catalog, `catalog.schema` or `catalog.schema.table`. Planning them gives an empty plan.
+
+        Args:
+            exclude: globs of schemas and tables to leave out, such as `gold` or `gold.tmp_*`.
 
         Raises:
             ConfigError: nothing of that name exists.
             RefusalGroup, RefusedError: no table can be imported; otherwise `refusals` has those that cannot.
         """
         with in_context(environment=self.environment):
-            imported = import_tables(self._opened_backend(), target, self._settings.owns)
+            scope = scope_of(self._settings, exclude)
+            imported = import_tables(self._opened_backend(), target, scope)
         if not imported.tables:
             raise_all(imported.refusals)
         return Models(
             tables=imported.tables,
             schemas=imported.schemas,
             refusals=imported.refusals,
+            notes=imported.notes,
             variables=self._settings.variables,
+        )
+
+    def import_to_folder(
+        self, target: str, folder: str | Path, *, per: str = "table", exclude: Sequence[str] = ()
+    ) -> ModelFiles:
+        """Write model files of what a target names into a folder, and return what was written.
+
+        Tables that the project or a file of the folder declares are skipped, and files are never overwritten: after an
+        interruption, the same call continues.
+
+        Args:
+            target: as for `import_tables`.
+            per: what a file holds, `table` or `schema`.
+            exclude: as for `import_tables`.
+
+        Raises:
+            ConfigError: nothing of that name exists, or another import writes to the folder.
+            RefusalGroup, RefusedError: the project's models are refused, or no table can be imported.
+        """
+        known = {one.value: one for one in Per}
+        if per not in known:
+            reason, way_out = unknown("kind of file", per, known)
+            raise ConfigError(reason, way_out=way_out)
+        settings = self._current_settings()
+        place = ModelFolder(path=Path(folder), per=known[per], settings=settings, conf_dir=self._conf_dir)
+        with in_context(environment=self.environment):
+            scope = scope_of(settings, exclude)
+            report = import_to_folder(self._opened_backend(), target, scope, place, self._notify)
+            if not report.tables and not report.declared:
+                raise_all(report.refusals)
+            if report.files and self._conf_dir is not None:
+                write_editor_files(self._conf_dir, self._notify)
+        return ModelFiles(
+            folder=place.path,
+            files=tuple(report.files),
+            tables=report.tables,
+            declared=report.declared,
+            refusals=tuple(report.refusals),
+            notes=tuple(report.notes),
         )
 
     def undo(
@@ -347,9 +397,7 @@ class Engine:
 
     def _opened(self, request: PlanRequest) -> tuple[Project, Environment]:
         """Load the models of a request, and open the environment for them."""
-        settings = (
-            self._settings if self._conf_dir is None else load_settings(self._conf_dir, self.environment)
-        )
+        settings = self._current_settings()
         if request.tables is None:
             declare = partial(load_declared, globs=request.select)
         else:
@@ -366,6 +414,10 @@ class Engine:
             notify=self._notify,
         )
         return project, environment
+
+    def _current_settings(self) -> Settings:
+        """Return the settings of the project as its files are now."""
+        return self._settings if self._conf_dir is None else load_settings(self._conf_dir, self.environment)
 
     def _opened_backend(self) -> Backend:
         if self._backend is None:

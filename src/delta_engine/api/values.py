@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from delta_engine.actions import TablePlan
 from delta_engine.actions.drift_policy import Severity
@@ -19,7 +20,7 @@ from delta_engine.report.notebook_html import framed, plan_html
 from delta_engine.report.plan_text import summary_lines, tree_lines
 from delta_engine.report.plan_tree import plan_markdown, plan_summary
 from delta_engine.report.refusals import refusal_messages
-from delta_engine.telemetry.visible import in_one_line, visible
+from delta_engine.telemetry.visible import counted, in_one_line, visible
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,14 +201,16 @@ class Models:
 
     Args:
         tables: the models of tables.
-        schemas: the model of the schema, if a whole schema was imported that has a comment or tags.
+        schemas: the models of whole schemas that have a comment or tags.
         refusals: why other tables cannot be imported.
+        notes: what is left out on purpose, such as views.
         variables: the environment's variables, which stand in the text for their values.
     """
 
     tables: tuple[Table, ...]
     schemas: tuple[Schema, ...] = ()
     refusals: tuple[RefusedError, ...] = ()
+    notes: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
 
     def as_python(self) -> str:
@@ -223,3 +226,39 @@ class Models:
 
     def __repr__(self) -> str:
         return str(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ModelFiles:
+    """The model files that an import wrote.
+
+    Args:
+        folder: the folder that holds them.
+        files: the new files.
+        tables: the number of models of tables in them.
+        declared: the number of tables that were declared already, and not imported again.
+        refusals: why other tables cannot be imported.
+        notes: what is left out on purpose, such as views.
+    """
+
+    folder: Path
+    files: tuple[Path, ...]
+    tables: int
+    declared: int = 0
+    refusals: tuple[RefusedError, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return visible("\n".join(self._lines()))
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _lines(self) -> Iterator[str]:
+        files = counted(len(self.files), "file")
+        yield f"{counted(self.tables, 'model')} written to {files} in {self.folder}"
+        if self.declared:
+            yield f"{counted(self.declared, 'table')} declared already, and not imported again"
+        yield from self.notes
+        for message in refusal_messages(self.refusals):
+            yield f"left out: {message}"

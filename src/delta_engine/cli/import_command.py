@@ -72,12 +72,12 @@ def _import_to_file(
 ) -> None:
     """Read what a target names, and write its models to a new file or to stdout."""
     from delta_engine.cli.commands import opened_backend
-    from delta_engine.cli.project_files import write_editor_files, write_new
     from delta_engine.config.editor_files import schema_line
     from delta_engine.config.model_writer import python_models, yaml_models
     from delta_engine.config.settings import load_settings
     from delta_engine.errors import ConfigError, raise_all
-    from delta_engine.orchestrate.importing import import_in, scope_of
+    from delta_engine.orchestrate.import_folder import write_editor_files, write_new
+    from delta_engine.orchestrate.importing import import_tables, scope_of
     from delta_engine.telemetry.visible import counted
 
     if path is not None and path.is_dir():
@@ -93,7 +93,7 @@ def _import_to_file(
     settings = load_settings(conf_dir, environment)
     backend = opened_backend(settings)
     with status("reading the catalog …"):
-        imported = import_in(backend, target, scope_of(settings, exclude))
+        imported = import_tables(backend, target, scope_of(settings, exclude))
     _print_left_out(imported.notes, imported.refusals if imported.tables else ())
     if not imported.tables:
         raise_all(imported.refusals)
@@ -104,7 +104,7 @@ def _import_to_file(
     else:
         if language is Language.YAML:
             text = f"{schema_line(path, conf_dir)}\n{text}"
-            write_editor_files(conf_dir)
+            write_editor_files(conf_dir, print_note)
         write_new(path, text)
         print_note(f"{counted(len(imported.tables), 'model')} written to {path}")
     _exit_with(imported.refusals)
@@ -115,10 +115,9 @@ def _import_to_folder(
 ) -> None:
     """Read what a target names, and write its models into a folder."""
     from delta_engine.cli.commands import opened_backend
-    from delta_engine.cli.project_files import write_editor_files
     from delta_engine.config.settings import load_settings
     from delta_engine.errors import raise_all
-    from delta_engine.orchestrate.import_folder import ModelFolder, Per, import_to_folder
+    from delta_engine.orchestrate.import_folder import ModelFolder, Per, import_to_folder, write_editor_files
     from delta_engine.orchestrate.importing import scope_of
     from delta_engine.telemetry.context import command
     from delta_engine.telemetry.visible import counted
@@ -143,7 +142,7 @@ def _import_to_folder(
     files = counted(len(report.files), "file")
     print_note(f"{counted(report.tables, 'model')} written to {files} in {path}")
     if report.files:
-        write_editor_files(conf_dir)
+        write_editor_files(conf_dir, print_note)
         print_note(_next_step(settings, report.files[0], path, command("plan")))
     _exit_with(report.refusals)
 

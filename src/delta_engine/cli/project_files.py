@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Final
 
 from delta_engine.cli.staged_files import StagedFiles
-from delta_engine.cli.terminal import print_note, say
-from delta_engine.config.conf_folder import CONF_DIR, environments
+from delta_engine.cli.terminal import say
+from delta_engine.config.conf_folder import CONF_DIR
 from delta_engine.config.editor_files import editor_files
-from delta_engine.deployment.local_files import create_atomically, only_writer, sync_folder
+from delta_engine.deployment.local_files import only_writer
 from delta_engine.errors import ConfigError
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -180,19 +180,3 @@ def _parts() -> Iterator[tuple[str, Path]]:
             if path.is_file() and path.suffix != ".pyc":
                 name = path.relative_to(base).as_posix()
                 yield _RENAMED.get(name, name), path
-
-
-def write_new(path: Path, text: str) -> None:
-    """Write a file that is not there yet, with its folder: whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    create_atomically(path, text.encode())
-    sync_folder(path.parent)
-
-
-def write_editor_files(conf_dir: Path) -> None:
-    """Write what a project lacks of the files for editors; files that are there stay as they are."""
-    project_dir = conf_dir.absolute().parent
-    for name, text in editor_files(conf_dir.name, environments(conf_dir)).items():
-        if not (project_dir / name).exists():
-            write_new(project_dir / name, text)
-            print_note(f"{name} written: editors check YAML with it")

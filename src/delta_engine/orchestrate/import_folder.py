@@ -16,7 +16,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from delta_engine.config.editor_files import schema_line
+from delta_engine.config.conf_folder import environments
+from delta_engine.config.editor_files import editor_files, schema_line
 from delta_engine.config.loading import load_present
 from delta_engine.config.model_writer import yaml_models
 from delta_engine.config.settings import Settings
@@ -57,12 +58,16 @@ class Per(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFolder:
-    """Where an import writes: `conf_dir` is the configuration folder, whose JSON schemas the files name."""
+    """Where an import writes.
+
+    Args:
+        conf_dir: the configuration folder, whose JSON schemas the files name; None without a project.
+    """
 
     path: Path
     per: Per
     settings: Settings
-    conf_dir: Path
+    conf_dir: Path | None
 
     def file_of(self, name: QualifiedName) -> Path:
         """Return the file of a table."""
@@ -129,6 +134,22 @@ def import_to_folder(
     return report
 
 
+def write_new(path: Path, text: str) -> None:
+    """Write a file that is not there yet, with its folder: whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    create_atomically(path, text.encode())
+    sync_folder(path.parent)
+
+
+def write_editor_files(conf_dir: Path, notify: Callable[[str], None]) -> None:
+    """Write what a project lacks of the files for editors; files that are there stay as they are."""
+    project_dir = conf_dir.absolute().parent
+    for name, text in editor_files(conf_dir.name, environments(conf_dir)).items():
+        if not (project_dir / name).exists():
+            write_new(project_dir / name, text)
+            notify(f"{name} written: editors check YAML with it")
+
+
 class _Writer:
     """Writes each file once it is known which tables its foreign keys reference.
 
@@ -175,7 +196,9 @@ class _Writer:
     def _write(self, file: _File) -> None:
         tables = [with_short_keys(table, self._declared) for table in file.tables]
         text = yaml_models(tables, self._folder.settings.variables, file.schemas)
-        data = f"{schema_line(file.path, self._folder.conf_dir)}\n{text}".encode()
+        conf_dir = self._folder.conf_dir
+        first = f"{schema_line(file.path, conf_dir)}\n" if conf_dir else ""
+        data = f"{first}{text}".encode()
         if len(data) > MAX_BYTES:
             reason = f"{file.path} would be larger than a model file may be ({MAX_BYTES:,} bytes)"
             self._report.refusals.append(ConfigError(reason, way_out="Import it with --per table."))

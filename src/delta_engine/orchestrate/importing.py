@@ -50,6 +50,9 @@ class Scope:
     of_engine: Collection[str] = frozenset()
 
 
+EVERYTHING: Final = Scope()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Targets:
     """The tables to import.
@@ -92,23 +95,12 @@ def scope_of(settings: Settings, exclude: Sequence[str] = ()) -> Scope:
     return Scope(owns=settings.owns, exclude=exclude, of_engine=own)
 
 
-def import_tables(
-    backend: Backend, target: str, owns: Sequence[str] = ("*",), exclude: Sequence[str] = ()
-) -> Imported:
+def import_tables(backend: Backend, target: str, scope: Scope = EVERYTHING) -> Imported:
     """Return models for a catalog, `catalog.schema` or `catalog.schema.table`, with one snapshot.
-
-    Args:
-        owns: globs of the project's tables; others are left out of a schema or catalog.
-        exclude: globs of schemas and tables to leave out.
 
     Raises:
         ConfigError: the target is none of these, or nothing of that name exists.
     """
-    return import_in(backend, target, Scope(owns=owns, exclude=exclude))
-
-
-def import_in(backend: Backend, target: str, scope: Scope) -> Imported:
-    """Return the same as `import_tables`."""
     targets = find_targets(backend, target, scope)
     imported = read_models(backend, targets, scope.owns)
     if not imported.tables and not imported.refusals:

@@ -154,6 +154,64 @@ def test_imported_models_need_no_change(notebook: Notebook) -> None:
         engine.import_tables("dev.nothing")
 
 
+def test_a_catalog_is_imported_without_what_is_excluded(notebook: Notebook) -> None:
+    engine = notebook.engine()
+    engine.sync([ORDERS, Table("dev", "silver", "tmp_orders", [Column("id", "int")])])
+    models = engine.import_tables("dev", exclude=["tmp_*"])
+    assert [table.key for table in models.tables] == ["dev.silver.orders"]
+    assert any("tmp_orders" in note for note in models.notes)
+    assert not engine.plan(models.tables, schemas=models.schemas).actions.align_tables
+
+
+@pytest.mark.parametrize("per", ["table", "schema"])
+def test_models_are_imported_into_a_folder_and_continue(notebook: Notebook, per: str) -> None:
+    engine, folder = notebook.engine(), notebook.folder / "found"
+    other = Table("dev", "silver", "lines", [Column("id", "int")])
+    engine.sync([ORDERS, other])
+    written = engine.import_to_folder("dev.silver", folder, per=per)
+    assert (written.tables, written.declared, written.refusals) == (2, 0, ())
+    names = ["silver.yml"] if per == "schema" else ["lines.yml", "orders.yml"]
+    assert sorted(path.name for path in written.files) == names
+    assert "$schema" not in written.files[0].read_text()
+    assert str(written) == f"2 models written to {len(names)} file{'s' * (len(names) > 1)} in {folder}"
+    again = engine.import_to_folder("dev.silver", folder, per=per)
+    assert (again.files, again.tables, again.declared) == ((), 0, 2)
+    assert "2 tables declared already" in str(again)
+    assert all(note.startswith(("reading", "written")) for note in notebook.notes)
+
+
+def test_models_of_a_project_are_imported_as_the_command_line_does(notebook: Notebook) -> None:
+    conf_dir = notebook.folder / "conf"
+    conf_dir.mkdir()
+    (conf_dir / "dev.yml").write_text(
+        "environment: dev\nbackend: {type: databricks}\nvariables: {catalog: dev}\n"
+        "models: {yaml: ['conf/models/**/*.yml']}\nstate_backend: {type: local}\n"
+    )
+    notebook.engine().sync([WIDER])
+    engine = notebook.engine_of_project()
+    (file,) = engine.import_to_folder("dev", conf_dir / "models").files
+    assert file == conf_dir / "models" / "silver" / "orders.yml"
+    assert file.read_text().startswith("# yaml-language-server: $schema=../../schemas/model.json\n")
+    assert "catalog: ${catalog}" in file.read_text()
+    assert (conf_dir / "schemas" / "model.json").is_file()
+    assert not engine.plan()
+
+
+def test_what_cannot_be_imported_into_a_folder_is_refused(notebook: Notebook) -> None:
+    engine, folder = notebook.engine(), notebook.folder / "found"
+    with pytest.raises(ConfigError, match=r"dev\.nothing has no Delta tables"):
+        engine.import_to_folder("dev.nothing", folder)
+    with pytest.raises(ConfigError, match="unknown kind of file 'tables'") as refused:
+        engine.import_to_folder("dev.silver", folder, per="tables")
+    assert refused.value.way_out == "Did you mean 'table'?"
+    assert not folder.exists()
+    engine.sync([ORDERS])
+    (folder / "silver").mkdir(parents=True)
+    (folder / "silver" / "orders.yml").write_text("tables: []\n")
+    with pytest.raises(ConfigError, match="exists, and does not declare"):
+        engine.import_to_folder("dev.silver", folder)
+
+
 def test_an_undo_is_a_plan(notebook: Notebook) -> None:
     engine = notebook.engine()
     with pytest.raises(StateMismatchError):
