@@ -49,6 +49,7 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
         "import 3,000 × 50 through a warehouse: round trips": Target(value=250),
         "import 3,000 × 50 through a warehouse: a tenth of it, continued": Target(value=60),
         "validate -t, 75 of 3,000 × 31 in YAML": Target(value=1.5),
+        "docs --out of 3,000 × 31 in YAML": Target(value=15),
         "--help": Target(value=0.15),
         "completion of -t, 1,000 × 50 in YAML": Target(value=0.3),
         "local Delta, 25 × 20: plan, nothing to do": Target(value=1.5),

@@ -37,7 +37,7 @@ class Cost:
 
 
 def measure() -> Iterator[Measurement]:
-    """Yield what `validate` takes for 1,000 and 10,000 files of 50 columns, and for one team of forty."""
+    """Yield what `validate`, `--help`, completion and `docs` take, with up to 10,000 files of models."""
     with TemporaryDirectory() as folder:
         small, large, teams = (Path(folder, name) for name in ("small", "large", "teams"))
         write_project(small, 1_000, 50)
@@ -52,6 +52,8 @@ def measure() -> Iterator[Measurement]:
         write_project(teams, 3_000, 31)
         one_team = best_of("validate", "-t", "team07.*", folder=teams)
         yield Measurement(work="validate -t, 75 of 3,000 × 31 in YAML", value=one_team.seconds)
+        site = best_of("docs", "--out", "site", folder=teams, rounds=2)
+        yield Measurement(work="docs --out of 3,000 × 31 in YAML", value=site.seconds)
         write_project(large, 10_000, 50)
         many = first_validation(large)
         yield Measurement(work="validate 10,000 × 50 in YAML", value=many.processor, bare=few.processor)
