@@ -132,7 +132,10 @@ def test_a_diagram_zooms_and_its_tables_lead_to_their_pages(open_file: Open, sho
     svg, zoom = page.locator(".canvas svg"), page.locator("#zoom")
     assert zoom.inner_text() == "100 %"
     page.get_by_role("button", name="Fit").click()
-    assert svg.bounding_box()["width"] <= page.locator(".canvas").bounding_box()["width"]  # type: ignore[index]  # it is visible
+    drawing, canvas = svg.bounding_box(), page.locator(".canvas").bounding_box()
+    assert drawing is not None
+    assert canvas is not None
+    assert drawing["width"] <= canvas["width"]
     page.get_by_role("button", name="Zoom in").focus()
     before = zoom.inner_text()
     page.keyboard.press("Enter")
