@@ -156,7 +156,7 @@ def _of_conversion(conversion: Conversion, comparison: Comparison) -> Iterator[O
     if desired.mask is not None or observed.mask is not None:
         yield Obstacle(
             name,
-            "it has a mask: the engine may not see its values, and nobody else may see them meanwhile",
+            "it has a mask: the engine may not see its values, and no other principal may see them meanwhile",
             "Drop the mask first, with consent, and declare it again afterwards.",
         )
     if observed.default is not None and desired.default is None:

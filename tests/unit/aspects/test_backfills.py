@@ -78,7 +78,7 @@ def blocked(model: Table, state: TableState) -> list[str]:
         ),
         (
             TableState(columns=(ID, Column("amount", "string", mask=ColumnMask("f")))),
-            "it has a mask: the engine may not see its values, and nobody else may see them meanwhile",
+            "it has a mask: the engine may not see its values, and no other principal may see them meanwhile",
         ),
         (
             TableState(columns=(ID, AMOUNT), row_filter=RowFilter("f", ["id"])),
