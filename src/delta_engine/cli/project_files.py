@@ -51,7 +51,7 @@ def init_project(directory: Path, existing: Existing = Existing.REFUSE) -> None:
     Raises:
         ConfigError: files are in the way, or the folder cannot be written; nothing is written then.
     """
-    parts = {name: source.read_bytes() for name, source in _parts()}
+    parts = {name: source.read_bytes() for name, source in sorted(_parts())}
     named = [Path(name).stem for name in parts if Path(name).match("conf/*.yml")]
     parts |= {name: text.encode() for name, text in editor_files(CONF_DIR, named).items()}
     planned = _planned(directory, parts, existing)
