@@ -11,7 +11,7 @@ from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
 from delta_engine.aspects.facet import Facet, Written
 from delta_engine.models import Column, Schema, Table
 from delta_engine.models.types import ArrayType, DataType, MapType, StructType, parts
-from delta_engine.sql.text import sql_data_type
+from delta_engine.sql.readable_types import readable_data_type
 from delta_engine.telemetry.logs import HIDDEN, redacted
 
 _SHOWN_APART: Final = ("comment", "primary_key", "foreign_keys", "checks", "tags", "nullable")
@@ -114,7 +114,7 @@ def _fields(data_type: DataType, depth: int) -> Iterator[ShownColumn]:
 def _short_type(data_type: DataType) -> str:
     """Return a type as SQL, without the fields of its structs, which follow in rows of their own."""
     if not any(isinstance(part, StructType) for part in parts(data_type)):
-        return sql_data_type(data_type)
+        return readable_data_type(data_type)
     match data_type:
         case ArrayType(element):
             return f"array<{_short_type(element)}>"

@@ -93,7 +93,7 @@ def test_a_table_page_says_everything() -> None:
         "CAST(placed AS DATE)",
         "current_timestamp()",
         "array<struct>",
-        "map<string,string>",
+        "map<string, string>",
         "postcode",
         "with the number",
         "bronze.days",
