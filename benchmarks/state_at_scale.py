@@ -20,16 +20,15 @@ from delta_engine.deployment.document import (
     VERSION,
     ApplyActions,
     ApplyRecord,
-    ColumnDefinition,
     DeploymentState,
     EnvironmentRecord,
     Resource,
     Status,
-    TableDefinition,
     TableMetadata,
     TableResource,
 )
 from delta_engine.deployment.repository import StateRepository
+from delta_engine.deployment.stored_definitions import ColumnDefinition, TableDefinition
 from delta_engine.deployment.stores.local import LocalStateStore
 from delta_engine.models.open_struct import canonical_checksum
 

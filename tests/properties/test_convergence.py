@@ -15,8 +15,8 @@ from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.definitions import as_schema, as_table, define, define_schema
-from delta_engine.deployment.document import TableDefinition
 from delta_engine.deployment.recorded_models import under_new_names
+from delta_engine.deployment.stored_definitions import TableDefinition
 from delta_engine.drift.status import attempted_by
 from delta_engine.errors import RefusalGroup, RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError

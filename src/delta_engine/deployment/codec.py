@@ -15,8 +15,9 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from delta_engine.config.json_schema import described_schema
-from delta_engine.deployment.document import SCHEMA_URI, VERSION, DeploymentState, TableDefinition
+from delta_engine.deployment.document import SCHEMA_URI, VERSION, DeploymentState
 from delta_engine.deployment.errors import CorruptStateError, NewerStateError
+from delta_engine.deployment.stored_definitions import TableDefinition
 from delta_engine.models.open_struct import UNKNOWN_KEY, canonical_checksum, decode_open, encode_open
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.garbage import no_garbage_collection

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from delta_engine.aspects.facet import Facet
-from delta_engine.deployment.document import (
+from delta_engine.deployment.stored_definitions import (
     FORMER_NAME_FACETS,
     RECORDED_COLUMN_FACETS,
     RECORDED_SCHEMA_FACETS,

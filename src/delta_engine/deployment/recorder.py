@@ -25,14 +25,13 @@ from delta_engine.deployment.document import (
     DeploymentState,
     LastChange,
     Resource,
-    SchemaDefinition,
     Status,
-    TableDefinition,
 )
 from delta_engine.deployment.errors import StoreError
 from delta_engine.deployment.ports import JournalStore
 from delta_engine.deployment.resources import Definition, changed_by, resource_name, unfinished
 from delta_engine.deployment.run_facts import RunFacts, apply_record, described, first_document
+from delta_engine.deployment.stored_definitions import SchemaDefinition, TableDefinition
 from delta_engine.models import QualifiedName, SchemaName
 from delta_engine.models.open_struct import Moment, OpenStruct, decode_open, encode_open
 from delta_engine.models.record import resource_key

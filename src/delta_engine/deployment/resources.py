@@ -9,21 +9,23 @@ from typing import Final, TypeAlias
 import msgspec
 
 from delta_engine.deployment.document import (
-    RECORDED_TABLE_FACETS,
-    Baseline,
     DeploymentState,
     LastChange,
     Resource,
     ResourceType,
-    SchemaDefinition,
     SchemaMetadata,
     SchemaResource,
     Status,
-    TableDefinition,
     TableMetadata,
     TableResource,
 )
 from delta_engine.deployment.errors import StateMismatchError
+from delta_engine.deployment.stored_definitions import (
+    RECORDED_TABLE_FACETS,
+    Baseline,
+    SchemaDefinition,
+    TableDefinition,
+)
 from delta_engine.models import QualifiedName, SchemaName, Table
 from delta_engine.models.open_struct import canonical_checksum
 from delta_engine.models.record import resource_key

@@ -33,7 +33,6 @@ from delta_engine.deployment.document import (
     Resource,
     SchemaResource,
     Status,
-    TableDefinition,
     TableMetadata,
     TableResource,
 )
@@ -46,6 +45,7 @@ from delta_engine.deployment.resources import (
     resource_name,
     unmanaged_table,
 )
+from delta_engine.deployment.stored_definitions import TableDefinition
 from delta_engine.drift.baselines import kept_parts, unmanaged_parts
 from delta_engine.drift.comparison import state_under, still_accepted
 from delta_engine.drift.drifted_resources import ComparedResource

@@ -13,12 +13,7 @@ import msgspec
 from delta_engine.actions.policy import ColumnOrder, Policy
 from delta_engine.aspects.renames import Renames
 from delta_engine.deployment.definitions import as_table, define
-from delta_engine.deployment.document import (
-    Resource,
-    SchemaResource,
-    Status,
-    TableResource,
-)
+from delta_engine.deployment.document import Resource, SchemaResource, Status, TableResource
 from delta_engine.deployment.recorded_models import applied_schema, applied_table, table_record
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.resources import (

@@ -12,7 +12,7 @@ import pytest
 from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
 from delta_engine.aspects.facet import Facet
 from delta_engine.deployment.definitions import as_table, define
-from delta_engine.deployment.document import (
+from delta_engine.deployment.stored_definitions import (
     FORMER_NAME_FACETS,
     ColumnDefinition,
     SchemaDefinition,

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from delta_engine.deployment.codec import decode_state, encode_state
-from delta_engine.deployment.document import TableDefinition
+from delta_engine.deployment.stored_definitions import TableDefinition
 from delta_engine.errors import RefusedError
 from delta_engine.models.open_struct import canonical_checksum, decode_open
 from tests.builders.broken_documents import broken_copies, nested

@@ -10,8 +10,9 @@ import msgspec
 import pytest
 
 from delta_engine.deployment.definitions import define
-from delta_engine.deployment.document import AcceptedDrift, Baseline, Difference
+from delta_engine.deployment.document import AcceptedDrift, Difference
 from delta_engine.deployment.resources import unmanaged_table
+from delta_engine.deployment.stored_definitions import Baseline
 from delta_engine.models import Column, QualifiedName, Reference
 from delta_engine.plan_files.document import TableFingerprint
 from delta_engine.plan_files.fingerprints import deployment_fingerprint, fingerprints, model_checksums

@@ -1,0 +1,122 @@
+"""The definitions of tables, columns and schemas in the deployment state. Their keys follow from the facets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+
+from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS, column_renames, storage
+from delta_engine.aspects.facet import Facet
+from delta_engine.models.open_struct import OpenStruct
+
+_Facets: TypeAlias = tuple[Facet[Any, Any, Any], ...]
+
+
+def _recorded(facets: _Facets) -> _Facets:
+    return tuple(facet for facet in facets if facet.observed is not None)
+
+
+RECORDED_COLUMN_FACETS = _recorded(COLUMN_FACETS)
+FORMER_NAME_FACETS: _Facets = (column_renames.FACET, column_renames.FIELDS_FACET)
+"""Facets of columns in attempted definitions: they tell the renames of a run from those of others."""
+RECORDED_SCHEMA_FACETS = _recorded(SCHEMA_FACETS)
+# Format 1 has the location last, and the same model has to give the same bytes.
+RECORDED_TABLE_FACETS = tuple(
+    sorted(_recorded(TABLE_FACETS), key=lambda facet: facet is storage.LOCATION_FACET)
+)
+
+
+def _key(facet: Facet[Any, Any, Any]) -> tuple[str, Any] | tuple[str, Any, Any]:
+    """Return a facet as a field of a struct; documents leave out what has its default."""
+    if facet.is_always_recorded:
+        return facet.key, facet.form.recorded_type
+    default = facet.form.encode(facet.absent)
+    if isinstance(default, dict):
+        default = msgspec.field(default_factory=dict)
+    return facet.key, facet.form.recorded_type, default
+
+
+def _keys(
+    name: str, keys: Iterable[tuple[str, Any] | tuple[str, Any, Any]], *, has_cycles: bool = True
+) -> Any:
+    """Return a struct with keys in their order; the class that inherits it gives type checkers those it uses."""
+    return msgspec.defstruct(
+        name, keys, bases=(OpenStruct,), module=__name__, frozen=True, kw_only=True, gc=has_cycles
+    )
+
+
+_ColumnKeys: Any = _keys(
+    "_ColumnKeys",
+    [("name", str), ("type", str), *map(_key, (*RECORDED_COLUMN_FACETS, *FORMER_NAME_FACETS))],
+    has_cycles=False,
+)
+
+
+class ColumnDefinition(_ColumnKeys):  # type: ignore[misc]  # its keys follow from the facets
+    """A column; the type as SQL."""
+
+    if TYPE_CHECKING:
+        name: str
+        type: str
+        nullable: bool
+        comment: str
+
+
+_comment, *_others = map(_key, RECORDED_TABLE_FACETS)
+_TableKeys: Any = _keys(
+    "_TableKeys",
+    [
+        ("catalog", str),
+        ("schema", str),
+        ("name", str),
+        _comment,
+        ("columns", tuple[ColumnDefinition, ...]),
+        *_others,
+        ("manages", tuple[str, ...] | None, None),
+    ],
+)
+
+
+class TableDefinition(_TableKeys):  # type: ignore[misc]  # its keys follow from the facets
+    """A table, with everything that a model declares."""
+
+    if TYPE_CHECKING:
+        catalog: str
+        schema: str
+        name: str
+        columns: tuple[ColumnDefinition, ...]
+        manages: tuple[str, ...] | None = None
+
+
+_BaselineKeys: Any = _keys(
+    "_BaselineKeys",
+    [
+        ("columns", tuple[ColumnDefinition, ...], ()),
+        *(
+            (facet.key, facet.form.recorded_type | msgspec.UnsetType, msgspec.UNSET)
+            for facet in RECORDED_TABLE_FACETS
+        ),
+    ],
+)
+
+
+class Baseline(_BaselineKeys):  # type: ignore[misc]  # its keys follow from the facets
+    """What a table had besides its model: only what differs from the definition, with whole columns."""
+
+    if TYPE_CHECKING:
+        columns: tuple[ColumnDefinition, ...]
+
+
+_SchemaKeys: Any = _keys(
+    "_SchemaKeys", [("catalog", str), ("schema", str), *map(_key, RECORDED_SCHEMA_FACETS)]
+)
+
+
+class SchemaDefinition(_SchemaKeys):  # type: ignore[misc]  # its keys follow from the facets
+    """A schema, with everything that a model declares; a comment of None is unmanaged."""
+
+    if TYPE_CHECKING:
+        catalog: str
+        schema: str
