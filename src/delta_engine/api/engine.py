@@ -290,13 +290,7 @@ class Engine:
             imported = import_tables(self._opened_backend(), target, scope)
         if not imported.tables:
             raise_all(imported.refusals)
-        return Models(
-            tables=imported.tables,
-            schemas=imported.schemas,
-            refusals=imported.refusals,
-            notes=imported.notes,
-            variables=self._settings.variables,
-        )
+        return Models.of(imported, self._settings.variables)
 
     def import_to_folder(
         self, target: str, folder: str | Path, *, per: str = "table", exclude: Sequence[str] = ()
@@ -328,14 +322,7 @@ class Engine:
                 raise_all(report.refusals)
             if report.files and self._conf_dir is not None:
                 write_editor_files(self._conf_dir, self._notify)
-        return ModelFiles(
-            folder=place.path,
-            files=tuple(report.files),
-            tables=report.tables,
-            declared=report.declared,
-            refusals=tuple(report.refusals),
-            notes=tuple(report.notes),
-        )
+        return ModelFiles.of(report, place.path)
 
     def undo(
         self,

@@ -12,6 +12,8 @@ from delta_engine.config.model_writer import python_models, yaml_models
 from delta_engine.drift.drift_report import DriftReport, ResourceDrift
 from delta_engine.errors import RefusedError
 from delta_engine.models import Schema, Table
+from delta_engine.orchestrate.import_folder import FolderReport
+from delta_engine.orchestrate.importing import Imported
 from delta_engine.orchestrate.runs import PlannedRun
 from delta_engine.plan_files.document import PlanFile
 from delta_engine.report.drift_text import drift_text, summary
@@ -213,6 +215,17 @@ class Models:
     notes: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, imported: Imported, variables: Mapping[str, str]) -> Models:
+        """Return what an import read."""
+        return cls(
+            tables=imported.tables,
+            schemas=imported.schemas,
+            refusals=imported.refusals,
+            notes=imported.notes,
+            variables=variables,
+        )
+
     def as_python(self) -> str:
         """Return a Python module that declares the models."""
         return python_models(self.tables, self.variables, self.schemas)
@@ -247,6 +260,18 @@ class ModelFiles:
     declared: int = 0
     refusals: tuple[RefusedError, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, report: FolderReport, folder: Path) -> ModelFiles:
+        """Return what an import wrote into a folder."""
+        return cls(
+            folder=folder,
+            files=tuple(report.files),
+            tables=report.tables,
+            declared=report.declared,
+            refusals=tuple(report.refusals),
+            notes=tuple(report.notes),
+        )
 
     def __str__(self) -> str:
         return visible("\n".join(self._lines()))

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from delta_engine.backends.sql_runner import Row
-from delta_engine.cli.terminal import ExitCode
-from delta_engine.errors import StatementError
 from delta_engine.models import QualifiedName
 from delta_engine.orchestrate import restoring
 from delta_engine.state.table_queries import TableQueries
-from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.projects.catalog_project import CatalogProject
 from tests.projects.commandline import CommandLine
 
@@ -370,32 +365,3 @@ def test_restore_takes_a_tagged_column_with_its_tags(project: CatalogProject) ->
     project.sync("--allow backfill_column")
     statements = ran(project, "undo --yes --allow drop_column")
     assert statements == ["RESTORE TABLE `dev`.`silver`.`orders` TO VERSION AS OF 0"]
-
-
-@pytest.mark.parametrize("beginning", ["RENAME COLUMN `delta_engine_new_note`", "DROP COLUMNS"])
-def test_a_conversion_that_ended_in_the_middle_is_taken_back(
-    project: CatalogProject, monkeypatch: pytest.MonkeyPatch, beginning: str
-) -> None:
-    project.declare(f"{SMALL}, properties: {{delta.columnMapping.mode: name}}")
-    project.sync()
-    before = project.catalog.tables[KEY].state
-    project.declare(f"name: orders, columns: [{ID}, {{name: note, type: int, using: cast(note AS int)}}]")
-    with monkeypatch.context() as patched:
-        patched.setattr(FakeUnityCatalog, "run", failing_at(beginning, FakeUnityCatalog.run))
-        assert project.run("sync --yes --allow backfill_column").code == ExitCode.PARTIAL
-    assert any(
-        column.name.startswith("delta_engine_old") for column in project.catalog.tables[KEY].state.columns
-    )
-    assert ran(project, "undo --yes") == ["RESTORE TABLE `dev`.`silver`.`orders` TO VERSION AS OF 0"]
-    assert project.catalog.tables[KEY].state.columns == before.columns
-
-
-def failing_at(beginning: str, run: Callable[[FakeUnityCatalog, str], Sequence[Row]]) -> Any:
-    """Return a way to run statements that fails for those with a beginning of a change."""
-
-    def running(catalog: FakeUnityCatalog, sql: str) -> Sequence[Row]:
-        if f" {beginning}" in sql:
-            raise StatementError("the platform is gone", sql=sql, error_class="GONE")
-        return run(catalog, sql)
-
-    return running

@@ -1,0 +1,56 @@
+"""`undo` of a run that ended in the middle of a conversion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from delta_engine.backends.sql_runner import Row
+from delta_engine.cli.terminal import ExitCode
+from delta_engine.errors import StatementError
+from tests.fakes.unity_catalog import FakeUnityCatalog
+from tests.projects.catalog_project import CatalogProject
+from tests.projects.commandline import CommandLine
+
+KEY = "dev.silver.orders"
+ID = "{name: id, type: int, nullable: false}"
+MAPPED = "properties: {delta.columnMapping.mode: name}"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
+    return CatalogProject(tmp_path, monkeypatch, delta_engine)
+
+
+@pytest.mark.parametrize("beginning", ["RENAME COLUMN `delta_engine_new_note`", "DROP COLUMNS"])
+def test_a_conversion_that_ended_in_the_middle_is_taken_back(
+    project: CatalogProject, monkeypatch: pytest.MonkeyPatch, beginning: str
+) -> None:
+    project.declare(f"name: orders, columns: [{ID}, {{name: note, type: string}}], {MAPPED}")
+    project.sync()
+    before = project.catalog.tables[KEY].state
+    project.declare(f"name: orders, columns: [{ID}, {{name: note, type: int, using: cast(note AS int)}}]")
+    with monkeypatch.context() as patched:
+        patched.setattr(FakeUnityCatalog, "run", failing_at(beginning, FakeUnityCatalog.run))
+        assert project.run("sync --yes --allow backfill_column").code == ExitCode.PARTIAL
+    assert any(
+        column.name.startswith("delta_engine_old") for column in project.catalog.tables[KEY].state.columns
+    )
+    done = project.run("undo --yes")
+    assert done.code == 0, done.stderr
+    assert project.catalog.statements[-1:] == ["RESTORE TABLE `dev`.`silver`.`orders` TO VERSION AS OF 0"]
+    assert project.catalog.tables[KEY].state.columns == before.columns
+
+
+def failing_at(beginning: str, run: Callable[[FakeUnityCatalog, str], Sequence[Row]]) -> Any:
+    """Return a way to run statements that fails for those with a beginning of a change."""
+
+    def running(catalog: FakeUnityCatalog, sql: str) -> Sequence[Row]:
+        if f" {beginning}" in sql:
+            raise StatementError("the platform is gone", sql=sql, error_class="GONE")
+        return run(catalog, sql)
+
+    return running
