@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ _FENCED = re.compile(
     r"^(?P<indent> *)```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^ *```",
     re.MULTILINE | re.DOTALL,
 )
+
+_VARIABLE = re.compile(r"\w+=\S*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,3 +60,30 @@ def console_steps(block: Block) -> Iterator[tuple[str, str]]:
     for step in steps:
         command, _, printed = step.partition("\n")
         yield command, printed
+
+
+def simple_commands(block: Block) -> Iterator[list[str]]:
+    """Yield the commands of a script as words, without variables, comments and where output goes."""
+    script = re.sub(r"\\\n", " ", block.text)
+    for line in script.splitlines():
+        lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
+        lexer.whitespace_split = True
+        command: list[str] = []
+        for word in [*lexer, ";"]:
+            if set(word) <= set("|&;<>"):
+                if command and word[0] not in "<>":
+                    yield from _without_variables(command)
+                    command = []
+                elif word[0] in "<>":
+                    command.append("")  # the file that follows is no argument
+            elif command and command[-1] == "":
+                command.pop()
+            else:
+                command.append(word)
+
+
+def _without_variables(command: list[str]) -> Iterator[list[str]]:
+    while command and _VARIABLE.fullmatch(command[0]):
+        command = command[1:]
+    if command:
+        yield command

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import pytest
@@ -14,7 +13,7 @@ import yaml
 from jsonschema import Draft7Validator
 
 from delta_engine.cli.terminal import USAGE_ERROR
-from tests.cases.documentation import DOCS, PAGES, Block, blocks, console_steps
+from tests.cases.documentation import DOCS, PAGES, Block, blocks, console_steps, simple_commands
 from tests.projects.commandline import parsed
 
 BLOCKS = [block for page in PAGES for block in blocks(page)]
@@ -130,35 +129,6 @@ CHECKS: Final[Mapping[str, Callable[[Block], None]]] = {
     "sh": check_commands,
     "console": check_console,
 }
-
-_VARIABLE = re.compile(r"\w+=\S*")
-
-
-def simple_commands(block: Block) -> Iterator[list[str]]:
-    """Yield the commands of a script as words, without variables, comments and where output goes."""
-    script = re.sub(r"\\\n", " ", block.text)
-    for line in script.splitlines():
-        lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
-        lexer.whitespace_split = True
-        command: list[str] = []
-        for word in [*lexer, ";"]:
-            if set(word) <= set("|&;<>"):
-                if command and word[0] not in "<>":
-                    yield from _without_variables(command)
-                    command = []
-                elif word[0] in "<>":
-                    command.append("")  # the file that follows is no argument
-            elif command and command[-1] == "":
-                command.pop()
-            else:
-                command.append(word)
-
-
-def _without_variables(command: list[str]) -> Iterator[list[str]]:
-    while command and _VARIABLE.fullmatch(command[0]):
-        command = command[1:]
-    if command:
-        yield command
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.place)
