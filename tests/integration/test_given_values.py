@@ -1,4 +1,4 @@
-"""Values that differ each time, such as uuid(): a killed run gives none twice."""
+"""Values that differ each time, such as uuid(): a killed run gives none twice, and an undo takes all of them back."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ def test_a_value_that_was_given_is_never_given_again(spark: SparkSession, tmp_pa
     warehouse.backend.runner.run(
         f"INSERT INTO {address} SELECT id, string(id), if(id < 3, NULL, 'south') FROM range(7)"
     )
+    formerly = warehouse.rows(old)
     given: dict[object, set[object]] = {}
     for kill_at, is_after in ((3, True), (4, False), (5, True), (None, False)):
         runner = warehouse.backend.runner
@@ -45,3 +46,5 @@ def test_a_value_that_was_given_is_never_given_again(spark: SparkSession, tmp_pa
     assert len({row["token"] for row in rows}) == len({row["amount"] for row in rows}) == 7
     assert [int(float(str(row["amount"]))) for row in rows] == [row["id"] for row in rows]
     assert not warehouse.changes([new])
+    warehouse.undo()
+    assert warehouse.rows(old) == formerly
