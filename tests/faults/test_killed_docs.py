@@ -71,7 +71,7 @@ def sites(project: Path, delta_engine: CommandLine) -> tuple[Site, Site]:
 
 def killed_when(is_reached: Callable[[], bool]) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "delta_engine.cli.app", *COMMAND],
+        [sys.executable, "-m", "delta_engine", *COMMAND],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from delta_engine.actions.policy import Allowance, DestructiveKind, Policy
 from delta_engine.backends.addressing import PathAddressing
 from delta_engine.compile.planner import TablePlanner
+from delta_engine.errors import raise_all
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Column, Table
 from delta_engine.orchestrate.applying import apply_planned
@@ -19,6 +20,7 @@ from delta_engine.orchestrate.backend import Backend, embedded_backend
 from delta_engine.orchestrate.orchestrator import Orchestrator, plan_sync
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.validation.costs import CostEstimator
+from delta_engine.validation.validator import PlanValidator
 from tests.proofs import examples
 
 TABLES = examples(4, 200)
@@ -52,7 +54,7 @@ def random_change(random: Random, number: int) -> tuple[Table, Table]:
     before = table(number, *columns)
     converted = Column("amount", "int", using="cast(amount AS int)")
     filled = Column("region", "string", is_nullable=False, using="coalesce(region, 'x')")
-    added = Column("length", "int", using="length(amount)")
+    added = Column("digits", "int", using="length(string(id))")
     return before, random.choice(
         [
             table(number, id_, converted, region, part),
@@ -82,6 +84,7 @@ def test_the_estimates_of_random_tables(spark: SparkSession, tmp_path: Path) -> 
         reader=backend.reader,
         action_runner=ActionRunner(backend.runner, backend.addressing, backend.capabilities),
         planner=TablePlanner(POLICY),
+        validator=PlanValidator(POLICY),
         costs=CostEstimator(backend.runner, backend.addressing),
     )
     good = []
@@ -92,6 +95,7 @@ def test_the_estimates_of_random_tables(spark: SparkSession, tmp_path: Path) -> 
         write_files(backend, before, random)
         with open_run(engine, "sync") as run:
             planned = plan_sync(run, [after])
+            raise_all(planned.refusals)
             (align,) = planned.plan.align_tables
             version = backend.versions.read_versions([after.qualified_name], with_id=())[after.key].version
             apply_planned(run, planned).result()

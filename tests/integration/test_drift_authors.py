@@ -350,10 +350,10 @@ DRIFT: Final = (
     ),
     Drift(
         "exchanged",
-        "CREATE OR REPLACE TABLE {t} (id bigint, a int) USING delta",
+        "CREATE OR REPLACE TABLE {t} USING delta AS SELECT CAST(1 AS bigint) AS id, 2 AS a",
         Kind.TABLE_REPLACED,
         "table",
-        "CREATE OR REPLACE TABLE",
+        "CREATE OR REPLACE TABLE AS SELECT",
     ),
     Drift("replaced", replace_by_another, Kind.TABLE_REPLACED, "table", "WRITE"),
     Drift("deleted", delete, Kind.TABLE_DELETED, "table", None),

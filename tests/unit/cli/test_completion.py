@@ -259,7 +259,7 @@ def test_a_process_imports_little(tables: Path) -> None:
 def test_in_bash(tables: Path, tmp_path: Path) -> None:
     command = tmp_path / "bin" / "delta-engine"
     command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m delta_engine.cli.app "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m delta_engine "$@"\n')
     command.chmod(0o755)
     (tables / "conf" / "models" / "odd.yml").write_text(ORDERS.replace("name: orders", "name: 'a b*'"))
     script = """
