@@ -63,8 +63,6 @@ class FakeVersions:
         self.asked: list[str] = []
         self._table_id = table_id
 
-    sends_statements = True
-
     def read_versions(
         self, tables: Sequence[QualifiedName], *, with_id: Collection[str]
     ) -> Mapping[str, TableVersion]:

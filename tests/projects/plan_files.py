@@ -114,8 +114,6 @@ class FakeVersions:
         self._platform = platform
         self._ids: dict[str, str] = {}
 
-    sends_statements = True
-
     def read_versions(
         self, tables: Sequence[QualifiedName], *, with_id: Collection[str]
     ) -> Mapping[str, TableVersion]:

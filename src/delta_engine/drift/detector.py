@@ -154,11 +154,9 @@ class DriftDetector:
         resource = suspect.compared.resource
         if self._versions is None or isinstance(resource, SchemaResource) or not suspect.observed.exists:
             return False
+        known, found = resource.metadata.created_at, suspect.observed.audit.created_at
         if resource.metadata.delta_table_id is None:
             return False
-        if not self._versions.sends_statements:
-            return True
-        known, found = resource.metadata.created_at, suspect.observed.audit.created_at
         return self._is_thorough if known is None or found is None else known != found
 
     def _drifted(self, suspect: _Suspect, now: datetime) -> DriftedResource:

@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -91,11 +91,6 @@ class TableHistoryReader(Protocol):
 class TableVersionReader(Protocol):
     """Reads the versions of tables just changed: directly, never through `information_schema`."""
 
-    @property
-    def sends_statements(self) -> bool:
-        """Whether each answer takes a statement."""
-        ...
-
     def read_versions(
         self, tables: Sequence[QualifiedName], *, with_id: Collection[str]
     ) -> Mapping[str, TableVersion]:
@@ -117,7 +112,6 @@ class AuditLogReader(Protocol):
 class TableQueries:
     """Runs statements about single tables in parallel: row counter, history reader and version reader."""
 
-    sends_statements: ClassVar[bool] = True
     runner: SqlRunner
     addressing: Addressing
     _: KW_ONLY
@@ -165,8 +159,6 @@ class TableQueries:
 
 class DeltaLogVersionReader:
     """Reads the log files of tables by path: in milliseconds, while DESCRIBE DETAIL takes most of a second."""
-
-    sends_statements: ClassVar[bool] = False
 
     def __init__(self, addressing: PathAddressing) -> None:
         self._addressing = addressing

@@ -49,8 +49,6 @@ def catalog() -> FakeUnityCatalog:
 class StandingVersions:
     """Says the same version for every table."""
 
-    sends_statements = True
-
     def read_versions(
         self, tables: Sequence[QualifiedName], *, with_id: Collection[str]
     ) -> Mapping[str, TableVersion]:

@@ -148,8 +148,6 @@ class Signalled:
     def __init__(self, number: signal.Signals = signal.SIGINT) -> None:
         self._number = number
 
-    sends_statements = True
-
     def read_versions(
         self, tables: Sequence[QualifiedName], *, with_id: Collection[str]
     ) -> Mapping[str, TableVersion]:
@@ -212,8 +210,6 @@ def test_an_interrupt_at_the_end_skips_the_last_look(platform: FakePlatform, tmp
     control, asked = ApplyControl(), list[object]()
 
     class Versions:
-        sends_statements = True
-
         def read_versions(
             self, tables: Sequence[QualifiedName], *, with_id: Collection[str]
         ) -> Mapping[str, TableVersion]:

@@ -127,8 +127,6 @@ def test_undeclared_tables_block_nothing(platform: FakePlatform, deployment: Dep
 
 def test_what_the_catalog_does_not_show_yet_is_unknown(platform: FakePlatform, tmp_path: Path) -> None:
     class NoVersions:
-        sends_statements = True
-
         def read_versions(self, tables: object, *, with_id: object) -> dict[str, TableVersion]:
             return {}
 
