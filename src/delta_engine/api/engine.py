@@ -318,7 +318,7 @@ class Engine:
         with in_context(environment=self.environment):
             scope = scope_of(settings, exclude)
             report = import_to_folder(self._opened_backend(), target, scope, place, self._notify)
-            if not report.tables and not report.declared:
+            if report.is_empty:
                 raise_all(report.refusals)
             if report.files and self._conf_dir is not None:
                 write_editor_files(self._conf_dir, self._notify)

@@ -9,7 +9,10 @@ import typer
 
 from delta_engine.cli.options import Tables, flag, value
 
-DOCS_EPILOG: Final = "Example: delta-engine -e prod docs --out site --source-url 'https://example.com/blob/main/{file}#L{line}'"
+DOCS_EPILOG: Final = (
+    "Example: delta-engine -e prod docs --out site "
+    "--source-url 'https://example.com/blob/main/{file}#L{line}'"
+)
 
 
 def docs(

@@ -133,9 +133,8 @@ def _import_to_folder(
     except KeyboardInterrupt:
         print_note(f"stopped: complete files in {path} stay, and the same command continues")
         raise
-    is_nothing_there = not (report.tables or report.declared)
-    _print_left_out(report.notes, () if is_nothing_there else report.refusals)
-    if is_nothing_there:
+    _print_left_out(report.notes, () if report.is_empty else report.refusals)
+    if report.is_empty:
         raise_all(report.refusals)
     if report.declared:
         print_note(f"{counted(report.declared, 'table')} declared already, and not imported again")

@@ -288,8 +288,9 @@ def _parse(lines: Sequence[bytes], where: str) -> tuple[JournalStart | None, lis
     start: JournalStart | None = None
     entries: list[JournalEntry] = []
     with suppress(msgspec.DecodeError, UnicodeDecodeError):
-        known_format(lines[0] if lines else b"{}", where)
-        start = decode_open(lines[0], JournalStart) if lines else None
+        if lines:
+            known_format(lines[0], where)
+            start = decode_open(lines[0], JournalStart)
         for line in lines[1:]:
             entries.append(decode_open(_current(line, start), JournalEntry))
     return start, entries

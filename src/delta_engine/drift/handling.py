@@ -202,9 +202,11 @@ def edited(model: Table, table: DriftedTable) -> Table:
 
 def edits_to_replace(model: Securable, drifted: DriftedResource) -> Iterator[Change]:
     """Yield what a model declares in the place of drift and no sync has applied: accepting the drift replaces it."""
+    if not drifted.observed.exists:
+        return
     found = (detail.deviation.difference for detail in drifted.drift)
     applied = {subject_of(one): one.change.desired for one in found if one is not None}
-    for one in aspects.differences(Comparison.of(model, drifted.observed)) if drifted.observed.exists else ():
+    for one in aspects.differences(Comparison.of(model, drifted.observed)):
         if one.change.desired != applied.get(subject_of(one), one.change.desired):
             yield one.change
 

@@ -62,9 +62,8 @@ class FillRunner:
         is_given = statement.sql.startswith(MERGE)
         for _ in range(_ROUNDS_OF_GIVEN_VALUES if is_given else MOST_ROUNDS):
             rows = self.statements.run(statement.sql, always)
-            if not any(int(str(row.get("num_affected_rows") or 0)) for row in rows) or self._saw_all(
-                statement
-            ):
+            has_filled = any(int(str(row.get("num_affected_rows") or 0)) for row in rows)
+            if not has_filled or self._saw_all(statement):
                 return
 
     def _saw_all(self, statement: Statement) -> bool:

@@ -90,6 +90,11 @@ class FolderReport:
     refusals: list[RefusedError] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no table was written, and none had been before."""
+        return not (self.tables or self.declared)
+
 
 def import_to_folder(
     backend: Backend,
