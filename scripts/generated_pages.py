@@ -13,6 +13,7 @@ from delta_engine.backends.capabilities import (
     DATABRICKS_SPARK,
     HOW_FEATURES_CHANGE,
     LEAST_RUNTIMES,
+    NEEDED_TO_CREATE,
     OPEN_SOURCE,
     OPEN_SOURCE_CATALOG,
     REFUSED_BY_CLASS,
@@ -142,7 +143,8 @@ def _catalogs_table() -> str:
 
 def _answer(capabilities: Capabilities, feature: Feature) -> str:
     if feature in capabilities.refused:
-        return f"refused: {capabilities.refused[feature]}"
+        which = "new ones refused" if feature in NEEDED_TO_CREATE else "refused"
+        return f"{which}: {capabilities.refused[feature]}"
     equivalent = capabilities.equivalents.get(feature)
     return f"yes: {equivalent}" if equivalent else "yes"
 

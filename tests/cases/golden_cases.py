@@ -35,7 +35,7 @@ from delta_engine.models.constraints import resolved
 from delta_engine.models.record import Record, records_of
 from delta_engine.orchestrate.importing import as_model
 from delta_engine.state.states import ABSENT, CatalogState, RelationKind, SchemaState, TableState
-from delta_engine.validation.capability_rules import SupportedFeatures
+from delta_engine.validation.capability_rules import SupportedFeatures, declared_features
 from tests.projects.models import load_models
 
 FOLDER = Path(__file__).parents[1] / "golden"
@@ -100,6 +100,12 @@ class GoldenCase:
             ),
         }
         is_lacking = any(is_needed and one in capabilities.refused for one, is_needed in needed.items())
+        is_lacking |= any(
+            feature in capabilities.refused
+            for model in self.models
+            if not states[model.qualified_name.key].exists
+            for feature, _ in declared_features(model)
+        )
         return not is_lacking and not any(SupportedFeatures(capabilities).check([*self.models, *observed]))
 
     def _last_applied(self) -> Declared:

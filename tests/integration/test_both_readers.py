@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from delta_engine.backends.addressing import PathAddressing
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.errors import StatementError
-from delta_engine.models import QualifiedName
+from delta_engine.models import Identity, QualifiedName
 from delta_engine.orchestrate.backend import embedded_backend
 from delta_engine.state.catalog_reader import bare_model
 from delta_engine.state.delta_log_reader import KNOWN_FEATURES, DeltaLogReader
@@ -234,9 +234,14 @@ def test_generated_and_identity_columns(spark: SparkSession, warehouse: Warehous
         .addColumn("a", "bigint", generatedAlwaysAs=IdentityGenerator(start=1, step=1))
         .addColumn("b", "int")
         .addColumn("c", "int", generatedAlwaysAs="b + 1")
+        .addColumn("d", "bigint", generatedByDefaultAs=IdentityGenerator(start=-4, step=-2))
         .execute()
     )
     warehouse.assert_readers_agree()
+    counted, _, computed, counted_by_default = warehouse.state_by_spark().columns
+    assert counted.identity == Identity(start=1, step=1)
+    assert computed.generated_as == "b + 1"
+    assert counted_by_default.identity == Identity(start=-4, step=-2, always=False)
 
 
 def test_a_log_without_its_first_commits(warehouse: Warehouse) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from delta.tables import DeltaTable, IdentityGenerator
 from pyspark.sql import SparkSession
 
 from delta_engine.config.settings import load_settings
@@ -193,6 +194,39 @@ def test_what_was_imported_needs_nothing(
     refused = delta_engine("-e", "local", "import", "dev.silver.plain", "--to", name)
     assert refused.code == 3
     assert "importing never overwrites models" in refused.stderr
+
+
+def test_columns_with_values_of_the_platform_are_imported_and_never_left_out(
+    project: Path, tmp_path: Path, spark: SparkSession, delta_engine: CommandLine
+) -> None:
+    models = project / "conf" / "models" / "orders.yml"
+    models.unlink()
+    made = tmp_path / "made"  # Delta's builder takes no backtick in a location
+    folder = project / ".delta-engine" / "warehouse" / "dev" / "silver" / "events"
+    (
+        DeltaTable.create(spark)
+        .location(str(made))
+        .addColumn("id", "bigint", generatedAlwaysAs=IdentityGenerator(start=10, step=2))
+        .addColumn("at", "timestamp")
+        .addColumn("day", "date", generatedAlwaysAs="CAST(at AS DATE)")
+        .execute()
+    )
+    folder.parent.mkdir(parents=True)
+    made.rename(folder)
+    assert delta_engine("-e", "local", "import", "dev.silver", "--to", str(models)).code == 0
+    text = models.read_text("utf-8")
+    assert "identity: {start: 10, step: 2}" in text
+    assert "generated_as: CAST(at AS DATE)" in text
+    synced = delta_engine("-e", "local", "sync", "--yes")
+    assert (synced.code, synced.stdout) == (0, "local: no changes (1 model)\n"), synced.stderr
+    shutil.rmtree(folder)
+    refused = delta_engine("-e", "local", "drift", "--revert", "--yes")
+    assert refused.code == 3, refused.stdout
+    assert "column day: it would be created with generated columns, which the backend oss cannot do" in (
+        refused.stderr
+    )
+    assert "column id: it would be created with identity columns" in refused.stderr
+    assert not folder.exists()
 
 
 def test_what_was_imported_of_the_example_needs_nothing_and_is_what_was_declared(

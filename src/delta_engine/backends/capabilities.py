@@ -125,6 +125,9 @@ HOW_FEATURES_CHANGE: Mapping[Feature, str] = {
 }
 """How each feature changes, for docs/capabilities.md."""
 
+NEEDED_TO_CREATE = frozenset({Feature.GENERATED_COLUMNS, Feature.IDENTITY_COLUMNS})
+"""The features that only the creation of a table needs: a table that has them can be declared anywhere."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
@@ -221,8 +224,8 @@ def on_runtime(version: str) -> Capabilities:
 
 
 _REFUSED_BY_OPEN_SOURCE = {
-    Feature.GENERATED_COLUMNS: "open-source Delta does not take them in SQL",
-    Feature.IDENTITY_COLUMNS: "open-source Delta does not take them in SQL",
+    Feature.GENERATED_COLUMNS: "open-source Delta does not create them in SQL",
+    Feature.IDENTITY_COLUMNS: "open-source Delta does not create them in SQL",
     Feature.AUTOMATIC_CLUSTERING: "only Databricks chooses the columns",
     Feature.TAGS: _UNITY_CATALOG_ONLY,
     Feature.ROW_FILTERS: _UNITY_CATALOG_ONLY,

@@ -1,7 +1,8 @@
-"""Runs SQL in a Spark session: classic, Databricks or Spark Connect. SQL only, no JVM access."""
+"""Runs SQL in a Spark session: classic, Databricks or Spark Connect. Only `schema` needs more, where there is a JVM."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -65,9 +66,19 @@ class SparkSqlRunner:
         return past_throttling(lambda: self._run(sql), sql, pause=self._pause)
 
     def schema(self, address: str) -> StructType:
-        """Return the schema of the table at an address, without running a statement."""
+        """Return the schema of the Delta table at an address, without running a statement.
+
+        Its fields have the metadata of Delta's protocol: generation and identity, which no statement shows. A client of
+        Spark Connect cannot see them.
+        """
         with _statement_errors(f"SELECT * FROM {address}"):
-            return self._spark.table(address).schema
+            visible = self._spark.table(address).schema  # and Delta looks for new commits
+            jvm = getattr(self._spark, "_jvm", None)  # none in Spark Connect
+            if jvm is None:
+                return visible
+            session = self._spark._jsparkSession
+            log = jvm.io.delta.tables.DeltaTable.forName(session, address).deltaLog()
+            return type(visible).fromJson(json.loads(log.unsafeVolatileSnapshot().schema().json()))
 
     def _run(self, sql: str) -> Sequence[Row]:
         with _statement_errors(sql):

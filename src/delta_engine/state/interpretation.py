@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from typing import TypedDict
 
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError, NotADeltaTableError
@@ -13,6 +14,11 @@ from delta_engine.models.types import DataType, first_unsupported
 from delta_engine.telemetry.context import command
 
 CHECK_PREFIX = "delta.constraints."
+_DEFAULT = "CURRENT_DEFAULT"
+_GENERATION = "delta.generationExpression"
+_IDENTITY_START = "delta.identity.start"
+_IDENTITY_STEP = "delta.identity.step"
+_IDENTITY_BY_DEFAULT = "delta.identity.allowExplicitInsert"
 _CLUSTERING = "clusteringColumns"
 _AUTOMATIC_CLUSTERING = "clusterByAuto"
 
@@ -36,6 +42,37 @@ def unquoted(name: str) -> str:
     """Return a name without backticks around it."""
     is_quoted = len(name) > 1 and name.startswith("`") and name.endswith("`")
     return name[1:-1].replace("``", "`") if is_quoted else name
+
+
+class ValueSource(TypedDict):
+    """Where the values of a column come from if no writer gives them, as arguments of `Column`."""
+
+    default: str | None
+    generated_as: str | None
+    identity: Identity | None
+
+
+def value_source(metadata: Mapping[str, object]) -> ValueSource:
+    """Return what the metadata of a field says about its values.
+
+    Delta's protocol names the keys: "Default Columns", "Generated Columns", "Identity Columns".
+    """
+    default, generated = metadata.get(_DEFAULT), metadata.get(_GENERATION)
+    return ValueSource(
+        default=None if default is None else str(default),
+        generated_as=None if generated is None else str(generated),
+        identity=_identity(metadata),
+    )
+
+
+def _identity(metadata: Mapping[str, object]) -> Identity | None:
+    if _IDENTITY_START not in metadata:
+        return None
+    return Identity(
+        start=int(str(metadata[_IDENTITY_START])),
+        step=int(str(metadata.get(_IDENTITY_STEP, 1))),
+        always=not metadata.get(_IDENTITY_BY_DEFAULT),
+    )
 
 
 def readable_column(

@@ -14,8 +14,6 @@ from delta_engine.models.types import DataType
 from delta_engine.state import interpretation
 from delta_engine.state.states import TableState
 
-_DEFAULT_KEY = "CURRENT_DEFAULT"
-"""The key of a column's default in the metadata of its field."""
 _HIDDEN = (PROPERTY_PREFIX, interpretation.CHECK_PREFIX)
 """The prefixes of properties that store keys and checks."""
 
@@ -30,7 +28,7 @@ class ColumnDescription:
     data_type: DataType
     is_nullable: bool
     comment: str = ""
-    default: str | None = None
+    values: interpretation.ValueSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +60,12 @@ def described_column(
     name: str, data_type: object, *, is_nullable: bool, metadata: Mapping[str, object]
 ) -> ColumnDescription:
     """Return a field of a schema; `data_type` is the value in the schema's JSON."""
-    default = metadata.get(_DEFAULT_KEY)
     return ColumnDescription(
         name=name,
         data_type=data_type_from_spark_json(data_type, metadata),
         is_nullable=is_nullable,
         comment=str(metadata.get("comment", "")),
-        default=None if default is None else str(default),
+        values=interpretation.value_source(metadata),
     )
 
 
@@ -101,7 +98,7 @@ def _columns(table: QualifiedName, description: TableDescription) -> tuple[Colum
             column.data_type,
             is_nullable=column.is_nullable and column.name not in checked,
             comment=column.comment,
-            default=column.default,
+            **column.values,
         )
         for column in description.columns
     )

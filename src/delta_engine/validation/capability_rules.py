@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
-from delta_engine.actions import AlignTable
+from delta_engine.actions import AlignTable, CreateTable, TablePlan
 from delta_engine.actions.policy import Policy
 from delta_engine.aspects import COLUMN_FACETS, TABLE_FACETS
 from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.storage import SetManaged, UnsetManaged
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.aspects.table_names import RenameTable
-from delta_engine.backends.capabilities import Capabilities, Feature
+from delta_engine.backends.capabilities import NEEDED_TO_CREATE, Capabilities, Feature
+from delta_engine.errors import UnsafePlanError
 from delta_engine.models import Column, Table
-from delta_engine.validation.rules import Problem, of_each_alignment, of_each_table
+from delta_engine.validation.rules import Problem, of_each_table, plan_refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,8 @@ class SupportedFeatures:
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse features that the platform refuses, with its reason, and values of properties."""
         for feature, column in declared_features(model):
+            if feature in NEEDED_TO_CREATE:
+                continue
             yield from undeclarable(feature, self.capabilities, column)
         for key, value in model.effective_table_properties.items():
             if value.lower() in self.capabilities.refused_values.get(key.lower(), ()):
@@ -55,16 +59,19 @@ class SupportedChanges:
 
     capabilities: Capabilities
 
-    @of_each_alignment
-    def check(self, align: AlignTable, _policy: Policy) -> Iterator[Problem]:
+    def check(self, plan: TablePlan, _policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse changes that the platform refuses; a model may declare a feature if the plan does not change it."""
-        for feature, column in _changed_features(align):
-            if (reason := self.capabilities.refusal(feature, align.table.catalog)) is not None:
+        for action, feature, column in _needed_features(plan):
+            if (reason := self.capabilities.refusal(feature, action.table.catalog)) is not None:
                 change, way_out = _CHANGES[feature]
-                backend = self.capabilities.name
-                yield Problem(f"{change}, which the backend {backend} cannot do: {reason}", way_out, column)
+                problem = f"{change}, which the backend {self.capabilities.name} cannot do: {reason}"
+                yield plan_refusal(action, problem, way_out, column)
 
 
+_MADE_BY_OTHERS = (
+    "Create the table with Delta's DeltaTable builder (`generatedAlwaysAs`) and run again, or leave it out of this "
+    "environment: backend.leave_out: "
+)
 _CHANGES: Mapping[Feature, tuple[str, str]] = {
     Feature.COLUMN_RENAMES: ("it would be renamed", "Keep the former name in the model."),
     Feature.TABLE_RENAMES: ("it would be renamed", "Keep the former name in the model."),
@@ -72,6 +79,10 @@ _CHANGES: Mapping[Feature, tuple[str, str]] = {
         "it would become a managed table",
         "Declare its location as it is.",
     ),
+    **{
+        feature: (f"it would be created with {feature.value}", f"{_MADE_BY_OTHERS}[{feature.name.lower()}].")
+        for feature in NEEDED_TO_CREATE
+    },
     Feature.STREAMING_TABLES: (
         "tags or column comments of a streaming table would change",
         "Use `backend: {type: databricks-warehouse}` in this environment, or leave tags and column comments to the "
@@ -79,6 +90,20 @@ _CHANGES: Mapping[Feature, tuple[str, str]] = {
     ),
 }
 """What a plan does, and its alternative."""
+
+
+_Needed: TypeAlias = tuple[CreateTable | AlignTable, Feature, Column | str | None]
+
+
+def _needed_features(plan: TablePlan) -> Iterator[_Needed]:
+    """Yield the features that a plan needs and that a model may declare anyhow: each with its action and column."""
+    for create in plan.create_tables:
+        for feature, column in declared_features(create.desired):
+            if feature in NEEDED_TO_CREATE:
+                yield create, feature, column
+    for align in plan.align_tables:
+        for changed, path in _changed_features(align):
+            yield align, changed, path
 
 
 def _changed_features(align: AlignTable) -> Iterator[tuple[Feature, str | None]]:

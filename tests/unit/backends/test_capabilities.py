@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from pyspark.errors import PySparkException
 
-from delta_engine.actions import Action, AlignTable, TablePlan
+from delta_engine.actions import Action, AlignTable, CreateTable, TablePlan
 from delta_engine.actions.policy import Policy
 from delta_engine.aspects.aspect import EntryChange, RenderContext
 from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
@@ -24,6 +24,7 @@ from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import (
     DATABRICKS,
     DATABRICKS_SPARK,
+    OPEN_SOURCE,
     OPEN_SOURCE_CATALOG,
     Capabilities,
     ColumnsPerStatement,
@@ -36,11 +37,11 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.config.settings import BackendType
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ApplyFailedError
-from delta_engine.models import Column, QualifiedName
+from delta_engine.models import Column, Identity, QualifiedName
 from delta_engine.orchestrate.opening import open_backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.planning import plan_unlocked
-from delta_engine.validation.capability_rules import SupportedChanges
+from delta_engine.validation.capability_rules import SupportedChanges, SupportedFeatures
 from delta_engine.validation.validator import DEFAULT_PLAN_RULES, RuleSet
 from tests.builders.deployment import deployment_over
 from tests.builders.engines import engine_on
@@ -254,6 +255,24 @@ def test_a_known_catalog_refuses_renames_in_the_plan() -> None:
     assert refusals(OPEN_SOURCE_CATALOG, ColumnRename("a", "b")) == []
     elsewhere = in_catalogs({"other": "io.unitycatalog.spark.UCSingleCatalog"})
     assert refusals(elsewhere, ColumnRename("a", "b")) == []
+
+
+def test_a_table_is_not_created_without_the_columns_that_the_platform_cannot_create() -> None:
+    columns = (
+        Column("id", "bigint", identity=Identity()),
+        Column("at", "timestamp"),
+        Column("day", "date", generated_as="CAST(at AS DATE)"),
+    )
+    plan = TablePlan(create_tables=(CreateTable(orders(*columns)),))
+    of_identity, of_generation = SupportedChanges(OPEN_SOURCE).check(plan, Policy())
+    assert str(of_generation).endswith(
+        "column day: it would be created with generated columns, which the backend oss cannot do: open-source Delta "
+        "does not create them in SQL. Create the table with Delta's DeltaTable builder (`generatedAlwaysAs`) and run "
+        "again, or leave it out of this environment: backend.leave_out: [generated_columns]."
+    )
+    assert "column id: it would be created with identity columns" in str(of_identity)
+    assert not [*SupportedChanges(DATABRICKS).check(plan, Policy())]
+    assert not [*SupportedFeatures(OPEN_SOURCE).check([orders(*columns)])]
 
 
 def test_the_opened_platform_says_what_its_rule_refuses() -> None:

@@ -15,7 +15,7 @@ import msgspec
 
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError
-from delta_engine.models import Column, ColumnMask, Identity, QualifiedName, RowFilter, Schema
+from delta_engine.models import Column, ColumnMask, QualifiedName, RowFilter, Schema
 from delta_engine.models.type_forms import data_type_from_spark_json
 from delta_engine.models.type_text import parse_data_type
 from delta_engine.models.types import ArrayType, DataType, MapType, StructField, StructType, UnsupportedType
@@ -24,6 +24,7 @@ from delta_engine.state.interpretation import (
     pop_automatic_clustering,
     pop_clustering,
     readable_column,
+    value_source,
 )
 from delta_engine.state.states import SchemaState, TableState
 from delta_engine.state.unity_catalog.keys import described_keys
@@ -33,12 +34,6 @@ if TYPE_CHECKING:
 
 _DEFAULT_COLLATION = "utf8_binary"
 _OTHER_NAMES = {"timestamp_ltz": "timestamp"}
-
-_GENERATION = "delta.generationExpression"
-_IDENTITY_START = "delta.identity.start"
-_IDENTITY_STEP = "delta.identity.step"
-_IDENTITY_BY_DEFAULT = "delta.identity.allowExplicitInsert"
-_DEFAULT = "CURRENT_DEFAULT"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -320,24 +315,11 @@ def _listed_column(table: QualifiedName, text: str, *, comment: str) -> Column:
     """Return a column from the JSON of a field; ValueError for other JSON, CatalogReadError for an unknown type."""
     field = msgspec.json.decode(text, type=_ListedField)
     metadata = field.metadata or {}
-    default, generated = metadata.get(_DEFAULT), metadata.get(_GENERATION)
     return readable_column(
         table,
         field.name,
         data_type_from_spark_json(field.type, metadata),
         is_nullable=field.nullable,
         comment=comment or str(metadata.get("comment") or ""),
-        default=None if default is None else str(default),
-        generated_as=None if generated is None else str(generated),
-        identity=_identity(metadata),
-    )
-
-
-def _identity(metadata: Mapping[str, object]) -> Identity | None:
-    if _IDENTITY_START not in metadata:
-        return None
-    return Identity(
-        start=int(str(metadata[_IDENTITY_START])),
-        step=int(str(metadata.get(_IDENTITY_STEP, 1))),
-        always=not metadata.get(_IDENTITY_BY_DEFAULT),
+        **value_source(metadata),
     )
