@@ -7,7 +7,7 @@ whole log to count files.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from itertools import dropwhile, takewhile
@@ -62,9 +62,19 @@ class FoundTables:
     audits: Mapping[str, Audit] = field(default_factory=dict, compare=False)
 
 
-def _others(wanted: Sequence[QualifiedName], listed: Iterable[QualifiedName]) -> tuple[QualifiedName, ...]:
-    known = {table.key for table in wanted}
-    return tuple(sorted((name for name in listed if name.key not in known), key=lambda name: name.key))
+def _found(
+    wanted: Sequence[QualifiedName], existing: Sequence[QualifiedName], listed: Sequence[QualifiedName]
+) -> FoundTables:
+    """Return wanted tables that exist, other listed ones, and refusals of wanted ones that are spelled otherwise."""
+    known, present = ({table.key for table in tables} for tables in (wanted, existing))
+    odd = {name.key: name for name in listed if str(name) != name.key}
+    hidden = [table for table in wanted if table.key in odd and table.key not in present]
+    others = [name for name in listed if str(name) == name.key and name.key not in known]
+    return FoundTables(
+        existing=tuple(existing),
+        others=tuple(sorted(others, key=str)),
+        refusals=tuple(_spelled_otherwise(table, odd[table.key]) for table in hidden),
+    )
 
 
 class FolderFinder:
@@ -87,10 +97,10 @@ class FolderFinder:
 
     def find(self, tables: Sequence[QualifiedName]) -> FoundTables:
         """Return the folders that have a Delta log; CatalogReadError if a table's folder has other content."""
-        existing = tuple(table for table in tables if self._exists(table, self._addressing.folder(table)))
-        others = _others(tables, self.listed({_schema_of(table) for table in tables}))
-        audits = {table.key: _audit(self._addressing.folder(table)) for table in (*existing, *others)}
-        return FoundTables(existing=existing, others=others, audits=audits)
+        existing = [table for table in tables if self._exists(table, self._addressing.folder(table))]
+        found = _found(tables, existing, self.listed({_schema_of(table) for table in tables}))
+        addressed = (*found.existing, *found.others)
+        return replace(found, audits={one.key: _audit(self._addressing.folder(one)) for one in addressed})
 
     def listed(self, schemas: set[tuple[str, str]]) -> list[QualifiedName]:
         """Return the folders with a Delta log; a name with a dot, such as `orders.bak`, is a copy and no table."""
@@ -136,15 +146,8 @@ class CatalogFinder:
     def find(self, tables: Sequence[QualifiedName]) -> FoundTables:
         """Return the listed tables of any format; the others without those that cannot be addressed."""
         listed = self.listed({_schema_of(table) for table in tables})
-        plain = [name for name in listed if str(name) == name.key]
-        odd = {name.key: name for name in listed if str(name) != name.key}
-        present = {name.key for name in plain}
-        hidden = (table for table in tables if table.key in odd and table.key not in present)
-        return FoundTables(
-            existing=tuple(table for table in tables if table.key in present),
-            others=_others(tables, plain),
-            refusals=tuple(_spelled_otherwise(table, odd[table.key]) for table in hidden),
-        )
+        present = {name.key for name in listed if str(name) == name.key}
+        return _found(tables, [table for table in tables if table.key in present], listed)
 
     def listed(self, schemas: set[tuple[str, str]]) -> list[QualifiedName]:
         """Return the listed tables of any format, spelled as in the catalog."""
@@ -307,9 +310,9 @@ def _catalog_way_out(error: StatementError, setting: str) -> str:
 
 def _spelled_otherwise(table: QualifiedName, listed: QualifiedName) -> CatalogReadError:
     return CatalogReadError(
-        f"the catalog has it as {listed.table!r}, and tables are addressed in lower case",
+        f"it exists as {listed.table!r}, and tables are addressed in lower case",
         table=str(table),
-        way_out="Rename it in the catalog, or leave it to the tool that made it.",
+        way_out="Rename it, or leave it to the tool that made it.",
     )
 
 

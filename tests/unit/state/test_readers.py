@@ -20,7 +20,12 @@ from delta_engine.models.type_text import parse_data_type
 from delta_engine.orchestrate.importing import as_model
 from delta_engine.state.catalog_reader import bare_model, read_tables, readable_snapshot
 from delta_engine.state.interpretation import readable_column
-from delta_engine.state.spark_delta_reader import CatalogFinder, FolderFinder, FoundTables, SparkDeltaReader
+from delta_engine.state.spark_delta_reader import (
+    CatalogFinder,
+    FolderFinder,
+    FoundTables,
+    SparkDeltaReader,
+)
 from delta_engine.state.states import ABSENT, TableState
 from tests.builders.error_forms import FORMS
 from tests.builders.models import ORDERS
@@ -160,9 +165,22 @@ def test_tables_that_cannot_be_addressed_are_left_out_by_name() -> None:
     assert [str(name) for name in found.existing] == ["dev.silver.ORDERS", "dev.silver.both"]
     assert [str(name) for name in found.others] == ["dev.silver.other"]
     assert [str(refusal) for refusal in found.refusals] == [
-        "table dev.silver.mixed: the catalog has it as 'Mixed', and tables are addressed in lower case. Rename it in "
-        "the catalog, or leave it to the tool that made it."
+        "table dev.silver.mixed: it exists as 'Mixed', and tables are addressed in lower case. Rename it, "
+        "or leave it to the tool that made it."
     ]
+
+
+def test_folders_that_cannot_be_addressed_are_left_out_by_name(tmp_path: Path) -> None:
+    for name in ("orders", "Mixed", "Other", "extra"):
+        log = tmp_path / "dev" / "silver" / name / "_delta_log"
+        log.mkdir(parents=True)
+        (log / "00000000000000000000.json").touch()
+    names = [QualifiedName("dev", "silver", name) for name in ("ORDERS", "mixed", "nope")]
+    found = FolderFinder(PathAddressing(tmp_path)).find(names)
+    assert [str(name) for name in found.existing] == ["dev.silver.ORDERS"]
+    assert [str(name) for name in found.others] == ["dev.silver.extra"]
+    assert {*found.audits} == {"dev.silver.orders", "dev.silver.extra"}
+    assert ["it exists as 'Mixed'" in str(refusal) for refusal in found.refusals] == [True]
 
 
 def test_what_cannot_be_addressed_does_not_hide_why_another_table_cannot_be_read() -> None:
