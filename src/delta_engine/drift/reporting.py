@@ -39,6 +39,7 @@ from delta_engine.models.record import Record, resource_key
 from delta_engine.state.states import TableState
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.garbage import no_garbage_collection
+from delta_engine.validation.rules import name_problem
 
 _MOST_COMMANDS = 20
 
@@ -187,7 +188,7 @@ def _recommendations(
             text="Or take their models away, and forget them",
             command=f"{program} drift --accept {_targets(_with_children(gone[:_MOST_COMMANDS], facts))}",
         )
-    importable = [table for table in unmanaged if table.findings[0].actual != NOT_DELTA]
+    importable = [table for table in unmanaged if _is_importable(table)]
     for table in importable[:_MOST_COMMANDS]:
         yield _import(table.resource.removeprefix("table."), program, facts.model_patterns)
 
@@ -247,6 +248,11 @@ def _has_deleted(drifted: Sequence[DriftedResource]) -> bool:
 
 def _targets(drifted: Sequence[DriftedResource]) -> str:
     return " ".join(f"-t {shlex.quote(str(one.model_name))}" for one in drifted)
+
+
+def _is_importable(table: ResourceDrift) -> bool:
+    *_, own_name = table.resource.split(".", 3)
+    return table.findings[0].actual != NOT_DELTA and not name_problem(own_name)
 
 
 def _import(name: str, program: str, patterns: Sequence[str]) -> Recommendation:

@@ -140,18 +140,20 @@ def test_a_known_table_is_not_unmanaged() -> None:
 
 
 def test_of_unmanaged_tables_only_importable_ones_are_recommended() -> None:
-    """A listing of any format has no audits; a table without a history is no Delta table."""
-    names = tuple(QualifiedName("dev", "silver", name) for name in ("delta", "parquet"))
+    """A listing of any format has no audits; a table without a history is no Delta table; no model has a blank."""
+    names = tuple(QualifiedName("dev", "silver", name) for name in ("delta", "parquet", "with blank"))
     snapshot = CatalogState(tables={}, other_tables=names)
 
     class DeltaAlone(FakeHistory):
         def read_commits(self, tables: Sequence[QualifiedName]) -> Mapping[str, tuple[Commit, ...]]:
             return {
-                key: found for key, found in super().read_commits(tables).items() if key.endswith(".delta")
+                key: found
+                for key, found in super().read_commits(tables).items()
+                if not key.endswith(".parquet")
             }
 
     unmanaged = DriftDetector(DriftPolicy(), history=DeltaAlone()).unmanaged(snapshot, (), now=LATER)
-    assert [found.finding.actual for _, found in unmanaged] == ["exists", NOT_DELTA]
+    assert [found.finding.actual for _, found in unmanaged] == ["exists", NOT_DELTA, "exists"]
     facts = DriftFacts(
         environment="test", checked_at=LATER, models=[], observed=snapshot, unmanaged=unmanaged
     )
