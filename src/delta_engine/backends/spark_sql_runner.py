@@ -72,13 +72,12 @@ class SparkSqlRunner:
         Spark Connect cannot see them.
         """
         with _statement_errors(f"SELECT * FROM {address}"):
-            visible = self._spark.table(address).schema  # and Delta looks for new commits
-            jvm = getattr(self._spark, "_jvm", None)  # none in Spark Connect
-            if jvm is None:
-                return visible
-            session = self._spark._jsparkSession
-            log = jvm.io.delta.tables.DeltaTable.forName(session, address).deltaLog()
-            return type(visible).fromJson(json.loads(log.unsafeVolatileSnapshot().schema().json()))
+            table = self._spark.table(address)
+            dataset = getattr(table, "_jdf", None)  # none in Spark Connect
+            if dataset is None:
+                return table.schema
+            files = dataset.queryExecution().analyzed().collectLeaves().head().relation().location()
+            return type(table.schema).fromJson(json.loads(files.metadata().schemaString()))
 
     def _run(self, sql: str) -> Sequence[Row]:
         with _statement_errors(sql):
