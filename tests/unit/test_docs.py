@@ -16,6 +16,8 @@ from tests.projects.commandline import parsed
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s#]*)(?:#([^)\s]+))?\)")
 HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
 FENCED = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
+CUT = re.compile(r"^(?:(?: {4})* {1,3}(?:```|[-*+] |\d+[.)] )|(?<=\n\n)(?: {4})* {1,3}(?! )).*", re.MULTILINE)
+"""A block in a list with an indentation that is no multiple of four: the site ends the list before it."""
 COMMAND = re.compile(r"^ *(?:\$ )?(delta-engine -?[a-z].*)$", re.MULTILINE)
 PLACEHOLDER = re.compile(r"…|\.\.\.|\[|[A-Z]{3,}")
 
@@ -38,6 +40,18 @@ def test_links_lead_somewhere(page: Path) -> None:
     for target, anchor in linked(page):
         assert target.exists(), target
         assert not anchor or anchor in anchors(target), f"{target.name}#{anchor}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_belongs_to_a_list_is_indented_by_four(page: Path) -> None:
+    prose = FENCED.sub(lambda code: code[0].split("\n")[0], page.read_text("utf-8"))
+    assert [found[0] for found in CUT.finditer(prose)] == []
+
+
+@pytest.mark.parametrize("cut", ["1. a\n\n   b\n", "1. a\n   ```sh\n   b\n   ```\n", "- a\n  - b\n"])
+def test_lists_that_the_site_would_cut_are_found(cut: str) -> None:
+    assert CUT.search(cut)
+    assert not CUT.search(re.sub("^ +", "    ", cut, flags=re.MULTILINE))
 
 
 def test_every_page_is_in_the_index() -> None:
