@@ -18,6 +18,8 @@ from mkdocs.utils import get_relative_url
 
 ROOT: Final = Path(__file__).parents[1]
 MERMAID: Final = "assets/javascripts/mermaid.min.js"
+DIAGRAMS: Final = "assets/diagrams.js"
+"""How Mermaid draws: it is loaded between Mermaid and the theme's script."""
 ROOT_PAGES: Final = {
     "README.md": "project/README.md",
     "CHANGELOG.md": "project/CHANGELOG.md",
@@ -50,11 +52,12 @@ def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
 
 
 def on_post_page(output: str, *, page: Page, **_: object) -> str:
-    """Load the script that draws diagrams where there are some; otherwise the theme would fetch it."""
+    """Load the scripts that draw diagrams where there are some; otherwise the theme would fetch Mermaid."""
     if 'class="mermaid"' not in output:
         return output
-    script = f'<script src="{get_relative_url(MERMAID, page.url)}"></script>'
-    return output.replace("</head>", f"{script}</head>", 1)
+    sources = (get_relative_url(script, page.url) for script in (MERMAID, DIAGRAMS))
+    scripts = "".join(f'<script src="{source}"></script>' for source in sources)
+    return output.replace("</head>", f"{scripts}</head>", 1)
 
 
 def _link(link: re.Match[str], source: str, place: str) -> str:

@@ -26,6 +26,7 @@ pytestmark = pytest.mark.skipif(
     reason="what builds the site is not installed: `make test` installs it, and so does scripts/docs.sh",
 )
 
+Scheme = Literal["light", "dark"]
 DESKTOP: ViewportSize = {"width": 1280, "height": 900}
 WHOLE = ("index.html", "tutorial.html", "how-plans-are-made.html", "command-reference.html", "rules.html")
 """Pages that together have everything a page can have: axe looks at all of them, in both schemes. Of the other pages,
@@ -33,6 +34,37 @@ which have the same menus and colors, it looks at the articles; at their colors,
 
 GRAVE = ("serious", "critical")
 """Left out: `landmark-unique`, moderate, of the theme's nested menus, which the pages do not make."""
+
+OPEN_SHADOWS = """
+const attach = Element.prototype.attachShadow;
+Element.prototype.attachShadow = function () { return attach.call(this, {mode: "open"}); };
+"""
+"""The theme closes the roots of diagrams to scripts."""
+FAULTS_OF_A_DIAGRAM = """(diagram) => {
+  const svg = diagram.shadowRoot.querySelector("svg"), faults = [];
+  const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+  if (scale < 0.95) faults.push(`drawn at ${scale.toFixed(2)} of its size`);
+
+  const boxes = [...svg.querySelectorAll(".node, .edgeLabel > .label")].filter((one) => one.textContent.trim());
+  const places = boxes.map((one) => one.getBoundingClientRect());
+  places.forEach((a, i) => places.slice(i + 1).forEach((b, j) => {
+    if (a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)
+      faults.push(`${boxes[i].textContent} over ${boxes[i + 1 + j].textContent}`);
+  }));
+
+  const linear = (part) => part <= 10 ? part / 3294 : ((part / 255 + 0.055) / 1.055) ** 2.4;
+  const luminance = (color) => {
+    const [red, green, blue] = color.match(/[\\d.]+/g).map(linear);
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+  const ground = luminance(getComputedStyle(document.body).backgroundColor);
+  for (const one of svg.querySelectorAll("text:not(:has(tspan)), tspan, p, [id$='-arrowhead'] path")) {
+    const color = luminance(getComputedStyle(one)[one.tagName === "P" ? "color" : "fill"]);
+    const contrast = (Math.max(color, ground) + 0.05) / (Math.min(color, ground) + 0.05);
+    if (contrast < 3) faults.push(`contrast ${contrast.toFixed(1)} of ${one.textContent || one.parentNode.id}`);
+  }
+  return faults;
+}"""
 
 
 def build(project: Path, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -87,7 +119,7 @@ def overflow(page: Page) -> int:
     return int(page.evaluate("document.documentElement.scrollWidth - window.innerWidth"))
 
 
-def widths(page: Page, scheme: Literal["light", "dark"], sizes: Sequence[ViewportSize]) -> Iterator[str]:
+def widths(page: Page, scheme: Scheme, sizes: Sequence[ViewportSize]) -> Iterator[str]:
     page.emulate_media(color_scheme=scheme)
     for size in sizes:
         page.set_viewport_size(size)
@@ -129,6 +161,22 @@ def test_each_diagram_is_drawn(tab: Page, pages: list[Path], trouble: list[str])
         count += diagrams
     assert count >= 6
     assert trouble == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_diagrams_are_readable_on_a_phone(tab: Page, pages: list[Path], scheme: Scheme) -> None:
+    tab.add_init_script(OPEN_SHADOWS)
+    tab.set_viewport_size(PHONE)
+    tab.emulate_media(color_scheme=scheme)
+    faults = []
+    for path in pages:
+        if diagrams := path.read_text("utf-8").count('<pre class="mermaid">'):
+            tab.goto(path.as_uri())
+            drawn = tab.locator("div.mermaid")
+            drawn.nth(diagrams - 1).wait_for()
+            found = [fault for one in drawn.all() for fault in one.evaluate(FAULTS_OF_A_DIAGRAM)]
+            faults += [f"{path.name}: {fault}" for fault in found]
+    assert faults == []
 
 
 def test_the_search_finds_without_a_server(tab: Page, site: Path, trouble: list[str]) -> None:
