@@ -27,6 +27,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 Scheme = Literal["light", "dark"]
+SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 DESKTOP: ViewportSize = {"width": 1280, "height": 900}
 WHOLE = ("index.html", "tutorial.html", "how-plans-are-made.html", "command-reference.html", "rules.html")
 """Pages that together have everything a page can have: axe looks at all of them, in both schemes. Of the other pages,
@@ -35,6 +36,29 @@ which have the same menus and colors, it looks at the articles; at their colors,
 GRAVE = ("serious", "critical")
 """Left out: `landmark-unique`, moderate, of the theme's nested menus, which the pages do not make."""
 
+FAULTS_OF_A_PHONE = """() => {
+  const all = (selector) => [...document.querySelectorAll(".md-content " + selector)];
+  const color = (one) => getComputedStyle(one).color;
+  const fault = (said, ones) => ones.map((one) => `${said}: ${one.textContent.slice(0, 60)}`);
+  const withoutLink = (heading) => {
+    const link = heading.querySelector(".headerlink"), height = heading.offsetHeight;
+    link.style.display = "none";
+    const less = heading.offsetHeight < height;
+    link.style.display = "";
+    return less;
+  };
+  const headings = all(":is(h1, h2, h3, h4):has(.headerlink)"), words = all("td code");
+  const outputs = all(":is(.language-console, .language-text) code");
+  const builtins = all(":is(.language-console, .language-sh) .nb");
+  const isBroken = (code) => /^\\w+$/.test(code.textContent) && code.getClientRects().length > 1;
+  return [
+    ...fault("an empty line below", headings.filter(withoutLink)),
+    ...fault("cut", outputs.filter((one) => one.scrollWidth > one.clientWidth)),
+    ...fault("a broken word", words.filter(isBroken)),
+    ...fault("a builtin", builtins.filter((one) => color(one) !== color(one.parentNode))),
+    ...fault("narrow", all("td:nth-child(2):nth-last-child(n + 5)").filter((one) => one.offsetWidth < 150)),
+  ];
+}"""
 OPEN_SHADOWS = """
 const attach = Element.prototype.attachShadow;
 Element.prototype.attachShadow = function () { return attach.call(this, {mode: "open"}); };
@@ -87,6 +111,7 @@ def pages(site: Path) -> list[Path]:
     """Return the pages; 404.html is for servers alone."""
     found = sorted(path for path in site.rglob("*.html") if path.name != "404.html")
     assert len(found) > 50
+    assert any('<div class="language-console ' in path.read_text("utf-8") for path in found)
     return found
 
 
@@ -136,6 +161,8 @@ def test_each_page_is_readable_everywhere(
         is_whole = str(path.relative_to(site)) in WHOLE
         if "mermaid.min.js" in path.read_text("utf-8"):
             tab.locator("div.mermaid").first.wait_for()
+        tab.set_viewport_size(PHONE)
+        trouble += [f"{tab.url}: {fault}" for fault in tab.evaluate(FAULTS_OF_A_PHONE)]
         trouble += widths(tab, "dark", (PHONE, DESKTOP))
         found = violations(tab, impacts=GRAVE) if is_whole else []
         trouble += widths(tab, "light", (PHONE, DESKTOP))
@@ -163,7 +190,7 @@ def test_each_diagram_is_drawn(tab: Page, pages: list[Path], trouble: list[str])
     assert trouble == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", SCHEMES)
 def test_diagrams_are_readable_on_a_phone(tab: Page, pages: list[Path], scheme: Scheme) -> None:
     tab.add_init_script(OPEN_SHADOWS)
     tab.set_viewport_size(PHONE)
@@ -186,6 +213,10 @@ def test_the_search_finds_without_a_server(tab: Page, site: Path, trouble: list[
     result = tab.locator(".md-search-result__link").first
     result.wait_for()
     assert "troubleshooting.html" in str(result.get_attribute("href"))
+    tab.add_style_tag(content="* {transition: none !important}")
+    for scheme in SCHEMES:
+        tab.emulate_media(color_scheme=scheme)
+        trouble += [f"{scheme}: {one}" for one in violations(tab, ".md-search", impacts=GRAVE)]
     assert trouble == []
 
 

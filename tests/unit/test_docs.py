@@ -18,6 +18,7 @@ HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
 FENCED = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
 CUT = re.compile(r"^(?:(?: {4})* {1,3}(?:```|[-*+] |\d+[.)] )|(?<=\n\n)(?: {4})* {1,3}(?! )).*", re.MULTILINE)
 """A block in a list with an indentation that is no multiple of four: the site ends the list before it."""
+UNNAMED_COLUMN = re.compile(r"^ *\|(?:.*\|)? *\|.*(?=\n *\| *-)", re.MULTILINE)
 COMMAND = re.compile(r"^ *(?:\$ )?(delta-engine -?[a-z].*)$", re.MULTILINE)
 PLACEHOLDER = re.compile(r"…|\.\.\.|\[|[A-Z]{3,}")
 
@@ -46,6 +47,11 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_what_belongs_to_a_list_is_indented_by_four(page: Path) -> None:
     prose = FENCED.sub(lambda code: code[0].split("\n")[0], page.read_text("utf-8"))
     assert [found[0] for found in CUT.finditer(prose)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_columns_of_tables_have_names(page: Path) -> None:
+    assert [found[0] for found in UNNAMED_COLUMN.finditer(page.read_text("utf-8"))] == []
 
 
 @pytest.mark.parametrize("cut", ["1. a\n\n   b\n", "1. a\n   ```sh\n   b\n   ```\n", "- a\n  - b\n"])
