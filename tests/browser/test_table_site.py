@@ -147,6 +147,12 @@ def test_a_diagram_zooms_and_its_tables_lead_to_their_pages(open_file: Open, sho
     page.wait_for_url("**/customer_address.html")
 
 
+def test_fit_keeps_a_diagram_legible_on_a_phone(open_file: Open, shop: Path) -> None:
+    page = open_file(shop / SALES, viewport=PHONE)
+    page.get_by_role("button", name="Fit").click()
+    assert page.locator("#zoom").inner_text() == "38 %"
+
+
 def test_a_diagram_opens_where_there_are_tables(open_file: Open, shop: Path) -> None:
     page = open_file(shop / SALES, viewport=PHONE)
     canvas = page.locator(".canvas").bounding_box()

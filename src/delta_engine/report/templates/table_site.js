@@ -197,6 +197,7 @@
     const width = svg.viewBox.baseVal.width;
     const output = document.getElementById("zoom");
     const readable = 0.7;
+    const least = 0.38;  // smaller names are specks
     let scale = 1;
 
     function zoom(wanted) {
@@ -207,7 +208,7 @@
       canvas.scrollTo(middle[0] * factor - canvas.clientWidth / 2, middle[1] * factor - canvas.clientHeight / 2);
       output.textContent = `${Math.round(scale * 100)} %`;
     }
-    const fitting = () => Math.min(1, canvas.clientWidth / width);
+    const fitting = () => Math.min(1, Math.max(least, canvas.clientWidth / width));
     document.getElementById("zoom-in").addEventListener("click", () => zoom(scale * 1.25));
     document.getElementById("zoom-out").addEventListener("click", () => zoom(scale / 1.25));
     document.getElementById("zoom-full").addEventListener("click", () => zoom(1));
