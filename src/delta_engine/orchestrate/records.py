@@ -154,15 +154,19 @@ class RunRecords:
         return earlier.metadata.full_ownership if earlier and is_revert else self._full_ownership
 
     def with_new_version(self, models: Iterable[Table]) -> list[QualifiedName]:
-        """Return the tables that are recorded for the first time, or whose renames the models have taken.
+        """Return the tables that are recorded for the first time, or after an unfinished run, or with renames.
 
-        A few more have no version, because it could not be read, or a killed run made them.
+        These are renames by others that the models have taken. A few more have no version, because it could not be read,
+        or a killed run made them.
         """
         known = [(one, recorded_table(self._recorder.resources, one.qualified_name)) for one in models]
         new = [
             one.qualified_name
             for one, found in known
-            if found is None or found.metadata.declared is None or self._takes_renames(one)
+            if found is None
+            or found.metadata.declared is None
+            or found.metadata.attempted
+            or self._takes_renames(one)
         ]
         unknown = (
             one.qualified_name

@@ -31,10 +31,13 @@ def restore_of(after: TableResource, before: Table) -> RestoreTable | None:
     metadata = after.metadata
     if metadata.change is None or metadata.change.version is None:
         return None
-    left = _left(after, before)
+    left, former = _left(after, before), metadata.change.version
+    is_known = (
+        not metadata.attempted and (metadata.delta_version or 0) > former
+    )  # a killed run records the former one
     return RestoreTable(
-        version=metadata.change.version,
-        until=None if metadata.attempted else metadata.delta_version,
+        version=former,
+        until=metadata.delta_version if is_known else None,
         filled=tuple(sorted(_filled(left, before))),
         is_rewritten=left.partitioned_by != before.partitioned_by,
     )

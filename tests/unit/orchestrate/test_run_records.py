@@ -113,6 +113,14 @@ def test_the_order_that_a_plan_leaves(
     assert run.records.applied(model, None).metadata.column_order == order
 
 
+def test_a_table_that_an_unfinished_run_left_as_declared_gets_its_present_version(run: Run) -> None:
+    run.recorder.resources |= {KEY: applied(MODEL)}
+    assert run.records.with_new_version([MODEL]) == []
+    begun = unfinished(ORDERS, Status.FAILED, "lost", attempted=(define(MODEL),), earlier=run.table())
+    run.recorder.resources |= {KEY: begun}
+    assert run.records.with_new_version([MODEL]) == [ORDERS]
+
+
 def test_a_stopped_table_is_recorded_if_it_was_begun(run: Run) -> None:
     stopped = Outcome(name=ORDERS, kind=OutcomeKind.STOPPED, failure=StoppedError(sql=""))
     assert run.record(stopped) is None

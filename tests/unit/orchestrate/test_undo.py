@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,28 @@ def test_a_version_that_could_not_be_read_is_not_taken_for_none(
     refused = project.run("undo --yes")
     assert refused.code == 3
     assert "its version from before the run is not known" in refused.stderr
+
+
+def test_the_version_from_before_a_run_is_not_taken_for_the_one_that_it_left(
+    project: CatalogProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A killed run records no version of its own, and the former one stays."""
+    project.declare(SMALL)
+    project.sync()
+    project.declare(f"name: orders, columns: [{ID}]")
+    read, calls = TableQueries.read_versions, count()
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            TableQueries,
+            "read_versions",
+            lambda *args, **options: {} if next(calls) else read(*args, **options),
+        )
+        project.sync("--allow drop_column")
+    assert next(calls) > 1
+    metadata = record(project)["metadata"]
+    assert metadata["delta_version"] == metadata["change"]["version"] == 0
+    ran(project, "undo --yes")
+    assert [column.name for column in project.catalog.tables[KEY].state.columns] == ["id", "note"]
 
 
 @pytest.mark.parametrize("operation", ["WRITE", "MERGE", "DELETE", "UPDATE", "STREAMING UPDATE", "a new one"])
