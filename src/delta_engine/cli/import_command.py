@@ -49,9 +49,9 @@ def import_models(
 ) -> None:
     """Write models for tables that exist. Planning them right away gives an empty plan.
 
-    With --per, tables that are declared already are skipped, and files are never overwritten: after an interruption,
-    the same command continues. A table that cannot be read or declared is reported, the others are written, and the
-    command exits with 5.
+    With --to, tables that are declared already are skipped, and files are never overwritten. With --per, the same
+    command continues after an interruption. A table that cannot be read or declared is reported, the others are
+    written, and the command exits with 5.
     """
     guessed = "python" if to is not None and to.suffix == ".py" else "yaml"
     language = choice("--format", output_format or guessed, Language)
@@ -73,6 +73,7 @@ def _import_to_file(
     """Read what a target names, and write its models to a new file or to stdout."""
     from delta_engine.cli.commands import opened_backend
     from delta_engine.config.editor_files import schema_line
+    from delta_engine.config.loading import load_present
     from delta_engine.config.model_writer import python_models, yaml_models
     from delta_engine.config.settings import load_settings
     from delta_engine.errors import ConfigError, raise_all
@@ -91,10 +92,12 @@ def _import_to_file(
         )
     conf_dir, environment = context.place()
     settings = load_settings(conf_dir, environment)
+    present = load_present(settings, ()) if path is not None else ()
     backend = opened_backend(settings)
     with status("reading the catalog …"):
-        imported = import_tables(backend, target, scope_of(settings, exclude))
+        imported = import_tables(backend, target, scope_of(settings, exclude), present)
     _print_left_out(imported.notes, imported.refusals if imported.tables else ())
+    _print_declared(imported.declared)
     if not imported.tables:
         raise_all(imported.refusals)
     write = yaml_models if language is Language.YAML else python_models
@@ -136,8 +139,7 @@ def _import_to_folder(
     _print_left_out(report.notes, () if report.is_empty else report.refusals)
     if report.is_empty:
         raise_all(report.refusals)
-    if report.declared:
-        print_note(f"{counted(report.declared, 'table')} declared already, and not imported again")
+    _print_declared(report.declared)
     files = counted(len(report.files), "file")
     print_note(f"{counted(report.tables, 'model')} written to {files} in {path}")
     if report.files:
@@ -153,6 +155,13 @@ def _print_left_out(notes: Iterable[str], refusals: Iterable[RefusedError]) -> N
         print_note(note)
     for message in refusal_messages(tuple(refusals)):
         print_note(f"left out: {message}")
+
+
+def _print_declared(tables: int) -> None:
+    from delta_engine.telemetry.visible import counted
+
+    if tables:
+        print_note(f"{counted(tables, 'table')} declared already, and not imported again")
 
 
 def _exit_with(refusals: Sequence[RefusedError]) -> None:

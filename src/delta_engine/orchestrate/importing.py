@@ -25,6 +25,7 @@ from delta_engine.models.constraints import Keyed, referenced_table
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.state.catalog_reader import Listing, bare_model, readable_snapshot
 from delta_engine.state.states import ABSENT, CatalogState, RelationKind, SchemaState, TableState
+from delta_engine.telemetry.context import command
 from delta_engine.validation.owned_names import OwnedTables, schemas_of_others
 from delta_engine.validation.relations import PARTS_OF_STREAMING_TABLES
 from delta_engine.validation.validator import PlanValidator
@@ -78,12 +79,14 @@ class Imported:
         schemas: of whole schemas, those that have a comment or tags.
         refusals: why tables are missing that the target names.
         notes: what is left out on purpose.
+        declared: the number of tables that have a model already.
     """
 
     tables: tuple[Table, ...]
     schemas: tuple[Schema, ...]
     refusals: tuple[RefusedError, ...]
     notes: tuple[str, ...] = ()
+    declared: int = 0
 
 
 def scope_of(settings: Settings, exclude: Sequence[str] = ()) -> Scope:
@@ -95,19 +98,42 @@ def scope_of(settings: Settings, exclude: Sequence[str] = ()) -> Scope:
     return Scope(owns=settings.owns, exclude=exclude, of_engine=own)
 
 
-def import_tables(backend: Backend, target: str, scope: Scope = EVERYTHING) -> Imported:
+def import_tables(
+    backend: Backend, target: str, scope: Scope = EVERYTHING, present: Iterable[Table | Schema] = ()
+) -> Imported:
     """Return models for a catalog, `catalog.schema` or `catalog.schema.table`, with one snapshot.
 
+    Args:
+        present: models that need no second one.
+
     Raises:
-        ConfigError: the target is none of these, or nothing of that name exists.
+        ConfigError: the target is none of these, nothing of that name exists, or all of it has models.
     """
+    declared = {model.key: model for model in present}
     targets = find_targets(backend, target, scope)
-    imported = read_models(backend, targets, scope.owns)
+    names = tuple(name for name in targets.names if name.key not in declared)
+    if targets.names and not names:
+        raise _declared_already(target, declared[targets.names[0].key])
+    imported = read_models(backend, replace(targets, names=names), scope.owns)
     if not imported.tables and not imported.refusals:
         way_out = "; ".join(imported.notes)
         raise ConfigError(f"{target} has no Delta tables", way_out=f"It has others: {way_out}.")
-    keyed = {model.key: model for model in imported.tables}
-    return replace(imported, tables=tuple(with_short_keys(model, keyed) for model in imported.tables))
+    keyed = {model.key: model for model in (*declared.values(), *imported.tables) if isinstance(model, Table)}
+    return replace(
+        imported,
+        tables=tuple(with_short_keys(model, keyed) for model in imported.tables),
+        schemas=tuple(model for model in imported.schemas if model.key not in declared),
+        declared=len(targets.names) - len(names),
+    )
+
+
+def _declared_already(target: str, model: Table | Schema) -> ConfigError:
+    """Return the refusal of a target whose tables all have models."""
+    return ConfigError(
+        f"{target} is declared already ({model.declared_at})",
+        way_out="A table has one model. Leave out --to to print what exists, or take changes into the model with "
+        f"{command('drift --accept')}.",
+    )
 
 
 def find_targets(backend: Backend, target: str, scope: Scope) -> Targets:

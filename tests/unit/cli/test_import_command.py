@@ -301,6 +301,25 @@ def test_tables_that_the_project_declares_elsewhere_are_not_imported_again(works
     assert workspace.dev("validate").code == 0
 
 
+def test_one_file_has_no_second_model_of_a_table(workspace: Workspace) -> None:
+    models = workspace.folder / "conf" / "models"
+    assert workspace.imports("--per", "table", "--exclude", "web").code == 0
+    refused = workspace.dev("import dev.sales.orders --to conf/models/new.yml")
+    assert refused.code == ExitCode.REFUSED
+    assert refused.stderr.startswith(
+        "refused: dev.sales.orders is declared already (conf/models/sales/orders.yml:3). A table has one model. "
+        "Leave out --to to print what exists, or take changes into the model with "
+        "`delta-engine -e dev drift --accept`.\n"
+    )
+    assert not models.joinpath("new.yml").exists()
+    assert "name: orders" in workspace.dev("import dev.sales.orders").stdout
+    rest = workspace.imports(to="conf/models/new.yml")
+    assert rest.code == 0, rest.stderr
+    assert "note: 2 tables declared already, and not imported again\n" in rest.stderr
+    assert "sales" not in models.joinpath("new.yml").read_text("utf-8")
+    assert workspace.dev("validate").stdout == "dev: configuration and 4 models are valid\n"
+
+
 @pytest.mark.parametrize("kind", ["file", "folder", "broken link"])
 def test_what_is_in_the_way_is_kept_and_reported(workspace: Workspace, kind: str) -> None:
     place = workspace.folder / "out" / "sales" / "orders.yml"
