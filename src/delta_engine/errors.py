@@ -94,6 +94,12 @@ class ConfigError(RefusedError):
     topic = "invalid-configuration"
 
 
+class InvalidCommandError(ConfigError):
+    """A command, or a call in Python, names something that does not exist or cannot be done."""
+
+    topic = "invalid-command"
+
+
 class InvalidModelError(RefusedError):
     """A declared table breaks a model rule."""
 

@@ -22,7 +22,7 @@ from delta_engine.config.conf_folder import find_conf_dir
 from delta_engine.config.loading import given_models, load_declared
 from delta_engine.config.settings import Settings, given_settings, load_settings
 from delta_engine.deployment.recorded_models import declared_by, schema_records, table_records
-from delta_engine.errors import ConfigError, raise_all, unknown
+from delta_engine.errors import ConfigError, InvalidCommandError, raise_all, unknown
 from delta_engine.models import Schema, Table
 from delta_engine.orchestrate import orchestrator
 from delta_engine.orchestrate.deployments import open_deployment
@@ -229,7 +229,7 @@ class Engine:
         """
         raise_all(plan.refusals)
         if plan.environment != self.environment or plan.file is None:
-            raise ConfigError(
+            raise InvalidCommandError(
                 f"the plan is for the environment {plan.environment!r}, not for {self.environment!r}",
                 way_out="Apply it with the engine that made it.",
             )
@@ -312,7 +312,7 @@ class Engine:
         known = {one.value: one for one in Per}
         if per not in known:
             reason, way_out = unknown("kind of file", per, known)
-            raise ConfigError(reason, way_out=way_out)
+            raise InvalidCommandError(reason, way_out=way_out)
         settings = self._current_settings()
         place = ModelFolder(path=Path(folder), per=known[per], settings=settings, conf_dir=self._conf_dir)
         with in_context(environment=self.environment):
@@ -365,7 +365,7 @@ class Engine:
         self, tables: Sequence[Table] | None, schemas: Sequence[Schema], options: Options
     ) -> PlanRequest:
         if tables is None and self._conf_dir is None:
-            raise ConfigError(
+            raise InvalidCommandError(
                 "no tables are given, and this engine has no project whose models it could take",
                 way_out="Pass a list of Table, or open a project with Engine.from_conf.",
             )

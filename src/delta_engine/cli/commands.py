@@ -28,7 +28,7 @@ from delta_engine.config.editor_schemas import EDITOR_SCHEMAS, editor_schema
 from delta_engine.config.settings import Settings
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.drifted_resources import DriftedResource, drifted_schemas, drifted_tables
-from delta_engine.errors import ConfigError, raise_all, unknown
+from delta_engine.errors import InvalidCommandError, raise_all, unknown
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.deployments import open_deployment
 from delta_engine.orchestrate.drift_reports import (
@@ -264,7 +264,7 @@ def print_schema(name: str) -> None:
     """
     if name not in EDITOR_SCHEMAS:
         reason, way_out = unknown("schema", name, EDITOR_SCHEMAS)
-        raise ConfigError(reason, way_out=way_out)
+        raise InvalidCommandError(reason, way_out=way_out)
     typer.echo(editor_schema(name))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 
 from delta_engine.cli.terminal import Context, ExitCode, say
-from delta_engine.errors import ConfigError, Refusal, RefusedError, raise_all
+from delta_engine.errors import InvalidCommandError, Refusal, RefusedError, raise_all
 from delta_engine.orchestrate.formatting import (
     FormattedText,
     files_of_projects,
@@ -55,7 +55,9 @@ def _files_of(context: Context) -> list[Path]:
     environment = context.environment or context.default_environment
     found = files_of_projects(context.conf_dirs(), environment)
     if not found:
-        raise ConfigError("the configuration names no YAML model files", way_out="Name the files to format.")
+        raise InvalidCommandError(
+            "the configuration names no YAML model files", way_out="Name the files to format."
+        )
     return found
 
 

@@ -24,7 +24,7 @@ from delta_engine.cli.terminal import (
 )
 from delta_engine.config.loading import forget_modules
 from delta_engine.config.project_folders import ProjectFolder
-from delta_engine.errors import ConfigError, DeltaEngineError
+from delta_engine.errors import DeltaEngineError, InvalidCommandError
 from delta_engine.orchestrate.changed_projects import changed_projects
 from delta_engine.orchestrate.projects import SharedBackends, project_conflicts
 from delta_engine.report.plan_tree import LONGEST, MARKER, code_span
@@ -90,7 +90,7 @@ def run_in_projects(
     folders = context.folders()
     if out is not None and len(folders) > 1 and PLACEHOLDER not in str(out):
         way_out = f"Name it by project: --out plans/{PLACEHOLDER}.json."
-        raise ConfigError(f"each project would write {out}", way_out=way_out)
+        raise InvalidCommandError(f"each project would write {out}", way_out=way_out)
     folders = _changed(folders, context, changed_since)
     context = replace(context, projects=(), backends=SharedBackends())
     results = [_run(context, folder, work, form) for folder in folders]

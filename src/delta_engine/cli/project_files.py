@@ -16,7 +16,7 @@ from delta_engine.cli.terminal import say
 from delta_engine.config.conf_folder import CONF_DIR
 from delta_engine.config.editor_files import editor_files
 from delta_engine.deployment.local_files import only_writer
-from delta_engine.errors import ConfigError
+from delta_engine.errors import InvalidCommandError
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _SHARED = ("bundle", "notebooks", "resources")
@@ -62,7 +62,7 @@ def init_project(directory: Path, existing: Existing = Existing.REFUSE) -> None:
                 files.add(directory / name, content, replaces=name in planned.verbs)
             files.publish()
     except OSError as error:
-        raise ConfigError(f"the project cannot be written: {error}") from None
+        raise InvalidCommandError(f"the project cannot be written: {error}") from None
     for name in planned.written:
         say(f"{planned.verbs.get(name, 'created')} {directory / name}")
     for name in planned.kept:
@@ -103,9 +103,9 @@ def _planned(directory: Path, parts: Mapping[str, bytes], existing: Existing) ->
             in_the_way.append(str(path))
     if refused:
         reasons = "; ".join(dict.fromkeys(refused))
-        raise ConfigError(f"the project cannot be written: {reasons}", way_out="Move it away first.")
+        raise InvalidCommandError(f"the project cannot be written: {reasons}", way_out="Move it away first.")
     if in_the_way:
-        raise ConfigError(
+        raise InvalidCommandError(
             f"these files exist already: {', '.join(in_the_way)}",
             way_out="Keep them with --skip-existing, replace them with --force, or choose an empty folder: "
             "delta-engine init DIR.",

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from delta_engine.errors import ConfigError
+from delta_engine.errors import InvalidCommandError
 
 _MARKER: Final = ".delta-engine-docs"
 _MARKER_TEXT: Final = "Written by `delta-engine docs`, which replaces this folder as a whole.\n"
@@ -67,12 +67,12 @@ def open_site_folder(out: Path) -> Iterator[SiteFolder]:
 
 def _refuse_other_files(target: Path, out: Path) -> None:
     if target.exists() and not target.is_dir():
-        raise ConfigError(f"--out: {out} is a file", way_out="Name a folder.")
+        raise InvalidCommandError(f"--out: {out} is a file", way_out="Name a folder.")
     present = sorted(path.name for path in target.iterdir()) if target.exists() else []
     others = [name for name in present if name not in _OWN] if _MARKER in present else present
     if others:
         some = ", ".join(others[:3]) + (", …" if len(others) > 3 else "")
-        raise ConfigError(
+        raise InvalidCommandError(
             f"--out: {out} has files that `delta-engine docs` did not write: {some}",
             way_out="A site replaces its whole folder: name a new or empty one, and copy the site from there.",
         )

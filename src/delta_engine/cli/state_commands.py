@@ -24,7 +24,7 @@ from delta_engine.deployment.ports import UnreadableLockError
 from delta_engine.deployment.repository import LoadedState
 from delta_engine.deployment.resources import with_renamed_table, without_resources
 from delta_engine.drift.status import DEPLOYED_AT, compare_states
-from delta_engine.errors import ConfigError, unknown
+from delta_engine.errors import ConfigError, InvalidCommandError, unknown
 from delta_engine.models import QualifiedName
 from delta_engine.models.open_struct import encode_open
 from delta_engine.orchestrate.deployments import open_deployment, state_needs_backend
@@ -271,7 +271,7 @@ def _statuses(names: Sequence[str]) -> Collection[Status]:
     for name in names:
         if name not in known:
             reason, way_out = unknown("status", name, known)
-            raise ConfigError(f"--status: {reason}", way_out=way_out)
+            raise InvalidCommandError(f"--status: {reason}", way_out=way_out)
     return {known[name] for name in names} or set(Status)
 
 
@@ -298,7 +298,7 @@ def _matches(key: str, resource: Resource, globs: Sequence[str]) -> bool:
 def _qualified_name(text: str) -> QualifiedName:
     parts = text.removeprefix("table.").split(".")
     if len(parts) != 3 or not all(parts):
-        raise ConfigError(f"{text!r} is not a table's name", way_out="Write catalog.schema.table.")
+        raise InvalidCommandError(f"{text!r} is not a table's name", way_out="Write catalog.schema.table.")
     return QualifiedName(*parts)
 
 

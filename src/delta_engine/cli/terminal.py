@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
 import typer
 
-from delta_engine.errors import ConfigError, DeltaEngineError, Refusal, RefusalGroup, RefusedError
+from delta_engine.errors import (
+    DeltaEngineError,
+    InvalidCommandError,
+    Refusal,
+    RefusalGroup,
+    RefusedError,
+)
 from delta_engine.telemetry.context import learn
 from delta_engine.telemetry.logs import log, logs_json_lines
 from delta_engine.telemetry.visible import visible, wrapped
@@ -82,7 +88,7 @@ class Context:
             if found
             else no_configuration_way_out(conf_dir)
         )
-        raise ConfigError("no environment was named", way_out=way_out)
+        raise InvalidCommandError("no environment was named", way_out=way_out)
 
     def folders(self, *, any_environment: bool = False) -> list[ProjectFolder]:
         """Return the projects that `-p` names, by default all below this folder.
@@ -112,7 +118,7 @@ class Context:
     def _project_folder(self) -> Path:
         folders = self.folders()
         if len(folders) > 1:
-            raise ConfigError(
+            raise InvalidCommandError(
                 f"this command is for one project, and {len(folders)} match: {', '.join(map(str, folders))}",
                 way_out="Name one with -p.",
             )

@@ -10,7 +10,7 @@ from typing import Final
 
 from delta_engine.config.conf_folder import CONF_DIR, is_environment
 from delta_engine.config.file_patterns import matching_files
-from delta_engine.errors import ConfigError
+from delta_engine.errors import ConfigError, InvalidCommandError
 
 EVERYWHERE: Final = ("**",)
 """The pattern of all projects below the current folder."""
@@ -51,7 +51,7 @@ def find_projects(patterns: Sequence[str], environment: str | None = None) -> li
         matching = [file for file in _configurations(pattern) if environment in (None, file.stem)]
         if not matching:
             name = f"{environment}.yml" if environment else "<environment>.yml"
-            raise ConfigError(
+            raise InvalidCommandError(
                 f"no project matches {pattern!r}",
                 way_out=f"A project is a folder with {CONF_DIR}/{name}. The pattern is relative to {Path.cwd()}.",
             )

@@ -28,7 +28,7 @@ from delta_engine.config.state_backend import (
 )
 from delta_engine.config.variables import substitute, substitute_but_secrets
 from delta_engine.config.yaml_documents import Document, DocumentPath, parse_document
-from delta_engine.errors import ConfigError, SourceLocation, unknown
+from delta_engine.errors import ConfigError, InvalidCommandError, SourceLocation, unknown
 from delta_engine.models import QualifiedName, read_only
 
 _OF_CATALOGS = "spark.sql.catalog."
@@ -277,7 +277,7 @@ def read_configuration(conf_dir: Path, environment: str) -> Document:
         reason, way_out = unknown("environment", environment, environments(conf_dir))
         if not environments(conf_dir):
             way_out = no_configuration_way_out(conf_dir)
-        raise ConfigError(f"{reason}: {path} does not exist", way_out=way_out)
+        raise InvalidCommandError(f"{reason}: {path} does not exist", way_out=way_out)
     return read_extended(path, Configuration)
 
 

@@ -14,7 +14,7 @@ import msgspec
 
 from delta_engine.deployment.errors import CorruptStateError, StoreError
 from delta_engine.deployment.ports import Identity, StateStore, StoredDocument
-from delta_engine.errors import ConfigError
+from delta_engine.errors import InvalidCommandError
 
 _TEMPORARY_SUFFIX = ".tmp"
 _STRAY_PREFIX = ".delta-engine-"
@@ -133,7 +133,7 @@ def only_writer(folder: Path) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             reason = f"another command is writing to {folder}"
-            raise ConfigError(reason, way_out="Wait until it ends, or name another folder.") from None
+            raise InvalidCommandError(reason, way_out="Wait until it ends, or name another folder.") from None
         yield
     finally:
         os.close(descriptor)

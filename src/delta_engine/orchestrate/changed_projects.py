@@ -11,7 +11,7 @@ from delta_engine.config.extended import configuration_files
 from delta_engine.config.file_patterns import folder_of_pattern, matching_files
 from delta_engine.config.project_folders import ProjectFolder
 from delta_engine.config.settings import load_settings
-from delta_engine.errors import ConfigError, Refusal
+from delta_engine.errors import ConfigError, InvalidCommandError, Refusal
 
 
 def changed_projects(folders: Iterable[ProjectFolder], environment: str, since: str) -> list[ProjectFolder]:
@@ -58,11 +58,13 @@ def _changed_files(since: str) -> frozenset[Path]:
     commit = _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{since}^{{commit}}")
     if not commit:
         way_out = "Fetch it: a checkout in CI may have the last commit only (actions/checkout needs fetch-depth: 0)."
-        raise ConfigError(f"git knows no commit {since!r}", way_out=way_out)
+        raise InvalidCommandError(f"git knows no commit {since!r}", way_out=way_out)
     ancestor = _git("merge-base", commit[0], "HEAD")
     if not ancestor:
         reason = f"git finds no common ancestor of {since!r} and HEAD"
-        raise ConfigError(reason, way_out="Fetch the whole history (actions/checkout needs fetch-depth: 0).")
+        raise InvalidCommandError(
+            reason, way_out="Fetch the whole history (actions/checkout needs fetch-depth: 0)."
+        )
     names = _git("-C", root, "diff", "--name-only", "--no-renames", "-z", ancestor[0], separator="\0")
     names += _git("-C", root, "ls-files", "--others", "--exclude-standard", "-z", separator="\0")
     paths = [Path(root, name) for name in names]

@@ -38,7 +38,7 @@ from delta_engine.drift.renames import renames_of, taken_renames, with_taken_ren
 from delta_engine.drift.reporting import drift_report
 from delta_engine.errors import (
     CatalogReadError,
-    ConfigError,
+    InvalidCommandError,
     RefusalGroup,
     RefusedError,
     StatementError,
@@ -111,7 +111,7 @@ def acceptable(project: Project, found: Sequence[DriftedResource]) -> list[Drift
     """
     folder = project.settings.project_dir.resolve()
     if ".bundle" in folder.parts:
-        raise ConfigError(
+        raise InvalidCommandError(
             f"drift is accepted where the models are edited, and {folder} is deployed: its models are copies, "
             "which the next deployment replaces",
             way_out=f"Run {command('drift --accept', project.settings.environment)} in the repository.",

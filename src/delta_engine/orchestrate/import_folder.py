@@ -28,7 +28,7 @@ from delta_engine.deployment.local_files import (
     remove_unfinished_files,
     sync_folder,
 )
-from delta_engine.errors import ConfigError, RefusedError
+from delta_engine.errors import InvalidCommandError, RefusedError
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.models.constraints import Keyed, referenced_tables
 from delta_engine.orchestrate.backend import Backend
@@ -206,7 +206,7 @@ class _Writer:
         data = f"{first}{text}".encode()
         if len(data) > MAX_BYTES:
             reason = f"{file.path} would be larger than a model file may be ({MAX_BYTES:,} bytes)"
-            self._report.refusals.append(ConfigError(reason, way_out="Import it with --per table."))
+            self._report.refusals.append(InvalidCommandError(reason, way_out="Import it with --per table."))
             return
         if file.path.parent not in self._folders:
             file.path.parent.mkdir(parents=True, exist_ok=True)
@@ -255,9 +255,9 @@ def _free(
             yield from group
 
 
-def _occupied(path: Path, names: Sequence[str]) -> ConfigError:
+def _occupied(path: Path, names: Sequence[str]) -> InvalidCommandError:
     more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-    return ConfigError(
+    return InvalidCommandError(
         f"{path} exists, and does not declare {', '.join(names[:_MOST_NAMED])}{more}",
         way_out="Importing never overwrites models: move the file away, or declare them in it.",
     )

@@ -14,7 +14,7 @@ from delta_engine.config.state_backend import DatabricksState
 from delta_engine.deployment.stores.databricks import HEADS, LOCKS
 from delta_engine.errors import (
     CatalogReadError,
-    ConfigError,
+    InvalidCommandError,
     NotADeltaTableError,
     RefusedError,
     SourceLocation,
@@ -117,7 +117,7 @@ def import_tables(
     imported = read_models(backend, replace(targets, names=names), scope.owns)
     if not imported.tables and not imported.refusals:
         way_out = "; ".join(imported.notes)
-        raise ConfigError(f"{target} has no Delta tables", way_out=f"It has others: {way_out}.")
+        raise InvalidCommandError(f"{target} has no Delta tables", way_out=f"It has others: {way_out}.")
     keyed = {model.key: model for model in (*declared.values(), *imported.tables) if isinstance(model, Table)}
     return replace(
         imported,
@@ -127,9 +127,9 @@ def import_tables(
     )
 
 
-def _declared_already(target: str, model: Table | Schema) -> ConfigError:
+def _declared_already(target: str, model: Table | Schema) -> InvalidCommandError:
     """Return the refusal of a target whose tables all have models."""
-    return ConfigError(
+    return InvalidCommandError(
         f"{target} is declared already ({model.declared_at})",
         way_out="A table has one model. Leave out --to to print what exists, or take changes into the model with "
         f"{command('drift --accept')}.",
@@ -149,7 +149,7 @@ def find_targets(backend: Backend, target: str, scope: Scope) -> Targets:
             return _chosen(target, backend.lister.relations_in(catalog, {schema}), scope)
         case [catalog] if catalog:
             return _chosen(target, backend.lister.relations_in(catalog), scope)
-    raise ConfigError(
+    raise InvalidCommandError(
         f"{target!r} names no table, schema or catalog",
         way_out="Write catalog.schema.table, catalog.schema or catalog, without quotes.",
     )
@@ -275,7 +275,7 @@ def _chosen(target: str, listing: Listing, scope: Scope) -> Targets:
             notes.append(f"left out, {reason}: {_shown(map(str, out))}")
     if not left and not listing.refusals:
         of_project = " to import" if listing.tables else ""
-        raise ConfigError(
+        raise InvalidCommandError(
             f"{target} has no Delta tables{of_project}, or none that you may see",
             way_out="Correct the name, which is addressed in lower case, or ask for USE SCHEMA and SELECT."
             if not listing.tables
@@ -314,7 +314,7 @@ def _read(backend: Backend, targets: Targets) -> tuple[CatalogState, tuple[Refus
         return _read_apart(backend, names, [])
     found, unreadable = readable_snapshot(backend.reader, list(map(bare_model, names)))
     if not unreadable and not _exists(found, names[0]):
-        raise ConfigError(
+        raise InvalidCommandError(
             f"{names[0]} does not exist, or you may not see it",
             way_out="Correct the name, or ask for SELECT on it.",
         )

@@ -19,7 +19,13 @@ from delta_engine.backends.capabilities import (
 )
 from delta_engine.config.loading import Declared, load_declared, load_reference
 from delta_engine.config.settings import BackendType, Settings, load_settings
-from delta_engine.errors import ConfigError, InvalidModelError, raise_all, unknown
+from delta_engine.errors import (
+    ConfigError,
+    InvalidCommandError,
+    InvalidModelError,
+    raise_all,
+    unknown,
+)
 from delta_engine.models import Schema, Table
 from delta_engine.models.constraints import resolved
 from delta_engine.validation.capability_rules import (
@@ -181,7 +187,7 @@ def _widened(policy: Policy, allow: Sequence[str]) -> Policy:
     try:
         return replace(policy, allow=(*policy.allow, *map(Allowance.parse, allow)))
     except ValueError as error:
-        raise ConfigError(f"--allow: {error}") from None
+        raise InvalidCommandError(f"--allow: {error}") from None
 
 
 def _selected(models: tuple[Table, ...], globs: Sequence[str]) -> tuple[Table, ...]:
@@ -189,7 +195,7 @@ def _selected(models: tuple[Table, ...], globs: Sequence[str]) -> tuple[Table, .
         if not any(matches_any(model.qualified_name, [glob]) for model in models):
             names = [str(model.qualified_name) for model in models]
             reason, way_out = unknown("table", glob, names)
-            raise ConfigError(reason, way_out=way_out)
+            raise InvalidCommandError(reason, way_out=way_out)
     if not globs:
         return models
     return tuple(model for model in models if matches_any(model.qualified_name, globs))

@@ -87,5 +87,5 @@ def test_an_unknown_schema_is_refused(delta_engine: CommandLine) -> None:
     assert refused.code == ExitCode.REFUSED
     assert refused.stderr == (
         "refused: unknown schema 'modle'. Did you mean 'model'?\n"
-        "more: delta-engine explain invalid-configuration\n"
+        "more: delta-engine explain invalid-command\n"
     )

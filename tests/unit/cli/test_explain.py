@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -112,6 +112,17 @@ def test_an_error_without_a_topic_of_its_own_ends_with_its_message(
     error: DeltaEngineError, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert printed(error, capsys) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("validate",), ("-e", "nowhere", "validate"), ("-e", "local", "plan", "-t", "nothing"), ("schema", "x")],
+)
+def test_a_mistake_on_the_command_line_is_no_invalid_configuration(
+    delta_engine: CommandLine, project: Path, arguments: Sequence[str]
+) -> None:
+    refused = delta_engine(*arguments)
+    assert refused.stderr.endswith("\nmore: delta-engine explain invalid-command\n")
 
 
 def test_logs_in_json_have_no_pointer(delta_engine: CommandLine, project: Path) -> None:

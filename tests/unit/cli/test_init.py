@@ -23,7 +23,7 @@ def project(delta_engine: CommandLine, tmp_path: Path, monkeypatch: pytest.Monke
     return tmp_path / "retail"
 
 
-MORE = "more: delta-engine explain invalid-configuration\n"
+MORE = "more: delta-engine explain invalid-command\n"
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -83,7 +83,7 @@ def test_existing_files_are_refused_and_nothing_is_written(
     assert refused.stderr == (
         "refused: these files exist already: README.md. Keep them with --skip-existing, replace them with --force, or "
         "choose an empty folder: delta-engine init DIR.\n"
-        "more: delta-engine explain invalid-configuration\n"
+        "more: delta-engine explain invalid-command\n"
     )
     assert contents(tmp_path) == before
 

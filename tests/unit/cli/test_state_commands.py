@@ -67,7 +67,7 @@ def test_list(state: partial[Result]) -> None:
     assert (refused.code, refused.stderr) == (
         3,
         "refused: --status: unknown status 'helthy'. Did you mean 'healthy'?\n"
-        "more: delta-engine explain invalid-configuration\n",
+        "more: delta-engine explain invalid-command\n",
     )
 
 
@@ -161,7 +161,7 @@ def test_rm_and_mv(state: partial[Result], folder: Path) -> None:
     nameless = state("mv", "temp", "kept", "--yes")
     assert nameless.stderr == (
         "refused: 'temp' is not a table's name. Write catalog.schema.table.\n"
-        "more: delta-engine explain invalid-configuration\n"
+        "more: delta-engine explain invalid-command\n"
     )
 
 

@@ -149,7 +149,7 @@ def test_a_commit_that_is_not_there(repository: Repository, since: str, has_comm
     assert refused.stderr == (
         f"refused: git knows no commit {since!r}. Fetch it: a checkout in CI may have the last commit only "
         "(actions/checkout needs fetch-depth: 0).\n"
-        "more: delta-engine explain invalid-configuration\n"
+        "more: delta-engine explain invalid-command\n"
     )
     assert not Path("x").exists()
 

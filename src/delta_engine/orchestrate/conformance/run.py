@@ -15,7 +15,13 @@ from delta_engine.backends.addressing import PathAddressing
 from delta_engine.backends.cancellation import StoppedError, stopped_by_signals
 from delta_engine.backends.capabilities import Feature
 from delta_engine.backends.error_conditions import is_forbidden
-from delta_engine.errors import ConfigError, DeltaEngineError, StatementError, raise_all
+from delta_engine.errors import (
+    ConfigError,
+    DeltaEngineError,
+    InvalidCommandError,
+    StatementError,
+    raise_all,
+)
 from delta_engine.execute.action_runner import ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.orchestrate.backend import Backend
@@ -100,7 +106,7 @@ def prepare(
         with log.at("preparation"):
             observed = backend.reader.snapshot([bare_model(place.qualified("preparation"))])
             if observed.missing_schemas:
-                raise ConfigError(
+                raise InvalidCommandError(
                     f"schema {target} does not exist, or you may not see it",
                     way_out="Create it, or name another one. The conformance run never creates the schema it is given.",
                 )

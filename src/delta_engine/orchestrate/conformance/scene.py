@@ -24,7 +24,7 @@ from delta_engine.backends.error_conditions import is_missing_table
 from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.compile.compiled_plan import SecurableName
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.errors import CatalogReadError, ConfigError, StatementError
+from delta_engine.errors import CatalogReadError, InvalidCommandError, StatementError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.statement_runner import StatementRunner
@@ -297,12 +297,12 @@ def parse_target(target: str) -> SchemaName:
     """Parse the `catalog.schema` of the user; raises ConfigError for an invalid or reserved name."""
     parts = [part.strip() for part in target.split(".")]
     if len(parts) != 2 or not all(parts):
-        raise ConfigError(
+        raise InvalidCommandError(
             f"{target!r} does not name a schema", way_out="Write catalog.schema, without quotes."
         )
     catalog, schema = parts
     if catalog.lower() in _RESERVED_CATALOGS or schema.lower() in _RESERVED_SCHEMAS:
-        raise ConfigError(
+        raise InvalidCommandError(
             f"the conformance run cannot work in {target}: the platform reserves it",
             way_out="Name a schema in which you may create tables.",
         )

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Final
 from urllib.parse import quote
 
-from delta_engine.errors import ConfigError, SourceLocation
+from delta_engine.errors import InvalidCommandError, SourceLocation
 from delta_engine.models import Schema, SchemaName, Table
 
 
@@ -118,7 +118,7 @@ class SourceLinks:
         without = self.template.replace("{file}", "").replace("{line}", "")
         is_address = self.template.startswith(("https://", "http://"))
         if not is_address or "{file}" not in self.template or "{" in without or "}" in without:
-            raise ConfigError(
+            raise InvalidCommandError(
                 f"--source-url: {self.template!r} is not an address with a place for the file",
                 way_out="Write it like 'https://example.com/blob/main/{file}#L{line}'.",
             )
