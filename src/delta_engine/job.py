@@ -125,6 +125,9 @@ class _TaskView:
     def reading(self) -> AbstractContextManager[None]:
         return nullcontext()
 
+    def starting(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
     def show_plan(self, planned: PlannedRun) -> None:
         self.show(_plan_html(planned, self.environment))
 

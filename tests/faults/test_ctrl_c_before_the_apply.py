@@ -47,6 +47,7 @@ def test_an_interrupted_start_of_spark(folder: Path) -> None:
     # a Java that was left running would hold the pipes open
     _, errors = sync.communicate(timeout=PATIENCE_SECONDS)
     assert sync.returncode == 130, errors
+    assert errors.endswith("stopped: nothing was changed\n")
     assert "created" not in errors
     state = folder / ".delta-engine" / "state"
     assert not any((state / "local.journal").glob("*"))

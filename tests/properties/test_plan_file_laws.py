@@ -175,6 +175,9 @@ class Quiet:
     def reading(self) -> AbstractContextManager[object]:
         return nullcontext()
 
+    def starting(self) -> AbstractContextManager[object]:
+        return nullcontext()
+
     def show_plan(self, planned: PlannedRun) -> None: ...
 
     def confirm(self) -> None: ...

@@ -27,6 +27,10 @@ class ApiView:
         """Show nothing while the catalog is read."""
         return nullcontext()
 
+    def starting(self) -> AbstractContextManager[None]:
+        """Show nothing while Spark starts."""
+        return nullcontext()
+
     def show_plan(self, planned: PlannedRun) -> None:
         """The caller has the plan."""
 

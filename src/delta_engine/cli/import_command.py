@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from delta_engine.cli.options import argument, choice, value
-from delta_engine.cli.terminal import Context, ExitCode, print_note, status, stepwise
+from delta_engine.cli.terminal import Context, ExitCode, print_note, status, stepwise, stopped
 
 if TYPE_CHECKING:
     from delta_engine.config.settings import Settings
@@ -134,8 +134,7 @@ def _import_to_folder(
         with stepwise("reading the catalog …") as progress:
             report = import_to_folder(backend, target, scope_of(settings, exclude), folder, progress)
     except KeyboardInterrupt:
-        print_note(f"stopped: complete files in {path} stay, and the same command continues")
-        raise
+        raise stopped(f"complete files in {path} stay, and the same command continues") from None
     _print_left_out(report.notes, () if report.is_empty else report.refusals)
     if report.is_empty:
         raise_all(report.refusals)

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from delta_engine.cli.completion import choices_of, complete_table
-from delta_engine.cli.terminal import Context
+from delta_engine.cli.terminal import Context, stopped
 
 SomeEnum = TypeVar("SomeEnum", bound=Enum)
 
@@ -37,6 +37,13 @@ class ProjectGroup(TyperGroup):
         if command is not None and ctx.resilient_parsing:
             _keep_values_as_given(command, ctx)
         return command
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; say when it was interrupted, which typer does not."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise stopped("the command was interrupted") from None
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         """Parse the options of the group."""

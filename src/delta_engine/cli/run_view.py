@@ -82,6 +82,10 @@ class TerminalView:
         """Show on a terminal that the catalog is being read."""
         return status("reading the catalog …")
 
+    def starting(self) -> AbstractContextManager[None]:
+        """Show on a terminal that Spark starts, where it does not run yet."""
+        return status("starting Spark …")
+
     def show_plan(self, planned: PlannedRun) -> None:
         """Print the tree of changes and a summary; of a plan that is refused whole, nothing: its refusals follow."""
         plan = planned.plan

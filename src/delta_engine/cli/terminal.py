@@ -155,13 +155,16 @@ class _Stderr:
 
 @contextmanager
 def status(message: str) -> Iterator[None]:
-    """Show a message on a terminal while something runs."""
+    """Show a message on a terminal while something starts or is read, so that an interrupt changes nothing."""
     console = stderr_console()
-    if not console.is_terminal or logs_json_lines():
-        yield
-        return
-    with console.status(message), printing_above(console):
-        yield
+    try:
+        if not console.is_terminal or logs_json_lines():
+            yield
+            return
+        with console.status(message), printing_above(console):
+            yield
+    except KeyboardInterrupt:
+        raise stopped("nothing was changed") from None
 
 
 @contextmanager
@@ -240,6 +243,12 @@ def _agreed(question: str) -> bool:
         return False
 
 
+def stopped(text: str) -> typer.Abort:
+    """Print what an interrupted command leaves behind, and return the error that ends it."""
+    _print_error("stopped", text)
+    return typer.Abort()
+
+
 USAGE_ERROR: Any = typer.BadParameter.__base__
 """What wrong options raise. Typer carries its own copy of click and exports only this subclass."""
 
@@ -316,7 +325,11 @@ MORE: Final = "delta-engine explain {}"
 
 
 def _print_more(error: DeltaEngineError) -> None:
-    """Print where to read more about an error; nothing if its topic is general, because its message says it all."""
+    """Print where to read more about an error; nothing if its message says it all, as those of general topics do."""
+    from delta_engine.execute.action_runner import ApplyStoppedError
+
+    if isinstance(error, ApplyStoppedError) and error.is_complete:
+        return
     topics = {one.topic for one in error.refusals} if isinstance(error, RefusalGroup) else {error.topic}
     topic = topics.pop() if len(topics) == 1 else Refusal.topic
     if topic not in (Refusal.topic, DeltaEngineError.topic) and not logs_json_lines():

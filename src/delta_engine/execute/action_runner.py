@@ -94,8 +94,13 @@ class ApplyStoppedError(ApplyFailedError):
 
     topic = "stopped"
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether all tables were done before the stop."""
+        return not any(one.failure for one in self.outcomes)
+
     def _message(self) -> str:
-        if not any(one.failure for one in self.outcomes):
+        if self.is_complete:
             return f"all {len(self.tables)} tables were done before the stop."
         stopped = [outcome for outcome in self.tables if outcome.kind is OutcomeKind.STOPPED]
         begun = [outcome for outcome in stopped if outcome.statements]

@@ -187,6 +187,8 @@ def _carry_out(
     raise_all(planned.refusals)
     if planned.plan:
         view.confirm()
+        with view.starting():
+            run.environment.start()
     with view.applying(planned.plan) as shown:
         applied = apply_planned(run, planned, shown.on_outcome, shown.control, reviewed=reviewed)
     view.show_report(applied.report)

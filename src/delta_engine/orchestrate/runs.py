@@ -306,6 +306,9 @@ class RunView(Protocol):
     def reading(self) -> AbstractContextManager[object]:
         """Show that the catalog is being read."""
 
+    def starting(self) -> AbstractContextManager[object]:
+        """Show that what runs statements is starting."""
+
     def show_plan(self, planned: PlannedRun) -> None:
         """Show the plan, also if it is refused."""
 

@@ -182,7 +182,21 @@ def test_an_interrupt(delta_engine: CommandLine, project: Path, monkeypatch: pyt
         raise KeyboardInterrupt
 
     monkeypatch.setattr(commands, "load_project", interrupted)
-    assert delta_engine("-e", "local", "plan").code == ExitCode.INTERRUPTED
+    interrupt = delta_engine("-e", "local", "plan")
+    assert interrupt.code == ExitCode.INTERRUPTED
+    assert interrupt.stderr == "stopped: the command was interrupted\n"
+
+
+def test_an_interrupt_while_spark_starts(
+    delta_engine: CommandLine, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_arguments: object, **_options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands, "open_backend", interrupted)
+    interrupt = delta_engine("-e", "local", "plan")
+    assert interrupt.code == ExitCode.INTERRUPTED
+    assert interrupt.stderr == "stopped: nothing was changed\n"
 
 
 def test_init_says_when_it_cannot_write(delta_engine: CommandLine, tmp_path: Path) -> None:

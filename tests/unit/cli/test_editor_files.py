@@ -86,6 +86,5 @@ def test_an_unknown_schema_is_refused(delta_engine: CommandLine) -> None:
     refused = delta_engine("schema", "modle")
     assert refused.code == ExitCode.REFUSED
     assert refused.stderr == (
-        "refused: unknown schema 'modle'. Did you mean 'model'?\n"
-        "more: delta-engine explain invalid-command\n"
+        "refused: unknown schema 'modle'. Did you mean 'model'?\nmore: delta-engine explain invalid-command\n"
     )

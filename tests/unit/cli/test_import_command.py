@@ -357,7 +357,7 @@ def test_an_interrupt_says_how_to_continue(workspace: Workspace, monkeypatch: py
     monkeypatch.setattr(import_folder, "create_atomically", interrupted)
     stopped = workspace.imports("--per", "table")
     assert stopped.code == ExitCode.INTERRUPTED
-    assert "complete files in conf/models stay, and the same command continues" in stopped.stderr
+    assert "stopped: complete files in conf/models stay, and the same command continues" in stopped.stderr
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,7 @@ def test_an_interrupt_during_the_last_look_is_heard_when_all_is_recorded(
     report = json.loads(captured.out)
     assert report["status"] == "stopped"
     assert [table["status"] for table in report["tables"]] == ["created"] * 3
-    assert "stopped: all 3 tables were done before the stop." in captured.err
+    assert captured.err.endswith("stopped: all 3 tables were done before the stop.\n")
 
 
 class SignalledStore(MemoryStateStore):
