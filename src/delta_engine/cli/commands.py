@@ -331,10 +331,11 @@ def _print_planned(planned: PlannedRun, project: Project, rendering: Rendering, 
         )
         typer.echo(text, nl=False)
         return
-    print_planned(planned, is_full=is_full or rendering is Rendering.SQL)
+    is_full = is_full or rendering is Rendering.SQL
+    print_planned(planned, is_full=is_full)
     if rendering is Rendering.SQL:
         print_statements(planned.compiled.sql())
-    print_plan_summary(planned, environment=environment, models=len(project.models))
+    print_plan_summary(planned, environment=environment, models=len(project.models), is_full=is_full)
 
 
 def _rendered(report: DriftReport, environment: Environment, rendering: Format) -> str:

@@ -101,7 +101,9 @@ class TerminalView:
             print_planned(planned, is_full=self.is_full, to_stderr=True)
         if not self.as_json:
             print_planned(planned, is_full=self.is_full)
-            print_plan_summary(planned, environment=self.environment, models=self.models)
+            print_plan_summary(
+                planned, environment=self.environment, models=self.models, is_full=self.is_full
+            )
 
     def confirm(self) -> None:
         """Ask on the terminal, unless the user agreed beforehand."""
@@ -219,9 +221,10 @@ def print_statements(statements: Iterable[str]) -> None:
         sys.stdout.write(visible(text) if sys.stdout.isatty() else text)  # rich and click would change it
 
 
-def print_plan_summary(planned: PlannedRun, *, environment: str, models: int) -> None:
+def print_plan_summary(planned: PlannedRun, *, environment: str, models: int, is_full: bool = True) -> None:
     """Print what a plan keeps, and a line that counts its changes."""
-    for line in summary_lines(planned.plan, planned.unmanaged_parts, environment=environment, models=models):
+    parts = planned.unmanaged_parts
+    for line in summary_lines(planned.plan, parts, environment=environment, models=models, is_full=is_full):
         say(line)
 
 

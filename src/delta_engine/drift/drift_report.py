@@ -70,11 +70,16 @@ class PolicyNote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingChange:
-    """One change that the model wants and no run has applied yet. No drift."""
+    """One change that the model wants and no run has applied yet. No drift.
+
+    Args:
+        is_rename: whether it changes a name.
+    """
 
     field: str
     observed: str | None
     desired: str | None
+    is_rename: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -270,7 +270,7 @@ def _refusal(detail: ClassifiedDrift, model: Securable) -> DriftRefusal:
     author = f", {finding.author}" if finding.author else ""
     reason = (
         f"it was changed outside the engine{author}, and a sync would revert that: {finding.field} "
-        f"was applied as {finding.expected or 'absent'} and is {finding.actual or 'gone'}"
+        f"was {finding.expected or 'absent'} and is {finding.actual or 'gone'}"
     )
     way_out = (
         f"{command('drift')} shows the details; {command('drift --accept')} takes the change into the models, "

@@ -321,7 +321,7 @@ def _pending(
 ) -> Iterator[PendingChange]:
     if isinstance(observed, TableState) and observed.former_name is not None:
         former, name = str(observed.former_name), str(model.qualified_name)
-        yield PendingChange(field="table name", observed=former, desired=name)
+        yield PendingChange(field="table name", observed=former, desired=name, is_rename=True)
     policy = facts.plan_policy
     found = reverted_drift(model, drifted, policy) if drifted else ()
     reverted = [detail.deviation for detail in found]
@@ -330,7 +330,12 @@ def _pending(
         change = difference.change
         is_rename = change.subject.lower().removeprefix("column ") in names  # half of one: a drop or an add
         if not is_rename and not _reverts(difference, reverted):
-            yield PendingChange(field=change.subject, observed=change.observed, desired=change.desired)
+            yield PendingChange(
+                field=change.subject,
+                observed=change.observed,
+                desired=change.desired,
+                is_rename=change.is_rename,
+            )
 
 
 def _renamed_names(drifted: DriftedResource) -> Iterator[str]:

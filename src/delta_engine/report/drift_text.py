@@ -93,9 +93,11 @@ def _lines(report: DriftReport, *, is_compact: bool) -> Iterator[Line]:
     yield Line(f"Environment: {_shown(report.environment)}")
     if report.host:
         yield Line(f"Host: {_shown(report.host)}")
-    yield Line(f"Synced at: {shown_moment(report.checked_at)}")
-    yield Line(f"Deployed: {_shown(report.lineage)}, serial {report.serial}")
-    if not report.state_id:
+    yield Line(f"Checked at: {shown_moment(report.checked_at)}")
+    if report.state_id:
+        commit = "" if report.lineage == "unknown" else f", commit {_shown(report.lineage)}"
+        yield Line(f"Deployment state: serial {report.serial}{commit}")
+    else:
         yield Line("Nothing was applied here yet. Without a deployment state there is no drift.")
     yield from _sections(report) if not is_compact else _compact_sections(report)
     title = "Not finished by a run of the engine (the next sync finishes them)"
@@ -230,7 +232,7 @@ def _pending(table: PendingResource) -> Iterator[Line]:
     yield Line(f"  + {table.resource}{'' if table.changes else ': to be created'}")
     for change in table.changes:
         text, leaves = _sides(change.observed, change.desired)
-        yield Line(f"      {_shown(change.field)}: {text}")
+        yield Line(f"      {_shown(change.field)}: {'RENAMED ' if change.is_rename else ''}{text}")
         yield from _leaves(leaves)
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from delta_engine.actions import TablePlan
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, UndoneDrift, UnmanagedPart
 from delta_engine.report.change_tree import branch_line, leaf_lines
+from delta_engine.report.compact_plan import MOST_IN_FULL
 from delta_engine.report.drift_text import unmanaged_lines
 from delta_engine.report.plan_tree import plan_branches, plan_summary
 from delta_engine.telemetry.visible import counted
+
+_KEPT: Final = "(policy.removed_tables: keep)"
 
 
 def tree_lines(plan: TablePlan, undone: UndoneDrift = NO_UNDONE_DRIFT) -> Iterator[str]:
@@ -20,12 +24,25 @@ def tree_lines(plan: TablePlan, undone: UndoneDrift = NO_UNDONE_DRIFT) -> Iterat
 
 
 def summary_lines(
-    plan: TablePlan, unmanaged: Iterable[UnmanagedPart], *, environment: str, models: int
+    plan: TablePlan,
+    unmanaged: Iterable[UnmanagedPart],
+    *,
+    environment: str,
+    models: int,
+    is_full: bool = True,
 ) -> Iterator[str]:
-    """Yield what a plan keeps, and a line that counts its changes; `models` is the number of models."""
+    """Yield what a plan keeps, and a line that counts its changes.
+
+    Args:
+        models: the number of models.
+        is_full: whether a long list of kept tables is shown; its compact form is their number.
+    """
     for schema in plan.kept_schemas:
         yield f"kept: schema {schema} is not declared any more, and stays as it is"
-    for table in plan.kept_tables:
-        yield f"kept: {table} is not declared any more (policy.removed_tables: keep)"
+    if is_full or len(plan.kept_tables) <= MOST_IN_FULL:
+        for table in plan.kept_tables:
+            yield f"kept: {table} is not declared any more {_KEPT}"
+    else:
+        yield f"kept: {len(plan.kept_tables):,} tables are not declared any more {_KEPT}: --full lists them"
     yield from unmanaged_lines(unmanaged)
     yield f"{environment}: {plan_summary(plan)} ({counted(models, 'model')})"

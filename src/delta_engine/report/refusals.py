@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from delta_engine.errors import RefusedError
 from delta_engine.telemetry.visible import counted
@@ -29,25 +29,45 @@ class RefusalMessage:
 
 
 def refusal_messages(refusals: Iterable[RefusedError]) -> list[RefusalMessage]:
-    """Return the messages of refusals, in the order of each cause's first refusal."""
-    causes: dict[tuple[str, int | None], list[RefusedError]] = {}
+    """Return the messages of refusals, in the order of each cause's first refusal. The last has the way out of all."""
+    causes: dict[tuple[str, str, int | None], list[RefusedError]] = {}
     for number, refusal in enumerate(refusals):
-        causes.setdefault((_cause(refusal), None if refusal.place else number), []).append(refusal)
-    return [message for (cause, _), found in causes.items() for message in _messages(cause, found)]
+        causes.setdefault((*_cause(refusal), None if refusal.place else number), []).append(refusal)
+    found = [one for (reason, way, _), those in causes.items() for one in _messages(reason, way, those)]
+    places: dict[str, list[int]] = {}
+    for number, (_, way, _) in enumerate(found):
+        places.setdefault(way, []).append(number)
+    return [_message(*one, number, places[one[1]]) for number, one in enumerate(found)]
 
 
-def _messages(cause: str, refusals: Sequence[RefusedError]) -> Iterator[RefusalMessage]:
+_Lines: TypeAlias = tuple[Sequence[str], str, Sequence[RefusedError]]
+"""The lines of a message, the way out that follows the first one, and the refusals."""
+
+
+def _messages(reason: str, way_out: str, refusals: Sequence[RefusedError]) -> Iterator[_Lines]:
     if len(refusals) >= FEWEST_GROUPED:
-        yield RefusalMessage(lines=tuple(_grouped(cause, refusals)), refusals=tuple(refusals))
+        columns = {refusal.column for refusal in refusals}
+        if len(columns) == 1:
+            reason, way_out = (text.replace(_COLUMN, str(*columns)) for text in (reason, way_out))
+        yield [*_grouped(reason, refusals)], way_out, refusals
         return
-    for refusal in refusals:
-        yield RefusalMessage(lines=(str(refusal),), refusals=(refusal,))
+    for one in refusals:
+        yield [": ".join(filter(None, (one.place, _sentence(one.reason))))], one.way_out, [one]
 
 
-def _grouped(cause: str, refusals: Sequence[RefusedError]) -> Iterator[str]:
-    columns = {refusal.column for refusal in refusals}
-    shown = cause.replace(_COLUMN, str(*columns)) if len(columns) == 1 else cause
-    yield f"{_count(refusals)}: {shown}"
+def _message(
+    lines: Sequence[str], way_out: str, refusals: Sequence[RefusedError], number: int, places: Sequence[int]
+) -> RefusalMessage:
+    """Return a message; of several with one way out, only the last has it."""
+    first, *rest = lines
+    if way_out and number == places[-1]:
+        start = f"For all {len(places)}: " if len(places) > 1 else ""
+        first = f"{first} {start}{way_out}"
+    return RefusalMessage(lines=(first, *rest), refusals=tuple(refusals))
+
+
+def _grouped(reason: str, refusals: Sequence[RefusedError]) -> Iterator[str]:
+    yield f"{_count(refusals)}: {reason}"
     for refusal in refusals[:MOST_PLACES]:
         yield f"  {refusal.place}"
     if len(refusals) > MOST_PLACES:
@@ -63,9 +83,15 @@ def _count(refusals: Sequence[RefusedError]) -> str:
     return f"{counted(len(refusals), 'place')} in {counted(len(tables), 'table')}"
 
 
-def _cause(refusal: RefusedError) -> str:
-    """Return reason and way out without the names that differ from table to table."""
-    text = refusal.message
+def _cause(refusal: RefusedError) -> tuple[str, str]:
+    """Return the reason and the way out without the names that differ from table to table."""
+    texts = [_sentence(refusal.reason), refusal.way_out]
     if refusal.table:
-        text = text.replace(refusal.table, _TABLE)
-    return text.replace(f"({refusal.column})", f"({_COLUMN})") if refusal.column else text
+        texts = [text.replace(refusal.table, _TABLE) for text in texts]
+    if refusal.column:
+        texts = [text.replace(f"({refusal.column})", f"({_COLUMN})") for text in texts]
+    return texts[0], texts[1]
+
+
+def _sentence(reason: str) -> str:
+    return f"{reason.removesuffix('.')}."  # platform messages may end with a period

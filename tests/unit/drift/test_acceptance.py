@@ -141,7 +141,7 @@ def test_no_sync_undoes_accepted_drift_whatever_its_severity(project: CatalogPro
     project.declare(ORDERS)
     refused = project.run("sync --yes")
     assert refused.code == 3
-    assert "table comment was applied as '' and is 'x'. It was accepted by" in refused.stderr
+    assert "table comment was '' and is 'x'. It was accepted by" in refused.stderr
 
 
 def test_a_deployed_project_accepts_nothing(

@@ -187,6 +187,7 @@ def test_a_record_names_the_tables_that_its_foreign_keys_reference(project: Cata
     project.declare(
         f"{parent.replace('NAME', 'sales')}, renamed_from: orders", child.replace("NAME", "sales")
     )
+    assert "      table name: RENAMED dev.silver.orders → dev.silver.sales\n" in project.run("drift").stdout
     project.sync()
     assert dependencies() == ["schema.dev.silver", "table.dev.silver.sales"]
     changes = project.run("state diff").stdout

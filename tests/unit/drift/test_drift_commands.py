@@ -99,7 +99,7 @@ def test_a_sync_repairs_light_drift_and_refuses_to_revert_severe_drift(
     refused = run("sync --yes")
     assert refused.code == 3
     assert "table dev.silver.orders" in refused.stderr
-    assert "column amount was applied as decimal(18,2) 'Order total' and is gone" in refused.stderr
+    assert "column amount was decimal(18,2) 'Order total' and is gone" in refused.stderr
     assert "policy.drift: revert" in refused.stderr
     configure("drift: revert")
     assert run("sync --yes").code == 0
@@ -138,7 +138,7 @@ def test_severities_are_set_per_field_and_table(catalog: FakeUnityCatalog, run: 
     report = json.loads(run("drift --json").stdout)
     found = {one["resource"]: one["findings"][0]["severity"] for one in report["drifted"]}
     assert found == {"table.dev.silver.orders": "low", "table.dev.silver.others": "high"}
-    assert "table comment was applied as 'Orders table' and is 'x'" in run("sync --yes").stderr
+    assert "table comment was 'Orders table' and is 'x'" in run("sync --yes").stderr
 
 
 def test_an_accepted_rename_renames_in_the_model(catalog: FakeUnityCatalog, run: Run) -> None:

@@ -277,4 +277,4 @@ def test_an_order_that_is_enforced_is_reverted_and_one_that_is_ignored_is_kept()
     severe = DriftPolicy(severities=(SeverityRule(severity=Severity.HIGH),))
     (found,) = detect(reversed_columns, state=state, policy=severe)
     assert refused([MODEL], found) == []
-    assert "column order was applied as (id, name)" in str(refused([MODEL], found, enforced)[0])
+    assert "column order was (id, name)" in str(refused([MODEL], found, enforced)[0])

@@ -108,8 +108,8 @@ def test_a_refusal_says_what_is_absent_and_what_is_gone() -> None:
         for one in found.details
         for refusal in refusals([(MODEL, one, one.finding.field)], strict)
     }
-    assert "was applied as absent and is int" in reasons["column theirs"]
-    assert "was applied as string and is gone" in reasons["column name"]
+    assert "was absent and is int" in reasons["column theirs"]
+    assert "was string and is gone" in reasons["column name"]
 
 
 def test_a_model_with_both_names_has_not_taken_the_rename() -> None:

@@ -56,7 +56,7 @@ def test_a_sync_refuses_and_names_the_rename(project: CatalogProject) -> None:
     refused = project.run("sync --yes --allow drop_column")
     assert refused.code == 3
     assert "column s.old: it was renamed to 's.new' outside the engine" in refused.stderr
-    assert "s.old was applied as s.old and is s.new" in refused.stderr
+    assert "s.old was s.old and is s.new" in refused.stderr
 
 
 def test_a_revert_renames_back(project: CatalogProject) -> None:

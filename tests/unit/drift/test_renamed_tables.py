@@ -96,7 +96,12 @@ def test_a_table_that_was_renamed_by_hand_keeps_its_record(project: CatalogProje
 def test_the_rename_of_a_table_is_a_pending_change(project: CatalogProject) -> None:
     project.declare(AFTER)
     (pending,) = json.loads(project.run("drift --json").stdout)["pending"]
-    change = {"field": "table name", "observed": "dev.silver.orders", "desired": "dev.silver.sales"}
+    change = {
+        "field": "table name",
+        "observed": "dev.silver.orders",
+        "desired": "dev.silver.sales",
+        "is_rename": True,
+    }
     assert pending == {"resource": "table.dev.silver.sales", "changes": [change]}
 
 

@@ -131,7 +131,7 @@ def test_a_sync_repairs_mild_drift_alone(catalog: FakeUnityCatalog, dev: partial
     assert (done.code, catalog.statements) == (3, [])
     assert (
         "conf/models/schemas.yml:3: schema dev.silver: it was changed outside the engine, and a sync "
-        "would revert that: grant SELECT to analysts was applied as granted and is gone."
+        "would revert that: grant SELECT to analysts was granted and is gone."
     ) in done.stderr
 
 

@@ -59,14 +59,16 @@ def shown(kind: DriftKind, field: str, expected: str | None, actual: str | None)
     """Return the lines of one finding, which are those of a pending change too."""
     finding = Finding(kind=kind, field=field, expected=expected, actual=actual, severity=Severity.LOW)
     table = ResourceDrift(resource="table.dev.silver.orders", findings=(finding,))
-    change = PendingChange(field=field, observed=expected, desired=actual)
+    change = PendingChange(
+        field=field, observed=expected, desired=actual, is_rename=kind is DriftKind.COLUMN_RENAMED
+    )
     pending = PendingResource(resource="table.dev.silver.lines", changes=(change,))
     report = DriftReport(environment="dev", checked_at=CHECKED_AT, drifted=(table,), pending=(pending,))
     lines = [line.text for line in drift_lines(report)]
     start, end = lines.index("  ~ table.dev.silver.orders") + 1, lines.index("      severity: low")
     found = lines[start:end]
     start = lines.index("  + table.dev.silver.lines") + 1
-    assert kind is DriftKind.COLUMN_RENAMED or lines[start : start + len(found)] == found
+    assert lines[start : start + len(found)] == found
     return found
 
 

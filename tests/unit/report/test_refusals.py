@@ -33,6 +33,12 @@ def test_one_cause_on_many_tables_is_one_message() -> None:
     assert other == "no."
 
 
+def test_a_way_out_of_several_refusals_is_said_once() -> None:
+    ways = ("do this", "do that", "do this", "")
+    refusals = [RefusedError(f"no {number}", way_out=way) for number, way in enumerate(ways)]
+    assert texts(*refusals) == ["no 0.", "no 1. do that", "no 2. For all 2: do this", "no 3."]
+
+
 def test_the_column_is_named_in_the_message_if_it_is_the_same_everywhere() -> None:
     same = [refusal(number, "columns (note) go", "note") for number in range(3)]
     assert texts(*same)[0].startswith("3 tables: columns (note) go. --allow it:<table>\n")
