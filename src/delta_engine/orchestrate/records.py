@@ -156,8 +156,8 @@ class RunRecords:
     def with_new_version(self, models: Iterable[Table]) -> list[QualifiedName]:
         """Return the tables that are recorded for the first time, or after an unfinished run, or with renames.
 
-        These are renames by others that the models have taken. A few more have no version, because it could not be read,
-        or a killed run made them.
+        These are renames by others that the models have taken. A few more have no version, because it could not be
+        read, or a killed run made them.
         """
         known = [(one, recorded_table(self._recorder.resources, one.qualified_name)) for one in models]
         new = [

@@ -51,6 +51,12 @@ def test_missing_lines_are_added_at_the_end(present: bytes, merged: bytes | None
         assert merged_lines(merged, WANTED) is None
 
 
+def test_what_the_documented_commands_write_is_not_in_git(delta_engine: CommandLine, tmp_path: Path) -> None:
+    assert delta_engine("init", str(tmp_path / "made")).code == 0
+    ignored = (tmp_path / "made" / ".gitignore").read_text().splitlines()
+    assert {"/plan.json", "/drift.html", "/site/", ".delta-engine/"} <= {*ignored}
+
+
 def test_an_existing_gitignore_is_merged_once(
     delta_engine: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
