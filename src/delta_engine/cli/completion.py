@@ -1,4 +1,4 @@
-"""What a shell completes: environments, tables, recorded resources, versions and runs.
+"""What a shell completes: environments, tables, recorded resources, versions, runs and topics.
 
 A shell waits for each completion, so functions import what they need, and read local files only. They write nothing,
 and offer nothing where a project is broken or absent.
@@ -100,11 +100,18 @@ def _versions(ctx: typer.Context) -> Iterator[str]:
                 yield version.version_id
 
 
+def _topics(_ctx: typer.Context) -> Iterator[str]:
+    from delta_engine.cli.explain_command import sections
+
+    yield from sections()
+
+
 complete_environment: Final = _completer(_environments)
 complete_table: Final = _completer(_tables, shortens=True)
 complete_resource: Final = _completer(_resources)
 complete_run: Final = _completer(_runs)
 complete_version: Final = _completer(_versions)
+complete_topic: Final = _completer(_topics)
 
 
 def _documents(ctx: typer.Context) -> Iterator[RecordedNames]:

@@ -36,10 +36,10 @@ def docs(
         bool, flag("--drift", help="Read the catalog for drift, instead of the drift that was recorded last.")
     ] = False,
 ) -> None:
-    """Write a site of the declared tables: search, columns, keys, diagrams.
+    """Write a site of the declared tables.
 
-    One folder of static files that needs no server and no network. It shows models, when each table was applied, and
-    the drift that the deployment state recorded last. Open DIR/index.html.
+    It has search, columns, keys and diagrams: one folder of static files that needs no server and no network. It shows
+    models, when each table was applied, and the drift that the deployment state recorded last. Open DIR/index.html.
     """
     from delta_engine.cli.docs_site import write_docs
 

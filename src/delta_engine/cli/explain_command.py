@@ -9,8 +9,9 @@ from typing import Annotated, Final
 
 import typer
 
+from delta_engine.cli.completion import complete_topic
 from delta_engine.cli.options import argument
-from delta_engine.errors import RefusedError, unknown
+from delta_engine.errors import InvalidCommandError, unknown
 
 EXPLAIN_EPILOG: Final = "Example: delta-engine explain unsafe-plan"
 
@@ -21,20 +22,28 @@ _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 
 def explain(
     topic: Annotated[
-        str | None, argument("TOPIC", "What `more:` names below an error. Without it, all topics are listed.")
+        str | None,
+        argument(
+            "TOPIC", "What `more:` names below an error. Without it, all topics are listed.", complete_topic
+        ),
     ] = None,
 ) -> None:
     """Explain an error: its causes, and the ways out."""
-    sections = troubleshooting_sections(_page().read_text("utf-8"))
+    found = sections()
     if topic is None:
-        width = max(map(len, sections))
-        for name, text in sections.items():
+        width = max(map(len, found))
+        for name, text in found.items():
             typer.echo(f"{name:{width}}  {_SENTENCE_END.split(text, maxsplit=1)[0]}")
         return
-    if topic not in sections:
-        reason, way_out = unknown("topic", topic, sections)
-        raise RefusedError(reason, way_out=way_out)
-    typer.echo(sections[topic])
+    if topic not in found:
+        reason, way_out = unknown("topic", topic, found)
+        raise InvalidCommandError(reason, way_out=way_out)
+    typer.echo(found[topic])
+
+
+def sections() -> Mapping[str, str]:
+    """Return the texts of all topics by their names."""
+    return troubleshooting_sections(_page().read_text("utf-8"))
 
 
 def troubleshooting_sections(page: str) -> Mapping[str, str]:

@@ -18,6 +18,17 @@ from delta_engine.cli.terminal import Context, stopped
 
 SomeEnum = TypeVar("SomeEnum", bound=Enum)
 
+_KINDS = (
+    "drop_column",
+    "drop_table",
+    "drop_constraint",
+    "drop_row_filter",
+    "drop_column_mask",
+    "backfill_column",
+    "rewrite_table",
+)
+"""The values of `DestructiveKind`, whose module takes too long to import."""
+
 _FIELDS = {"env": "environment", "conf_dir": "conf_dir", "project": "projects"}
 """The field of the context that each of the options sets."""
 
@@ -160,10 +171,11 @@ Tables = Annotated[
 ]
 Allow = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="KIND[:GLOB]",
-        help="Allow a destructive kind of change in this run: drop_column, drop_table, drop_constraint, "
-        "drop_row_filter, drop_column_mask, backfill_column or rewrite_table. Repeatable.",
+    value(
+        "--allow",
+        "KIND[:GLOB]",
+        f"Allow a destructive kind of change in this run: {', '.join(_KINDS[:-1])} or {_KINDS[-1]}. Repeatable.",
+        choices_of("|".join(_KINDS)),
     ),
 ]
 ChangedSince = Annotated[

@@ -38,9 +38,10 @@ def undo(
     json: Json = False,
     full: Full = False,
 ) -> None:
-    """Bring back what was declared before a run: by statements, or by RESTORE where these would lose values.
+    """Bring back what was declared before a run.
 
-    A table is refused if RESTORE would take back rows of others. An undo is a run: the next undo takes it back.
+    It uses statements, or RESTORE where these would lose values. A table is refused if RESTORE would take back rows of
+    others. An undo is a run: the next undo takes it back.
     """
     from delta_engine.cli.commands import undo_run
     from delta_engine.plan_files.document import Options

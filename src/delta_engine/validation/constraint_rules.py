@@ -24,6 +24,7 @@ from delta_engine.sql.expressions import condition_problem, unknown_columns
 from delta_engine.sql.text import sql_data_type
 from delta_engine.state.states import SECRET_KEY
 from delta_engine.validation.rules import (
+    ALLOWED_IN_NAMES,
     Problem,
     consent,
     model_refusal,
@@ -113,11 +114,11 @@ class ValidConstraintNames:
         key_names = [key.name for key in keys if key is not None and key.name is not None]
         check_names = [check.name for check in model.checks]
         for name in (*key_names, *check_names):
-            problem = name_problem(name)
+            problem, way_out = name_problem(name), ALLOWED_IN_NAMES
             if name.lower().startswith(RESERVED_CHECK_PREFIX) and len(name) <= MAX_NAME_LENGTH:
-                problem = "is reserved for the engine's NOT NULL checks"
+                problem, way_out = "is reserved for the engine's NOT NULL checks", "Choose another name."
             if problem:
-                yield Problem(f"constraint name {name!r} {problem}", "Use letters, digits and underscores.")
+                yield Problem(f"constraint name {name!r} {problem}", way_out)
         for name in filter(SECRET_KEY.search, check_names):
             reason = f"check name {name!r} cannot be managed: Spark hides the values of such properties"
             yield Problem(reason, "Rename the check.")

@@ -17,6 +17,7 @@ from delta_engine.sql.expressions import referenced_columns
 from delta_engine.sql.governance import function_parts
 from delta_engine.validation.capability_rules import undeclarable
 from delta_engine.validation.rules import (
+    ALLOWED_IN_NAMES,
     Problem,
     consent,
     name_problem,
@@ -215,7 +216,7 @@ def _schema_problems(schema: Schema, first: Schema, capabilities: Capabilities) 
         yield Problem(f"it is declared twice, first{place}", "Remove one of the two.")
     for part, name in (("catalog", schema.catalog_name), ("schema", schema.schema_name)):
         if problem := name_problem(name):
-            yield Problem(f"{part} name {name!r} {problem}", "Use letters, digits and underscores.")
+            yield Problem(f"{part} name {name!r} {problem}", ALLOWED_IN_NAMES)
     yield from TagsWithinLimits().problems(schema.tags)
     yield from _rights_problems(schema, PRIVILEGES)
 

@@ -19,6 +19,7 @@ from delta_engine.models.nested_types import forgotten_clause
 from delta_engine.models.types import StructType, parts
 from delta_engine.state.states import SECRET_KEY
 from delta_engine.validation.rules import (
+    ALLOWED_IN_NAMES,
     Problem,
     model_refusal,
     name_problem,
@@ -37,7 +38,7 @@ class ValidTableNames:
         named = (("catalog", model.catalog_name), ("schema", model.schema_name), ("table", model.table_name))
         for part, name in named:
             if reason := name_problem(name):
-                yield Problem(f"{part} name {name!r} {reason}", "Use letters, digits and underscores.")
+                yield Problem(f"{part} name {name!r} {reason}", ALLOWED_IN_NAMES)
 
 
 class UniqueTables:

@@ -19,6 +19,11 @@ from delta_engine.models.constraints import MAX_NAME_LENGTH
 FORBIDDEN_IN_NAMES: Final = re.compile(r"[\s./`\x00-\x1f\x7f-\x9f]|\$\{")
 """Characters that Unity Catalog does not store in the names of catalogs, schemas, tables and constraints."""
 
+ALLOWED_IN_NAMES: Final = (
+    f"A name has 1 to {MAX_NAME_LENGTH} characters, such as letters, digits, underscores and hyphens. Blanks, periods, "
+    "slashes, backticks, control characters and ${ are not allowed."
+)
+
 
 _Rule = TypeVar("_Rule")
 

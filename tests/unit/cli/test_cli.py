@@ -177,6 +177,15 @@ def test_summaries_count() -> None:
     }
 
 
+@pytest.mark.parametrize("group", [(), ("state",), ("config",), ("projects",)])
+def test_no_line_of_the_list_of_commands_is_cut(
+    delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch, group: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    _, listed = delta_engine(*group, "--help").stdout.split("Commands:\n")
+    assert "..." not in listed
+
+
 def test_an_interrupt(delta_engine: CommandLine, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_arguments: object, **_options: object) -> None:
         raise KeyboardInterrupt

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from delta_engine.actions.policy import DestructiveKind
 from delta_engine.config.declared_names import names_in
 from delta_engine.config.loading import load_declared, model_files
 from delta_engine.config.settings import load_settings
@@ -173,6 +174,15 @@ def test_listed_values(project: Path, complete: Completions) -> None:
     assert complete("drift", "--format", "") == ["text", "json", "html"]
     assert complete("schema", "co") == ["config"]
     assert complete("apply", "") == []  # the shell offers files
+
+
+def test_kinds_of_changes(project: Path, complete: Completions) -> None:
+    assert sorted(complete("plan", "--allow", "")) == sorted(kind.value for kind in DestructiveKind)
+    assert complete("plan", "--allow", "re") == ["rewrite_table"]
+
+
+def test_topics(project: Path, complete: Completions) -> None:
+    assert complete("explain", "invalid-") == ["invalid-command", "invalid-configuration", "invalid-model"]
 
 
 def test_names_that_a_shell_takes_apart_are_not_offered(project: Path, complete: Completions) -> None:

@@ -82,7 +82,10 @@ def test_all_topics_are_listed(delta_engine: CommandLine) -> None:
 def test_an_unknown_topic_is_refused(delta_engine: CommandLine) -> None:
     refused = delta_engine("explain", "unsafe-plam")
     assert refused.code == ExitCode.REFUSED
-    assert refused.stderr == "refused: unknown topic 'unsafe-plam'. Did you mean 'unsafe-plan'?\n"
+    assert refused.stderr == (
+        "refused: unknown topic 'unsafe-plam'. Did you mean 'unsafe-plan'?\n"
+        "more: delta-engine explain invalid-command\n"
+    )
 
 
 def printed(error: DeltaEngineError, capsys: pytest.CaptureFixture[str]) -> list[str]:
