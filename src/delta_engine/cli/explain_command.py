@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -14,6 +15,8 @@ from delta_engine.cli.options import argument
 from delta_engine.errors import InvalidCommandError, unknown
 
 EXPLAIN_EPILOG: Final = "Example: delta-engine explain unsafe-plan"
+
+_WIDEST: Final = 100
 
 _HEADING = re.compile(r"^### (?P<title>.+)\n", re.MULTILINE)
 _SENTENCE_END = re.compile(r"[.:]\s")
@@ -38,7 +41,33 @@ def explain(
     if topic not in found:
         reason, way_out = unknown("topic", topic, found)
         raise InvalidCommandError(reason, way_out=way_out)
-    typer.echo(found[topic])
+    _print(found[topic])
+
+
+def _print(section: str) -> None:
+    """Print a section: laid out on a terminal, and as Markdown into files and pipes."""
+    if not sys.stdout.isatty():
+        typer.echo(section)
+        return
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    console = Console(highlight=False)
+    console.print(Markdown("\n".join(without_tables(section))), width=min(console.width, _WIDEST))
+
+
+def without_tables(section: str) -> Iterator[str]:
+    """Yield the lines of a section with a list for each table: cells would cut long commands."""
+    headings: list[str] = []
+    for line in section.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
+        if headings and not set(line) <= set("| -"):
+            first, *others = zip(headings, cells, strict=True)
+            yield f"- {first[1]}"
+            yield from (f"    - {heading}: {cell}" for heading, cell in others)
+        elif not line.startswith("|"):
+            yield line
+        headings = headings or cells if cells else []
 
 
 def sections() -> Mapping[str, str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import delta_engine
-from delta_engine.cli.explain_command import troubleshooting_sections
+from delta_engine.cli.explain_command import troubleshooting_sections, without_tables
 from delta_engine.cli.terminal import MORE, ExitCode, exits
 from delta_engine.deployment.errors import LockHeld
 from delta_engine.errors import (
@@ -71,6 +71,15 @@ def test_a_section_is_printed_as_text(delta_engine: CommandLine, topic: str) -> 
     assert (done.code, done.stderr) == (0, "")
     assert len(done.stdout) > 80
     assert "](" not in done.stdout
+
+
+@pytest.mark.parametrize("topic", SECTIONS)
+def test_a_table_is_a_list_on_a_terminal(topic: str) -> None:
+    rows = [line for line in SECTIONS[topic].splitlines() if line.startswith("| ") and "| ---" not in line]
+    lists = [*without_tables(SECTIONS[topic])]
+    assert [line for line in lists if line.startswith("|")] == []
+    cells = [row.split("|")[1].strip() for row in rows[1:]]
+    assert [cell for cell in cells if f"- {cell}" not in lists] == []
 
 
 def test_all_topics_are_listed(delta_engine: CommandLine) -> None:

@@ -179,6 +179,14 @@ def test_colours_only_where_they_are_wanted(project: PlanProject) -> None:
         assert "\x1b" not in shown_in_a_terminal(project, "state", "list", **environment)
 
 
+def test_an_explanation_is_laid_out(project: PlanProject) -> None:
+    shown = shown_in_a_terminal(project, "explain", "missing-dependency", NO_COLOR="1", COLUMNS="90")
+    text = re.sub(r"\x1b\[[0-9;]*m", "", shown)
+    assert max(map(len, text.splitlines())) <= 90
+    assert "pip install './delta_engine-0.2.0-py3-none-any.whl'" in re.sub(r"\[\w+\]|\s*\n\s*", "", text)
+    assert not re.search(r"[`|…]", text)
+
+
 def ask_in_a_terminal(project: PlanProject, answer: bytes) -> tuple[int, str, str]:
     """Forget a table with stdout in a file; return the exit code, the file, and what the terminal shows."""
     control, terminal = pty.openpty()
