@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import runpy
 import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,8 +36,9 @@ class Reader:
     def _run(self, program: str, *arguments: str) -> str:
         match program:
             case "delta-engine":
-                done = self._delta_engine(*arguments)
-                return done.stdout + done.stderr
+                with self._monkeypatch.context() as patched:
+                    patched.setattr(sys, "stderr", sys.stdout)  # as on a terminal, in the order of printing
+                    return self._delta_engine(*arguments).stdout
             case "cd":
                 self._monkeypatch.chdir(*arguments)
             case "cat":
