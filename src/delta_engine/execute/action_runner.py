@@ -226,11 +226,11 @@ class _RunningApply:
     def _run_step(self, position: int, step: Step) -> StepResult:
         """Run a step's statements up to the first failure."""
         kind = securable_kind(step.name)
+        table = "" if isinstance(step.name, SchemaName) else self.addressing.table(step.name)
         statements = StatementRunner(
-            runner=self.runner, name=step.name, control=self.control, check=self.check
+            runner=self.runner, name=step.name, control=self.control, check=self.check, address=table
         )
         named, failure = {kind: str(step.name)}, None
-        table = "" if isinstance(step.name, SchemaName) else self.addressing.table(step.name)
         fills = FillRunner(statements, table)
         special: dict[Phase | None, _RepeatableRunner] = {
             Phase.RESTORE_TABLE: RestoreRunner(statements, table),

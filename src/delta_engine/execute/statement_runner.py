@@ -47,11 +47,13 @@ class StatementRunner:
 
     Args:
         check: raises if no further statement may run, as after the loss of the lock.
+        address: the table in SQL; users see its name instead, because it may be a long path.
     """
 
     runner: SqlRunner
     name: SecurableName
     control: ApplyControl
+    address: str = ""
     check: Callable[[], None] = lambda: None
     runs: list[RunStatement] = field(default_factory=list)
 
@@ -68,7 +70,8 @@ class StatementRunner:
         if control.stop.is_requested():
             raise StoppedError(sql)
         started = control.seconds()
-        control.running[self.name.key] = RunningStatement(resource=self.name, sql=sql, since=started)
+        shown = sql.replace(self.address, str(self.name)) if self.address else sql
+        control.running[self.name.key] = RunningStatement(resource=self.name, sql=shown, since=started)
         attempts = _Attempts(self, sql, retry_check)
         is_done = False
         try:

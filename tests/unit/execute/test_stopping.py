@@ -12,12 +12,14 @@ from delta_engine.actions import AlignSchema, AlignTable, CreateSchema, CreateTa
 from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
 from delta_engine.aspects.owner import ChangeOwner
 from delta_engine.aspects.table_comment import SetSchemaComment, SetTableComment
+from delta_engine.backends.addressing import PathAddressing
 from delta_engine.backends.cancellation import Stop, pause, stopped_by_signals, terminated_as_interrupted
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import OutcomeKind
+from delta_engine.execute.statement_runner import StatementRunner
 from delta_engine.models import QualifiedName, Schema
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.orchestrator import plan_sync
@@ -59,6 +61,21 @@ def test_what_runs_goes_on_to_its_end_and_nothing_else_starts() -> None:
     )
 
 
+def test_a_running_statement_names_its_table_and_no_path() -> None:
+    name = QualifiedName("dev", "silver", "orders")
+    address = PathAddressing(Path("/a/long/path")).table(name)
+    control, shown = ApplyControl(), list[str]()
+
+    class Runner(RecordingSqlRunner):
+        def run(self, sql: str) -> Sequence[Row]:
+            shown.extend(one.sql for one in control.running.values())
+            return super().run(sql)
+
+    runner = Runner()
+    StatementRunner(runner=runner, name=name, control=control, address=address).run(f"DROP TABLE {address}")
+    assert (shown, runner.statements) == (["DROP TABLE dev.silver.orders"], [f"DROP TABLE {address}"])
+
+
 def test_a_table_can_be_stopped_between_its_statements() -> None:
     control = ApplyControl()
     actions = (SetTableComment("Orders", ""), SetColumnComments((ColumnComment("id", "Key", ""),)))
@@ -91,7 +108,7 @@ def test_every_request_says_what_is_being_waited_for() -> None:
         runner_on(SlowRunner()).apply(TABLES, control=control)
     assert len(told) == 2  # the two came before anybody looked
     assert "still waiting for 1 running statement," in told[0]
-    assert "\n  dev.silver.t0  0 s  CREATE TABLE `dev`.`silver`.`t0` ( `id` bigint )" in told[1]
+    assert "\n  dev.silver.t0  0 s  CREATE TABLE dev.silver.t0 ( `id` bigint )" in told[1]
 
 
 @pytest.mark.parametrize(
