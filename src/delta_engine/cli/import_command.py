@@ -14,7 +14,7 @@ from delta_engine.cli.terminal import Context, ExitCode, print_note, status, ste
 
 if TYPE_CHECKING:
     from delta_engine.config.settings import Settings
-    from delta_engine.errors import InvalidCommandError, RefusedError
+    from delta_engine.errors import RefusedError
 
 IMPORT_EPILOG: Final = (
     "Examples: delta-engine -e dev import dev.silver --to conf/models/silver.yml; delta-engine -e dev import dev "
@@ -76,7 +76,7 @@ def _import_to_file(
     from delta_engine.config.loading import load_present
     from delta_engine.config.model_writer import python_models, yaml_models
     from delta_engine.config.settings import load_settings
-    from delta_engine.errors import raise_all
+    from delta_engine.errors import InvalidCommandError, raise_all
     from delta_engine.orchestrate.import_folder import write_editor_files, write_new
     from delta_engine.orchestrate.importing import import_tables, scope_of
     from delta_engine.telemetry.visible import counted
