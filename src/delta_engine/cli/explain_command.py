@@ -51,8 +51,11 @@ def _print(section: str) -> None:
         return
     from rich.console import Console
     from rich.markdown import Markdown
+    from rich.theme import Theme
 
-    console = Console(highlight=False)
+    console = Console(
+        highlight=False, theme=Theme({"markdown.code": "cyan"})
+    )  # rich's own has a black background
     console.print(Markdown("\n".join(without_tables(section))), width=min(console.width, _WIDEST))
 
 
