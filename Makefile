@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 BIN := .venv/bin
-PIN := $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-emit-index-url \
+PIN := $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-strip-extras --no-emit-index-url \
 	--no-emit-find-links --custom-compile-command "make requirements"
 
 .DEFAULT_GOAL := help
