@@ -54,7 +54,8 @@ class Bounds:
         rights: those before the run, and those that the model declares.
         masked: the columns that the model masks.
         added: those of them that the table did not have before the run.
-        known: the columns, as readers know them, that showed values of another one before the run, by that column.
+        known: the columns, as readers know them, that had values of another one before the run, and showed them then or
+            are to show them, as the model declares no mask for them; by that column.
         is_filtered: whether the model has a row filter.
     """
 
@@ -88,6 +89,8 @@ class Watched(Catalog):
         self._exposure = exposure = self._exposure or Exposure(stored)
         there = {column.key for column in stored.state.columns}
         masked = frozenset(column.key for column in goal.columns if column.mask)
+        bare = {column.key for column in stored.state.columns if column.mask is None}
+        shown = {column.key for column in goal.columns if column.mask is None}
         self._bounds = Bounds(
             rights=rights(stored.state) | rights(goal),
             masked=masked,
@@ -95,7 +98,8 @@ class Watched(Catalog):
             known={
                 name: frozenset(
                     readers_name(one)
-                    for one in exposure.bare(stored, name)
+                    for one, values in exposure.held.items()
+                    if name in values and (one in bare or readers_name(one) in shown)
                     if not one.startswith(NEW_PREFIX) and readers_name(one) != name
                 )
                 for name in masked
