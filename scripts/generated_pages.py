@@ -20,7 +20,7 @@ from delta_engine.backends.capabilities import (
     Capabilities,
     Feature,
 )
-from delta_engine.config.model_text import COLUMN_FIELDS, TABLE_FIELDS
+from delta_engine.config.model_text import COLUMN_FIELDS, SCHEMA_FIELDS, TABLE_FIELDS
 from delta_engine.validation.needed_rights import REFERENCED_TABLE, REQUIREMENTS
 from delta_engine.validation.validator import PlanValidator
 from scripts.command_reference import command_reference
@@ -49,6 +49,7 @@ def generated_tables() -> Mapping[str, Mapping[str, str]]:
         "models.md": {
             "table": _keys(TABLE_FIELDS),
             "column": _keys(COLUMN_FIELDS),
+            "schema": _keys(SCHEMA_FIELDS),
         },
         "rules.md": {
             "hazards": table(("hazard", "means"), ((f"`{one.value}`", _HAZARDS[one]) for one in Hazard)),
@@ -73,13 +74,13 @@ def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 
 _HAZARDS: Final = {
-    Hazard.SAFE: "endangers nothing: a commit of metadata, or none at all",
-    Hazard.LOCKS: "writers of the table wait, or fail and try again, for as long as it takes",
+    Hazard.SAFE: "no risk: a commit of metadata, or none",
+    Hazard.LOCKS: "until it is done, writers of the table wait, or fail and have to retry",
     Hazard.REWRITES_DATA: "every data file is rewritten",
     Hazard.SCANS_DATA: "every row is read",
-    Hazard.LOSES_DATA: "data is gone afterwards, but for time travel",
-    Hazard.PERMANENT_UPGRADE: "the table's protocol rises; the engine never lowers it, `DROP FEATURE` by hand may",
-    Hazard.BREAKS_READERS: "readers that do not know of it fail, or see something else",
+    Hazard.LOSES_DATA: "data is lost, except in earlier versions (time travel)",
+    Hazard.PERMANENT_UPGRADE: "a newer protocol, which the engine never lowers; `DROP FEATURE` by hand may",
+    Hazard.BREAKS_READERS: "readers that are not prepared for the change fail, or see other results",
 }
 
 

@@ -85,7 +85,7 @@ class Feature(Enum):
 HOW_FEATURES_CHANGE: Mapping[Feature, str] = {
     Feature.COLUMNS: "added in place; dropped with consent (`drop_column`)",
     Feature.TYPE_WIDENING: (
-        "in place where Delta's matrix allows, its table feature in the same run; any other change of type is refused"
+        "in place where Delta's matrix allows, its table feature in the same run; other changes of type need `using`"
     ),
     Feature.NESTED_FIELDS: (
         "fields of structs, also inside arrays and maps: added, dropped, renamed, commented, loosened, widened"
@@ -100,13 +100,13 @@ HOW_FEATURES_CHANGE: Mapping[Feature, str] = {
     Feature.PRIMARY_KEYS: "name, columns in order, RELY; recreated when they change",
     Feature.FOREIGN_KEYS: "parents first, cycles broken; checked against the declared parent, or the one that is there",
     Feature.CHECKS: "by name, expressions compared in a normal form; `--preflight` counts violating rows",
-    Feature.NOT_NULL: "loosened freely; tightened when no row has a NULL, refused with the count otherwise",
+    Feature.NOT_NULL: "loosened freely; tightened if no row has a NULL or `using` fills it, else refused with a count",
     Feature.DEFAULTS: "set and dropped in place",
     Feature.GENERATED_COLUMNS: "at creation only; a later change is refused",
     Feature.IDENTITY_COLUMNS: "at creation only; a later change is refused",
     Feature.CLUSTERING: "changed in place",
     Feature.AUTOMATIC_CLUSTERING: "`cluster_by: AUTO`, switched in place",
-    Feature.PARTITIONING: "changed with consent (`rewrite_table`): all rows are written anew, in one commit",
+    Feature.PARTITIONING: "changed with consent (`rewrite_table`): one commit rewrites all rows",
     Feature.TAGS: "of tables and columns: key by key, additive or in full (`policy.tags`)",
     Feature.ROW_FILTERS: "part of CREATE TABLE; set, replaced and dropped in place",
     Feature.COLUMN_MASKS: "part of CREATE TABLE; set, replaced and dropped in place",
@@ -115,7 +115,7 @@ HOW_FEATURES_CHANGE: Mapping[Feature, str] = {
     Feature.OWNERS: "changed in place; unmanaged if no model names one",
     Feature.GRANTS: "on tables: additive, or in full (`policy.grants`)",
     Feature.SCHEMA_METADATA: "`schemas:` in a model file, or `Schema`",
-    Feature.EXTERNAL_TABLES: "`location`, at creation only; a later change to another one is refused",
+    Feature.EXTERNAL_TABLES: "`location`, at creation only; a change to another location is refused",
     Feature.MANAGED_CONVERSION: (
         "`location` removed from the model: `SET MANAGED` copies the files, with consent (`rewrite_table`)"
     ),

@@ -110,7 +110,7 @@ def _kind(data_type: DataType) -> str:
 
 
 class NoBlockedFills:
-    """Values are computed only where nothing stands in the way."""
+    """`using` computes values only if no key, mask, filter or other part of the table blocks it."""
 
     @of_each_action(BlockedFill)
     def check(self, blocked: BlockedFill) -> Iterator[Problem]:
@@ -119,7 +119,7 @@ class NoBlockedFills:
 
 
 class NoUnallowedRewrites:
-    """Writing all rows anew, as other partitions need it, takes consent by the policy or the command."""
+    """Rewriting all rows for other partitions needs consent by the policy or the command."""
 
     @of_each_alignment
     def check(self, align: AlignTable, policy: Policy) -> Iterator[Problem]:
@@ -136,7 +136,7 @@ class NoUnallowedRewrites:
 
 
 class NoUnallowedMoves:
-    """Copying the files of an external table, so that the catalog manages them, takes consent, and a run of its own."""
+    """Copying the files of an external table that becomes a managed one needs consent, and a run of its own."""
 
     @of_each_alignment
     def check(self, align: AlignTable, policy: Policy) -> Iterator[Problem]:
@@ -156,7 +156,7 @@ class NoUnallowedMoves:
 
 
 class WithinRewriteLimit:
-    """A plan writes no more existing data anew than `policy.max_rewrite_bytes`."""
+    """A plan rewrites no more existing data than `policy.max_rewrite_bytes`."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse plans above the limit, and with a limit those whose size is not known."""

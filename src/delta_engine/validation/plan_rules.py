@@ -66,7 +66,7 @@ class CreatePrimaryKeyColumnsNotNull:
 
 
 class NoAddNotNullColumns:
-    """An existing table gets no new NOT NULL column: existing rows would have no value.
+    """An existing table gets a new NOT NULL column only with `using`: existing rows would have no value.
 
     Delta also refuses it for fields inside a new column (`DELTA_OPERATION_NOT_ALLOWED`).
     """
@@ -126,7 +126,7 @@ class NoTightenedFields:
 
 
 class OnlyWidenedTypes:
-    """The type of an existing column changes only if Delta can widen it in place."""
+    """The type of an existing column changes only if Delta can widen it in place, or if `using` converts it."""
 
     @of_each_action(ColumnTypeChange)
     def check(self, change: ColumnTypeChange) -> Iterator[Problem]:
@@ -164,7 +164,7 @@ def _lengths(change: ColumnTypeChange, data_type: DataType) -> list[str]:
 
 
 class OnlyAtCreation:
-    """Generation, identity and the location of an external table are fixed when a table is created."""
+    """Generation and identity are set at creation. So is the location, until an external table becomes managed."""
 
     @of_each_alignment
     def check(self, align: AlignTable, _policy: Policy) -> Iterator[Problem]:
