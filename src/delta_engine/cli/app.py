@@ -46,7 +46,7 @@ EPILOG = (
     "drift (drift --fail-on), or files not formatted (fmt --check); "
     "3 refused: invalid model or config, unsafe or stale plan, wrong usage, no --yes without a terminal; "
     "4 another run holds the lock; "
-    "5 applied in part, or not recorded; 130 stopped by Ctrl-C, what was done is recorded"
+    "5 done in part, or applied and not recorded; 130 stopped by Ctrl-C, with the applied changes on record"
 )
 
 app = typer.Typer(
@@ -92,7 +92,7 @@ def main_options(
     ] = None,
     log_json: Annotated[
         bool,
-        flag("--log-json", help="Write what goes on as JSON lines on stderr, for log collectors."),
+        flag("--log-json", help="Write the log as JSON lines to stderr, for log collectors."),
     ] = False,
     _version: Annotated[
         bool,
@@ -144,7 +144,7 @@ def doctor(
 ) -> None:
     """Check login, rights, state and versions, as this identity.
 
-    Nothing that it writes stays. It exits with 3 when something is missing. With --conformance it asks, works on
+    It leaves nothing behind, and exits with 3 when something is missing. With --conformance, it asks, works on
     scratch tables in one schema instead, and exits with 1 when the platform differs from what the engine expects.
     """
     from delta_engine.cli.doctor_commands import run_conformance, run_doctor
@@ -175,9 +175,7 @@ def plan(
     allow: Allow = None,
     json: Json = False,
     sql: Annotated[bool, flag("--sql", help="Print the exact statements too.")] = False,
-    markdown: Annotated[
-        bool, flag("--markdown", help="Print a summary fit for a pull request instead.")
-    ] = False,
+    markdown: Annotated[bool, flag("--markdown", help="Print a summary for a pull request instead.")] = False,
     out: Annotated[
         Path | None, value("--out", "FILE", "Write the plan there as well, to be reviewed and applied later.")
     ] = None,
@@ -190,7 +188,7 @@ def plan(
 ) -> None:
     """Show what sync would do. Changes nothing.
 
-    With --out the plan is kept in a file, with its exact SQL, for `delta-engine apply FILE`.
+    --out writes the plan to a file, with its exact SQL, for `delta-engine apply FILE`.
     """
     from delta_engine.cli.commands import Rendering, show_plan
     from delta_engine.cli.many_projects import Form, run_in_projects

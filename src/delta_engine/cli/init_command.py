@@ -13,7 +13,7 @@ INIT_EPILOG: Final = "Example: delta-engine init retail && cd retail && delta-en
 
 
 def init(
-    directory: Annotated[Path, argument("DIR", "Where to.")] = Path(),
+    directory: Annotated[Path, argument("DIR", "The folder of the project.")] = Path(),
     force: Annotated[bool, flag("--force", help="Replace files that exist.")] = False,
     skip_existing: Annotated[
         bool, flag("--skip-existing", help="Keep files that exist, and write the others.")
@@ -22,7 +22,7 @@ def init(
     """Make a working project: configuration, a model, and the bundle.
 
     Without an option, nothing is written if a file exists. An existing .gitignore gets the lines that it lacks. At the
-    end stand the lines to edit (# EDIT) and the next commands.
+    end, the command lists the lines to edit (# EDIT) and the next commands.
     """
     from delta_engine.cli.project_files import Existing, init_project
 

@@ -188,12 +188,15 @@ ChangedSince = Annotated[
 ]
 Full = Annotated[
     bool,
-    flag("--full", help="Show everything: by default, above 20 tables, counts and what a reviewer must see."),
+    flag(
+        "--full",
+        help="Show everything. By default, above 20 tables, show counts and what a reviewer must see.",
+    ),
 ]
 Json = Annotated[bool, flag("--json", help="Print one JSON document instead.")]
 CountsChecks = Annotated[
     bool,
     flag("--preflight", help="Count the rows that added CHECK constraints refuse, before anything runs."),
 ]
-Timings = Annotated[bool, flag("--timings", help="Say at the end which tables took how long.")]
-Yes = Annotated[bool, flag("--yes", "-y", help="Agree beforehand: required without a terminal.")]
+Timings = Annotated[bool, flag("--timings", help="End with a table of how long each table took.")]
+Yes = Annotated[bool, flag("--yes", "-y", help="Answer yes in advance: required without a terminal.")]

@@ -93,7 +93,7 @@ def restore(
         str, argument("VERSION|FILE", "A kept version, or a file such as errored-12.json.", complete_version)
     ],
     force: Annotated[
-        bool, flag("--force", help="Also where others saved since, or over another state_id.")
+        bool, flag("--force", help="Restore even if another run saved since, or over another state_id.")
     ] = False,
     yes: Yes = False,
 ) -> None:
@@ -109,7 +109,7 @@ def restore(
 @state_app.command(epilog="Example: delta-engine -e prod state migrate --dry-run")
 def migrate(
     ctx: typer.Context,
-    dry_run: Annotated[bool, flag("--dry-run", help="Say what would be done, and stop.")] = False,
+    dry_run: Annotated[bool, flag("--dry-run", help="Show what would be done, and stop.")] = False,
     yes: Yes = False,
 ) -> None:
     """Save the document in the current format. The old one is kept as a backup."""
@@ -124,7 +124,7 @@ def rm(
     resources: Annotated[list[str], argument("RESOURCE", "Tables, keys or globs.", complete_resource)],
     yes: Yes = False,
 ) -> None:
-    """Forget resources. The tables stay as they are; a declared one is recorded anew by the next sync."""
+    """Forget resources. The tables stay as they are; the next sync records a declared one again."""
     from delta_engine.cli.state_commands import remove_resources
 
     remove_resources(ctx.obj, resources, yes=yes)
