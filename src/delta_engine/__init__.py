@@ -35,12 +35,14 @@ if TYPE_CHECKING:
         CheckConstraint,
         Column,
         ColumnMask,
+        FillBy,
         ForeignKey,
         Identity,
         PrimaryKey,
         RowFilter,
         Schema,
         Table,
+        Using,
     )
     from delta_engine.orchestrate.applying import UnrecordedApplyError
     from delta_engine.orchestrate.orchestrator import Orchestrator

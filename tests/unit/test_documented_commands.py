@@ -159,5 +159,5 @@ def run(delta_engine: CommandLine, arguments: Sequence[str], place: str) -> None
         run(delta_engine, [*arguments[: arguments.index("apply")], "plan", "--out", file], place)
     done = delta_engine(*arguments)
     asks = "There is no terminal to ask on" in done.stderr
-    asks |= " is declared already (" in done.stderr  # `import`: the example declares the tables of the pages
+    asks |= " declared already (" in done.stderr  # `import`: the example declares the tables of the pages
     assert done.code == ExitCode.DONE or asks, f"{place}: {shlex.join(arguments)}: {done.stderr}"

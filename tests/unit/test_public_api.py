@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import subprocess
 import sys
 from collections.abc import Callable
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -98,6 +100,14 @@ def test_the_names_of_the_package_are_the_public_ones() -> None:
     assert dir(delta_engine) == sorted([*delta_engine.__all__, "__version__"])
     declared = {name for names in delta_engine._NAMES.values() for name in names}
     assert declared == {*delta_engine.__all__}
+
+
+def test_checkers_of_types_see_every_public_name() -> None:
+    tree = ast.parse(Path(delta_engine.__file__).read_text("utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    assert ast.unparse(block.test) == "TYPE_CHECKING"
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    assert {alias.name for node in imports for alias in node.names} == {*delta_engine.__all__}
 
 
 def test_the_import_and_its_names_need_no_library() -> None:

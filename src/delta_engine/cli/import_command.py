@@ -139,9 +139,9 @@ def _import_to_folder(
     if report.is_empty:
         raise_all(report.refusals)
     _print_declared(report.declared)
-    files = counted(len(report.files), "file")
-    print_note(f"{counted(report.tables, 'model')} written to {files} in {path}")
     if report.files:
+        files = counted(len(report.files), "file")
+        print_note(f"{counted(report.tables, 'model')} written to {files} in {path}")
         write_editor_files(conf_dir, print_note)
         print_note(_next_step(settings, report.files[0], path, command("plan")))
     _exit_with(report.refusals)

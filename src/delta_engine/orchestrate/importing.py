@@ -113,7 +113,7 @@ def import_tables(
     targets = find_targets(backend, target, scope)
     names = tuple(name for name in targets.names if name.key not in declared)
     if targets.names and not names:
-        raise _declared_already(target, declared[targets.names[0].key])
+        raise _declared_already(target, [declared[name.key] for name in targets.names])
     imported = read_models(backend, replace(targets, names=names), scope.owns)
     if not imported.tables and not imported.refusals:
         way_out = "; ".join(imported.notes)
@@ -127,10 +127,12 @@ def import_tables(
     )
 
 
-def _declared_already(target: str, model: Table | Schema) -> InvalidCommandError:
+def _declared_already(target: str, models: Sequence[Table | Schema]) -> InvalidCommandError:
     """Return the refusal of a target whose tables all have models."""
+    subject = f"{target} is" if len(models) == 1 else f"all {len(models):,} tables of {target} are"
+    place = "" if len(models) == 1 else "the first in "
     return InvalidCommandError(
-        f"{target} is declared already ({model.declared_at})",
+        f"{subject} declared already ({place}{models[0].declared_at})",
         way_out="A table has one model. Leave out --to to print what exists, or take changes into the model with "
         f"{command('drift --accept')}.",
     )

@@ -91,7 +91,7 @@ def find_run(repository: StateRepository, current: DeploymentState | None, run: 
     raise StateMismatchError(
         f"no run {run!r} is kept, or not what was before it",
         where=repository.location,
-        way_out=f"{command('state show')} names the last run of each table; an undone run is another one.",
+        way_out=f"{command('state show TABLE')} names the last run of a table; an undone run is another one.",
     )
 
 

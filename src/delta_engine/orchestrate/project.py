@@ -167,9 +167,13 @@ def _left_out(settings: Settings) -> tuple[Feature, ...]:
     known = {feature_name(feature): feature for feature in lacking}
     for position, name in enumerate(settings.leave_out):
         if name not in known:
-            reason, way_out = unknown("feature that this backend lacks", name, known)
+            _, way_out = unknown("feature", name, known)
             location = settings.locate(("backend", "leave_out", position))
-            raise ConfigError(f"backend.leave_out: {reason}", location=location, way_out=way_out)
+            raise ConfigError(
+                f"backend.leave_out: this backend lacks no feature {name!r}",
+                location=location,
+                way_out=way_out,
+            )
     return tuple(known[name] for name in settings.leave_out)
 
 
