@@ -25,6 +25,9 @@ UPDATE: Final = "UPDATE"
 MERGE: Final = "MERGE"
 """The operations of fills."""
 
+RENAME: Final = "RENAME COLUMN"
+"""The operation of renamed columns and fields."""
+
 _UPKEEP: Final = frozenset({"OPTIMIZE", "REORG", "VACUUM START", "VACUUM END"})
 """Operations that change neither rows nor definitions (Delta documentation, "Operation metrics")."""
 
@@ -84,6 +87,12 @@ class RestoreTable:
         names_filled = any(name.lower() in condition for name in self.filled)
         is_possible = may_be_fill(commit.operation, commit.parameters)
         return is_possible and (names_filled or _names_reserved(condition))
+
+
+def may_change_values(commit: Commit) -> bool:
+    """Whether a commit may have changed values of existing rows, rather than added or deleted rows."""
+    is_append = "Append" in (commit.parameters.get("mode"), commit.parameters.get("outputMode"))
+    return not is_append and commit.operation not in {*_UPKEEP, *_DEFINITIONS, "DELETE"}
 
 
 def may_be_fill(operation: str, parameters: object) -> bool:

@@ -5,8 +5,8 @@ All of them may run again at any time: a fill touches only rows that need a valu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from delta_engine.actions import Phase
@@ -17,13 +17,15 @@ from delta_engine.aspects.backfill_actions import (
     VerifySwappedRows,
     targets,
 )
-from delta_engine.aspects.conversions import is_reserved_name
-from delta_engine.aspects.restores import MERGE, UPDATE, may_be_fill
+from delta_engine.aspects.conversions import is_reserved_name, new_name, old_name
+from delta_engine.aspects.restores import MERGE, RENAME, UPDATE, may_be_fill, may_change_values
 from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.compiled_plan import Statement
 from delta_engine.execute.statement_runner import StatementRunner, always
-from delta_engine.sql.backfills import AFTER, BEFORE, at_versions
+from delta_engine.sql.backfills import AFTER, BEFORE, at_versions, sql_refuse_rows
 from delta_engine.sql.queries import sql_describe_history
+from delta_engine.sql.text import quote_ident
+from delta_engine.state.table_queries import commit_of
 
 MOST_ROUNDS: Final = 10
 """How often a fill is repeated while writers add rows; the fill after the swap gets the rest."""
@@ -47,6 +49,9 @@ class FillRunner:
     statements: StatementRunner
     address: str
     _since: int = -1
+    _before_swap: dict[str, Statement] = field(default_factory=dict)
+    _read_at: dict[str, int] = field(default_factory=dict)
+    _compared: set[tuple[int, int]] = field(default_factory=set)
 
     def run(self, statement: Statement) -> None:
         """Run a fill until no row lacks a value, or a query that verifies it.
@@ -54,17 +59,68 @@ class FillRunner:
         Raises:
             StatementError: it failed, or the rows are not as they should be.
         """
-        if statement.phase in _VERIFYING:
-            self._verify(statement)
+        if statement.phase is Phase.VERIFY_ROWS:
+            self._before_swap[statement.sql] = statement
+        if statement.phase not in _VERIFYING:
+            self._fill(statement)
             return
-        if self._since < 0:
-            self._since = max((_version(row) for row in self._history(1)), default=-1)
-        is_given = statement.sql.startswith(MERGE)
-        for _ in range(_ROUNDS_OF_GIVEN_VALUES if is_given else MOST_ROUNDS):
+        self._verify(statement)
+        if _compares_versions(statement):
+            if statement.phase is Phase.VERIFY_ROWS:
+                self._fill_changed_rows(statement)
+            else:
+                self._refuse_outdated_rows(statement)
+
+    def _fill(self, statement: Statement) -> None:
+        verb = statement.sql.partition(" ")[0]
+        if statement.phase is Phase.FILL_COLUMNS:
+            self._before_swap[verb] = statement  # the last one is of all rows
+        for _ in range(_ROUNDS_OF_GIVEN_VALUES if verb == MERGE else MOST_ROUNDS):
+            self._read_at[verb] = self._latest_version()
+            if self._since < 0:
+                self._since = self._read_at[verb]
             rows = self.statements.run(statement.sql, always)
             has_filled = any(int(str(row.get("num_affected_rows") or 0)) for row in rows)
             if not has_filled or self._saw_all(statement):
                 return
+
+    def _fill_changed_rows(self, verifying: Statement) -> None:
+        """Fill and verify again if writers changed rows since the last fill, until it is the last change of rows."""
+        if not any(isinstance(one, FillColumn) and one.is_converted for one in _fills(verifying)):
+            return  # a present value stays
+        for _ in range(MOST_ROUNDS):
+            seen, filled = min(self._read_at.values(), default=-1), _targets(verifying)
+            later = [row for row in self._history(_LATEST_COMMITS) if _version(row) > seen]
+            if not any(self._may_change_values(row, filled) for row in later):
+                return
+            again = list(self._before_swap.values())
+            for statement in again:
+                if statement.phase is Phase.FILL_COLUMNS:
+                    self._fill(statement)
+            for statement in again:
+                if statement.phase is Phase.VERIFY_ROWS:
+                    self._verify(statement)
+
+    def _refuse_outdated_rows(self, verifying: Statement) -> None:
+        """Fail if writers changed former values between the last fill and the swap: the new ones are of before that."""
+        history = self._history(_LATEST_COMMITS)
+        for fill in _fills(verifying):
+            if not (isinstance(fill, FillSwappedColumn) and fill.is_deterministic):
+                continue
+            swap = next((_version(row) for row in history if _sets_aside(row, fill.name)), -1)
+            filled = {UPDATE: [new_name(fill.name)], MERGE: [new_name(fill.name)]}
+            earlier = [row for row in history if _version(row) < swap]
+            since = next((_version(row) for row in earlier if self._is_own(row, filled)), -1)
+            between = [row for row in earlier if _version(row) > since]
+            if any(self._may_change_values(row, filled) for row in between):
+                self.statements.run(_outdated_rows(self.address, swap, fill), always)
+
+    def _may_change_values(self, row: Row, filled: Mapping[str, Sequence[str]]) -> bool:
+        """Whether a commit of another writer may have changed values of existing rows."""
+        return not self._is_own(row, filled) and may_change_values(commit_of(row))
+
+    def _is_own(self, row: Row, filled: Mapping[str, Sequence[str]]) -> bool:
+        return self._is_fill(row, filled.get(str(row.get("operation")), ()))
 
     def _saw_all(self, statement: Statement) -> bool:
         """Whether a fill is the latest commit, and no other one came between its reading and its writing."""
@@ -77,22 +133,17 @@ class FillRunner:
 
     def _verify(self, statement: Statement) -> None:
         """Look at the rows, or compare those before and after each fill: of this run, or of a killed one before it."""
-        if not (BEFORE in statement.sql and AFTER in statement.sql):
+        if not _compares_versions(statement):
             self.statements.run(statement.sql, always)
             return
-        verified = [one for one in statement.actions if isinstance(one, _Verifying)]
-        fills = [fill for one in verified for fill in one.fills]
-        filled = {
-            UPDATE: targets(fills, are_deterministic=True),
-            MERGE: targets(fills, are_deterministic=False),
-        }
+        filled = _targets(statement)
         versions = [
-            _version(row)
-            for row in reversed(self._history(_LATEST_COMMITS))
-            if self._is_fill(row, filled.get(str(row.get("operation")), ()))
+            _version(row) for row in reversed(self._history(_LATEST_COMMITS)) if self._is_own(row, filled)
         ]
         for first, last in _without_gaps(versions):
-            self.statements.run(at_versions(statement.sql, first - 1, last), always)
+            if (first, last) not in self._compared:
+                self.statements.run(at_versions(statement.sql, first - 1, last), always)
+                self._compared.add((first, last))
 
     def _is_fill(self, row: Row, filled: Sequence[str]) -> bool:
         """Whether a commit has filled the columns: its condition names them all."""
@@ -102,8 +153,51 @@ class FillRunner:
         is_of_engine = _version(row) > self._since or any(map(is_reserved_name, filled))
         return is_of_engine and all(name.lower() in condition for name in filled)
 
+    def _latest_version(self) -> int:
+        return max((_version(row) for row in self._history(1)), default=-1)
+
     def _history(self, commits: int) -> Sequence[Row]:
         return self.statements.runner.run(sql_describe_history(self.address, commits))
+
+
+def _compares_versions(statement: Statement) -> bool:
+    return BEFORE in statement.sql and AFTER in statement.sql
+
+
+def _fills(verifying: Statement) -> list[FillColumn | FillSwappedColumn]:
+    """Return the fills that a statement verifies."""
+    return [fill for one in verifying.actions if isinstance(one, _Verifying) for fill in one.fills]
+
+
+def _targets(verifying: Statement) -> Mapping[str, Sequence[str]]:
+    """Return the columns that the verified fills assign, by the operation of their commits."""
+    fills = _fills(verifying)
+    return {
+        UPDATE: targets(fills, are_deterministic=True),
+        MERGE: targets(fills, are_deterministic=False),
+    }
+
+
+def _sets_aside(row: Row, column: str) -> bool:
+    """Whether a commit gave a column the reserved name of the former one."""
+    commit = commit_of(row)
+    renamed = commit.parameters.get("newColumnPath", "")
+    return (
+        commit.operation == RENAME
+        and renamed.strip("`").replace("``", "`").lower() == old_name(column).lower()
+    )
+
+
+def _outdated_rows(address: str, version: int, fill: FillSwappedColumn) -> str:
+    """Return the query that fails if the new values did not follow from the former ones at the swap."""
+    new, old = quote_ident(new_name(fill.name)), quote_ident(old_name(fill.name))
+    outdated = f"{new} IS NOT NULL AND NOT ({new} <=> {fill.value})"
+    then = f"{address} VERSION AS OF {version}"
+    message = (
+        f"rows had another value in {fill.name} when the last fill read them: a writer changed them right before the "
+        f"swap. See them: SELECT * FROM {then} WHERE {outdated}. Correct them from {old}, and drop that column"
+    )
+    return sql_refuse_rows(then, outdated, message)
 
 
 def _without_gaps(versions: Sequence[int]) -> list[tuple[int, int]]:

@@ -247,3 +247,94 @@ def test_an_ambiguous_rename_is_looked_at_without_the_repeatable_statements() ->
     )
     assert len([sql for sql in platform.statements if "RENAME COLUMN `amount`" in sql]) == 1
     assert platform.began("ALTER")[-1].endswith("DROP COLUMNS (`delta_engine_old_amount`)")
+
+
+class Versioned(Platform):
+    """A platform whose history grows: fills and renames commit, and so does a writer, once, before one statement.
+
+    Args:
+        before: how the statement begins.
+        operation: of the writer's commit.
+    """
+
+    def __init__(self, before: str, operation: str, **parameters: str) -> None:
+        super().__init__(rounds=99)
+        self.history: list[Row] = []
+        self._before: str | None = before
+        self._writer = (operation, parameters)
+        self.commit("CREATE TABLE")
+
+    def commit(self, operation: str, parameters: Mapping[str, str] | None = None) -> None:
+        version = len(self.history)
+        row = {"version": version, "operation": operation, "operationParameters": parameters or {}}
+        self.history.insert(0, {**row, "readVersion": version - 1})
+
+    def run(self, sql: str) -> Sequence[Row]:
+        if sql.startswith("DESCRIBE HISTORY"):
+            return self.history
+        if self._before is not None and self._before in sql:
+            self._before = None
+            self.commit(*self._writer)
+        found = super().run(sql)
+        if sql.startswith("UPDATE"):
+            self.commit("UPDATE", {"predicate": f'["({sql.partition(" WHERE ")[2].replace("`", "")})"]'})
+        if "RENAME COLUMN" in sql:
+            old, new = sql.partition("RENAME COLUMN ")[2].replace("`", "").split(" TO ")
+            self.commit("RENAME COLUMN", {"oldColumnPath": old, "newColumnPath": new})
+        return found
+
+    def of_conversion(self) -> list[str]:
+        """Return what ran: U for the fill before the swap, R for a rename, C for the check of outdated values."""
+        kinds = {
+            "SET `delta_engine_new_amount`": "U",
+            "RENAME": "R",
+            "`delta_engine_new_amount` IS NOT NULL AND": "C",
+        }
+        return [kind for sql in self.statements for words, kind in kinds.items() if words in sql]
+
+
+@pytest.mark.parametrize(
+    ("operation", "parameters", "ran"),
+    [
+        ("UPDATE", {"predicate": "(id#1 = 3)"}, "UURR"),
+        ("MERGE", {"predicate": "(id#1 = s.id#2)"}, "UURR"),
+        ("WRITE", {"mode": "Overwrite"}, "UURR"),
+        ("WRITE", {"mode": "Append"}, "URR"),  # the fill after the swap finds its rows
+        ("STREAMING UPDATE", {"outputMode": "Append"}, "URR"),
+        ("DELETE", {}, "URR"),
+        ("OPTIMIZE", {}, "URR"),
+        ("SET TBLPROPERTIES", {}, "URR"),
+    ],
+)
+def test_rows_that_a_writer_changes_during_the_verification_are_filled_again(
+    operation: str, parameters: Mapping[str, str], ran: str
+) -> None:
+    platform = Versioned("SELECT CASE WHEN one.n", operation, **parameters)
+    apply(platform, AMOUNT, TEXT)
+    assert "".join(platform.of_conversion()) == ran
+
+
+@pytest.mark.parametrize(("operation", "ran"), [("MERGE", "URRC"), ("DELETE", "URR")])
+def test_rows_that_a_writer_changes_right_before_the_swap_are_looked_at(operation: str, ran: str) -> None:
+    platform = Versioned("RENAME COLUMN `amount`", operation)
+    apply(platform, AMOUNT, TEXT)
+    assert "".join(platform.of_conversion()) == ran
+    for looked in (sql for sql in platform.statements if "` IS NOT NULL AND NOT (" in sql):
+        assert looked.endswith("VERSION AS OF 3")  # the first rename; both columns have their reserved names
+        assert (
+            "NOT (`delta_engine_new_amount` <=> CAST((cast(`delta_engine_old_amount` AS int)) AS int))"
+            in looked
+        )
+
+
+def test_outdated_values_keep_the_former_column() -> None:
+    class Outdated(Versioned):
+        def run(self, sql: str) -> Sequence[Row]:
+            if "`delta_engine_new_amount` IS NOT NULL AND NOT (" in sql:
+                raise StatementError("2 rows had another value", sql=sql, error_class="USER_RAISED_EXCEPTION")
+            return super().run(sql)
+
+    platform = Outdated("RENAME COLUMN `amount`", "MERGE")
+    with pytest.raises(ApplyFailedError, match="2 rows had another value"):
+        apply(platform, AMOUNT, TEXT)
+    assert not any("DROP COLUMNS" in sql for sql in platform.statements)
