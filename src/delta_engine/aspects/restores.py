@@ -6,6 +6,7 @@ tags, rights, filters and masks are the catalog's, and no version of a table has
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
@@ -24,6 +25,11 @@ REPLACES: Final = ("CREATE OR REPLACE TABLE", "REPLACE TABLE")
 UPDATE: Final = "UPDATE"
 MERGE: Final = "MERGE"
 """The operations of fills."""
+
+_EQUALITY: Final = re.compile("(?<![<>])=")
+"""An equality; the ranges of fills have `>=` and `<`."""
+
+_QUOTES: Final = str.maketrans(dict.fromkeys('`"\\'))
 
 RENAME: Final = "RENAME COLUMN"
 """The operation of renamed columns and fields."""
@@ -83,10 +89,9 @@ class RestoreTable:
 
     def _is_fill(self, commit: Commit) -> bool:
         """Whether a commit gave rows the values of a `using`: its condition names the column."""
-        condition = str(commit.parameters).lower()
-        names_filled = any(name.lower() in condition for name in self.filled)
+        names_filled = any(names_column(commit.parameters, name) for name in self.filled)
         is_possible = may_be_fill(commit.operation, commit.parameters)
-        return is_possible and (names_filled or _names_reserved(condition))
+        return is_possible and (names_filled or _names_reserved(str(commit.parameters).lower()))
 
 
 def may_change_values(commit: Commit) -> bool:
@@ -99,8 +104,18 @@ def may_be_fill(operation: str, parameters: object) -> bool:
     """Whether a commit may have filled columns. A MERGE that compares keys or adds rows is one of others."""
     if operation == MERGE and isinstance(parameters, Mapping):
         adds_none = str(parameters.get("notMatchedPredicates", "[]")) == "[]"
-        return adds_none and "=" not in str(parameters.get("predicate", "="))
+        return adds_none and not _EQUALITY.search(str(parameters.get("predicate", "=")))
     return operation == UPDATE
+
+
+def names_column(parameters: object, name: str) -> bool:
+    """Whether the parameters of a commit name a column, as SQL in JSON: quotes and backslashes may be escaped."""
+    return unquoted(name) in unquoted(str(parameters))
+
+
+def unquoted(text: str) -> str:
+    """Return a text in lower case, without quotes, backticks and backslashes."""
+    return text.translate(_QUOTES).lower()
 
 
 def _names_reserved(condition: str) -> bool:

@@ -18,7 +18,15 @@ from delta_engine.aspects.backfill_actions import (
     targets,
 )
 from delta_engine.aspects.conversions import is_reserved_name, new_name, old_name
-from delta_engine.aspects.restores import MERGE, RENAME, UPDATE, may_be_fill, may_change_values
+from delta_engine.aspects.restores import (
+    MERGE,
+    RENAME,
+    UPDATE,
+    may_be_fill,
+    may_change_values,
+    names_column,
+    unquoted,
+)
 from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.compiled_plan import Statement
 from delta_engine.execute.statement_runner import StatementRunner, always
@@ -149,9 +157,8 @@ class FillRunner:
         """Whether a commit has filled the columns: its condition names them all."""
         if not filled or not may_be_fill(str(row["operation"]), row.get("operationParameters")):
             return False
-        condition = str(row.get("operationParameters")).lower()
         is_of_engine = _version(row) > self._since or any(map(is_reserved_name, filled))
-        return is_of_engine and all(name.lower() in condition for name in filled)
+        return is_of_engine and all(names_column(row.get("operationParameters"), name) for name in filled)
 
     def _latest_version(self) -> int:
         return max((_version(row) for row in self._history(1)), default=-1)
@@ -182,10 +189,7 @@ def _sets_aside(row: Row, column: str) -> bool:
     """Whether a commit gave a column the reserved name of the former one."""
     commit = commit_of(row)
     renamed = commit.parameters.get("newColumnPath", "")
-    return (
-        commit.operation == RENAME
-        and renamed.strip("`").replace("``", "`").lower() == old_name(column).lower()
-    )
+    return commit.operation == RENAME and unquoted(renamed) == unquoted(old_name(column))
 
 
 def _outdated_rows(address: str, version: int, fill: FillSwappedColumn) -> str:

@@ -123,6 +123,31 @@ def test_only_a_merge_that_can_be_a_fill_is_compared() -> None:
     assert compared == ["7"]
 
 
+def test_a_merge_of_a_range_is_compared() -> None:
+    def merge(version: int, condition: str) -> Row:
+        predicate = f'["({condition} AND (region#1 IS NULL))"]'
+        return {
+            **{"version": version, "operation": "MERGE"},
+            "operationParameters": {"predicate": predicate, "notMatchedPredicates": "[]"},
+        }
+
+    commits = [merge(7, "(id#2L >= 20)"), merge(6, "(id#2L < 20)"), update(5, "")]
+    platform = Platform(commits=commits)
+    region = replace(REGION, using=Using("uuid()", deterministic=False))
+    apply(platform, region, MISSING, FillBy("id", ["20"]))
+    (compared,) = platform.began("SELECT CASE WHEN one.n")
+    assert [part[:1] for part in compared.split("VERSION AS OF ")[1:]] == ["5", "7"]
+
+
+@pytest.mark.parametrize(
+    ("name", "logged"), [("a`b", "a``b"), ('a"b', 'a\\"b'), ("a\\b", "a\\\\b"), ("Größe x", "Größe x")]
+)
+def test_a_fill_of_a_column_with_an_awkward_name_is_compared(name: str, logged: str) -> None:
+    platform = Platform(commits=[update(6, f'["(`{logged}` IS NULL)"]'), update(5, "")])
+    apply(platform, replace(REGION, name=name), replace(MISSING, name=name))
+    assert len(platform.began("SELECT CASE WHEN one.n")) == 1
+
+
 def test_a_conversion_to_other_values_each_time_gives_no_row_a_second_one() -> None:
     platform = Platform(0)
     amount = Column("amount", "int", using=Using("amount + int(rand() * 9)", deterministic=False))

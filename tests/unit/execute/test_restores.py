@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -15,6 +15,7 @@ from delta_engine.errors import StatementError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.restore_runner import RestoreRunner
 from delta_engine.execute.statement_runner import StatementRunner
+from delta_engine.state.table_queries import commit_of
 from tests.builders.models import ORDERS
 
 RESTORE = RestoreTable(version=1, until=3)
@@ -104,3 +105,25 @@ def test_a_lost_answer_is_looked_up() -> None:
         restore(log)
     restore(log)
     assert (log.restores, log.commits[-1]) == (1, ("RESTORE", "1"))
+
+
+@pytest.mark.parametrize(
+    ("operation", "predicate", "is_lost"),
+    [
+        ("UPDATE", '["((id#1L >= 3) AND (region#2 IS NULL))"]', False),
+        ("MERGE", '["((id#1L >= 3) AND (region#2 IS NULL))"]', False),  # a range of a fill
+        ("MERGE", '["((id#1L >= 3) AND (id#1L < 9) AND (region#2 IS NULL))"]', False),
+        ("MERGE", '["(region#2 = s.region#4)"]', True),
+        ("MERGE", '["((id#1L >= 3) AND (id#1L IS NULL))"]', True),
+    ],
+)
+def test_the_fills_of_a_run_are_its_own(operation: str, predicate: str, is_lost: bool) -> None:
+    parameters = {"predicate": predicate, "notMatchedPredicates": "[]"}
+    commit = commit_of({"version": 2, "operation": operation, "operationParameters": parameters})
+    assert bool(list(replace(RESTORE, filled=("region",)).lost([commit]))) is is_lost
+
+
+def test_the_fill_of_a_column_with_quotes_is_its_own() -> None:
+    predicate = '["(`a``\\"b`#2 IS NULL)"]'
+    commit = commit_of({"version": 2, "operation": "UPDATE", "operationParameters": {"predicate": predicate}})
+    assert not list(replace(RESTORE, filled=('a`"b',)).lost([commit]))
