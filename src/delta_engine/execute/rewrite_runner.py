@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from delta_engine.aspects.restores import REPLACES
+from delta_engine.actions import Phase
+from delta_engine.aspects.restores import REPLACES, RestoreTable
 from delta_engine.compile.compiled_plan import Statement
 from delta_engine.errors import StatementError
+from delta_engine.execute.restore_runner import RestoreRunner
 from delta_engine.execute.statement_runner import StatementRunner, always
 from delta_engine.sql.backfills import at_versions
 from delta_engine.sql.queries import sql_describe_history
 from delta_engine.sql.tables import sql_restore
-from delta_engine.state.table_queries import commit_of
+from delta_engine.state.table_queries import Commit, commit_of
 
 _LATEST_COMMITS: Final = 100
 
@@ -34,20 +36,33 @@ class RewriteVerifier:
         Raises:
             StatementError: they differ; without a later commit, the former version is restored.
         """
-        rows = self.statements.runner.run(sql_describe_history(self.address, _LATEST_COMMITS))
-        commits = [commit_of(row) for row in rows]
-        rewrite = next((one for one in commits if one.operation.startswith(REPLACES)), None)
+        rewrite = next((one for one in self._commits() if one.operation.startswith(REPLACES)), None)
         if rewrite is None:
             return  # it is not among the latest commits: an earlier run went on from it
         before = rewrite.version - 1
         try:
             self.statements.run(at_versions(statement.sql, before, rewrite.version), always)
         except StatementError as error:
-            if error.is_outcome_unknown or commits[0].version != rewrite.version:
-                raise
-            self.statements.run(sql_restore(self.address, before), always)
+            if error.is_outcome_unknown or self._commits()[0].version != rewrite.version:
+                raise  # a later commit may be of a writer
+            self._take_back(before, rewrite.version, error)
             raise StatementError(
                 f"{error.message} The table is restored: it is as in version {before}",
                 sql=error.sql,
                 error_class=None,
             ) from error
+
+    def _take_back(self, before: int, rewrite: int, reason: StatementError) -> None:
+        restore = RestoreTable(version=before, until=rewrite, is_rewritten=True)
+        statement = Statement(
+            sql=sql_restore(self.address, before), actions=(restore,), phase=Phase.RESTORE_TABLE
+        )
+        try:
+            RestoreRunner(self.statements, self.address).run(statement)
+        except StatementError as error:
+            message = f"{reason.message}; it could not be restored: {error.message}"
+            raise StatementError(message, sql=error.sql, error_class=None) from reason
+
+    def _commits(self) -> list[Commit]:
+        rows = self.statements.runner.run(sql_describe_history(self.address, _LATEST_COMMITS))
+        return [commit_of(row) for row in rows]
