@@ -223,8 +223,15 @@ def _paired(desired: tuple[Column, ...], observed: tuple[Column, ...]) -> _Paire
 
 def _with_columns(plain: Comparison[Any, Any], pairs: _Paired) -> Comparison[Any, Any]:
     desired, renames = plain.desired, NO_RENAMES
+    progress: Mapping[str, Progress] = NO_PROGRESS
+    if any(map(is_reserved, pairs.dropped)):
+        observed, progress = set_aside(plain.observed, desired)
+        plain = replace(plain, observed=observed)
+        pairs = _paired(desired.columns, observed.columns)
     if declares_renames(desired):
         renames = Renames.of(desired, plain.observed)
+        new_keys = {former.lower(): name.lower() for former, name in renames.columns}
+        progress = {new_keys.get(key, key): one for key, one in progress.items()}
         plain = replace(
             plain,
             observed=renames.applied_to(plain.observed),
@@ -232,11 +239,6 @@ def _with_columns(plain: Comparison[Any, Any], pairs: _Paired) -> Comparison[Any
         )
         pairs = _paired(desired.columns, plain.observed.columns)
     is_about_columns = desired.is_about(Part.COLUMNS)
-    progress: Mapping[str, Progress] = NO_PROGRESS
-    if any(map(is_reserved, pairs.dropped)):
-        observed, progress = set_aside(plain.observed)
-        plain = replace(plain, observed=observed)
-        pairs = _paired(desired.columns, observed.columns)
     conversions: tuple[Conversion, ...] = ()
     filled: tuple[Column, ...] = ()
     if progress or (is_about_columns and any(map(_USING, desired.columns))):

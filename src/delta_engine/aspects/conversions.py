@@ -11,7 +11,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
-from delta_engine.models import Column, Table
+from delta_engine.models import Column, Part, Table
 from delta_engine.models.record import Record
 from delta_engine.models.types import is_same_type
 from delta_engine.state.states import TableState
@@ -94,12 +94,14 @@ def is_reserved(column: Column) -> bool:
     return is_reserved_name(column.name)
 
 
-def set_aside(observed: TableState) -> tuple[TableState, Mapping[str, Progress]]:
+def set_aside(observed: TableState, model: Table | None = None) -> tuple[TableState, Mapping[str, Progress]]:
     """Return a table as its readers know it, and the progress of its conversions by column key.
 
-    Reserved columns that fit no conversion stay in the table.
+    Reserved columns that fit no conversion stay in the table, as do those of a swap that was interrupted if the model
+    has the column no more: it is dropped under these names.
     """
     there = {column.key: column for column in observed.columns}
+    declared = _declared(model) if model is not None and model.is_about(Part.COLUMNS) else None
     progress: dict[str, Progress] = {}
     hidden: set[str] = set()
     former: dict[str, str] = {}
@@ -110,7 +112,7 @@ def set_aside(observed: TableState) -> tuple[TableState, Mapping[str, Progress]]
             case (True, Column(), None):
                 progress[key] = Progress(stage=Stage.FILLING, new=new)
                 hidden.add(new_name(key))
-            case (False, Column(), Column()):
+            case (False, Column(), Column()) if declared is None or key in declared:
                 progress[key] = Progress(stage=Stage.SWAPPING, new=new, old=old)
                 hidden.add(new_name(key))
                 former[old_name(key)] = column.name[len(OLD_PREFIX) :]
@@ -125,6 +127,12 @@ def set_aside(observed: TableState) -> tuple[TableState, Mapping[str, Progress]]
         if column.key not in hidden
     )
     return replace(observed, columns=columns), progress
+
+
+def _declared(model: Table) -> set[str]:
+    """Return the keys of a model's columns, and of their former names."""
+    former = {column.renamed_from.lower() for column in model.columns if column.renamed_from}
+    return former | {column.key for column in model.columns}
 
 
 def conversions_of(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from delta_engine.aspects.comparison import Comparison
-from delta_engine.aspects.conversions import Conversion, new_name
+from delta_engine.aspects.conversions import Conversion, Stage, new_name
 from delta_engine.models import Column
 from delta_engine.models.constraints import MAX_NAME_LENGTH
 from delta_engine.models.types import CharacterType, DataType, MapType, is_same_type, parts, uses_type
@@ -30,7 +30,10 @@ class Obstacle(NamedTuple):
 def obstacles(comparison: Comparison) -> Iterator[Obstacle]:
     """Yield the obstacles of all columns that get values from `using`."""
     observed = comparison.observed
-    going_on = [one for one in comparison.conversions if not (one.is_abandoned or _is_left(one))]
+    renamed = [one for one in comparison.conversions if _is_begun_and_renamed(one, comparison)]
+    yield from map(_renamed_meanwhile, renamed)
+    others = [one for one in comparison.conversions if one not in renamed]
+    going_on = [one for one in others if not (one.is_abandoned or _is_left(one))]
     filled = [*comparison.filled, *(one.desired for one in going_on)]
     if filled and observed.relation is not RelationKind.TABLE:
         reason, way_out = f"the table is {observed.relation.value}", "Change it where it is computed."
@@ -51,7 +54,21 @@ def obstacles(comparison: Comparison) -> Iterator[Obstacle]:
         yield from _of_expression(column, comparison, [one.key for one in filled])
     for conversion in going_on:
         yield from _of_conversion(conversion, comparison)
-    yield from map(_unfinished, filter(_is_left, comparison.conversions))
+    yield from map(_unfinished, filter(_is_left, others))
+
+
+def _is_begun_and_renamed(conversion: Conversion, comparison: Comparison) -> bool:
+    """Whether an earlier run has begun a conversion under the column's former name."""
+    names = {name.lower() for _, name in comparison.renames.columns}
+    return conversion.progress.stage is not Stage.NOT_BEGUN and conversion.desired.key in names
+
+
+def _renamed_meanwhile(conversion: Conversion) -> Obstacle:
+    return Obstacle(
+        conversion.desired.name,
+        "an earlier run has begun to convert it under its former name",
+        "Declare its former name, and sync once more. Rename it afterwards.",
+    )
 
 
 def _is_left(conversion: Conversion) -> bool:
@@ -78,14 +95,13 @@ def _of_expression(column: Column, comparison: Comparison, filled: Iterable[str]
         )
         return
     there = {one.key: one for one in comparison.observed.columns}
-    new_names = {name.lower() for _, name in comparison.renames.columns}
-    former = {name.lower() for name, _ in comparison.renames.columns}
+    renamed = _renamed(comparison)
     retyped = {pair.path[0].lower() for pair in comparison.types}
     own = {column.key} if _is_converted(column, comparison) else set()
     masked = {one.key for one in comparison.desired.columns if one.mask is not None}
     yield from _of_mask(column, comparison)
     for name in sorted(referenced_columns(column.using.expression) - own):
-        if name in former or name in new_names:
+        if name in renamed:
             yield Obstacle(column.name, f"its using reads {name}, which the same plan renames", _IN_TWO_SYNCS)
         elif name not in there:
             yield Obstacle(
@@ -141,10 +157,8 @@ def _of_conversion(conversion: Conversion, comparison: Comparison) -> Iterator[O
             return
     if len(new_name(name)) > MAX_NAME_LENGTH:
         yield Obstacle(name, f"its name and {new_name('')!r} are longer than 255 characters", _BY_HAND)
-    if any(
-        old.lower() == name.lower() or new.lower() == name.lower() for old, new in comparison.renames.columns
-    ):
-        yield Obstacle(name, "it is renamed in the same plan", _IN_TWO_SYNCS)
+    if name.lower() in _renamed(comparison):
+        yield Obstacle(name, "it, or a field inside it, is renamed in the same plan", _IN_TWO_SYNCS)
     if not conversion.is_pending:
         if desired.mask is not None and observed.mask is None:
             yield Obstacle(
@@ -168,6 +182,13 @@ def _of_conversion(conversion: Conversion, comparison: Comparison) -> Iterator[O
             f"{dependent} depends on it",
             f"Drop that first, and declare it again afterwards. {_BY_HAND}",
         )
+
+
+def _renamed(comparison: Comparison) -> set[str]:
+    """Return the former and new names of renamed columns, and the columns of renamed fields, in lower case."""
+    columns = {name.lower() for pair in comparison.renames.columns for name in pair}
+    fields = {one.path[0].lower() for one in comparison.renames.fields if not one.both_exist}
+    return columns | fields
 
 
 def _dependents(name: str, observed: TableState) -> Iterator[str]:

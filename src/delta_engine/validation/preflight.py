@@ -158,7 +158,7 @@ class Preflight:
 
 def _rows(table: str, comparison: Comparison, observed: TableState, values: Mapping[str, str]) -> str:
     """Return the SQL of a table's rows with their future columns and fields, NULL for new ones without values."""
-    known = set_aside(observed)[0].columns
+    known = set_aside(observed, comparison.desired)[0].columns
     so_far = {same.key: one for one, same in zip(known, comparison.observed.columns, strict=True)}
     columns = []
     for desired, renamed in comparison.shared:

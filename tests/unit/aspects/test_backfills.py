@@ -10,6 +10,7 @@ from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import NO_POLICY
 from delta_engine.aspects.backfill_actions import AbandonConversion, BlockedFill, FillColumn
+from delta_engine.aspects.columns import ColumnDrop
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.conversions import Stage, set_aside
 from delta_engine.aspects.tags import UnsetColumnTags
@@ -139,6 +140,58 @@ def test_using_reads_columns_as_they_are_and_stay(
 ) -> None:
     model = orders(ID, *(others or (Column("former", "int"),)), Column("amount", "int", using=using))
     assert blocked(model, TableState(columns=(ID, Column("former", "int"), AMOUNT))) == [reason]
+
+
+ADDRESS = Column("address", "struct<zip: string>")
+RENAMED_FIELD = Column("address", "struct<code: string>", renamed_fields={"code": "zip"})
+
+
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        (
+            (RENAMED_FIELD, Column("zip", "string", using="address.zip")),
+            "its using reads address, which the same plan renames",
+        ),
+        (
+            (
+                replace(
+                    RENAMED_FIELD,
+                    data_type=Column("address", "struct<code: int>").data_type,
+                    using=Using("named_struct('code', cast(address.zip AS int))"),
+                ),
+            ),
+            "it, or a field inside it, is renamed in the same plan",
+        ),
+    ],
+)
+def test_using_reads_fields_as_they_are(columns: tuple[Column, ...], reason: str) -> None:
+    assert blocked(orders(ID, *columns), TableState(columns=(ID, ADDRESS))) == [reason]
+
+
+@pytest.mark.parametrize("data_type", ["int", "string"])
+@pytest.mark.parametrize(
+    "columns",
+    [
+        (AMOUNT, Column("delta_engine_new_amount", "int")),
+        (Column("delta_engine_old_amount", "string"), Column("delta_engine_new_amount", "int")),
+        (Column("delta_engine_old_amount", "string"), Column("amount", "int")),
+    ],
+)
+def test_a_column_is_not_renamed_in_the_middle_of_its_conversion(
+    columns: tuple[Column, ...], data_type: str
+) -> None:
+    """The former column has values that the new one may still lack."""
+    total = Column("total", data_type, renamed_from="amount", using="cast(amount AS int)")
+    reason = "an earlier run has begun to convert it under its former name"
+    assert blocked(orders(ID, total), TableState(columns=(ID, *columns))) == [reason]
+
+
+def test_a_column_that_is_no_longer_declared_is_dropped_under_the_names_of_its_swap() -> None:
+    between = (Column("delta_engine_old_amount", "string"), Column("delta_engine_new_amount", "int"))
+    model, state = orders(ID), TableState(columns=(ID, *between))
+    (align,) = TablePlanner(NO_POLICY).plan([model], catalog_of([model], state)).align_tables
+    assert [drop.observed for drop in align.of_type(ColumnDrop)] == [*between]
 
 
 def test_a_masked_column_is_not_read() -> None:
