@@ -87,6 +87,11 @@ class RestoreTable:
         """Whether a commit has restored this version."""
         return commit.operation == RESTORE and commit.parameters.get("version") == str(self.version)
 
+    def is_done_below(self, commits: Sequence[Commit]) -> bool:
+        """Whether a run has restored this version, and was killed, and others came after it; newest commit first."""
+        restores = [commit for commit in commits if commit.operation == RESTORE]
+        return bool(restores) and self.is_done_by(restores[0]) and restores[0] is not commits[0]
+
     def _is_fill(self, commit: Commit) -> bool:
         """Whether a commit gave rows the values of a `using`: its condition names the column."""
         names_filled = any(names_column(commit.parameters, name) for name in self.filled)

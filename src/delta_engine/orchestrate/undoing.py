@@ -232,8 +232,14 @@ class _FormerTable:
 
     @property
     def restore(self) -> RestoreTable | None:
-        """RESTORE, if no statement brings back what the run took away."""
-        return restore_of(self.after, self.model)
+        """RESTORE, if no statement brings back what the run took away, and none has done so."""
+        return None if self.is_restored else restore_of(self.after, self.model)
+
+    @property
+    def is_restored(self) -> bool:
+        """Whether an undo that did not finish has restored it; RESTORE would take back what came after that."""
+        found = restore_of(self.after, self.model)
+        return found is not None and found.is_done_below(self.commits or ())
 
     @property
     def is_returned(self) -> bool:
@@ -271,7 +277,7 @@ class _FormerTable:
         if self.is_returned and observed.location is None and (why := why_not_returned(self.after)):
             return why
         change = self.after.metadata.change
-        if self.restore is None and change is not None and change.needs_restore:
+        if self.restore is None and change is not None and change.needs_restore and not self.is_restored:
             return "only RESTORE brings its values back, and its version from before the run is not known"
         if self.restore is not None:
             return why_not_restored(self.after, self.restore, self.wanted, observed, self.commits)

@@ -99,6 +99,22 @@ def test_rows_that_were_written_twice_in_between_are_named() -> None:
     assert log.states[6] == ["first", "again"]
 
 
+def test_rows_that_were_written_after_a_lost_answer_stay() -> None:
+    lost = StatementError("lost", sql="", error_class="DELTA_METADATA_CHANGED")
+
+    class Busy(Log):
+        def run(self, sql: str) -> Sequence[Row]:
+            try:
+                return super().run(sql)
+            except StatementError:
+                self.write("theirs")
+                raise
+
+    log = Busy(failures=[lost])
+    restore(log)
+    assert (log.restores, log.states[-1]) == (1, ["first", "theirs"])
+
+
 def test_a_lost_answer_is_looked_up() -> None:
     log = Log(failures=[ConnectionError("lost")])
     with pytest.raises(StatementError, match="no answer"):

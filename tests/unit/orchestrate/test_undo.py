@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from delta_engine.backends.sql_runner import Row
+from delta_engine.errors import StatementError
 from delta_engine.models import QualifiedName
 from delta_engine.orchestrate import restoring
 from delta_engine.state.table_queries import TableQueries
+from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.projects.catalog_project import CatalogProject
 from tests.projects.commandline import CommandLine
 
@@ -388,3 +392,29 @@ def test_restore_takes_a_tagged_column_with_its_tags(project: CatalogProject) ->
     project.sync("--allow backfill_column")
     statements = ran(project, "undo --yes --allow drop_column")
     assert statements == ["RESTORE TABLE `dev`.`silver`.`orders` TO VERSION AS OF 0"]
+
+
+def test_rows_that_are_written_after_a_killed_undo_stay(
+    project: CatalogProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RESTORE is done then, and would take them back."""
+    project.declare(f"{SMALL}, tags: {{team: sales}}")
+    project.sync()
+    project.declare(f"name: orders, columns: [{ID}], tags: {{team: others}}")
+    project.sync("--allow drop_column")
+    run = FakeUnityCatalog.run
+
+    def failing(catalog: FakeUnityCatalog, sql: str) -> Sequence[Row]:
+        if "SET TAGS" in sql:
+            raise StatementError("the platform is gone", sql=sql, error_class="GONE")
+        return run(catalog, sql)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FakeUnityCatalog, "run", failing)
+        assert project.run("undo --yes").code == 5
+    project.catalog.write_rows(ORDERS)
+    statements = ran(project, "undo --yes")
+    assert statements == ["ALTER TABLE `dev`.`silver`.`orders` SET TAGS ('team' = 'sales')"]
+    assert [column.name for column in project.catalog.tables[KEY].state.columns] == ["id", "note"]
+    project.declare(f"{SMALL}, tags: {{team: sales}}")
+    assert project.plan()["tables"] == []
