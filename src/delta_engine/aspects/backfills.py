@@ -63,10 +63,13 @@ from delta_engine.state.states import TableState
 def future_values(comparison: Comparison) -> Mapping[str, str]:
     """Return the SQL of the values that a plan computes, from the rows as they are, by column key."""
     found = {}
+    former = {name.lower(): former for former, name in comparison.renames.columns}
     for column in comparison.filled:
         value = sql_converted(_using(column).expression, column.data_type)
         is_new = any(column.key == added.key for added in comparison.added)
-        found[column.key] = value if is_new else f"coalesce({quote_ident(column.name)}, {value})"
+        found[column.key] = (
+            value if is_new else f"coalesce({quote_ident(former.get(column.key, column.name))}, {value})"
+        )
     for one in comparison.conversions:
         if one.desired.using is None or one.is_abandoned:
             continue

@@ -7,7 +7,7 @@ computes all of them: if it fails, a second one counts the rows for which they f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 
 from delta_engine.actions import AlignTable, TablePlan
@@ -21,7 +21,7 @@ from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.sql_runner import SqlRunner, query_each
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.models import Table
-from delta_engine.sql.backfills import sql_checksum
+from delta_engine.sql.backfills import sql_checksum, sql_converted
 from delta_engine.sql.constraints import sql_not_null_condition
 from delta_engine.sql.expressions import is_same_expression
 from delta_engine.sql.failing_rows import failure_condition
@@ -95,7 +95,8 @@ class Preflight:
     ) -> Iterator[UnsafePlanError]:
         comparison = Comparison.of(model, observed)
         table = self.addressing.table(observed.former_name or align.table)
-        values, fills = future_values(comparison), align.of_type(FillColumn)
+        fills = align.of_type(FillColumn)
+        values = {**_filled_again(fills), **future_values(comparison)}
         rows = _rows(table, comparison, observed, values)
         filled = [one for one in model.columns if fills and one.key in values]
         computed = [sql_checksum(one.name, one.data_type) for one in filled]
@@ -154,6 +155,15 @@ class Preflight:
                     f"SELECT * FROM {table} WHERE {condition}",
                     name,
                 )
+
+
+def _filled_again(fills: Iterable[FillColumn]) -> dict[str, str]:
+    """Return the SQL of filled columns by key, as far as they exist: an unfinished run may have added them."""
+    return {
+        fill.name.lower(): f"coalesce({quote_ident(fill.name)}, {sql_converted(fill.using, fill.data_type)})"
+        for fill in fills
+        if not fill.is_converted
+    }
 
 
 def _rows(table: str, comparison: Comparison, observed: TableState, values: Mapping[str, str]) -> str:

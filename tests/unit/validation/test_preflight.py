@@ -150,3 +150,13 @@ def test_fields_inside_structs_that_are_null_are_not_null_themselves() -> None:
     state = TableState(columns=(Column("st", "struct<a: int>"),))
     assert looked(model, state, runner) == []
     assert "(`st` IS NULL OR `st`.`a` IS NOT NULL)" in runner.statements[0]
+
+
+def test_a_value_is_computed_from_the_former_name() -> None:
+    runner = CountingRows(0)
+    model = orders(
+        Column("id", "bigint"),
+        Column("area", "string", is_nullable=False, renamed_from="region", using="'x'"),
+    )
+    assert not looked(model, TableState(columns=(Column("id", "bigint"), Column("region", "string"))), runner)
+    assert "coalesce(`region`, CAST(('x') AS string)) AS `area`" in runner.statements[0]
