@@ -166,9 +166,11 @@ def filled_columns(
     """
     yield from (column for column in added if column.using is not None)
     applied = {column.key for column in record.declared.columns} if record.declared else None
+    attempted = {column.key for model in record.attempted for column in model.columns if column.using}
     for column, present in differing:
         if column.using is None or not is_same_type(column.data_type, present.data_type):
             continue
         is_new = bool(record.attempted) and applied is not None and column.key not in applied
+        is_new = is_new or (applied is None and column.key in attempted)
         if is_new or (present.is_nullable and not column.is_nullable):
             yield column

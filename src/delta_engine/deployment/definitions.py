@@ -13,7 +13,7 @@ import msgspec
 
 from delta_engine.aspects.facet import Facet
 from delta_engine.deployment.stored_definitions import (
-    FORMER_NAME_FACETS,
+    ATTEMPTED_FACETS,
     RECORDED_COLUMN_FACETS,
     RECORDED_SCHEMA_FACETS,
     RECORDED_TABLE_FACETS,
@@ -58,11 +58,11 @@ def define(model: Table) -> TableDefinition:
 
 
 def define_attempt(model: Table) -> TableDefinition:
-    """Return a model's definition with the former names of columns and fields: a run is to rename them."""
+    """Return a model's definition with what a run is to do: former names of columns and fields, and `using`."""
     definition = define(model)
     columns = tuple(
         msgspec.structs.replace(
-            found, **{facet.key: facet.form.encode(facet.declared(column)) for facet in FORMER_NAME_FACETS}
+            found, **{facet.key: facet.form.encode(facet.declared(column)) for facet in ATTEMPTED_FACETS}
         )
         for found, column in zip(definition.columns, model.columns, strict=True)
     )
@@ -117,7 +117,7 @@ _DECLARED_VALUES = attrgetter(*(facet.attribute for facet in _RARE))
 _NONE_DECLARED = tuple(facet.absent for facet in _RARE)
 _ENCODINGS = [(facet.key, facet.form.encode, facet.absent) for facet in _RARE]
 
-_column_arguments = _reader((*_RARE, *FORMER_NAME_FACETS))
+_column_arguments = _reader((*_RARE, *ATTEMPTED_FACETS))
 _table_arguments = _reader(RECORDED_TABLE_FACETS)
 _schema_arguments = _reader(RECORDED_SCHEMA_FACETS)
 

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS, column_renames, storage
+from delta_engine.aspects import (
+    COLUMN_FACETS,
+    SCHEMA_FACETS,
+    TABLE_FACETS,
+    backfills,
+    column_renames,
+    storage,
+)
 from delta_engine.aspects.facet import Facet
 from delta_engine.models.open_struct import OpenStruct
 
@@ -19,8 +26,8 @@ def _recorded(facets: _Facets) -> _Facets:
 
 
 RECORDED_COLUMN_FACETS = _recorded(COLUMN_FACETS)
-FORMER_NAME_FACETS: _Facets = (column_renames.FACET, column_renames.FIELDS_FACET)
-"""Facets of columns in attempted definitions: they tell the renames of a run from those of others."""
+ATTEMPTED_FACETS: _Facets = (column_renames.FACET, column_renames.FIELDS_FACET, backfills.FACET)
+"""Facets of columns in attempted definitions: the renames of a run, as opposed to those of others, and its fills."""
 RECORDED_SCHEMA_FACETS = _recorded(SCHEMA_FACETS)
 # Format 1 has the location last, and the same model has to give the same bytes.
 RECORDED_TABLE_FACETS = tuple(
@@ -49,7 +56,7 @@ def _keys(
 
 _ColumnKeys: Any = _keys(
     "_ColumnKeys",
-    [("name", str), ("type", str), *map(_key, (*RECORDED_COLUMN_FACETS, *FORMER_NAME_FACETS))],
+    [("name", str), ("type", str), *map(_key, (*RECORDED_COLUMN_FACETS, *ATTEMPTED_FACETS))],
     has_cycles=False,
 )
 

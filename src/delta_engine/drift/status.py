@@ -17,6 +17,7 @@ from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import NO_POLICY, Ownership, Policy, as_applied
 from delta_engine.aspects.aspect import Change, Sign
 from delta_engine.aspects.column_renames import renamed_columns
+from delta_engine.aspects.columns import ColumnAdd
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.renames import with_renames
 from delta_engine.deployment.definitions import (
@@ -147,7 +148,10 @@ def attempted_by(
     changed = {*aligned, *(resource_key(create.table) for create in plan.create_tables)} & by_key.keys()
     changed_schemas = {str(align).lower() for align in plan.align_schemas}
     tables = {
-        key: (define_attempt(by_key[key]), *_renamed(aligned.get(key), resources.get(key)))
+        key: (
+            define_attempt(_intended(by_key[key], aligned.get(key))),
+            *_renamed(aligned.get(key), resources.get(key)),
+        )
         for key in sorted(changed)
     }
     return tables | {
@@ -155,6 +159,15 @@ def attempted_by(
         for schema in schemas
         if schema.key in changed_schemas
     }
+
+
+def _intended(model: Table, align: AlignTable | None) -> Table:
+    """Return a model with `using` of the columns alone that its run adds: their rows may lack a value afterwards."""
+    added = {add.desired.key for add in align.of_type(ColumnAdd)} if align else set()
+    if all(column.using is None or column.key in added for column in model.columns):
+        return model
+    columns = (column if column.key in added else replace(column, using=None) for column in model.columns)
+    return replace(model, columns=tuple(columns))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

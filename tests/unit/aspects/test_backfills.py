@@ -275,6 +275,8 @@ def test_a_half_done_conversion_looks_as_its_readers_know_it(
         (Record(declared=orders(ID), attempted=(orders(ID, Column("day", "date")),)), True),
         (Record(declared=orders(ID, Column("day", "date"))), False),
         (Record(declared=orders(ID)), False),  # others have added it
+        (Record(attempted=(orders(ID, Column("day", "date", using="current_day")),)), True),
+        (Record(attempted=(orders(ID, Column("day", "date")),)), False),  # it was there before
         (Record(), False),
     ],
 )

@@ -13,7 +13,7 @@ from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
 from delta_engine.aspects.facet import Facet
 from delta_engine.deployment.definitions import as_table, define
 from delta_engine.deployment.stored_definitions import (
-    FORMER_NAME_FACETS,
+    ATTEMPTED_FACETS,
     ColumnDefinition,
     SchemaDefinition,
     TableDefinition,
@@ -89,7 +89,7 @@ def test_a_facet_is_declared_and_observed(kind: str, facet: Facet[Any, Any, Any]
 def test_a_recorded_facet_comes_back(kind: str, facet: Facet[Any, Any, Any]) -> None:
     _, full, empty, _, definition, _ = KINDS[kind]
     keys = {field.name for field in msgspec.structs.fields(definition)}
-    assert (facet.key in keys) == (facet.observed is not None or facet in FORMER_NAME_FACETS)
+    assert (facet.key in keys) == (facet.observed is not None or facet in ATTEMPTED_FACETS)
     for model in (full, empty):
         value = (facet.recorded or facet.declared)(model)
         data = msgspec.json.encode(facet.form.encode(value))

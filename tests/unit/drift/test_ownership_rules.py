@@ -11,15 +11,16 @@ from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import NO_POLICY
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.deployment.definitions import define, define_attempt
+from delta_engine.deployment.definitions import as_table, define, define_attempt
 from delta_engine.deployment.document import AcceptedDrift, Difference, Status, TableResource
 from delta_engine.deployment.recorded_models import table_records
 from delta_engine.deployment.resources import unfinished
+from delta_engine.deployment.stored_definitions import TableDefinition
 from delta_engine.drift.baselines import with_unmanaged_parts
 from delta_engine.drift.comparison import compared, deviations
 from delta_engine.drift.drifted_resources import AppliedRecord
 from delta_engine.drift.status import attempted_by, with_accepted_drift
-from delta_engine.models import CheckConstraint, Column, Part, QualifiedName, Table
+from delta_engine.models import CheckConstraint, Column, Part, QualifiedName, Table, Using
 from delta_engine.models.record import Record, resource_key
 from delta_engine.state.states import ABSENT, CatalogState, state_of
 from tests.builders.deployment import NOON, applied, deployment_state
@@ -244,6 +245,16 @@ def test_a_rename_of_an_unrecorded_table_is_attempted_too() -> None:
     known = {resource_key(ORDERS): applied(orders(Column("old", "int")))}
     (_, former) = attempted_by(plan, [model], [], known)[resource_key(ORDERS)]
     assert former == define(orders(Column("new", "int")))
+
+
+def test_an_attempt_tells_the_columns_that_it_adds_and_fills() -> None:
+    """Those that were there may have no value on purpose."""
+    there, new = Column("there", "int", using="1"), Column("new", "int", using="2")
+    model, table = orders(there, new), observed(Column("there", "int"))
+    plan = TablePlanner().plan([model], catalog_of([model], table))
+    ((definition,),) = attempted_by(plan, [model], [], {}).values()
+    assert isinstance(definition, TableDefinition)
+    assert [column.using for column in as_table(definition).columns] == [None, Using("2")]
 
 
 def test_a_killed_run_that_renames_a_table_explains_its_changes() -> None:

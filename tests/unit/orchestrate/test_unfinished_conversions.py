@@ -54,3 +54,31 @@ def failing_at(beginning: str, run: Callable[[FakeUnityCatalog, str], Sequence[R
         return run(catalog, sql)
 
     return running
+
+
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_a_fill_that_failed_is_repeated(
+    project: CatalogProject, monkeypatch: pytest.MonkeyPatch, is_recorded: bool
+) -> None:
+    """The column itself does not show it, and before the first sync of a table nothing was recorded."""
+    note = "{name: note, type: string, using: \"'none'\"}"
+    project.declare(f"name: orders, columns: [{ID}, {note}]")
+    if is_recorded:
+        project.sync()
+    else:
+        project.by_hand("CREATE TABLE `dev`.`silver`.`orders` (`id` int NOT NULL, `note` string) USING delta")
+    project.declare(f"name: orders, columns: [{ID}, {note}, {{name: day, type: int, using: id + 1}}]")
+    run = FakeUnityCatalog.run
+
+    def failing(catalog: FakeUnityCatalog, sql: str) -> Sequence[Row]:
+        if sql.startswith("UPDATE"):
+            raise StatementError("the platform is gone", sql=sql, error_class="GONE")
+        return run(catalog, sql)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FakeUnityCatalog, "run", failing)
+        assert project.run("sync --yes --allow backfill_column").code == ExitCode.PARTIAL
+    project.sync("--allow backfill_column")
+    (filled,) = (sql for sql in project.catalog.statements if sql.startswith("UPDATE"))
+    assert filled.startswith("UPDATE `dev`.`silver`.`orders` SET `day` = ")  # and not note, which was there
+    assert not project.plan()["tables"]
