@@ -34,6 +34,12 @@ _QUOTES: Final = str.maketrans(dict.fromkeys('`"\\'))
 RENAME: Final = "RENAME COLUMN"
 """The operation of renamed columns and fields."""
 
+COLUMN_CHANGES: Final = (
+    *("ADD COLUMNS", RENAME, "DROP COLUMNS", "REPLACE COLUMNS", "UPDATE SCHEMA"),
+    *("CREATE", "REPLACE TABLE", RESTORE),
+)
+"""How the operations start after which a table may have other columns."""
+
 _UPKEEP: Final = frozenset({"OPTIMIZE", "REORG", "VACUUM START", "VACUUM END"})
 """Operations that change neither rows nor definitions (Delta documentation, "Operation metrics")."""
 

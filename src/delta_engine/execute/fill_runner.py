@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Final, TypeAlias
 
 from delta_engine.actions import Phase
@@ -19,6 +20,7 @@ from delta_engine.aspects.backfill_actions import (
 )
 from delta_engine.aspects.conversions import is_reserved_name, new_name, old_name
 from delta_engine.aspects.restores import (
+    COLUMN_CHANGES,
     MERGE,
     RENAME,
     UPDATE,
@@ -145,9 +147,8 @@ class FillRunner:
             self.statements.run(statement.sql, always)
             return
         filled = _targets(statement)
-        versions = [
-            _version(row) for row in reversed(self._history(_LATEST_COMMITS)) if self._is_own(row, filled)
-        ]
+        since = takewhile(lambda row: not _changes_columns(row), self._history(_LATEST_COMMITS))
+        versions = [_version(row) for row in since if self._is_own(row, filled)][::-1]
         for first, last in _without_gaps(versions):
             if (first, last) not in self._compared:
                 self.statements.run(at_versions(statement.sql, first - 1, last), always)
@@ -183,6 +184,11 @@ def _targets(verifying: Statement) -> Mapping[str, Sequence[str]]:
         UPDATE: targets(fills, are_deterministic=True),
         MERGE: targets(fills, are_deterministic=False),
     }
+
+
+def _changes_columns(row: Row) -> bool:
+    """Whether versions before a commit may lack columns, or have other names; an earlier conversion ends with one."""
+    return str(row.get("operation")).startswith(COLUMN_CHANGES)
 
 
 def _sets_aside(row: Row, column: str) -> bool:

@@ -225,6 +225,17 @@ def test_the_fill_of_a_killed_run_is_compared_too() -> None:
     assert "VERSION AS OF 6" in compared
 
 
+@pytest.mark.parametrize("operation", ["ADD COLUMNS", "RENAME COLUMN", "DROP COLUMNS", "RESTORE"])
+def test_a_fill_before_other_columns_is_not_compared(operation: str) -> None:
+    """An earlier conversion of the column: its versions lack later columns, and may be vacuumed."""
+    condition = "NOT (delta_engine_new_amount#1 <=> 3)"
+    changed = {"version": 7, "operation": operation, "operationParameters": {}}
+    platform = Platform(commits=[update(9, condition), changed, update(6, condition), update(5, "")])
+    apply(platform, AMOUNT, TEXT)
+    (compared,) = platform.began("SELECT CASE WHEN one.n")
+    assert [part[:1] for part in compared.split("VERSION AS OF ")[1:]] == ["8", "9"]
+
+
 def test_a_failed_verification_stops_before_the_swap() -> None:
     class Suspicious(Platform):
         def run(self, sql: str) -> Sequence[Row]:
