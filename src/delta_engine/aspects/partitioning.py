@@ -132,11 +132,16 @@ def _differences(comparison: Comparison) -> Iterator[RewriteTable]:
 
 
 def _verifiable(comparison: Comparison) -> Iterator[tuple[str, DataType]]:
-    """Yield the columns that are the same before and after the rewrite, under their names then."""
+    """Yield the columns that are the same before and after the rewrite, under their names then.
+
+    A rewrite of an unfinished run came before the renames and the new columns of this plan.
+    """
+    is_pending = _keys(comparison.desired.partitioned_by) != _keys(comparison.observed.partitioned_by)
     changing = {one.desired.key for one in comparison.conversions}
-    for column in (*comparison.observed.columns, *comparison.added):
+    former = {} if is_pending else {name.lower(): former for former, name in comparison.renames.columns}
+    for column in (*comparison.observed.columns, *(comparison.added if is_pending else ())):
         if column.key not in changing and not is_reserved(column):
-            yield column.name, column.data_type
+            yield former.get(column.key, column.name), column.data_type
 
 
 def _problems(comparison: Comparison) -> Iterator[tuple[str, str]]:

@@ -74,6 +74,7 @@ _UNSUPPORTED: Final = (
     "UNSUPPORTED_FEATURE",
     "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE",  # open-source Spark
 )
+_UNKNOWN_COLUMN: Final = ("UNRESOLVED_COLUMN",)
 _FORBIDDEN: Final = ("INSUFFICIENT_PERMISSIONS", "PERMISSION_DENIED", "UNAUTHORIZED")
 _FORBIDDEN_STATE: Final = "42501"
 """SQLSTATE of a missing privilege (docs.databricks.com: "SQLSTATE error codes", class 42)."""
@@ -81,6 +82,7 @@ _FORBIDDEN_STATE: Final = "42501"
 _KNOWN: Final = (
     *(*_MISSING_TABLE, *_MISSING_CATALOG, *_MISSING_SCHEMA, *_EXISTING_TABLE, *_EXISTING_SCHEMA),
     *(*_THROTTLED, *_UNAVAILABLE, *_COMMIT_CONFLICTS, *_CREATION_RACES, *_UNSUPPORTED, *_FORBIDDEN),
+    *_UNKNOWN_COLUMN,
 )
 """Prefixes of all conditions that the engine interprets."""
 
@@ -160,6 +162,9 @@ is_existing_table: Question = partial(_names, _EXISTING_TABLE)
 
 is_existing_schema: Question = partial(_names, _EXISTING_SCHEMA)
 """Whether a CREATE SCHEMA was refused because the schema exists."""
+
+is_unknown_column: Question = partial(_begins, _UNKNOWN_COLUMN)
+"""Whether a query names a column that its table does not have."""
 
 is_conflict: Question = partial(_begins, (*_COMMIT_CONFLICTS, *_CREATION_RACES))
 """Whether another principal changed or created the table at the same time."""

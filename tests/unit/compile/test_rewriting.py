@@ -104,3 +104,13 @@ def test_an_unfinished_rewrite_is_verified_by_the_next_run() -> None:
     assert not TablePlanner(POLICY).plan(
         [MODEL], catalog_of([MODEL], replace(PLAIN, partitioned_by=("day",))), {MODEL.key: finished}
     )
+
+
+def test_an_unfinished_rewrite_is_verified_under_the_names_that_it_knew() -> None:
+    """The plan renames and adds columns before it verifies, and no former version has these."""
+    model = orders(ID, Column("date", "date", renamed_from="day"), NOTE, partitioned_by=["date"])
+    record = Record(declared=orders(ID, DAY), attempted=(MODEL,))
+    state = replace(PLAIN, partitioned_by=("day",), table_properties={"delta.columnMapping.mode": "name"})
+    plan = TablePlanner(POLICY).plan([model], catalog_of([model], state), {MODEL.key: record})
+    (verified,) = plan.align_tables[0].of_type(VerifyRewrite)
+    assert [name for name, _ in verified.columns] == ["id", "day"]

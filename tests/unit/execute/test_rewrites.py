@@ -77,3 +77,18 @@ def test_rows_that_are_written_right_before_the_restore_come_back() -> None:
     ):
         verify(log)
     assert log.restored == [1, 3]
+
+
+def test_a_rewrite_before_other_columns_is_verified_no_more() -> None:
+    """A run that verified it ended before it was done, and had added a column."""
+
+    class Changed(Log):
+        def run(self, sql: str) -> Sequence[Row]:
+            if sql.startswith("SELECT"):
+                condition = "UNRESOLVED_COLUMN.WITH_SUGGESTION"
+                raise StatementError("no column", sql=sql, error_class=condition)
+            return super().run(sql)
+
+    log = Changed(commits=["WRITE", "CREATE OR REPLACE TABLE AS SELECT", "ADD COLUMNS"])
+    verify(log)
+    assert not log.restored
