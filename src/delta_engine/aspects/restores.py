@@ -43,7 +43,7 @@ COLUMN_CHANGES: Final = (
 _UPKEEP: Final = frozenset({"OPTIMIZE", "REORG", "VACUUM START", "VACUUM END"})
 """Operations that change neither rows nor definitions (Delta documentation, "Operation metrics")."""
 
-_DEFINITIONS: Final = frozenset(
+DEFINITIONS: Final = frozenset(
     {
         "ADD COLUMNS", "ADD CONSTRAINT", "CHANGE COLUMN", "CHANGE COLUMNS", "CLUSTER BY", "DROP COLUMNS",
         "DROP CONSTRAINT", "RENAME COLUMN", "REPLACE COLUMNS", "SET TBLPROPERTIES", "UNSET TBLPROPERTIES",
@@ -76,7 +76,7 @@ class RestoreTable:
         for commit in commits:
             is_later = self.until is not None and commit.version > self.until
             is_ours = (
-                commit.operation in {RESTORE, *_DEFINITIONS}
+                commit.operation in {RESTORE, *DEFINITIONS}
                 or self._is_fill(commit)
                 or (self.is_rewritten and commit.operation.startswith(REPLACES))
             )
@@ -87,7 +87,7 @@ class RestoreTable:
 
     def lost_rows(self, commits: Sequence[Commit]) -> Iterator[Commit]:
         """Yield those that have rows. A plan was checked for definitions, and keys may be properties of the table."""
-        yield from (commit for commit in self.lost(commits) if commit.operation not in _DEFINITIONS)
+        yield from (commit for commit in self.lost(commits) if commit.operation not in DEFINITIONS)
 
     def is_done_by(self, commit: Commit) -> bool:
         """Whether a commit has restored this version."""
@@ -108,7 +108,7 @@ class RestoreTable:
 def may_change_values(commit: Commit) -> bool:
     """Whether a commit may have changed values of existing rows, rather than added or deleted rows."""
     is_append = "Append" in (commit.parameters.get("mode"), commit.parameters.get("outputMode"))
-    return not is_append and commit.operation not in {*_UPKEEP, *_DEFINITIONS, "DELETE"}
+    return not is_append and commit.operation not in {*_UPKEEP, *DEFINITIONS, "DELETE"}
 
 
 def may_be_fill(operation: str, parameters: object) -> bool:

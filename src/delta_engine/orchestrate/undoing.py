@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from delta_engine.actions.policy import matches_any
 from delta_engine.aspects.conversions import is_reserved_name
-from delta_engine.aspects.restores import RestoreTable
+from delta_engine.aspects.restores import DEFINITIONS, RestoreTable
 from delta_engine.deployment.definitions import as_schema, as_table
 from delta_engine.deployment.document import (
     DeploymentState,
@@ -220,6 +220,7 @@ class _FormerTable:
         after: the record that the run left.
         model: as it was declared. It names the present names of what the run renamed.
         wanted: the same with the unmanaged parts of then.
+        begun_at: the version from before an undo that did not finish; None if there was none.
         commits: its history, newest first; None if it was not read.
     """
 
@@ -228,6 +229,7 @@ class _FormerTable:
     after: TableResource
     model: Table
     wanted: Table
+    begun_at: int | None = None
     commits: Sequence[Commit] | None = None
 
     @property
@@ -280,11 +282,18 @@ class _FormerTable:
         if self.restore is None and change is not None and change.needs_restore and not self.is_restored:
             return "only RESTORE brings its values back, and its version from before the run is not known"
         if self.restore is not None:
-            return why_not_restored(self.after, self.restore, self.wanted, observed, self.commits)
+            others = [one for one in self.commits or () if not self._is_of_undo(one)]
+            return why_not_restored(self.after, self.restore, self.wanted, observed, others)
         declared, present = _columns(self.model), {one.key for one in observed.columns}
         if self.commits is None and declared - present and present - declared:
             return "its history cannot be read, and the run may have renamed columns"
         return ""
+
+    def _is_of_undo(self, commit: Commit) -> bool:
+        """Whether an undo of a finished run has made a commit and was killed: before RESTORE, it drops keys."""
+        if self.restore is None or self.restore.until is None or self.begun_at is None:
+            return False
+        return commit.version > self.begun_at and commit.operation in DEFINITIONS
 
 
 def _former(change: _Change) -> _FormerTable | None:
@@ -302,6 +311,7 @@ def _former(change: _Change) -> _FormerTable | None:
         after=after,
         model=replace(record.declared, renamed_from=former_name),
         wanted=replace(record.baseline, renamed_from=former_name),
+        begun_at=change.later.version if change.later and change.later.undoes == change.run else None,
     )
 
 

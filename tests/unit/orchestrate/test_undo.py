@@ -418,3 +418,41 @@ def test_rows_that_are_written_after_a_killed_undo_stay(
     assert [column.name for column in project.catalog.tables[KEY].state.columns] == ["id", "note"]
     project.declare(f"{SMALL}, tags: {{team: sales}}")
     assert project.plan()["tables"] == []
+
+
+def test_what_a_killed_undo_changed_before_its_restore_is_its_own(
+    project: CatalogProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where keys are properties, their drops are commits."""
+    dropped_column(project)
+    run = FakeUnityCatalog.run
+
+    def failing(catalog: FakeUnityCatalog, sql: str) -> Sequence[Row]:
+        if sql.startswith("RESTORE"):
+            catalog.write_rows(ORDERS, "UNSET TBLPROPERTIES")  # the drop of a key came before
+            raise StatementError("the platform is gone", sql=sql, error_class="GONE")
+        return run(catalog, sql)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FakeUnityCatalog, "run", failing)
+        assert project.run("undo --yes").code == 1
+    assert ran(project, "undo --yes") == ["RESTORE TABLE `dev`.`silver`.`orders` TO VERSION AS OF 0"]
+
+
+def test_rows_that_were_written_beside_a_killed_undo_stop_it(
+    project: CatalogProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dropped_column(project)
+    run = FakeUnityCatalog.run
+
+    def failing(catalog: FakeUnityCatalog, sql: str) -> Sequence[Row]:
+        if sql.startswith("RESTORE"):
+            catalog.write_rows(ORDERS)
+            raise StatementError("the platform is gone", sql=sql, error_class="GONE")
+        return run(catalog, sql)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FakeUnityCatalog, "run", failing)
+        assert project.run("undo --yes").code == 1
+    refused = project.run("undo --yes")
+    assert (refused.code, "WRITE by jo" in refused.stderr) == (3, True)
