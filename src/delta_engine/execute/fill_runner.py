@@ -59,6 +59,7 @@ class FillRunner:
     statements: StatementRunner
     address: str
     _since: int = -1
+    _seen: int = -1
     _before_swap: dict[str, Statement] = field(default_factory=dict)
     _read_at: dict[str, int] = field(default_factory=dict)
     _compared: set[tuple[int, int]] = field(default_factory=set)
@@ -74,24 +75,26 @@ class FillRunner:
         if statement.phase not in _VERIFYING:
             self._fill(statement)
             return
-        self._verify(statement)
-        if _compares_versions(statement):
-            if statement.phase is Phase.VERIFY_ROWS:
-                self._fill_changed_rows(statement)
-            else:
-                self._refuse_outdated_rows(statement)
+        history = self._verify(statement)
+        if statement.phase is Phase.VERIFY_SWAPPED_ROWS:
+            self._refuse_outdated_rows(statement, history)
+        elif _compares_versions(statement):
+            self._fill_changed_rows(statement)
 
     def _fill(self, statement: Statement) -> None:
         verb = statement.sql.partition(" ")[0]
         if statement.phase is Phase.FILL_COLUMNS:
             self._before_swap[verb] = statement  # the last one is of all rows
+        if self._since < 0:
+            self._since = self._seen = max((_version(row) for row in self._history(1)), default=-1)
         for _ in range(_ROUNDS_OF_GIVEN_VALUES if verb == MERGE else MOST_ROUNDS):
-            self._read_at[verb] = self._latest_version()
-            if self._since < 0:
-                self._since = self._read_at[verb]
+            self._read_at[verb] = self._seen
             rows = self.statements.run(statement.sql, always)
             has_filled = any(int(str(row.get("num_affected_rows") or 0)) for row in rows)
-            if not has_filled or self._saw_all(statement):
+            if not has_filled:
+                return
+            if self._saw_all(statement):
+                self._read_at[verb] = self._seen
                 return
 
     def _fill_changed_rows(self, verifying: Statement) -> None:
@@ -111,9 +114,8 @@ class FillRunner:
                 if statement.phase is Phase.VERIFY_ROWS:
                     self._verify(statement)
 
-    def _refuse_outdated_rows(self, verifying: Statement) -> None:
+    def _refuse_outdated_rows(self, verifying: Statement, history: Sequence[Row]) -> None:
         """Fail if writers changed former values between the last fill and the swap: the new ones are of before that."""
-        history = self._history(_LATEST_COMMITS)
         for fill in _fills(verifying):
             if not (isinstance(fill, FillSwappedColumn) and fill.is_deterministic):
                 continue
@@ -136,23 +138,31 @@ class FillRunner:
         """Whether a fill is the latest commit, and no other one came between its reading and its writing."""
         fills = [one for one in statement.actions if isinstance(one, FillColumn | FillSwappedColumn)]
         filled = targets(fills, are_deterministic=statement.sql.startswith(UPDATE))
+        latest = self._history(1)
+        self._seen = max(map(_version, latest), default=self._seen)
         return any(
             self._is_fill(row, filled) and str(row.get("readVersion")) == str(_version(row) - 1)
-            for row in self._history(1)
+            for row in latest
         )
 
-    def _verify(self, statement: Statement) -> None:
-        """Look at the rows, or compare those before and after each fill: of this run, or of a killed one before it."""
+    def _verify(self, statement: Statement) -> Sequence[Row]:
+        """Look at the rows, or compare those before and after each fill: of this run, or of a killed one before it.
+
+        Returns:
+            The history that it has read, latest commit first.
+        """
         if not _compares_versions(statement):
             self.statements.run(statement.sql, always)
-            return
+            return ()
         filled = _targets(statement)
-        since = takewhile(lambda row: not _changes_columns(row), self._history(_LATEST_COMMITS))
+        history = self._history(_LATEST_COMMITS)
+        since = takewhile(lambda row: not _changes_columns(row), history)
         versions = [_version(row) for row in since if self._is_own(row, filled)][::-1]
         for first, last in _without_gaps(versions):
             if (first, last) not in self._compared:
                 self.statements.run(at_versions(statement.sql, first - 1, last), always)
                 self._compared.add((first, last))
+        return history
 
     def _is_fill(self, row: Row, filled: Sequence[str]) -> bool:
         """Whether a commit has filled the columns: its condition names them all."""
@@ -160,9 +170,6 @@ class FillRunner:
             return False
         is_of_engine = _version(row) > self._since or any(map(is_reserved_name, filled))
         return is_of_engine and all(names_column(row.get("operationParameters"), name) for name in filled)
-
-    def _latest_version(self) -> int:
-        return max((_version(row) for row in self._history(1)), default=-1)
 
     def _history(self, commits: int) -> Sequence[Row]:
         return self.statements.runner.run(sql_describe_history(self.address, commits))
