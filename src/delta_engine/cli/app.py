@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -287,6 +288,12 @@ def _options(tables: list[str] | None, allow: list[str] | None, counts_checks: b
     return Options(tables=tuple(tables or ()), allow=tuple(allow or ()), counts_checks=counts_checks)
 
 
+@cache
+def _root_command() -> Any:
+    """Return the command that has all others, made once: making it takes longer than to parse a line."""
+    return typer.main.get_command(app)
+
+
 def main() -> None:
     """Run the command line and exit with a code of `ExitCode`."""
     from delta_engine.telemetry.context import in_context
@@ -295,4 +302,4 @@ def main() -> None:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # for output encodings without arrows and boxes
     with kept_from_libraries(), in_context(), exits():
-        sys.exit(int(app(standalone_mode=False, prog_name="delta-engine") or 0))
+        sys.exit(int(_root_command().main(standalone_mode=False, prog_name="delta-engine") or 0))

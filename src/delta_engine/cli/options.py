@@ -105,6 +105,8 @@ def _keep_values_as_given(command: Any, ctx: Any) -> None:
 
 
 def _as_given(param: Any, ctx: Any, value: Any) -> Any:
+    if not ctx.resilient_parsing:  # the command runs, after a shell has asked in the same process
+        return type(param).process_value(param, ctx, value)
     if param.callback is _add_to_context:
         _add_to_context(ctx, param, value)
     return value
