@@ -14,13 +14,14 @@ from delta_engine.errors import RefusedError
 from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.import_folder import FolderReport
 from delta_engine.orchestrate.importing import Imported
+from delta_engine.orchestrate.planned_documents import planned_json, planned_markdown
 from delta_engine.orchestrate.runs import PlannedRun
 from delta_engine.plan_files.document import PlanFile
 from delta_engine.report.drift_text import drift_text, summary
-from delta_engine.report.json_documents import plan_document, report_json
+from delta_engine.report.json_documents import report_json
 from delta_engine.report.notebook_html import framed, plan_html
 from delta_engine.report.plan_text import summary_lines, tree_lines
-from delta_engine.report.plan_tree import plan_markdown, plan_summary
+from delta_engine.report.plan_tree import plan_summary
 from delta_engine.report.refusals import refusal_messages
 from delta_engine.telemetry.visible import counted, in_one_line, visible
 
@@ -98,23 +99,11 @@ class Plan:
 
     def as_json(self) -> str:
         """Return the document that `delta-engine plan --json` prints."""
-        return plan_document(
-            self.actions,
-            environment=self.environment,
-            statements=self.statements_by_table,
-            left_alone=self.planned.unmanaged_parts,
-            undone=self.planned.undone,
-        )
+        return planned_json(self.planned, self.environment)
 
     def as_markdown(self) -> str:
         """Return the summary that `delta-engine plan --markdown` prints, for a pull request."""
-        return plan_markdown(
-            self.actions,
-            self.statements_by_table,
-            environment=self.environment,
-            refusals=self.refusals,
-            undone=self.planned.undone,
-        )
+        return planned_markdown(self.planned, self.environment)
 
     def __bool__(self) -> bool:
         return bool(self.actions)

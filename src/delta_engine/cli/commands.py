@@ -48,6 +48,7 @@ from delta_engine.orchestrate.orchestrator import (
     sync,
     undo,
 )
+from delta_engine.orchestrate.planned_documents import planned_json, planned_markdown
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.project import Project, load_project
 from delta_engine.orchestrate.reviewed_plans import make_plan_file, write_plan_file
@@ -56,8 +57,8 @@ from delta_engine.orchestrate.undoing import UndoRequest, plan_undo
 from delta_engine.plan_files.codec import read_plan_file
 from delta_engine.plan_files.document import Options
 from delta_engine.report.drift_text import drift_lines, drift_text, summary
-from delta_engine.report.json_documents import plan_document, report_json
-from delta_engine.report.plan_tree import plan_markdown, plan_summary
+from delta_engine.report.json_documents import report_json
+from delta_engine.report.plan_tree import plan_summary
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.visible import counted_resources
 
@@ -305,31 +306,12 @@ def _shown(
 
 
 def _print_planned(planned: PlannedRun, project: Project, rendering: Rendering, *, is_full: bool) -> None:
-    environment, plan = project.settings.environment, planned.plan
+    environment = project.settings.environment
     if rendering is Rendering.JSON:
-        statements, unmanaged = planned.compiled.sql_by_table(), planned.unmanaged_parts
-        typer.echo(
-            plan_document(
-                plan,
-                environment=environment,
-                statements=statements,
-                left_alone=unmanaged,
-                undone=planned.undone,
-                warnings=planned.warnings,
-            )
-        )
+        typer.echo(planned_json(planned, environment))
         return
     if rendering is Rendering.MARKDOWN:
-        sql = planned.compiled.sql_by_table()
-        text = plan_markdown(
-            plan,
-            sql,
-            environment=environment,
-            refusals=planned.refusals,
-            undone=planned.undone,
-            warnings=planned.warnings,
-        )
-        typer.echo(text, nl=False)
+        typer.echo(planned_markdown(planned, environment), nl=False)
         return
     is_full = is_full or rendering is Rendering.SQL
     print_planned(planned, is_full=is_full)

@@ -30,6 +30,7 @@ from delta_engine.drift.drifted_resources import (
     UnmanagedPart,
 )
 from delta_engine.drift.status import ResourceChange
+from delta_engine.errors import RefusedError
 from delta_engine.report.planned_actions import planned_actions, planned_whole, undone_drift_note
 from delta_engine.telemetry.logs import redacted
 
@@ -45,17 +46,34 @@ def plan_document(
     environment: str,
     statements: Mapping[str, Sequence[str]],
     left_alone: Iterable[UnmanagedPart] = (),
+    refusals: Iterable[RefusedError] = (),
     undone: UndoneDrift = NO_UNDONE_DRIFT,
     warnings: Sequence[str] = (),
 ) -> str:
-    """Return a plan as one JSON document; same plan, same bytes. `statements` is the exact SQL by table key."""
+    """Return a plan as one JSON document; same plan, same bytes.
+
+    Args:
+        statements: the exact SQL by table key; that of schemas has the empty key.
+        refusals: why the plan must not be applied.
+    """
     document = plan_content(plan, environment=environment, undone=undone)
     for table, action in zip(document["tables"], plan.table_actions(), strict=True):
         table["statements"] = list(statements.get(action.table.key, ()))
+    of_schemas = list(statements.get("", ()))
+    document |= {"schema_statements": of_schemas} if of_schemas else {}
     parts = [{"table": part.table, "key": part.key, "value": part.value} for part in left_alone]
     document |= {"left_alone": parts} if parts else {}
+    refused = list(map(_refusal, refusals))
+    document |= {"refusals": refused} if refused else {}
     document |= {"warnings": list(map(redacted, warnings))} if warnings else {}
     return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def _refusal(refusal: RefusedError) -> dict[str, str]:
+    place = str(refusal.location) if refusal.location else None
+    fields = {"table": refusal.table, "column": refusal.column, "location": place}
+    texts = {"reason": redacted(refusal.reason), "way_out": redacted(refusal.way_out)}
+    return {key: value for key, value in (fields | texts).items() if value}
 
 
 def plan_content(

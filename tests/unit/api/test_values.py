@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from delta_engine import Column, Plan, RunReport, Table
+from delta_engine import Column, Plan, RunReport, Schema, Table
 from delta_engine.cli.run_view import print_plan, print_plan_summary
 from delta_engine.report.json_documents import report_json
 from tests.cases.parsed_pages import Page
@@ -50,6 +51,31 @@ def test_the_documents_of_a_plan_are_those_of_the_command_line(notebook: Noteboo
     assert document["tables"][0]["statements"] == list(plan.statements)
     assert plan.as_markdown().startswith("<!-- delta-engine plan -->")
     assert plan.statements_by_table == {"dev.silver.orders": plan.statements}
+
+
+def test_the_documents_of_a_plan_say_what_speaks_against_it(notebook: Notebook) -> None:
+    engine = notebook.engine()
+    engine.sync([table("Orders", Column("note", "string"))])
+    plan = engine.plan([table()])
+    (refusal,) = plan.refusals
+    (said,) = json.loads(plan.as_json())["refusals"]
+    assert said == {
+        "table": "dev.silver.orders",
+        "column": "note",
+        "location": str(refusal.location),
+        "reason": refusal.reason,
+        "way_out": refusal.way_out,
+    }
+    assert "**Refused: nothing will be applied.**" in plan.as_markdown()
+    blind = replace(plan, planned=replace(plan.planned, judged_warnings=("the views are not known",)))
+    assert json.loads(blind.as_json())["warnings"] == ["the views are not known"]
+    assert "the views are not known" in blind.as_markdown()
+
+
+def test_the_document_of_a_plan_has_the_statements_of_schemas(notebook: Notebook) -> None:
+    plan = notebook.engine().plan([], schemas=[Schema("dev", "silver", comment="Cleaned")])
+    document = json.loads(plan.as_json())
+    assert document["schema_statements"] == list(plan.statements)
 
 
 def test_a_plan_is_html(notebook: Notebook) -> None:

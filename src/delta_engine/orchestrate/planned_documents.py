@@ -1,0 +1,32 @@
+"""Planned runs as documents, for the command line and the Python API alike."""
+
+from __future__ import annotations
+
+from delta_engine.orchestrate.runs import PlannedRun
+from delta_engine.report.json_documents import plan_document
+from delta_engine.report.plan_tree import plan_markdown
+
+
+def planned_json(planned: PlannedRun, environment: str) -> str:
+    """Return a plan as one JSON document, with what speaks against it."""
+    return plan_document(
+        planned.plan,
+        environment=environment,
+        statements=planned.compiled.sql_by_table(),
+        left_alone=planned.unmanaged_parts,
+        refusals=planned.refusals,
+        undone=planned.undone,
+        warnings=planned.warnings,
+    )
+
+
+def planned_markdown(planned: PlannedRun, environment: str) -> str:
+    """Return a plan as Markdown for a pull request, with what speaks against it."""
+    return plan_markdown(
+        planned.plan,
+        planned.compiled.sql_by_table(),
+        environment=environment,
+        refusals=planned.refusals,
+        undone=planned.undone,
+        warnings=planned.warnings,
+    )
