@@ -14,7 +14,7 @@ from delta_engine.aspects.facet import NAME, Facet
 from delta_engine.backends.capabilities import Feature, RenameTarget
 from delta_engine.models import Part, QualifiedName, Table
 from delta_engine.sql.tables import sql_rename_table
-from delta_engine.sql.text import quote_ident
+from delta_engine.sql.text import sql_path
 from delta_engine.state.states import TableState
 
 
@@ -41,7 +41,7 @@ def _render(actions: Sequence[RenameTable], context: RenderContext) -> Iterable[
     for action in actions:
         target = context.table
         if context.capabilities.rename_target is RenameTarget.WITHIN_CATALOG:
-            target = ".".join(map(quote_ident, action.desired.key.split(".")[1:]))
+            target = sql_path(action.desired.key.split(".")[1:])
         yield sql_rename_table(context.addressing.table(action.observed), target)
 
 

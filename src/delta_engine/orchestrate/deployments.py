@@ -36,7 +36,7 @@ from delta_engine.deployment.stores.s3 import S3Folder, S3LockRecords, S3StateSt
 from delta_engine.deployment.stores.volume_files import VolumeFiles, open_volume_files
 from delta_engine.errors import ConfigError
 from delta_engine.orchestrate.backend import Backend
-from delta_engine.sql.text import quote_ident
+from delta_engine.sql.text import sql_path
 
 _SHORTEST_TIMEOUT_SECONDS: Final = 60.0
 _S3_LEASE_SECONDS: Final = 30.0
@@ -160,9 +160,7 @@ def _parts(settings: Settings, backend: Backend | None) -> tuple[StateStore, Jou
             if backend is None:
                 raise ConfigError("a state_backend of type databricks is reached through the backend's SQL")
             files = open_volume(settings, place, environment)
-            heads, locks = (
-                ".".join(map(quote_ident, (place.catalog, place.schema, name))) for name in (HEADS, LOCKS)
-            )
+            heads, locks = (sql_path((place.catalog, place.schema, name)) for name in (HEADS, LOCKS))
             store = DatabricksStateStore(backend.runner, files, heads=heads, environment=environment)
             journals = FileJournals(files, "journal")
             records = DeltaLockRecords(backend.runner, locks, environment)

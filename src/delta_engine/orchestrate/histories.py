@@ -20,7 +20,7 @@ from delta_engine.models.types import AtomicType
 from delta_engine.report.run_report import RunError, RunReport, SchemaRun, TableRun, TableStatus
 from delta_engine.sql.columns import sql_column_definition
 from delta_engine.sql.tables import sql_create_table
-from delta_engine.sql.text import quote_ident, sql_literal
+from delta_engine.sql.text import idents, sql_literal
 
 RUN_HISTORY: Final = "run_history"
 """The table's name, in the schema of the deployment state: the bundle's dashboard queries it."""
@@ -141,7 +141,7 @@ class DriftHistory:
 
     def recent(self, environment: str, limit: int = 60) -> tuple[PastRun, ...]:
         """Return the counts of the last reports of an environment, the oldest first; none if there is no table yet."""
-        counts = ", ".join(map(quote_ident, ("drifted", "deleted", "unmanaged", "high", "medium", "low")))
+        counts = idents(("drifted", "deleted", "unmanaged", "high", "medium", "low"))
         # A number, because Spark returns timestamps to Python as naive local times, and one hour a year exists twice.
         sql = (
             f"SELECT unix_micros(checked_at) AS at, {counts} FROM {self._rows.table} "
@@ -181,7 +181,7 @@ class HistoryTable:
             self._insert(rows[start : start + _ROWS_AT_ONCE])
 
     def _insert(self, rows: Sequence[Mapping[str, Value]]) -> None:
-        names = ", ".join(map(quote_ident, self.columns))
+        names = idents(self.columns)
         values = ",\n".join(
             f"({', '.join(_literal(row.get(name)) for name in self.columns)})" for row in rows
         )

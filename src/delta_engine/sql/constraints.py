@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from delta_engine.sql.text import idents, quote_ident
+from delta_engine.sql.text import idents, quote_ident, sql_path
 
 
 def sql_primary_key(name: str, columns: Sequence[str], *, rely: bool = False) -> str:
@@ -41,10 +41,8 @@ def sql_add_check(table: str, name: str, expression: str) -> str:
 
 def sql_not_null_condition(*path: str) -> str:
     """Return the condition that a column is not null, or that a field is not null inside a struct that is not null."""
-    named = ".".join(map(quote_ident, path))
-    around = "".join(
-        f"{'.'.join(map(quote_ident, path[:depth]))} IS NULL OR " for depth in range(1, len(path))
-    )
+    named = sql_path(path)
+    around = "".join(f"{sql_path(path[:depth])} IS NULL OR " for depth in range(1, len(path)))
     return f"{around}{named} IS NOT NULL"
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from delta_engine.models.parts import QualifiedName
-from delta_engine.sql.text import idents, quote_ident, sql_literal, sql_pairs
+from delta_engine.sql.text import idents, quote_ident, sql_literal, sql_pairs, sql_path
 
 
 def sql_set_tags(securable: str, tags: Mapping[str, str], column: str | None = None) -> str:
@@ -86,7 +86,7 @@ def _of_column(name: str | None) -> str:
 
 def sql_function(name: QualifiedName) -> str:
     """Return a function's three-part name, as the catalog stores it."""
-    return ".".join(map(quote_ident, name.key.split(".")))
+    return sql_path(name.key.split("."))
 
 
 def sql_create_function(function: QualifiedName, parameter: str, returned: str, expression: str) -> str:

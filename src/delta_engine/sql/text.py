@@ -28,7 +28,7 @@ def quote_ident(name: str) -> str:
 
 
 def sql_path(path: Sequence[str]) -> str:
-    """Return a column, or a nested field, with each step quoted."""
+    """Return a dotted name, of a table or of a nested field, with each part quoted."""
     return ".".join(map(quote_ident, path))
 
 

@@ -23,7 +23,7 @@ from delta_engine.errors import StatementError
 from delta_engine.models import ColumnMask, ForeignKey, QualifiedName, RowFilter
 from delta_engine.models.constraints import referenced_table
 from delta_engine.sql.governance import full_function_name, sql_grant
-from delta_engine.sql.text import quote_ident
+from delta_engine.sql.text import sql_path
 from delta_engine.state.principals import Permissions, Principal, PrincipalReader
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.telemetry.context import command
@@ -87,7 +87,7 @@ class Securable:
     @property
     def address(self) -> str:
         """The SQL that addresses it."""
-        return ".".join(map(quote_ident, self.parts))
+        return sql_path(self.parts)
 
     @property
     def levels(self) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ from delta_engine.deployment.errors import ConflictError, CorruptStateError, Sto
 from delta_engine.errors import StatementError
 from delta_engine.sql.governance import sql_grant
 from delta_engine.sql.queries import sql_current_user
-from delta_engine.sql.text import quote_ident, sql_literal
+from delta_engine.sql.text import idents, quote_ident, sql_literal
 
 Answer = TypeVar("Answer")
 
@@ -183,7 +183,7 @@ class _RowSql:
 
     def insert(self, values: Mapping[str, Value]) -> str:
         """Return a MERGE, which unlike INSERT adds nothing if there is a row."""
-        names = ", ".join(map(quote_ident, (KEY, *values)))
+        names = idents((KEY, *values))
         literals = ", ".join(map(_literal, (self.environment, *values.values())))
         return (
             f"MERGE INTO {self.table} AS old USING (SELECT {_literal(self.environment)} AS key) AS new "

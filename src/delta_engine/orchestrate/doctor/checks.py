@@ -32,7 +32,7 @@ from delta_engine.report.doctor_report import Check, Topic
 from delta_engine.report.plan_tree import plan_summary
 from delta_engine.sql.governance import sql_grant
 from delta_engine.sql.tables import sql_create_schema
-from delta_engine.sql.text import quote_ident
+from delta_engine.sql.text import sql_path
 from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.states import CatalogState
 from delta_engine.state.unity_catalog.information_schema import OF_SCHEMAS, OF_TABLES, SCHEMATA, TABLES, View
@@ -331,7 +331,7 @@ def unchecked_rights(plan: TablePlan, principal: str) -> Iterator[Check]:
     """Yield the rights of a plan that the doctor cannot check: on functions and on external locations."""
     found = "the plan needs it, and the doctor does not check it"
     for function in functions_of(plan):
-        address = ".".join(map(quote_ident, (function.catalog, function.schema, function.table)))
+        address = sql_path((function.catalog, function.schema, function.table))
         grant = sql_grant(f"FUNCTION {address}", ["EXECUTE"], principal)
         yield Check.unknown(
             Topic.RIGHTS, f"EXECUTE on function {function}", found, f"If it is missing: {grant}"
