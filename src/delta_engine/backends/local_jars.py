@@ -87,7 +87,7 @@ def delta_jars() -> list[Path]:
     return [jar for jar in jars if jar.name.startswith(_OWN_GROUPS)]
 
 
-def cached_jars(name: str, what: Sequence[str], about: str = "") -> list[Path]:
+def cached_jars(name: str, what: Sequence[str], about: str) -> list[Path]:
     """Return jars from a cache folder, fetched with Ivy's arguments if missing; MissingDependencyError on failure.
 
     `about` tells in the message how much is fetched.

@@ -62,9 +62,6 @@ from delta_engine.report.plan_tree import plan_summary
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.visible import counted_resources
 
-_RULES_FORMAT = "delta-engine/rules"
-_RULES_VERSION = 1
-
 _COLOURS = {Severity.HIGH: "red", Severity.MEDIUM: "yellow", Severity.LOW: "cyan"}
 
 

@@ -76,7 +76,7 @@ def run_conformance(
     *,
     yes: bool,
     as_json: bool,
-    external_location: str | None = None,
+    external_location: str | None,
 ) -> None:
     """Run every kind of statement and every read once in a schema, and write an HTML and a JSON report.
 

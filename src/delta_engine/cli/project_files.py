@@ -43,7 +43,7 @@ class Existing(Enum):
     REPLACE = auto()
 
 
-def init_project(directory: Path, existing: Existing = Existing.REFUSE) -> None:
+def init_project(directory: Path, existing: Existing) -> None:
     """Write the skeleton into a folder; print what was done, the lines to edit, and the next commands.
 
     Every file is written whole or not at all. Before the first one appears, all of them are on the disk.

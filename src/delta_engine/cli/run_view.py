@@ -229,7 +229,7 @@ def print_plan_summary(planned: PlannedRun, *, environment: str, models: int, is
 
 
 def print_report(
-    report: RunReport, *, as_json: bool = False, with_timings: bool = False, verb: str = "applied"
+    report: RunReport, *, as_json: bool = False, with_timings: bool, verb: str = "applied"
 ) -> None:
     """Print what a run did: one line, or the report as JSON. A failed run's error says the rest."""
     if with_timings:

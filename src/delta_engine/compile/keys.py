@@ -86,7 +86,7 @@ def with_referencing_keys(
     actions: Mapping[str, tuple[Action, ...]],
     models: Mapping[str, Table],
     state: CatalogState,
-    dropped: Collection[str] = (),
+    dropped: Collection[str],
 ) -> Mapping[str, tuple[Action, ...]]:
     """Return the actions with the drops and adds of the foreign keys that block them, also for dropped tables.
 

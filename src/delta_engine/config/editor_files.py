@@ -33,8 +33,8 @@ def editor_files(conf_dir: str, environments: Iterable[str]) -> dict[str, str]:
     return {**schemas, VS_CODE_SETTINGS: json.dumps({"yaml.schemas": globs}, indent=2) + "\n"}
 
 
-def schema_line(path: Path, conf_dir: Path, name: str = "model") -> str:
-    """Return the first line of a YAML file: a comment that names its schema, relative to the file."""
-    schema = conf_dir.absolute() / _FOLDER / f"{name}.json"
+def schema_line(path: Path, conf_dir: Path) -> str:
+    """Return the first line of a model file: a comment that names its schema, relative to the file."""
+    schema = conf_dir.absolute() / _FOLDER / "model.json"
     relative = os.path.relpath(schema, path.absolute().parent)
     return f"# yaml-language-server: $schema={Path(relative).as_posix()}"

@@ -150,7 +150,7 @@ def literal(text: str) -> str:
     return '"' + repr("'" + text)[2:]
 
 
-def python_text(code: Code, *, indent: int = 0, reserved: int = 0) -> str:
+def python_text(code: Code, *, indent: int, reserved: int) -> str:
     """Return an expression on one line if it fits, else an item per line; `reserved` counts its other characters."""
     if isinstance(code, str):
         return code

@@ -271,7 +271,7 @@ _WORDS = {
 }
 
 
-def _type_error(problem: str, choices: Sequence[str] = ()) -> tuple[str, str]:
+def _type_error(problem: str, choices: Sequence[str]) -> tuple[str, str]:
     """Return the reason and the way out of a msgspec message; unknown messages pass unchanged, without a way out."""
     no_choice = _NO_CHOICE.fullmatch(problem)
     if no_choice and choices:

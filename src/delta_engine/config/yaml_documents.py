@@ -139,10 +139,9 @@ class Document:
         raise AssertionError(f"{shape} refused a value without a problem")
 
 
-def read_document(path: Path, shown_as: str | None = None) -> Document:
-    """Read a YAML file; arguments and errors as for `read_text` and `parse_document`."""
-    file = shown_as or str(path)
-    return parse_document(read_text(path, file), file)
+def read_document(path: Path) -> Document:
+    """Read a YAML file; errors as for `read_text` and `parse_document`."""
+    return parse_document(read_text(path, str(path)), str(path))
 
 
 def read_text(path: Path, shown_as: str) -> str:

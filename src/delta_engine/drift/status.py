@@ -14,7 +14,7 @@ import msgspec
 from delta_engine import aspects
 from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.actions.policy import NO_POLICY, Ownership, Policy, as_applied
+from delta_engine.actions.policy import Ownership, Policy, as_applied
 from delta_engine.aspects.aspect import Change, Sign
 from delta_engine.aspects.column_renames import renamed_columns
 from delta_engine.aspects.columns import ColumnAdd
@@ -92,9 +92,9 @@ def confirmed(
     wanted: Table,
     observed: TableState,
     *,
-    earlier: TableResource | None = None,
+    earlier: TableResource | None,
     added: Collection[str] = (),
-    policy: Policy = NO_POLICY,
+    policy: Policy,
 ) -> TableResource:
     """Return the record of a table that was just applied, after a second read of the table.
 

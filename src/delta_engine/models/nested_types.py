@@ -75,7 +75,7 @@ def all_differences(observed: DataType, desired: DataType) -> Iterator[FieldPair
     yield from _differences((), observed, desired)
 
 
-def lengths_inside(data_type: DataType, path: Path = ()) -> Iterator[tuple[Path, CharacterType]]:
+def lengths_inside(data_type: DataType, path: Path) -> Iterator[tuple[Path, CharacterType]]:
     """Yield each CHAR and VARCHAR inside a type, with its place."""
     for step, inner in inside(data_type):
         if isinstance(inner, CharacterType):

@@ -284,7 +284,7 @@ def to_whole_number(value: object, what: str) -> int:
     raise _wrong(value, what, "", "a whole number")
 
 
-def to_optional(value: Item | None, kind: type[Item], what: str, of: str = "") -> Item | None:
+def to_optional(value: Item | None, kind: type[Item], what: str, of: str) -> Item | None:
     """Return an object of a class, or None; other arguments and errors as in `to_text`."""
     if value is None or isinstance(value, kind):
         return value

@@ -113,9 +113,9 @@ def databricks_backend(
 def open_warehouse_backend(
     warehouse: SqlWarehouse,
     *,
-    parallelism: int = 4,
-    notify: Callable[[str], None] = lambda _note: None,
-    decorate: RunnerDecorator = undecorated,
+    parallelism: int,
+    notify: Callable[[str], None],
+    decorate: RunnerDecorator,
 ) -> Backend:
     """Return Unity Catalog behind a SQL warehouse, without Spark; `notify` receives notes about waits.
 
@@ -153,8 +153,8 @@ def lazy_embedded_backend(
     open_session: Callable[[], SparkSession],
     warehouse: Path,
     *,
-    parallelism: int = 4,
-    decorate: RunnerDecorator = undecorated,
+    parallelism: int,
+    decorate: RunnerDecorator,
 ) -> Backend:
     """Return the same as `embedded_backend`, with a session that opens for the first statement."""
     session = LazySparkSqlRunner(open_session)

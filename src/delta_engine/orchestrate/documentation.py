@@ -42,7 +42,7 @@ UNREADABLE: Final = "The deployment state could not be read."
 
 
 def document_project(
-    project: Project, state: DeploymentState | None, links: SourceLinks, *, why_not_applied: str = ""
+    project: Project, state: DeploymentState | None, links: SourceLinks, *, why_not_applied: str
 ) -> Documentation:
     """Return what the site shows of a project.
 

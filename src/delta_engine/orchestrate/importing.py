@@ -89,7 +89,7 @@ class Imported:
     declared: int = 0
 
 
-def scope_of(settings: Settings, exclude: Sequence[str] = ()) -> Scope:
+def scope_of(settings: Settings, exclude: Sequence[str]) -> Scope:
     """Return the scope of a project's imports: its tables, without those of the engine."""
     own = {history.key for history in (settings.drift_history, settings.run_history) if history}
     state = settings.state_backend.place

@@ -20,7 +20,7 @@ def last_changes(
     *,
     run: str,
     at: datetime,
-    undoes: str | None = None,
+    undoes: str | None,
 ) -> dict[str, LastChange]:
     """Return what a run records of itself with each resource that it is about to change, by key.
 

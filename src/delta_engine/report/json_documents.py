@@ -76,9 +76,7 @@ def _refusal(refusal: RefusedError) -> dict[str, str]:
     return {key: value for key, value in (fields | texts).items() if value}
 
 
-def plan_content(
-    plan: TablePlan, *, environment: str, undone: UndoneDrift = NO_UNDONE_DRIFT
-) -> dict[str, Any]:
+def plan_content(plan: TablePlan, *, environment: str, undone: UndoneDrift) -> dict[str, Any]:
     """Return a plan as JSON data, without its statements and the unmanaged parts."""
 
     def noted(resource: str, field: str) -> dict[str, Any]:

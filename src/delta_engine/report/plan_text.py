@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from delta_engine.actions import TablePlan
-from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, UndoneDrift, UnmanagedPart
+from delta_engine.drift.drifted_resources import UndoneDrift, UnmanagedPart
 from delta_engine.report.change_tree import branch_line, leaf_lines
 from delta_engine.report.compact_plan import MOST_IN_FULL
 from delta_engine.report.drift_text import unmanaged_lines
@@ -16,7 +16,7 @@ from delta_engine.telemetry.visible import counted
 _KEPT: Final = "(policy.removed_tables: keep)"
 
 
-def tree_lines(plan: TablePlan, undone: UndoneDrift = NO_UNDONE_DRIFT) -> Iterator[str]:
+def tree_lines(plan: TablePlan, undone: UndoneDrift) -> Iterator[str]:
     """Yield the tree of a plan, a line per branch and leaf; invisible characters are spelled out."""
     for branch in plan_branches(plan, undone):
         yield branch_line(branch)

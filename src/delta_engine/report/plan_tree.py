@@ -50,20 +50,20 @@ def plan_branches(plan: TablePlan, undone: UndoneDrift = NO_UNDONE_DRIFT) -> Ite
     yield from (table_branch(action, undone) for action in plan.table_actions())
 
 
-def create_schema_branch(schema: CreateSchema, undone: UndoneDrift = NO_UNDONE_DRIFT) -> Branch:
+def create_schema_branch(schema: CreateSchema, undone: UndoneDrift) -> Branch:
     """Return the branch of a schema to create."""
     comment = f"  {schema.comment!r}" if schema.comment else ""
     note = undoes_note(undone.get((f"schema.{schema}".lower(), "schema")))
     return Branch(Sign.ADDED, f"schema {schema}{comment}{hazards_note(schema.hazards)}{note}")
 
 
-def schema_branch(align: AlignSchema, undone: UndoneDrift = NO_UNDONE_DRIFT) -> Branch:
+def schema_branch(align: AlignSchema, undone: UndoneDrift) -> Branch:
     """Return the branch of a schema to change."""
     leaves = changed_branches(align.actions, f"schema.{align}".lower(), undone)
     return Branch(Sign.CHANGED, f"schema {align}", leaves)
 
 
-def table_branch(action: TableAction, undone: UndoneDrift = NO_UNDONE_DRIFT) -> Branch:
+def table_branch(action: TableAction, undone: UndoneDrift) -> Branch:
     """Return the branch of one table; each line says which drift it undoes."""
     key = f"table.{action.table.key}"
     match action:

@@ -60,13 +60,13 @@ def sql_ranges(column: str, data_type: DataType, bounds: Sequence[str]) -> list[
     return [f"{name} < {limits[0]}", *between, f"{name} >= {limits[-1]}"]
 
 
-def sql_fill(table: str, assignments: Sequence[Assignment], within: str = "") -> str:
+def sql_fill(table: str, assignments: Sequence[Assignment], within: str) -> str:
     """Assign values in one UPDATE, which touches only rows that need one of them, `within` a range."""
     values = ", ".join(f"{quote_ident(one.column)} = {one.value}" for one in assignments)
     return f"UPDATE {table} SET {values} WHERE {_needing(assignments, within)}"
 
 
-def sql_give(table: str, assignments: Sequence[Assignment], within: str = "") -> str:
+def sql_give(table: str, assignments: Sequence[Assignment], within: str) -> str:
     """Assign values in one MERGE, which takes non-deterministic values; UPDATE refuses them (measured on 4.3.1)."""
     values = ", ".join(f"{quote_ident(one.column)} = {one.value}" for one in assignments)
     source = "(SELECT 1 AS delta_engine_once) AS delta_engine_source"

@@ -54,9 +54,7 @@ def sql_show_tables(catalog: str, schema: str) -> str:
     return f"SHOW TABLES IN {quote_ident(catalog)}.{quote_ident(schema)}"
 
 
-def sql_information_schema(
-    catalog: str, view: str, columns: Sequence[str] = (), conditions: Sequence[str] = ()
-) -> str:
+def sql_information_schema(catalog: str, view: str, columns: Sequence[str], conditions: Sequence[str]) -> str:
     """Query a view of a catalog's `information_schema`; all columns if none are named."""
     where = f"\nWHERE {' AND '.join(conditions)}" if conditions else ""
     return f"SELECT {', '.join(columns) or '*'}\nFROM {quote_ident(catalog)}.information_schema.{view}{where}"
@@ -166,7 +164,7 @@ def _literals(texts: Iterable[str]) -> str:
     return ", ".join(map(sql_literal, sorted(texts)))
 
 
-def sql_count_violations(rows: str, conditions: Iterable[str], computed: Iterable[str] = ()) -> str:
+def sql_count_violations(rows: str, conditions: Iterable[str], computed: Iterable[str]) -> str:
     """Return the query that counts violations per condition: one row, in the given order; unknown results count.
 
     Args:

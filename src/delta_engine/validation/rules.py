@@ -60,9 +60,7 @@ def model_refusal(
     )
 
 
-def table_refusal(
-    model: Table, reason: str, way_out: str, column: Column | str | None = None
-) -> InvalidModelError:
+def table_refusal(model: Table, reason: str, way_out: str, column: Column | str | None) -> InvalidModelError:
     """Return the refusal of a model, located at its table because the column exists already."""
     name = column.name if isinstance(column, Column) else column
     return InvalidModelError(
@@ -71,7 +69,7 @@ def table_refusal(
 
 
 def plan_refusal(
-    action: CreateTable | AlignTable, reason: str, way_out: str = "", column: Column | str | None = None
+    action: CreateTable | AlignTable, reason: str, way_out: str, column: Column | str | None = None
 ) -> UnsafePlanError:
     """Return the refusal of an action; `column` may be the dotted path of a field."""
     name = column.name if isinstance(column, Column) else column

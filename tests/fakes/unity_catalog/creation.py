@@ -17,8 +17,6 @@ from tests.fakes.unity_catalog.refusals import require
 from tests.fakes.unity_catalog.statements import ClusterBy
 from tests.fakes.unity_catalog.stored import Stored, columns_in, keys
 
-_FEATURES_OF_TYPES = {"timestamp_ntz": "delta.feature.timestampNtz"}
-
 
 def created(name: QualifiedName, state: TableState, tables: Tables) -> Stored:
     """Return a new table.

@@ -15,7 +15,6 @@ from tests.fakes.unity_catalog import statements
 from tests.fakes.unity_catalog.refusals import Refusal
 from tests.fakes.unity_catalog.statements import Path
 
-_OF_UNITY_CATALOG = (statements.SetMask, statements.SetTags, statements.UnsetTags)
 _START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
 

@@ -128,9 +128,6 @@ def test_every_key_and_definition_is_described() -> None:
                 assert bare <= others, definition
 
 
-SPEAK_FOR_THEMSELVES = {"type", "function", "severity", "columns", "local", "s3", "lock", "remote", "cache"}
-
-
 UNSEEN = {
     "a column twice": "nullable: false}\n      - {name: ID, type: int}",
     "a nullable key column": "nullable: true}\n    primary_key: [id]",

@@ -92,12 +92,10 @@ def examine(
     spark: SparkSession | None = None,
     lineage: str = "",
     notify: Callable[[str], None] = lambda _note: None,
-    now: Callable[[], float] = time.time,
 ) -> DoctorReport:
     """Check everything that an environment needs, as the identity that runs this.
 
-    `lineage` is the deployed commit, detected by default. `notify` receives a note before slow steps. `now` is the
-    local clock, in seconds since 1970.
+    `lineage` is the deployed commit, detected by default. `notify` receives a note before slow steps.
     """
     findings = Findings()
     subject = f"{conf_dir}/{environment}.yml"
@@ -113,7 +111,7 @@ def examine(
             valid = f"valid, with {counted(len(project.models), 'model')}"
             findings.checks.append(Check.ok(Topic.CONFIGURATION, subject, valid))
         findings.checks.append(lineage_check(lineage or git_lineage(settings.project_dir)))
-        _check_environment(findings, settings, project, spark, notify, now)
+        _check_environment(findings, settings, project, spark, notify)
     return doctor_report(
         findings.checks,
         environment=environment,
@@ -156,7 +154,7 @@ class Findings:
 
 
 def failure_checks(
-    topic: Topic, subject: str, error: DeltaEngineError | OSError, way_out: str = ""
+    topic: Topic, subject: str, error: DeltaEngineError | OSError, way_out: str
 ) -> tuple[Check, ...]:
     """Return an error as a check, or several refusals as one check each."""
     if isinstance(error, RefusalGroup):
@@ -196,7 +194,6 @@ def _check_environment(
     project: Project | None,
     spark: SparkSession | None,
     notify: Callable[[str], None],
-    now: Callable[[], float],
 ) -> None:
     backend = _opened_backend(findings, settings, spark, notify)
     _check_store(findings, settings)
@@ -207,7 +204,7 @@ def _check_environment(
         findings.platform_version = platform_version
         findings.checks.append(platform_check(platform_version))
     if backend.principals is not None:
-        findings.check(Topic.CLOCK, "clock", lambda: clock_check(backend.runner, now))
+        findings.check(Topic.CLOCK, "clock", lambda: clock_check(backend.runner, time.time))
     if settings.backend is BackendType.EMBEDDED:
         folder = settings.warehouse
         findings.check(Topic.WAREHOUSE, str(folder), lambda: folder_check(Topic.WAREHOUSE, folder))

@@ -77,7 +77,7 @@ def require_manageable(name: QualifiedName, table: Row) -> None:
         raise not_a_delta_table(name, f"{kind} in the format {source_format}")
 
 
-def table_state(rows: TableRows, details: TableDetails, *, directly: bool = False) -> TableState:
+def table_state(rows: TableRows, details: TableDetails, *, directly: bool) -> TableState:
     """Return a table's state; `directly` prefers the description to the views, which may lag."""
     row, described = rows.table, details.state
     for view, found in rows.parts.items():
