@@ -109,15 +109,15 @@ def _diff(comparison: Comparison) -> Iterable[_Action]:
 
 
 def _problems(comparison: Comparison) -> Iterator[tuple[str, str]]:
-    """Yield what stands in the way of SET MANAGED, each with the way out."""
-    by_hand = f"{sql_set_managed(str(comparison.desired.qualified_name))}{{}} by hand, and sync again."
+    """Yield each reason against SET MANAGED, with the way out."""
+    set_managed = sql_set_managed(str(comparison.desired.qualified_name))
     for side in (comparison.observed, comparison.desired):
         if side.row_filter is not None or any(column.mask is not None for column in side.columns):
             reason = "it has a mask or a row filter, and no document says that these hold meanwhile"
-            yield reason, f"Run {by_hand.format('')} Or drop these first, with consent."
+            yield reason, f"Run {set_managed} by hand, and sync again. Or drop these first, with consent."
     if comparison.observed.table_properties.get(_ICEBERG_READS):
         reason = "it has Iceberg reads (UniForm), whose history has to be truncated"
-        yield reason, f"Run {by_hand.format(' TRUNCATE UNIFORM HISTORY')}"
+        yield reason, f"Run {set_managed} TRUNCATE UNIFORM HISTORY by hand, and sync again."
 
 
 def _render(actions: Sequence[_Action], context: RenderContext) -> Iterable[str]:

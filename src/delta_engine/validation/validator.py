@@ -93,6 +93,7 @@ DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
 CONSENT_RULES: tuple[PlanRule, ...] = (
     backfill_rules.NoUnallowedFills(),
     backfill_rules.NoUnallowedRewrites(),
+    backfill_rules.NoUnallowedMoves(),
     constraint_rules.NoUnallowedConstraintDrops(),
     plan_rules.NoUnallowedColumnDrops(),
     governance_rules.NoUnallowedExposure(),

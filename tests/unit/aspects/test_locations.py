@@ -1,8 +1,13 @@
 """Locations of external tables, however they are spelled."""
 
+from dataclasses import replace
+
 import pytest
 
-from delta_engine.aspects.storage import is_same_location
+from delta_engine.aspects.comparison import Comparison
+from delta_engine.aspects.storage import LOCATION, SetManaged, is_same_location
+from delta_engine.models import Column, RowFilter, Table
+from delta_engine.state.states import state_of
 
 
 @pytest.mark.parametrize(
@@ -21,3 +26,11 @@ from delta_engine.aspects.storage import is_same_location
 )
 def test_a_location_is_the_same_in_any_spelling(one: str | None, other: str | None, is_same: bool) -> None:
     assert is_same_location(one, other) is is_same
+
+
+def test_the_way_out_names_a_table_with_braces() -> None:
+    table = Table("dev", "silver", "a{b}", [Column("id", "int")], location="s3://b/x")
+    filtered = replace(table, row_filter=RowFilter("dev.silver.f", ["id"]))
+    (move,) = LOCATION.diff(Comparison.of(replace(table, location=None), state_of(filtered)))
+    assert isinstance(move, SetManaged)
+    assert "Run ALTER TABLE dev.silver.a{b} SET MANAGED by hand" in move.way_out

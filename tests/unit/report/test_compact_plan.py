@@ -8,6 +8,7 @@ from delta_engine.actions import AlignTable, CreateTable, DropTable, TablePlan
 from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
 from delta_engine.aspects.row_filters import DropRowFilter
+from delta_engine.aspects.storage import SetManaged
 from delta_engine.drift.drifted_resources import Finding
 from delta_engine.errors import UnsafePlanError
 from delta_engine.models import Column, QualifiedName, RowFilter, Table
@@ -16,6 +17,7 @@ from delta_engine.report.compact_plan import counted_branches, has_compact_form,
 ADD = ColumnAdd(Column("added", "int"))
 DROP = ColumnDrop(Column("dropped", "int"))
 EXPOSE = DropRowFilter(RowFilter("dev.gold.f", ["a"]))
+MOVE = SetManaged("s3://bucket/d")
 
 
 def name(table: str) -> QualifiedName:
@@ -51,11 +53,17 @@ def test_everything_is_counted_by_schema_and_kind() -> None:
 def test_what_needs_consent_is_in_full() -> None:
     plan = TablePlan(
         (),
-        (*many(), AlignTable(name("b"), (ADD, DROP)), AlignTable(name("c"), (EXPOSE,))),
+        (
+            *many(),
+            AlignTable(name("b"), (ADD, DROP)),
+            AlignTable(name("c"), (EXPOSE,)),
+            AlignTable(name("d"), (MOVE,)),
+        ),
         drop_tables=(DropTable(name("z"), 7),),
     )
     found = list(notable_branches(plan))
-    assert [one.text.split("  ")[0] for one in found] == ["dev.gold.z", "dev.silver.b", "dev.silver.c"]
+    names = [one.text.split("  ")[0] for one in found]
+    assert names == ["dev.gold.z", "dev.silver.b", "dev.silver.c", "dev.silver.d"]
     assert found[1].text == "dev.silver.b  and 1 more change"
     assert [leaf.text for leaf in found[1].leaves] == [
         "column dropped: int  [loses data, reversible by RESTORE]"
