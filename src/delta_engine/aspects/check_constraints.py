@@ -35,7 +35,12 @@ class CheckAdd:
 
 @dataclass(frozen=True, slots=True)
 class CheckDrop:
-    """Drop a check; `is_remade` if the plan adds it again, `is_ours` if this engine added it."""
+    """Drop a check.
+
+    Args:
+        is_remade: whether the plan adds it again.
+        is_ours: whether the engine added it, or the model declares it.
+    """
 
     phase: ClassVar[Phase] = Phase.DROP_CHECKS
     observed: CheckConstraint
@@ -120,7 +125,7 @@ def _blocking_others(comparison: Comparison, touched: Iterable[Path]) -> Iterato
 
 
 def _drop(comparison: Comparison, observed: CheckConstraint, *, is_remade: bool) -> CheckDrop:
-    is_ours = comparison.is_ours(partial(_names, name=observed.name))
+    is_ours = is_remade or comparison.is_ours(partial(_names, name=observed.name))
     return CheckDrop(observed, is_remade=is_remade, is_ours=is_ours)
 
 

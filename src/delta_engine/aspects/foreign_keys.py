@@ -39,7 +39,12 @@ class ForeignKeyAdd:
 
 @dataclass(frozen=True, slots=True)
 class ForeignKeyDrop:
-    """Drop a foreign key; `is_remade` if the plan adds it again, `is_ours` if this engine added it."""
+    """Drop a foreign key.
+
+    Args:
+        is_remade: whether the plan adds it again.
+        is_ours: whether the engine added it, or the model declares it.
+    """
 
     phase: ClassVar[Phase] = Phase.DROP_FOREIGN_KEYS
     observed: ForeignKey
@@ -169,7 +174,7 @@ def _blocking_others(comparison: Comparison) -> Iterator[tuple[ForeignKey, None]
 
 
 def _drop(comparison: Comparison, observed: ForeignKey, *, is_remade: bool) -> ForeignKeyDrop:
-    is_ours = comparison.is_ours(partial(_names, name=(observed.name or "").lower()))
+    is_ours = is_remade or comparison.is_ours(partial(_names, name=(observed.name or "").lower()))
     return ForeignKeyDrop(observed, is_remade=is_remade, is_ours=is_ours)
 
 

@@ -72,7 +72,7 @@ def _diff(comparison: Comparison) -> Iterable[_Action]:
             observed.name or "",
             observed.columns,
             is_remade=is_remade,
-            is_ours=comparison.is_ours(_names_one),
+            is_ours=is_remade or comparison.is_ours(_names_one),
         )
     if desired is not None:
         not_null = {column.key for column in comparison.observed.columns if not column.is_nullable}

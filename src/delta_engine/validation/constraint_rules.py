@@ -166,7 +166,7 @@ class NoUnallowedConstraintDrops:
 
     @of_each_alignment
     def check(self, align: AlignTable, policy: Policy) -> Iterator[Problem]:
-        """Refuse drops of constraints that the engine never applied, unless the plan recreates them."""
+        """Refuse drops of constraints that the engine never applied, also if the plan adds them again afterwards."""
         kind = DestructiveKind.DROP_CONSTRAINT
         if policy.allows(kind, align.table):
             return
@@ -176,9 +176,12 @@ class NoUnallowedConstraintDrops:
             *align.of_type(CheckDrop),
         ]
         for drop in drops:
-            if not (drop.is_ours or drop.is_remade):
-                reason = f"{_described(drop)} would be dropped, which the engine did not create"
-                yield Problem(reason, f"Declare it, or allow it: {consent(kind, align.table)}")
+            if drop.is_ours:
+                continue
+            reason = f"{_described(drop)} would be dropped, which the engine did not create"
+            if drop.is_remade:
+                reason += ". The plan adds it again, but a run that is killed in between would lose it"
+            yield Problem(reason, f"Declare it, or allow it: {consent(kind, align.table)}")
 
 
 def _described(drop: PrimaryKeyDrop | ForeignKeyDrop | CheckDrop) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from delta_engine.actions import DropTable, TablePlan
+from delta_engine.aspects.check_constraints import CheckDrop
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.primary_key import PrimaryKeyDrop
 from delta_engine.models import (
@@ -20,6 +21,7 @@ from tests.builders.models import ORDERS
 from tests.unit.validation.rule_cases.subjects import ID, ModelCase, PlanCase, aligned, model
 
 CUSTOMER = Column("customer", "bigint")
+POSITIVE = CheckConstraint("positive", "id > 0")
 
 
 def child(*keys: ForeignKey, checks: tuple[CheckConstraint, ...] = ()) -> Table:
@@ -95,7 +97,12 @@ PLAN_CASES: list[PlanCase] = [
     (
         constraint_rules.NoUnallowedConstraintDrops(),
         aligned(PrimaryKeyDrop("pk", ("id",), is_ours=False)),
-        aligned(PrimaryKeyDrop("pk", ("id",), is_remade=True, is_ours=False)),
+        aligned(PrimaryKeyDrop("pk", ("id",), is_remade=True)),
+    ),
+    (
+        constraint_rules.NoUnallowedConstraintDrops(),
+        aligned(CheckDrop(POSITIVE, is_remade=True, is_ours=False)),
+        aligned(CheckDrop(POSITIVE, is_remade=True)),
     ),
     (
         constraint_rules.NoDropOfReferencedTables(),
