@@ -1,6 +1,6 @@
 """Changes that write ten million rows anew, on local Delta, beside the same statements by hand.
 
-The engine's verification is counted apart: nobody who writes the statements by hand has it. Each side has a table of
+The engine's verification is counted apart: statements that are written by hand do not have it. Each side has a table of
 its own with the same rows; they run in turn, and the best of two rounds counts.
 """
 

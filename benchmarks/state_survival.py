@@ -134,7 +134,7 @@ def two_processes(store: str, folder: Path, increments: int) -> bool:
     lost = 2 * increments - sum(int(found.get(name, "0")) for name in ("a", "b"))
     again = sum(int(output[-2 if store == "databricks" else -1]) for output in outputs)
     print(
-        f"{store}: 2 × {increments} increments: {lost} lost, {again} done again after somebody else was "
+        f"{store}: 2 × {increments} increments: {lost} lost, {again} done again after another process was "
         f"faster, {1000 * seconds / (2 * increments):.0f} ms each"
     )
     return lost != 0 or any(counter.returncode for counter in counters)
@@ -161,7 +161,7 @@ def variables_in(store: str, folder: Path, outputs: list[list[str]]) -> Mapping[
 
 
 def count(store: str, name: str, increments: int, folder: Path) -> None:
-    """Add one, again and again; print how often somebody else was faster."""
+    """Add one, again and again; print how often another process was faster."""
     documents, lock = STORES[store](folder)
     repository = StateRepository(documents, "test", errored_dir=folder)
     again = 0

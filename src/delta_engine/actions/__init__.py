@@ -173,7 +173,7 @@ class CreateTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What a change of rows writes, as the table itself tells; None for what is not known.
+    """How much a change of rows writes, by the metadata of the table; None for unknown values.
 
     Args:
         rows: of the table.

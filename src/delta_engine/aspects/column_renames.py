@@ -86,7 +86,7 @@ def _with_field_renamed(column: Column, rename: FieldRename) -> Column:
 
 
 def _with_new_field_paths(column: Column, rename: FieldRename) -> Column:
-    """Return a column whose `renamed_fields` has the new path of a field; what is back at its former name is out."""
+    """Return a column with the new path of a field in `renamed_fields`, unless the field has its former name again."""
     old, new = ((*rename.path, name) for name in (rename.observed, rename.desired))
     paths = {text: tuple(text.split(".")) for text in column.renamed_fields}
     moved = {

@@ -151,7 +151,7 @@ def conversions_of(
 
 
 def _carried(desired: Column, observed: Column) -> Column:
-    """Return a column with the comment and the tags of others that the new one takes over from the former one."""
+    """Return the new column with the comment and the unmanaged tags of the former one."""
     tags = {**observed.tags, **desired.tags}
     return replace(desired, comment=desired.comment or observed.comment, tags=tags)
 

@@ -1,4 +1,4 @@
-"""What stands in the way of computing values with `using`, as far as models and catalog show it."""
+"""Obstacles to computing values with `using`, as far as models and catalog show them."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _of_mask(column: Column, comparison: Comparison) -> Iterator[Obstacle]:
     if present is not None and present.mask is not None and not _is_converted(column, comparison):
         yield Obstacle(
             column.name,
-            "it has a mask: the engine may see no value where there is one",
+            "it has a mask: the engine may see NULL in place of a value",
             "Drop the mask first, with consent, and declare it again afterwards.",
         )
     added = {one.key for one in comparison.added}

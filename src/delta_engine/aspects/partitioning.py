@@ -145,7 +145,7 @@ def _verifiable(comparison: Comparison) -> Iterator[tuple[str, DataType]]:
 
 
 def _problems(comparison: Comparison) -> Iterator[tuple[str, str]]:
-    """Yield what stands in the way of a rewrite, each with the way out."""
+    """Yield each reason against a rewrite, with the way out."""
     model, observed = comparison.desired, comparison.observed
     anew = "Create another table with the partitions, copy the rows, and replace this one."
     if observed.relation is not RelationKind.TABLE:

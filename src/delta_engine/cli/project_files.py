@@ -49,7 +49,7 @@ def init_project(directory: Path, existing: Existing) -> None:
     Every file is written whole or not at all. Before the first one appears, all of them are on the disk.
 
     Raises:
-        ConfigError: files are in the way, or the folder cannot be written; nothing is written then.
+        ConfigError: files exist already, or the folder cannot be written; nothing is written then.
     """
     parts = {name: source.read_bytes() for name, source in sorted(_parts())}
     named = [Path(name).stem for name in parts if Path(name).match("conf/*.yml")]
@@ -80,9 +80,9 @@ class _Planned:
 
 
 def _planned(directory: Path, parts: Mapping[str, bytes], existing: Existing) -> _Planned:
-    """Return what to write; ConfigError if something is in the way, with all of it."""
+    """Return what to write; ConfigError that names every file that prevents it."""
     written, verbs, kept = dict[str, bytes](), dict[str, str](), list[str]()
-    in_the_way, refused = list[str](), list[str]()
+    present, refused = list[str](), list[str]()
     for name, content in parts.items():
         path = directory / name
         if obstacle := _obstacle(directory, path):
@@ -100,13 +100,13 @@ def _planned(directory: Path, parts: Mapping[str, bytes], existing: Existing) ->
         elif existing is Existing.REPLACE:
             written[name], verbs[name] = content, "replaced"
         else:
-            in_the_way.append(str(path))
+            present.append(str(path))
     if refused:
         reasons = "; ".join(dict.fromkeys(refused))
         raise InvalidCommandError(f"the project cannot be written: {reasons}", way_out="Move it away first.")
-    if in_the_way:
+    if present:
         raise InvalidCommandError(
-            f"these files exist already: {', '.join(in_the_way)}",
+            f"these files exist already: {', '.join(present)}",
             way_out="Keep them with --skip-existing, replace them with --force, or choose an empty folder: "
             "delta-engine init DIR.",
         )

@@ -42,7 +42,7 @@ class Statement:
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether it leaves no trace by which the planner could tell that it is done, and may run again at any time."""
+        """Whether it may run again at any time, because the catalog does not show whether it is done."""
         return self.phase in _REPEATABLE
 
     @property

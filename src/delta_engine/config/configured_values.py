@@ -109,7 +109,7 @@ def _changed(path: DocumentPath, value: Value, change: Callable[[DocumentPath, s
 
 
 def _without_secret(path: DocumentPath, text: str) -> str:
-    """Return a text without secrets; a reference to an environment variable is none."""
+    """Return a text without secrets; references to environment variables stay."""
     key = f"{path[-1]}='x'"
     if redacted(key) == key or _REFERENCE(text):
         return redacted(text)

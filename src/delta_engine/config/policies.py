@@ -116,7 +116,7 @@ def plan_policy(document: Document, policy: PolicyDocument) -> Policy:
 
 
 def _bytes(document: Document, written: int | str | None) -> int | None:
-    """Return a size in bytes; refuse what is none."""
+    """Return a size in bytes; ConfigError for other text."""
     if written is None:
         return None
     try:

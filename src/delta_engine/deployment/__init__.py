@@ -1,1 +1,1 @@
-"""The deployment state: what this engine last applied, per environment, safe from crashes and each other."""
+"""The deployment state: what this engine last applied, per environment. Neither crashes nor other runs corrupt it."""

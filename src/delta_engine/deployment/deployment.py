@@ -135,12 +135,12 @@ def _require_successor(state: DeploymentState, current: Identity, *, force: bool
     if state.state_id != current.state_id:
         raise StateMismatchError(
             f"its state_id is {state.state_id}, and this environment's is {current.state_id}",
-            way_out="If it shall take this environment over all the same: --force.",
+            way_out="To replace the deployment state of this environment with it: --force.",
         )
     if not is_version and current.serial >= state.serial:
         raise StateMismatchError(
             f"the deployment state was saved again since: it is at serial {current.serial}, the file at {state.serial}",
-            way_out="A sync records what the catalog shows. To go back to the file all the same: --force.",
+            way_out="A sync records what the catalog shows. To go back to the file anyway: --force.",
         )
 
 

@@ -42,5 +42,5 @@ class RecordedNames(msgspec.Struct):
 
 
 def recorded_names(data: bytes) -> RecordedNames:
-    """Return the names in a document; raise `msgspec.MsgspecError` if it is none."""
+    """Return the names in a document; raise `msgspec.MsgspecError` for other content."""
     return msgspec.json.decode(data, type=RecordedNames)

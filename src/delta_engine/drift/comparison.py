@@ -149,7 +149,7 @@ def _compared(
 
 
 def _as_recorded(policy: Policy, full_ownership: Sequence[str] | None) -> Policy:
-    """Return the policy of drift: what was there before a policy became `full` is none."""
+    """Return the policy for drift: tags and grants from before their ownership became `full` are not drift."""
     if full_ownership is None:
         return policy
     return replace(

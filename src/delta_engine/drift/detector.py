@@ -250,7 +250,7 @@ def _with_history(suspect: _Suspect, version: TableVersion | None, commits: tupl
 
 
 def _of_baseline(found: Mapping[Path, Path], columns: Sequence[Column]) -> Mapping[Path, Path]:
-    """Return the renames inside a baseline, without those that take the name of a column or field that is gone."""
+    """Return the renames inside a baseline, without those to the name of a column or field that is missing."""
     former = {_lower(old) for old in found}
     kept = {
         old: new

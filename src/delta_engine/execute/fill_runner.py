@@ -35,7 +35,7 @@ from delta_engine.execute.statement_runner import StatementRunner, always
 from delta_engine.sql.backfills import AFTER, BEFORE, at_versions, sql_refuse_rows
 from delta_engine.sql.queries import sql_describe_history
 from delta_engine.sql.text import quote_ident
-from delta_engine.state.table_queries import commit_of
+from delta_engine.state.table_queries import LATEST_COMMITS, commit_of
 
 MOST_ROUNDS: Final = 10
 """How often a fill is repeated while writers add rows; the fill after the swap gets the rest."""
@@ -45,7 +45,6 @@ _ROUNDS_OF_GIVEN_VALUES: Final = 2
 
 _Verifying: TypeAlias = VerifyRows | VerifySwappedRows
 _VERIFYING: Final = (Phase.VERIFY_ROWS, Phase.VERIFY_SWAPPED_ROWS)
-_LATEST_COMMITS: Final = 1000
 
 
 @dataclass(slots=True)
@@ -103,7 +102,7 @@ class FillRunner:
             return  # a present value stays
         for _ in range(MOST_ROUNDS):
             seen, filled = min(self._read_at.values(), default=-1), _targets(verifying)
-            later = [row for row in self._history(_LATEST_COMMITS) if _version(row) > seen]
+            later = [row for row in self._history(LATEST_COMMITS) if _version(row) > seen]
             if not any(self._may_change_values(row, filled) for row in later):
                 return
             again = list(self._before_swap.values())
@@ -155,7 +154,7 @@ class FillRunner:
             self.statements.run(statement.sql, always)
             return ()
         filled = _targets(statement)
-        history = self._history(_LATEST_COMMITS)
+        history = self._history(LATEST_COMMITS)
         since = takewhile(lambda row: not _changes_columns(row), history)
         versions = [_version(row) for row in since if self._is_own(row, filled)][::-1]
         for first, last in _without_gaps(versions):

@@ -15,7 +15,7 @@ Name = TypeVar("Name", bound=SecurableName, covariant=True)
 
 
 class OutcomeKind(Enum):
-    """What became of a table or schema."""
+    """The result of a table or schema."""
 
     CREATED = "created"
     CHANGED = "changed"
@@ -50,7 +50,7 @@ class StepResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome(Generic[Name]):
-    """What became of one table or schema of a plan.
+    """The result of one table or schema of a plan.
 
     Args:
         kind: stopped if the run was stopped before it was done, or begun.

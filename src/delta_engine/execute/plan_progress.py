@@ -84,7 +84,7 @@ class PlanProgress:
             yield self._outcomes.popleft()
 
     def _free(self) -> None:
-        """Begin the rounds and make the steps ready that wait for nothing any more."""
+        """Begin rounds, and make the steps ready whose dependencies are over."""
         while freed := self._waits.get_ready():
             for one in freed:
                 if isinstance(one, int):

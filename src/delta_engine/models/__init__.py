@@ -1,7 +1,7 @@
 """Models: the tables and schemas that a team declares.
 
 Python and YAML give the same model: it accepts lists or tuples, SQL type strings or pyspark types. Names stay raw;
-`sql` quotes them. A model refuses what has no canonical form, and in Python code what stands twice (`construction`);
+`sql` quotes them. A model refuses what has no canonical form, and in Python code repeated names (`construction`);
 `validation` refuses the rest.
 """
 

@@ -1,4 +1,4 @@
-"""What a table refuses when it is made: types that Delta cannot store, and in Python code whatever stands twice.
+"""What a table refuses when it is made: types that Delta cannot store, and in Python code repeated names.
 
 The rules of `validation` report the same repetitions of models in files, together with all other faults of the files.
 """
@@ -20,7 +20,7 @@ _ONCE: Final = "Name each column once."
 
 
 class Repetition(NamedTuple):
-    """What stands twice, the way out, and the column, if it is about one."""
+    """What is repeated, the way out, and the column, if it is about one."""
 
     reason: str
     way_out: str

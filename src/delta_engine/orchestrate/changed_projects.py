@@ -80,7 +80,10 @@ def _git(*arguments: str, separator: str = "\n") -> list[str]:
     try:
         found = run(["git", *arguments], capture_output=True, check=True)
     except FileNotFoundError:
-        raise ConfigError("git is not installed, and tells which files have changed") from None
+        raise ConfigError(
+            "git is not installed, and only git knows which files changed",
+            way_out="Install git, or leave --changed-since out.",
+        ) from None
     except CalledProcessError as error:
         if error.returncode == 1:
             return []

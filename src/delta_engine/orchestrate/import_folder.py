@@ -191,7 +191,7 @@ class _Writer:
             sync_folder(written)
 
     def finish(self) -> None:
-        """Check that nothing waits any more."""
+        """Verify that no model is left unwritten."""
         assert not self._waiting, self._waiting
 
     def _is_ready(self, file: _File) -> bool:

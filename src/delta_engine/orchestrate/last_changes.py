@@ -1,4 +1,4 @@
-"""What the records of tables and schemas say of the run that changes them, for its undo."""
+"""What a run records with each table and schema that it changes, for its undo."""
 
 from __future__ import annotations
 

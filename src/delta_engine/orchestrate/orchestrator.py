@@ -215,7 +215,7 @@ def _recorded_plan(run: OpenRun, planned: PlannedRun) -> PlannedRun:
 
 def _judged(run: OpenRun, draft: PlannedRun) -> PlannedRun:
     planned = judged(run.environment, draft)
-    for warning in planned.judged_warnings:  # `_observed` showed the others
+    for warning in planned.judged_warnings:  # `observe_locked` showed the others
         run.recorder.warn(warning)
     return planned
 

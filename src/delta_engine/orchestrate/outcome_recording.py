@@ -141,13 +141,13 @@ class OutcomeRecording:
                 self._recorder.resources[key] = with_version(resource, known, resource.metadata.created_at)
 
     def confirm(self, wanted: Sequence[Table], observed: CatalogState, policy: Policy) -> frozenset[str]:
-        """Compare what was just applied with a second read; a difference is lag, and the next run tells.
+        """Compare what was just applied with a second read, and record a difference as lag.
 
         Args:
-            wanted: what the changed tables were to become.
+            wanted: the models of the changed tables, as planned.
 
         Returns:
-            The tables that are as they were to be, by `QualifiedName.key`.
+            The verified tables, by `QualifiedName.key`.
         """
         resources = self._recorder.resources
         done = {outcome.name.key for outcome in of_tables(self._recorded)}

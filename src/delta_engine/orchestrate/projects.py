@@ -100,7 +100,7 @@ def _conflicts(one: Project, other: Project) -> Iterator[RefusedError]:
 
 
 def _state_place(project: Project) -> tuple[str | None, ...]:
-    """Return what tells the places of two deployment states apart."""
+    """Return the identity of the place of a deployment state, equal for projects that share it."""
     match project.settings.state_backend.place:
         case LocalState(path=path):
             return (os.path.realpath(path),)

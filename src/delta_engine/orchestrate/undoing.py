@@ -259,7 +259,7 @@ class _FormerTable:
         )
 
     def with_commits(self, commits: Sequence[Commit] | None) -> _FormerTable:
-        """Return it with its history, which tells renames."""
+        """Return it with its history, which shows renames."""
         since = self.before.metadata.delta_version
         if commits is None or since is None:
             return replace(self, commits=commits)

@@ -1,4 +1,4 @@
-"""Conditions of the rows for which an expression fails: a cast of 'abc', a division by zero, a date that is none.
+"""Conditions of the rows for which an expression fails: a cast of 'abc', a division by zero, an invalid date.
 
 Each operation that may fail has a form that gives NULL instead (`try_cast`, `try_divide`, …). A row fails if that form
 gives NULL although its operands have values. Operations that are not computed for a row, as in the other branch of a

@@ -1,4 +1,4 @@
-"""What the definition of a view reads of tables, as far as sqlglot tells."""
+"""What views read of tables, by their definitions as sqlglot parses them."""
 
 from __future__ import annotations
 

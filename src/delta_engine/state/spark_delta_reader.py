@@ -89,7 +89,7 @@ class FolderFinder:
         return frozenset(pair for pair in schemas if not warehouse.joinpath(*pair).is_dir())
 
     def schemas(self, catalog: str) -> set[str]:
-        """Return the folders in a catalog's folder; a name with a dot is none that the engine addresses."""
+        """Return the folders in a catalog's folder, without names with a dot, which the engine cannot address."""
         folder = self._addressing.warehouse / catalog
         if not folder.is_dir():
             return set()

@@ -25,7 +25,7 @@ from delta_engine.sql.queries import (
 )
 
 LATEST_COMMITS = 1000
-"""How many commits to search for authors of drift."""
+"""How many commits of a table a search of its history reads."""
 
 _MOST_EVENTS = 1000
 _LATEST_LOG_FILES = 10

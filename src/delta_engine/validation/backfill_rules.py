@@ -123,7 +123,7 @@ class NoUnallowedRewrites:
 
     @of_each_alignment
     def check(self, align: AlignTable, policy: Policy) -> Iterator[Problem]:
-        """Refuse rewrites without consent, and those that something stands in the way of."""
+        """Refuse rewrites without consent, and those with an obstacle."""
         kind = DestructiveKind.REWRITE_TABLE
         for rewrite in align.of_type(RewriteTable):
             observed, desired = described(rewrite.observed), described(rewrite.desired)
@@ -140,7 +140,7 @@ class NoUnallowedMoves:
 
     @of_each_alignment
     def check(self, align: AlignTable, policy: Policy) -> Iterator[Problem]:
-        """Refuse moves without consent, beside rewrites of rows, and those that something stands in the way of."""
+        """Refuse moves without consent, beside rewrites of rows, or with an obstacle."""
         kind = DestructiveKind.REWRITE_TABLE
         for move in align.of_type(SetManaged):
             change = f"it would become a managed table, whose files are no longer in {move.observed}"

@@ -40,7 +40,7 @@ class CostEstimator:
     parallelism: int = 4
 
     def with_costs(self, plan: TablePlan, observed: CatalogState) -> TablePlan:
-        """Return a plan with the costs of the tables whose rows it writes anew. What cannot be asked is not known."""
+        """Return a plan with the costs of the tables whose rows it writes anew; unreadable sizes stay unknown."""
         written = [align for align in plan.align_tables if align.writes_rows]
         if not written:
             return plan

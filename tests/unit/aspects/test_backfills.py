@@ -1,4 +1,4 @@
-"""`using`: what stands in the way of it, and what a half-done conversion looks like to everything else."""
+"""`using`: the obstacles to it, and what a half-done conversion looks like to everything else."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ COPY = Column("copy", "string", using="upper(secret)")
         (
             (ID, replace(SECRET, mask=MASK, is_nullable=False, using=Using("'none'"))),
             (ID, replace(SECRET, mask=MASK)),
-            "it has a mask: the engine may see no value where there is one",
+            "it has a mask: the engine may see NULL in place of a value",
         ),
         (
             (ID, SECRET, replace(COPY, mask=ColumnMask("f", ["amount_2"])), AMOUNT_2),
