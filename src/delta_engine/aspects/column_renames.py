@@ -14,7 +14,7 @@ from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.facet import EXACT_TEXTS, OPTIONAL_TEXT, Facet
 from delta_engine.aspects.renames import with_renames
 from delta_engine.models import Column, Part, Table
-from delta_engine.models.nested_types import FieldRename, Path, type_at, with_field_renamed
+from delta_engine.models.nested_types import FieldRename, Path, lower_path, type_at, with_field_renamed
 from delta_engine.models.parts import NOTHING
 from delta_engine.sql.columns import sql_rename_column
 from delta_engine.state.states import TableState
@@ -90,19 +90,15 @@ def _with_new_field_paths(column: Column, rename: FieldRename) -> Column:
     old, new = ((*rename.path, name) for name in (rename.observed, rename.desired))
     paths = {text: tuple(text.split(".")) for text in column.renamed_fields}
     moved = {
-        text: ".".join((*new, *path[len(old) :])) if _lower(path[: len(old)]) == _lower(old) else text
+        text: ".".join((*new, *path[len(old) :])) if lower_path(path[: len(old)]) == lower_path(old) else text
         for text, path in paths.items()
     }
     names = {
         moved[text]: former
         for text, former in column.renamed_fields.items()
-        if (_lower(paths[text]), former.lower()) != (_lower(old), rename.desired.lower())
+        if (lower_path(paths[text]), former.lower()) != (lower_path(old), rename.desired.lower())
     }
     return replace(column, renamed_fields=names)
-
-
-def _lower(path: Path) -> Path:
-    return tuple(map(str.lower, path))
 
 
 FACET: Facet[Column, Column, str | None] = Facet(

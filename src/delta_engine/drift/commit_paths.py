@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from delta_engine.models.nested_types import Path
+from delta_engine.models.nested_types import Path, lower_path
 from delta_engine.state.table_queries import Commit
 
 _RECREATIONS: Final = ("CREATE", "REPLACE TABLE", "CLONE", "RESTORE")
@@ -33,7 +33,7 @@ def renames(commits: Sequence[Commit]) -> dict[Path, Path]:
             old, new = renamed(commit)
             former = path_before(old, commits[place + 1 :])
             present = path_after(new, commits[:place])
-            if former and present and _lower(former) != _lower(present):
+            if former and present and lower_path(former) != lower_path(present):
                 found.setdefault(former, present)
     return dict(sorted(found.items(), key=lambda item: len(item[0])))
 
@@ -99,11 +99,7 @@ def _moved(path: Path, old: Path, new: Path) -> Path:
 
 
 def _is_inside(path: Path, outer: Path) -> bool:
-    return bool(outer) and _lower(path[: len(outer)]) == _lower(outer)
-
-
-def _lower(path: Path) -> Path:
-    return tuple(map(str.lower, path))
+    return bool(outer) and lower_path(path[: len(outer)]) == lower_path(outer)
 
 
 def _path(text: str) -> Path:

@@ -36,7 +36,7 @@ from delta_engine.drift.drifted_resources import (
 from delta_engine.drift.renames import has_path
 from delta_engine.errors import RefusedError
 from delta_engine.models import Column, QualifiedName, Schema, SchemaName
-from delta_engine.models.nested_types import Path
+from delta_engine.models.nested_types import Path, lower_path
 from delta_engine.state.states import Audit, CatalogState, SchemaState
 from delta_engine.state.table_queries import Commit, TableHistoryReader, TableVersion, TableVersionReader
 from delta_engine.telemetry.visible import shown_moment
@@ -251,17 +251,13 @@ def _with_history(suspect: _Suspect, version: TableVersion | None, commits: tupl
 
 def _of_baseline(found: Mapping[Path, Path], columns: Sequence[Column]) -> Mapping[Path, Path]:
     """Return the renames inside a baseline, without those to the name of a column or field that is missing."""
-    former = {_lower(old) for old in found}
+    former = {lower_path(old) for old in found}
     kept = {
         old: new
         for old, new in found.items()
-        if has_path(columns, old) and (_lower(new) in former or not has_path(columns, new))
+        if has_path(columns, old) and (lower_path(new) in former or not has_path(columns, new))
     }
     return kept if len(kept) == len(found) else _of_baseline(kept, columns)
-
-
-def _lower(path: Path) -> Path:
-    return tuple(map(str.lower, path))
 
 
 def _deleted(one: ComparedResource) -> Deviation:

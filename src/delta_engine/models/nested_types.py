@@ -127,6 +127,11 @@ def place_of(whole: DataType, steps: Sequence[str]) -> Path | None:
     return path if path and isinstance(type_at(whole, path[:-1]), StructType) else None
 
 
+def lower_path(path: Path) -> Path:
+    """Return a path in lower case, by which paths compare."""
+    return tuple(map(str.lower, path))
+
+
 def type_at(whole: DataType, path: Path) -> DataType | None:
     """Return the type at a place; None if the type has no such place."""
     found: DataType | None = whole
