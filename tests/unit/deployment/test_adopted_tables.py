@@ -207,7 +207,7 @@ def test_a_declared_key_replaces_another_one(catalog: FakeUnityCatalog, deployme
 def test_a_recreated_check_stays_unmanaged(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     engine_over(catalog, deployment).sync_tables([OURS])
     widened = replace(OURS, columns=(OURS.columns[0], Column("amount", "bigint")))
-    engine_over(catalog, deployment).sync_tables([widened])
+    engine_over(catalog, deployment, CONSENT).sync_tables([widened])
     assert any("ADD CONSTRAINT `positive`" in sql for sql in catalog.statements[-3:])
     assert report(catalog, deployment, widened).drifted == ()
 
