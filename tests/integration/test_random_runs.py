@@ -17,7 +17,7 @@ from tests.integration.changed_warehouse import Tables, Warehouse
 from tests.integration.data_changes import Kill
 from tests.proofs import examples
 
-RUNS = range(examples(12, 500))
+RUNS = range(examples(8, 500))
 
 
 @pytest.fixture(autouse=True)
