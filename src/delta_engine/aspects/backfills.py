@@ -63,7 +63,7 @@ from delta_engine.state.states import TableState
 def future_values(comparison: Comparison) -> Mapping[str, str]:
     """Return the SQL of the values that a plan computes, from the rows as they are, by column key."""
     found = {}
-    former = {name.lower(): former for former, name in comparison.renames.columns}
+    former = comparison.renames.former_names
     for column in comparison.filled:
         value = sql_converted(_using(column).expression, column.data_type)
         is_new = any(column.key == added.key for added in comparison.added)

@@ -189,7 +189,7 @@ def _with_dots(comparison: Comparison, places: Sequence[Path]) -> Iterator[Path]
     """Yield paths by present names, as far as SQL has a dotted notation."""
     if not places:
         return
-    former = {name.lower(): former for former, name in comparison.renames.columns}
+    former = comparison.renames.former_names
     types = {column.key: column.data_type for _, column in comparison.shared}
     for name, *inside in places:
         yield (former.get(name.lower(), name), *within_structs(types[name.lower()], tuple(inside)))

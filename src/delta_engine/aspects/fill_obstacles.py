@@ -59,8 +59,8 @@ def obstacles(comparison: Comparison) -> Iterator[Obstacle]:
 
 def _is_begun_and_renamed(conversion: Conversion, comparison: Comparison) -> bool:
     """Whether an earlier run has begun a conversion under the column's former name."""
-    names = {name.lower() for _, name in comparison.renames.columns}
-    return conversion.progress.stage is not Stage.NOT_BEGUN and conversion.desired.key in names
+    is_begun = conversion.progress.stage is not Stage.NOT_BEGUN
+    return is_begun and conversion.desired.key in comparison.renames.former_names
 
 
 def _renamed_meanwhile(conversion: Conversion) -> Obstacle:

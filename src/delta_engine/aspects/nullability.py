@@ -115,7 +115,7 @@ def _diff_checks(comparison: Comparison) -> Iterable[_Check]:
     blocking = {*_changed_columns(comparison)} & {*map(str.lower, comparison.observed.not_null_checks)}
     if not blocking:
         return
-    former = {name.lower(): former for former, name in comparison.renames.columns}
+    former = comparison.renames.former_names
     converted = {one.observed.key for one in comparison.converted}
     for desired, observed in comparison.shared:
         if observed.key in blocking:

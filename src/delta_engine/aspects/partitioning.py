@@ -138,7 +138,7 @@ def _verifiable(comparison: Comparison) -> Iterator[tuple[str, DataType]]:
     """
     is_pending = _keys(comparison.desired.partitioned_by) != _keys(comparison.observed.partitioned_by)
     changing = {one.desired.key for one in comparison.conversions}
-    former = {} if is_pending else {name.lower(): former for former, name in comparison.renames.columns}
+    former = {} if is_pending else comparison.renames.former_names
     for column in (*comparison.observed.columns, *(comparison.added if is_pending else ())):
         if column.key not in changing and not is_reserved(column):
             yield former.get(column.key, column.name), column.data_type

@@ -51,6 +51,11 @@ class Renames:
             ),
         )
 
+    @property
+    def former_names(self) -> Mapping[str, str]:
+        """The present names of renamed columns, by their names in the model, in lower case."""
+        return {name.lower(): former for former, name in self.columns}
+
     def applied_to(self, observed: TableState) -> TableState:
         """Return the state with the new names, except in keys and checks."""
         names = _by_key(dict(self.columns))

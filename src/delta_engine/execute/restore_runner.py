@@ -9,9 +9,8 @@ from delta_engine.aspects.restores import RESTORE, RestoreTable
 from delta_engine.compile.compiled_plan import Statement
 from delta_engine.errors import StatementError
 from delta_engine.execute.statement_runner import RetryCheck, StatementRunner, always
-from delta_engine.sql.queries import sql_describe_history
 from delta_engine.sql.tables import sql_restore
-from delta_engine.state.table_queries import LATEST_COMMITS, Commit, commit_of
+from delta_engine.state.table_queries import LATEST_COMMITS, Commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +69,7 @@ class RestoreRunner:
         _refuse(taken_back, sql)
 
     def _commits(self) -> list[Commit]:
-        rows = self.statements.runner.run(sql_describe_history(self.address, LATEST_COMMITS))
-        return [commit_of(row) for row in rows]
+        return self.statements.commits(self.address, LATEST_COMMITS)
 
 
 def _refuse(commits: Iterable[Commit], sql: str) -> None:

@@ -13,9 +13,8 @@ from delta_engine.errors import StatementError
 from delta_engine.execute.restore_runner import RestoreRunner
 from delta_engine.execute.statement_runner import StatementRunner, always
 from delta_engine.sql.backfills import at_versions
-from delta_engine.sql.queries import sql_describe_history
 from delta_engine.sql.tables import sql_restore
-from delta_engine.state.table_queries import Commit, commit_of
+from delta_engine.state.table_queries import Commit
 
 _LATEST_COMMITS: Final = 100
 
@@ -67,5 +66,4 @@ class RewriteVerifier:
             raise StatementError(message, sql=error.sql, error_class=None) from reason
 
     def _commits(self) -> list[Commit]:
-        rows = self.statements.runner.run(sql_describe_history(self.address, _LATEST_COMMITS))
-        return [commit_of(row) for row in rows]
+        return self.statements.commits(self.address, _LATEST_COMMITS)

@@ -26,8 +26,9 @@ from delta_engine.errors import StatementError
 from delta_engine.execute.apply_control import ApplyControl, RunningStatement
 from delta_engine.execute.outcomes import RunStatement
 from delta_engine.models import QualifiedName, SchemaName
-from delta_engine.sql.queries import sql_references_to
+from delta_engine.sql.queries import sql_describe_history, sql_references_to
 from delta_engine.sql.text import quote_ident
+from delta_engine.state.table_queries import Commit, commit_of
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.logs import log, redacted
 from delta_engine.telemetry.spans import span
@@ -56,6 +57,10 @@ class StatementRunner:
     address: str = ""
     check: Callable[[], None] = lambda: None
     runs: list[RunStatement] = field(default_factory=list)
+
+    def commits(self, address: str, most: int) -> list[Commit]:
+        """Return the latest commits of a table, newest first."""
+        return [commit_of(row) for row in self.runner.run(sql_describe_history(address, most))]
 
     def run(self, sql: str, retry_check: RetryCheck | None = None) -> Sequence[Row]:
         """Run one statement as `SqlRunner.run`.

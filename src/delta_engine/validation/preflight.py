@@ -189,7 +189,7 @@ def _rows(table: str, comparison: Comparison, observed: TableState, values: Mapp
 
 def _former_path(path: Sequence[str], comparison: Comparison) -> list[str]:
     first, *inside = path
-    former = {name.lower(): former for former, name in comparison.renames.columns}
+    former = comparison.renames.former_names
     fields = {
         tuple(map(str.lower, (*rename.path, rename.desired))): rename.observed
         for rename in comparison.renames.fields
