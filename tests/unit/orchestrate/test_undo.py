@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -394,6 +395,26 @@ def test_restore_takes_a_tagged_column_with_its_tags(project: CatalogProject) ->
     assert statements == ["RESTORE TABLE `dev`.`silver`.`orders` TO VERSION AS OF 0"]
 
 
+def fail_undo(
+    project: CatalogProject,
+    monkeypatch: pytest.MonkeyPatch,
+    at: str,
+    before: Callable[[], None] = lambda: None,
+) -> int:
+    """Undo, and let the statements with a text fail after something else has happened; return the exit code."""
+    run = FakeUnityCatalog.run
+
+    def failing(catalog: FakeUnityCatalog, sql: str) -> Sequence[Row]:
+        if at in sql:
+            before()
+            raise StatementError("the platform is gone", sql=sql, error_class="GONE")
+        return run(catalog, sql)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FakeUnityCatalog, "run", failing)
+        return project.run("undo --yes").code
+
+
 def test_rows_that_are_written_after_a_killed_undo_stay(
     project: CatalogProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -402,16 +423,7 @@ def test_rows_that_are_written_after_a_killed_undo_stay(
     project.sync()
     project.declare(f"name: orders, columns: [{ID}], tags: {{team: others}}")
     project.sync("--allow drop_column")
-    run = FakeUnityCatalog.run
-
-    def failing(catalog: FakeUnityCatalog, sql: str) -> Sequence[Row]:
-        if "SET TAGS" in sql:
-            raise StatementError("the platform is gone", sql=sql, error_class="GONE")
-        return run(catalog, sql)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(FakeUnityCatalog, "run", failing)
-        assert project.run("undo --yes").code == 5
+    assert fail_undo(project, monkeypatch, "SET TAGS") == 5
     project.catalog.write_rows(ORDERS)
     statements = ran(project, "undo --yes")
     assert statements == ["ALTER TABLE `dev`.`silver`.`orders` SET TAGS ('team' = 'sales')"]
@@ -425,17 +437,8 @@ def test_what_a_killed_undo_changed_before_its_restore_is_its_own(
 ) -> None:
     """Where keys are properties, their drops are commits."""
     dropped_column(project)
-    run = FakeUnityCatalog.run
-
-    def failing(catalog: FakeUnityCatalog, sql: str) -> Sequence[Row]:
-        if sql.startswith("RESTORE"):
-            catalog.write_rows(ORDERS, "UNSET TBLPROPERTIES")  # the drop of a key came before
-            raise StatementError("the platform is gone", sql=sql, error_class="GONE")
-        return run(catalog, sql)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(FakeUnityCatalog, "run", failing)
-        assert project.run("undo --yes").code == 1
+    drop_key = partial(project.catalog.write_rows, ORDERS, "UNSET TBLPROPERTIES")
+    assert fail_undo(project, monkeypatch, "RESTORE TABLE", drop_key) == 1
     assert ran(project, "undo --yes") == ["RESTORE TABLE `dev`.`silver`.`orders` TO VERSION AS OF 0"]
 
 
@@ -443,16 +446,7 @@ def test_rows_that_were_written_beside_a_killed_undo_stop_it(
     project: CatalogProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dropped_column(project)
-    run = FakeUnityCatalog.run
-
-    def failing(catalog: FakeUnityCatalog, sql: str) -> Sequence[Row]:
-        if sql.startswith("RESTORE"):
-            catalog.write_rows(ORDERS)
-            raise StatementError("the platform is gone", sql=sql, error_class="GONE")
-        return run(catalog, sql)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(FakeUnityCatalog, "run", failing)
-        assert project.run("undo --yes").code == 1
+    write = partial(project.catalog.write_rows, ORDERS)
+    assert fail_undo(project, monkeypatch, "RESTORE TABLE", write) == 1
     refused = project.run("undo --yes")
     assert (refused.code, "WRITE by jo" in refused.stderr) == (3, True)
