@@ -15,6 +15,7 @@ from tests.browser.conftest import PHONE, Open, violations
 from tests.builders.awkward_drift_reports import HOSTILE_TEXTS
 from tests.builders.documentation import everything, many, named, related
 from tests.machine import slowness
+from tests.proofs import examples
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -179,7 +180,7 @@ def test_the_theme_stays_on_the_next_page(open_file: Open, site: Path) -> None:
 
 
 def test_hostile_texts_and_names_stay_texts(open_file: Open, tmp_path: Path) -> None:
-    for number, text in enumerate(HOSTILE_TEXTS[:12]):
+    for number, text in enumerate(HOSTILE_TEXTS[: examples(5, 12)]):
         for documentation in (everything(text), *([named(text)] if "`" not in text else [])):
             folder = written(documentation, tmp_path / f"{number}-{documentation.environment == 'dev'}")
             page = open_file(folder / INDEX)

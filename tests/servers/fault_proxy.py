@@ -17,6 +17,7 @@ class Fault(Enum):
     UNAVAILABLE = auto()  # 503, not done
     BROKEN = auto()  # 500, not done
     FORBIDDEN = auto()  # 403, not done
+    EXPIRED = auto()  # 403 as well, because of the credentials
     CONFLICT = auto()  # 409, not done: S3's answer to one of two that write at the same time
     NOT_IMPLEMENTED = auto()  # 501, not done
     GIBBERISH = auto()  # 200 with a page that is no answer, not done
@@ -29,9 +30,14 @@ _STATUS = {
     Fault.UNAVAILABLE: 503,
     Fault.BROKEN: 500,
     Fault.FORBIDDEN: 403,
+    Fault.EXPIRED: 403,
     Fault.CONFLICT: 409,
     Fault.NOT_IMPLEMENTED: 501,
     Fault.GIBBERISH: 200,
+}
+_BODY = {
+    Fault.GIBBERISH: b"<html>no",
+    Fault.EXPIRED: b"<Error><Code>ExpiredToken</Code><Message>too old</Message></Error>",
 }
 _CHAOS = (Fault.LOST_ANSWER, Fault.RESET, Fault.UNAVAILABLE, Fault.HALF_ANSWER)
 _OWN_HEADERS = frozenset({"connection", "content-length", "date", "server", "transfer-encoding"})
@@ -162,7 +168,7 @@ def _handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
             if fault in (Fault.RESET, Fault.SLOW):
                 self._cut()
             elif fault in _STATUS:
-                self._answer(_STATUS[fault], [], b"<html>no" if fault is Fault.GIBBERISH else b"")
+                self._answer(_STATUS[fault], [], _BODY.get(fault, b""))
             else:
                 self._forward(body, fault)
 

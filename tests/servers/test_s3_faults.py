@@ -223,6 +223,17 @@ def test_missing_credentials_say_what_to_do(bucket: Bucket, monkeypatch: pytest.
     assert bucket.proxy.requests == []
 
 
+def test_expired_credentials_are_not_repeated(saved: Saved) -> None:
+    saved.bucket.proxy.spoil(Fault.EXPIRED, "PUT", DOCUMENT)
+    before = len(saved.bucket.proxy.requests)
+    error = error_of(saved.save)
+    assert type(error) is StoreError
+    assert "the credentials were refused (403 ExpiredToken)" in str(error)
+    assert len(saved.bucket.proxy.requests) == before + 1
+    assert saved.serial() == 1
+
+
+@pytest.mark.long  # versitygw is built for it
 @pytest.mark.parametrize(
     ("variable", "code"),
     [("AWS_ACCESS_KEY_ID", "XAdminUserNotFound"), ("AWS_SECRET_ACCESS_KEY", "SignatureDoesNotMatch")],
