@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar, Protocol
 
 from delta_engine.models import QualifiedName
-from delta_engine.sql.text import quote_ident, sql_path
+from delta_engine.sql.text import quote_ident, sql_name
 
 
 class Addressing(Protocol):
@@ -31,7 +31,7 @@ class CatalogAddressing:
 
     def table(self, name: QualifiedName) -> str:
         """Return the three parts, each quoted."""
-        return sql_path(name.key.split("."))
+        return sql_name(name)
 
 
 @dataclass(frozen=True, slots=True)

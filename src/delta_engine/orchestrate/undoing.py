@@ -36,6 +36,7 @@ from delta_engine.orchestrate.runs import Environment, Observation, PlannedRun, 
 from delta_engine.orchestrate.undeclared_tables import read_undeclared
 from delta_engine.plan_files.document import Options
 from delta_engine.sql.tables import sql_undrop_table
+from delta_engine.sql.text import sql_name
 from delta_engine.state.states import TableState
 from delta_engine.state.table_queries import Commit
 from delta_engine.telemetry.context import command
@@ -186,11 +187,11 @@ class _Change:
     def refusals(self) -> Iterator[RefusedError]:
         """Yield why it cannot be undone, as far as the records tell."""
         if self.after is None:
-            yield _refusal(
-                self.name,
-                "the run dropped it, or its record was removed",
-                f"On Databricks, {sql_undrop_table(str(self.name))} brings it back, by default for seven days.",
-            )
+            way_out = "Declare it again, and sync."
+            if isinstance(self.name, QualifiedName):
+                undrop = sql_undrop_table(sql_name(self.name))
+                way_out = f"On Databricks, {undrop} brings it back, by default for seven days."
+            yield _refusal(self.name, "the run dropped it, or its record was removed", way_out)
         elif not self.is_last:
             later = f"run {self.later.run}" if self.later else "a later run"
             yield _refusal(self.name, f"{later} has changed it since", "Undo that one first.")

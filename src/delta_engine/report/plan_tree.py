@@ -36,6 +36,7 @@ from delta_engine.report.change_tree import (
 )
 from delta_engine.report.refusals import refusal_messages
 from delta_engine.sql.tables import sql_undrop_table
+from delta_engine.sql.text import sql_name
 from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import counted, described_size, in_one_line, visible
 
@@ -74,7 +75,7 @@ def table_branch(action: TableAction, undone: UndoneDrift) -> Branch:
             leaves = changed_branches(actions, key, undone)
             return Branch(Sign.CHANGED, f"{table}{_cost(action.cost)}", leaves)
         case DropTable(table, rows):
-            undrop = sql_undrop_table(str(table))
+            undrop = sql_undrop_table(sql_name(table))
             note = f"with {counted(rows, 'row')}; on Databricks, {undrop} brings it back, by default for seven days"
             return Branch(Sign.REMOVED, f"{table}  {note}{hazards_note(action.hazards)}")
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from delta_engine.models.parts import QualifiedName
-from delta_engine.sql.text import idents, quote_ident, sql_literal, sql_pairs, sql_path
+from delta_engine.sql.text import idents, quote_ident, sql_literal, sql_name, sql_pairs
 
 
 def sql_set_tags(securable: str, tags: Mapping[str, str], column: str | None = None) -> str:
@@ -51,13 +51,13 @@ def sql_show_grants(securable: str) -> str:
 
 def sql_row_filter(function: QualifiedName, columns: Sequence[str]) -> str:
     """Return the clause of a row filter, for SET and for WITH in CREATE TABLE."""
-    return f"ROW FILTER {sql_function(function)} ON ({idents(columns)})"
+    return f"ROW FILTER {sql_name(function)} ON ({idents(columns)})"
 
 
 def sql_mask(function: QualifiedName, using_columns: Sequence[str]) -> str:
     """Return the clause of a column mask, for a column's definition and for SET."""
     using = f" USING COLUMNS ({idents(using_columns)})" if using_columns else ""
-    return f"MASK {sql_function(function)}{using}"
+    return f"MASK {sql_name(function)}{using}"
 
 
 def sql_set_row_filter(table: str, clause: str) -> str:
@@ -84,19 +84,14 @@ def _of_column(name: str | None) -> str:
     return "" if name is None else f" ALTER COLUMN {quote_ident(name)}"
 
 
-def sql_function(name: QualifiedName) -> str:
-    """Return a function's three-part name, as the catalog stores it."""
-    return sql_path(name.key.split("."))
-
-
 def sql_create_function(function: QualifiedName, parameter: str, returned: str, expression: str) -> str:
     """Create a SQL function with one parameter `x` (docs: "CREATE FUNCTION")."""
-    return f"CREATE FUNCTION {sql_function(function)}(x {parameter}) RETURNS {returned} RETURN {expression}"
+    return f"CREATE FUNCTION {sql_name(function)}(x {parameter}) RETURNS {returned} RETURN {expression}"
 
 
 def sql_drop_function(function: QualifiedName) -> str:
     """Drop a function, if it exists."""
-    return f"DROP FUNCTION IF EXISTS {sql_function(function)}"
+    return f"DROP FUNCTION IF EXISTS {sql_name(function)}"
 
 
 _PART = re.compile(r"(`(?:[^`]|``)*`)|([^`.]+)")

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from typing_extensions import assert_never
 
+from delta_engine.models.parts import QualifiedName
 from delta_engine.models.types import (
     ArrayType,
     AtomicType,
@@ -30,6 +31,11 @@ def quote_ident(name: str) -> str:
 def sql_path(path: Sequence[str]) -> str:
     """Return a dotted name, of a table or of a nested field, with each part quoted."""
     return ".".join(map(quote_ident, path))
+
+
+def sql_name(name: QualifiedName) -> str:
+    """Return the three-part name of a table or a function, in lower case as the catalog stores it."""
+    return sql_path(name.key.split("."))
 
 
 def escape_sql_literal(text: str) -> str:

@@ -20,8 +20,9 @@ from delta_engine.models.constraints import (
 )
 from delta_engine.models.construction import repeated_constraint_names, repeated_in_foreign_key
 from delta_engine.models.types import is_same_type
+from delta_engine.sql.constraints import sql_drop_constraint
 from delta_engine.sql.expressions import condition_problem, unknown_columns
-from delta_engine.sql.text import sql_data_type
+from delta_engine.sql.text import sql_data_type, sql_name
 from delta_engine.state.states import SECRET_KEY
 from delta_engine.validation.rules import (
     ALLOWED_IN_NAMES,
@@ -211,7 +212,7 @@ class NoTypeChangeUnderForeignKeys:
 
 
 def _drop_by_hand(reference: Reference) -> str:
-    return f"ALTER TABLE {reference.table} DROP CONSTRAINT {reference.name}"
+    return sql_drop_constraint(sql_name(reference.table), reference.name)
 
 
 def _own_problem(model: Table, key: ForeignKey) -> Problem | None:

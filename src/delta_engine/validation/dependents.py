@@ -24,7 +24,7 @@ from delta_engine.sql.constraints import sql_drop_constraint
 from delta_engine.sql.expressions import reads
 from delta_engine.sql.governance import sql_drop_mask, sql_drop_row_filter
 from delta_engine.sql.tables import sql_alter_clustering
-from delta_engine.sql.text import sql_path
+from delta_engine.sql.text import sql_name
 from delta_engine.state.states import TableState
 from delta_engine.validation.rules import model_refusal, table_refusal
 
@@ -79,7 +79,7 @@ def conflicts(model: Table, observed: TableState, actions: Sequence[Action]) -> 
     """
     if not observed.checks and not any(isinstance(action, CheckAdd) for action in actions):
         return
-    table = sql_path(str(model.qualified_name).split("."))
+    table = sql_name(model.qualified_name)
     present = Renames.of(model, observed).applied_to(observed)
     checks, protections = _checks(present, actions), _protections(present, actions, table)
     for (check, is_new), (protection, drop) in product(checks.items(), protections.items()):
@@ -109,7 +109,7 @@ def _changes(action: Action) -> Iterator[tuple[Path, _ColumnChange]]:
 
 
 def _dependents(model: Table, observed: TableState) -> Iterator[_Dependent]:
-    table = sql_path(str(observed.former_name or model.qualified_name).split("."))
+    table = sql_name(observed.former_name or model.qualified_name)
     key = observed.primary_key
     if key is not None:
         refuses: tuple[_ColumnChange, ...] = (_ColumnChange.DROPPED, _ColumnChange.LOOSENED)

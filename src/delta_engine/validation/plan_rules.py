@@ -20,8 +20,8 @@ from delta_engine.errors import UnsafePlanError
 from delta_engine.models import QualifiedName
 from delta_engine.models.nested_types import Widening, has_not_null_field, lengths_inside
 from delta_engine.models.types import AtomicType, CharacterType, DataType, DecimalType, uses_type
-from delta_engine.sql.tables import sql_location, sql_undrop_table
-from delta_engine.sql.text import quote_ident, sql_data_type
+from delta_engine.sql.tables import sql_location, sql_rename_table, sql_undrop_table
+from delta_engine.sql.text import quote_ident, sql_data_type, sql_name
 from delta_engine.telemetry.visible import counted
 from delta_engine.validation.rules import (
     Problem,
@@ -186,11 +186,13 @@ class OnlyAtCreation:
 
 def _moved_by_hand(table: QualifiedName, location: str | None) -> str:
     """Return how to move a table's files: a copy of another name takes its place, while nothing writes."""
-    copied, former = (replace(table, table=f"{table.table}_{end}") for end in ("copied", "former"))
+    here, copied, former = (
+        sql_name(replace(table, table=f"{table.table}{end}")) for end in ("", "_copied", "_former")
+    )
     return (
         "Declare it as it is, or stop its writers and move it by hand: CREATE TABLE "
-        f"{copied} DEEP CLONE {table}{f' {sql_location(location)}' if location is not None else ''}; "
-        f"ALTER TABLE {table} RENAME TO {former}; ALTER TABLE {copied} RENAME TO {table}. Then sync. Masks, filters, "
+        f"{copied} DEEP CLONE {here}{f' {sql_location(location)}' if location is not None else ''}; "
+        f"{sql_rename_table(here, former)}; {sql_rename_table(copied, here)}. Then sync. Masks, filters, "
         "tags and rights are not copied, so keep readers out until then."
     )
 
@@ -305,12 +307,13 @@ class NoUnallowedTableDrops:
         kind = DestructiveKind.DROP_TABLE
         for drop in plan.drop_tables:
             if not policy.allows(kind, drop.table):
+                undrop = sql_undrop_table(sql_name(drop.table))
                 yield UnsafePlanError(
                     f"it is not declared any more, and would be dropped with its {counted(drop.rows, 'row')}",
                     table=str(drop.table),
                     way_out="Declare it, keep it (policy.removed_tables: keep), or allow it: "
-                    f"{consent(kind, drop.table)} On Databricks, {sql_undrop_table(str(drop.table))} would bring it "
-                    "back, by default for seven days.",
+                    f"{consent(kind, drop.table)} On Databricks, {undrop} would bring it back, by default for seven "
+                    "days.",
                 )
 
 
