@@ -270,6 +270,7 @@ def test_no_login(project: Project, old: str, new: str, message: str) -> None:
     for topic in ("platform", "catalogs", "plan", "rights"):
         assert examined.found(topic) == ["not checked: there is no login"]
     assert len(examined.found("packages")) > 5
+    assert not any("GRANT" in way_out for _, way_out in examined.not_ok().values())
 
 
 def test_rights_of_a_group(project: Project) -> None:

@@ -250,9 +250,9 @@ def _check_store(findings: Findings, settings: Settings) -> None:
             grant = sql_grant(f"VOLUME {address}", ("READ VOLUME", "WRITE VOLUME"), principal)
             way_out = f"If the volume exists: {grant}"
             volume = volume_path(place)
-            findings.check(
-                Topic.STATE, volume, lambda: volume_check(open_volume(settings, place), volume), way_out
-            )
+            files = findings.attempt(Topic.STATE, volume, lambda: open_volume(settings, place))
+            if files is not None:
+                findings.check(Topic.STATE, volume, lambda: volume_check(files, volume), way_out)
         case other:
             assert_never(other)
 
