@@ -97,6 +97,14 @@ def test_github_gives_each_job_the_least() -> None:
     assert recipe["jobs"]["apply"]["environment"] == "prod"
 
 
+@pytest.mark.parametrize(
+    "path", [FOLDER / "github-actions.yml", FOLDER / "monorepo" / "workflows" / "plan.yml"]
+)
+def test_github_comments_a_refused_plan_as_well(path: Path) -> None:
+    comment = next(step for _, step in steps(read(path)) if step.get("name") == "Comment")
+    assert comment["if"].startswith("${{ !cancelled() && steps.plan.outcome != 'skipped'")
+
+
 def test_azure_hands_its_token_to_those_steps_that_log_in() -> None:
     for _, step in steps(read(FOLDER / "azure-pipelines.yml")):
         logs_in = bool(re.search(r"delta-engine (plan|apply)", step.get("script", "")))
