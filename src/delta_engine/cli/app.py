@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import cache
+from importlib.util import find_spec
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,6 +39,7 @@ from delta_engine.cli.projects_app import projects_app
 from delta_engine.cli.state_app import state_app
 from delta_engine.cli.terminal import exits
 from delta_engine.cli.undo_command import UNDO_EPILOG, undo
+from delta_engine.errors import InvalidCommandError
 
 if TYPE_CHECKING:
     from delta_engine.plan_files.document import Options
@@ -302,4 +304,8 @@ def main() -> None:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # for output encodings without arrows and boxes
     with kept_from_libraries(), in_context(), exits():
+        if find_spec("fcntl") is None:
+            raise InvalidCommandError(
+                "files are locked as POSIX systems do it. On Windows, run delta-engine in WSL."
+            )
         sys.exit(int(_root_command().main(standalone_mode=False, prog_name="delta-engine") or 0))

@@ -36,6 +36,15 @@ def test_help_teaches(delta_engine: CommandLine, command: list[str]) -> None:
     assert "Example: " in result.stdout or "Exit codes: " in result.stdout
 
 
+def test_windows_is_refused_with_the_way_out(
+    delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "fcntl", None)  # no module of that name, as there
+    result = delta_engine("-e", "local", "plan")
+    assert result.code == ExitCode.REFUSED
+    assert "On Windows, run delta-engine in WSL." in result.stderr
+
+
 def test_help_names_every_kind_of_consent(delta_engine: CommandLine) -> None:
     for command in ("plan", "sync", "drift"):
         shown = delta_engine(command, "--help").stdout
