@@ -94,7 +94,7 @@ def conformance_html(report: ConformanceReport) -> str:
 
 _STYLES_AND_SCRIPTS: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {
     "drift_report": {"css": ("base.css", "drift_report.css"), "js": ("base.js", "drift_report.js")},
-    "conformance_report": {"css": ("conformance_report.css",)},
+    "conformance_report": {"css": ("base.css", "conformance_report.css")},
 }
 """The files of each page's styles and scripts."""
 
