@@ -60,6 +60,16 @@ DEFAULT_MODEL_RULES: tuple[ModelRule, ...] = (
     governance_rules.PrivilegesOfTables(),
 )
 
+CONSENT_RULES: tuple[PlanRule, ...] = (
+    backfill_rules.NoUnallowedFills(),
+    backfill_rules.NoUnallowedRewrites(),
+    backfill_rules.NoUnallowedMoves(),
+    constraint_rules.NoUnallowedConstraintDrops(),
+    plan_rules.NoUnallowedColumnDrops(),
+    governance_rules.NoUnallowedExposure(),
+)
+"""The rules of the changes of existing tables that a policy or a command can allow."""
+
 DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
     plan_rules.NoCreateOfPartlyManagedTables(),
     plan_rules.CreatePrimaryKeyColumnsNotNull(),
@@ -68,9 +78,6 @@ DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
     plan_rules.NoTightenedFields(),
     plan_rules.OnlyWidenedTypes(),
     backfill_rules.NoBlockedFills(),
-    backfill_rules.NoUnallowedFills(),
-    backfill_rules.NoUnallowedRewrites(),
-    backfill_rules.NoUnallowedMoves(),
     backfill_rules.WithinRewriteLimit(),
     plan_rules.OnlyAtCreation(),
     plan_rules.NoChangeOfFixedColumns(),
@@ -82,23 +89,10 @@ DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
     constraint_rules.NoDropOfReferencedPrimaryKeys(),
     constraint_rules.NoTypeChangeUnderForeignKeys(),
     constraint_rules.NoDropOfReferencedTables(),
-    constraint_rules.NoUnallowedConstraintDrops(),
-    plan_rules.NoUnallowedColumnDrops(),
+    *CONSENT_RULES,
     plan_rules.NoUnallowedTableDrops(),
     plan_rules.NoUnallowedSchemas(),
-    governance_rules.NoUnallowedExposure(),
 )
-
-
-CONSENT_RULES: tuple[PlanRule, ...] = (
-    backfill_rules.NoUnallowedFills(),
-    backfill_rules.NoUnallowedRewrites(),
-    backfill_rules.NoUnallowedMoves(),
-    constraint_rules.NoUnallowedConstraintDrops(),
-    plan_rules.NoUnallowedColumnDrops(),
-    governance_rules.NoUnallowedExposure(),
-)
-"""The rules of the changes of existing tables that a policy or a command can allow."""
 
 
 def needs_consent(align: AlignTable, action: Action) -> bool:
