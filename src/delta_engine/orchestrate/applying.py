@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import msgspec
 
 from delta_engine.backends.cancellation import Stop, stopped_by_signals
-from delta_engine.deployment.document import ApplyActions, LastChange
+from delta_engine.deployment.document import ApplyActions
 from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.resources import recorded_table, with_version
@@ -135,26 +135,8 @@ def apply_planned(
         run.environment.start()
     log(logging.INFO, "apply started", tables=len(tuple(plan.table_actions())))
     with stopped_by_signals(control.stop):
-        records = RunRecords(
-            run.recorder,
-            planned.basis.observed,
-            planned.policy,
-            planned.column_renames,
-            planned.ignored_renames,
-            settles_attempts=planned.settles_attempts,
-        )
-        changes = last_changes(
-            plan,
-            run.recorder.resources,
-            run.environment.versions,
-            run=run.recorder.run_id,
-            at=run.recorder.now(),
-            undoes=planned.basis.undo.run if planned.basis.undo else None,
-        )
-        recording = OutcomeRecording(
-            run.recorder, records, plan, planned.models, planned.schemas, changes, on_outcome
-        )
-        _begin(run, planned, recording, changes, reviewed)
+        recording = _recording(run, planned, on_outcome)
+        _begin(run, planned, recording, reviewed)
         try:
             found = run.environment.action_runner.apply(
                 planned.compiled,
@@ -168,7 +150,7 @@ def apply_planned(
         if reviewed is not None:
             run.recorder.remember_plan(reviewed.checksum, is_whole=_is_whole(found))
         verified, unverified = _verify(run, planned, recording, control.stop)
-        _record_unchanged(run, planned, records, found, control.stop)
+        _record_unchanged(run, planned, recording.records, found, control.stop)
         unsaved = _save(run, recording.applied if plan else None)
         outcomes = tuple(replace(one, is_verified=one.name.key in verified) for one in found)
         is_stopped = control.stop.is_requested()
@@ -191,11 +173,33 @@ def _is_whole(outcomes: Sequence[AnyOutcome]) -> bool:
     return not any(one.kind in (OutcomeKind.FAILED, OutcomeKind.STOPPED) for one in outcomes)
 
 
+def _recording(run: OpenRun, planned: PlannedRun, on_outcome: OnTable) -> OutcomeRecording:
+    """Prepare to record what becomes of each table."""
+    records = RunRecords(
+        run.recorder,
+        planned.basis.observed,
+        planned.policy,
+        planned.column_renames,
+        planned.ignored_renames,
+        settles_attempts=planned.settles_attempts,
+    )
+    changes = last_changes(
+        planned.plan,
+        run.recorder.resources,
+        run.environment.versions,
+        run=run.recorder.run_id,
+        at=run.recorder.now(),
+        undoes=planned.basis.undo.run if planned.basis.undo else None,
+    )
+    return OutcomeRecording(
+        run.recorder, records, planned.plan, planned.models, planned.schemas, changes, on_outcome
+    )
+
+
 def _begin(
     run: OpenRun,
     planned: PlannedRun,
     recording: OutcomeRecording,
-    changes: Mapping[str, LastChange],
     reviewed: ReviewedPlan | None,
 ) -> None:
     """Journal what is about to be applied, unless it is nothing."""
@@ -206,7 +210,7 @@ def _begin(
         run.recorder.begin(
             [resource_key(action.table) for action in planned.plan.table_actions()],
             recording.attempted,
-            changes,
+            recording.changes,
             plan_file=reviewed.checksum if reviewed else None,
         )
 

@@ -65,10 +65,10 @@ class OutcomeRecording:
         on_outcome: OnTable,
     ) -> None:
         self.attempted = attempted_by(plan, models, schemas, recorder.resources)
-        self._changes = changes
+        self.changes = changes
         self._recorder = recorder
         self._on_outcome = on_outcome
-        self._records = records
+        self.records = records
         self._tables = {model.key: model for model in models}
         self._declared_schemas = {schema.key: schema for schema in schemas}
         self._renamed = {
@@ -106,7 +106,7 @@ class OutcomeRecording:
 
     def _record(self, outcome: AnyOutcome) -> None:
         if is_of_table(outcome) and outcome.statements and outcome.name.key in self._renamed:
-            self._records.rename(self._renamed[outcome.name.key], outcome.name)  # the first statement
+            self.records.rename(self._renamed[outcome.name.key], outcome.name)  # the first statement
         if outcome.kind is OutcomeKind.DROPPED:  # no journal: the next run sees that it is gone
             self._recorded.append(outcome)
             self._recorder.resources.pop(resource_key(outcome.name), None)
@@ -120,11 +120,11 @@ class OutcomeRecording:
             outcome
             for outcome in of_tables(self._recorded)
             if outcome.kind in (OutcomeKind.CREATED, OutcomeKind.CHANGED)
-            and outcome.name.key not in self._records.ignored_renames
+            and outcome.name.key not in self.records.ignored_renames
         ]
         ids: dict[str, str | None] = {}
         for outcome in done:
-            earlier = self._records.earlier.get(resource_key(outcome.name))
+            earlier = self.records.earlier.get(resource_key(outcome.name))
             has_new_id = outcome.kind is OutcomeKind.CREATED or outcome.name.key in self._replaced
             if has_new_id or earlier is None:
                 ids[outcome.name.key] = None
@@ -157,7 +157,7 @@ class OutcomeRecording:
             resource = recorded_table(resources, model.qualified_name)
             if model.key not in done or resource is None or resource.status is not Status.HEALTHY:
                 continue
-            earlier = self._records.earlier.get(key)
+            earlier = self.records.earlier.get(key)
             resources[key] = confirmed(
                 resource,
                 model,
@@ -174,7 +174,7 @@ class OutcomeRecording:
         failure = outcome.failure
         resource = self._unfinished(name, outcome) if failure else self._applied(name)
         if _is_touched(name, outcome):
-            resource = changed_by(resource, self._changes[resource_key(name)])
+            resource = changed_by(resource, self.changes[resource_key(name)])
         checkpoint = Checkpoint(
             resource=resource_key(name),
             status=resource.status,
@@ -188,10 +188,10 @@ class OutcomeRecording:
     def _applied(self, name: QualifiedName | SchemaName) -> Resource:
         recorder = self._recorder
         if isinstance(name, SchemaName):
-            return self._records.applied_schema(self._declared_schemas.get(name.key, name))
+            return self.records.applied_schema(self._declared_schemas.get(name.key, name))
         model = self._tables[name.key]
-        self._records.note_schema(model)
-        return self._records.applied(model, recorded_table(recorder.resources, name))
+        self.records.note_schema(model)
+        return self.records.applied(model, recorded_table(recorder.resources, name))
 
     def _unfinished(self, name: QualifiedName | SchemaName, outcome: AnyOutcome) -> Resource:
         key, failure = resource_key(name), outcome.failure

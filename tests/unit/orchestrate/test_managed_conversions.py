@@ -111,7 +111,7 @@ def test_a_managed_table_does_not_become_external(project: CatalogProject) -> No
     refused = project.run("sync --yes --allow rewrite_table")
     assert refused.code == 3
     text = " ".join(refused.stderr.split())
-    assert "CREATE TABLE dev.silver.orders_copied DEEP CLONE dev.silver.orders LOCATION" in text
+    assert "CREATE TABLE `dev`.`silver`.`orders_copied` DEEP CLONE `dev`.`silver`.`orders` LOCATION" in text
 
 
 def test_a_killed_run_is_no_drift_and_is_continued(tmp_path: Path) -> None:
