@@ -8,6 +8,7 @@ It ends with 1 if a target is missed.
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentParser
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -83,5 +84,14 @@ def _all_met(measurements: Iterable[Measurement]) -> bool:
     return all(_is_met(one, TARGETS[one.work]) for one in measurements)
 
 
+def _names(arguments: Sequence[str]) -> Sequence[str]:
+    parser = ArgumentParser("python -m benchmarks", description="Run benchmarks, and print one table.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"all by default: {', '.join(BENCHMARKS)}")
+    names: Sequence[str] = parser.parse_args(arguments).names
+    if unknown := set(names) - set(BENCHMARKS):
+        parser.error(f"there is no benchmark {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
+    return names
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(_names(sys.argv[1:])))
