@@ -187,10 +187,9 @@ class _Change:
     def refusals(self) -> Iterator[RefusedError]:
         """Yield why it cannot be undone, as far as the records tell."""
         if self.after is None:
-            way_out = "Declare it again, and sync."
-            if isinstance(self.name, QualifiedName):
-                undrop = sql_undrop_table(sql_name(self.name))
-                way_out = f"On Databricks, {undrop} brings it back, by default for seven days."
+            assert isinstance(self.name, QualifiedName)  # a run removes no schema
+            undrop = sql_undrop_table(sql_name(self.name))
+            way_out = f"On Databricks, {undrop} brings it back, by default for seven days."
             yield _refusal(self.name, "the run dropped it, or its record was removed", way_out)
         elif not self.is_last:
             later = f"run {self.later.run}" if self.later else "a later run"
