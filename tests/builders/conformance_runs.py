@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
+from delta_engine.backends.capabilities import DATABRICKS, Capabilities
 from delta_engine.errors import StatementError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.orchestrate.backend import Backend, databricks_backend
@@ -37,6 +38,7 @@ class Rig:
     platform: ConformancePlatform = field(default_factory=ConformancePlatform)
     run_id: str = RUN_ID
     has_listing: bool = True
+    capabilities: Capabilities = DATABRICKS
     external_location: str = LOCATION
     clock: Clock = field(default_factory=Clock)
     progress: list[Progress] = field(default_factory=list)
@@ -48,7 +50,12 @@ class Rig:
     @property
     def backend(self) -> Backend:
         listing = self.platform if self.has_listing else None
-        return databricks_backend(self.log.through(self.platform), parallelism=1, listing=listing)
+        return databricks_backend(
+            self.log.through(self.platform),
+            parallelism=1,
+            listing=listing,
+            capabilities=self.capabilities,
+        )
 
     def prepared(self, target: str = TARGET) -> Prepared:
         return prepare(self.backend, self.log, target, self.run_id, external_location=self.external_location)

@@ -134,6 +134,11 @@ WALKS: Mapping[Feature, Walk] = {
         orders(ID, Column("day", "date"), partitioned_by=["day"]),
         orders(ID, Column("day", "date", comment="When"), partitioned_by=["day"]),
     ),
+    Feature.REPARTITIONING: of_orders(
+        orders(ID, Column("day", "date"), primary_key=["id"]),
+        orders(ID, Column("day", "date"), primary_key=["id"], partitioned_by=["day"]),
+        orders(ID, Column("day", "date"), primary_key=["id"], cluster_by=["id"]),
+    ),
     Feature.TAGS: of_orders(
         orders(Column("id", "bigint", tags={"pii": "no"}), tags={"team": "sales"}),
         orders(Column("id", "bigint", tags={"pii": "yes"}), tags={"team": "hr", "tier": "1"}),

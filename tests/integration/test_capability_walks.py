@@ -23,6 +23,7 @@ PROVED_ELSEWHERE = {
     Feature.NOT_NULL,  # test_worked_example.py
     Feature.PARTITIONING,  # test_table_contract.py
     Feature.PRIMARY_KEYS,  # test_constraints.py
+    Feature.REPARTITIONING,  # test_rewrites.py
     Feature.TYPE_WIDENING,  # test_type_widening.py
 }
 """Features that other tests of a short run change on real Delta."""

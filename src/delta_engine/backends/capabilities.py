@@ -67,6 +67,7 @@ class Feature(Enum):
     CLUSTERING = "liquid clustering"
     AUTOMATIC_CLUSTERING = "automatic clustering"
     PARTITIONING = "partitioning"
+    REPARTITIONING = "other partitions"
     TAGS = "tags"
     ROW_FILTERS = "row filters"
     COLUMN_MASKS = "column masks"
@@ -91,7 +92,9 @@ HOW_FEATURES_CHANGE: Mapping[Feature, str] = {
         "fields of structs, also inside arrays and maps: added, dropped, renamed, commented, loosened, widened"
     ),
     Feature.COLUMN_ORDER: "reported; changed with `policy.column_order: enforce`",
-    Feature.COLUMN_RENAMES: "`renamed_from`: the data is kept; keys, checks and clustering follow",
+    Feature.COLUMN_RENAMES: (
+        "`renamed_from`: the data is kept; keys, checks and clustering follow. A conversion with `using` needs it too"
+    ),
     Feature.TABLE_RENAMES: "`renamed_from`: the data is kept",
     Feature.PROPERTIES: (
         "set, and unset if they were applied once; what the platform sets by itself is unmanaged; table features are "
@@ -106,7 +109,8 @@ HOW_FEATURES_CHANGE: Mapping[Feature, str] = {
     Feature.IDENTITY_COLUMNS: "at creation only; a later change is refused",
     Feature.CLUSTERING: "changed in place",
     Feature.AUTOMATIC_CLUSTERING: "`cluster_by: AUTO`, switched in place",
-    Feature.PARTITIONING: "changed with consent (`rewrite_table`): one commit rewrites all rows",
+    Feature.PARTITIONING: "at creation",
+    Feature.REPARTITIONING: "a changed `partitioned_by`, with consent (`rewrite_table`): one commit rewrites all rows",
     Feature.TAGS: "of tables and columns: key by key, additive or in full (`policy.tags`)",
     Feature.ROW_FILTERS: "part of CREATE TABLE; set, replaced and dropped in place",
     Feature.COLUMN_MASKS: "part of CREATE TABLE; set, replaced and dropped in place",
@@ -279,14 +283,18 @@ REFUSED_BY_CLASS: Mapping[str, Mapping[Feature, str]] = MappingProxyType(
             {
                 Feature.COLUMN_RENAMES: "open-source Unity Catalog does not rename columns yet",
                 Feature.TABLE_RENAMES: "open-source Unity Catalog does not rename tables yet",
+                Feature.REPARTITIONING: (
+                    "open-source Unity Catalog does not replace external tables, nor managed ones by other partitions"
+                ),
             }
         )
     }
 )
 """The features that implementations of a Spark catalog refuse for every table.
 
-Unity Catalog's connector 0.6 throws UnsupportedOperationException for both: `alterTable` and `renameTable` in
-connectors/spark of unitycatalog/unitycatalog.
+Unity Catalog's connector 0.6 throws UnsupportedOperationException for renames: `alterTable` and `renameTable` in
+connectors/spark of unitycatalog/unitycatalog (pull request 1598). It replaces managed tables only (pull request 1373;
+measured for an external one), and Delta refuses a replacement with different partitioning there (delta-io/delta 6166).
 """
 
 

@@ -9,7 +9,10 @@ from typing import TypeAlias
 from delta_engine.actions import AlignTable, CreateTable, TablePlan
 from delta_engine.actions.policy import Policy
 from delta_engine.aspects import COLUMN_FACETS, TABLE_FACETS
+from delta_engine.aspects.backfill_actions import AbandonConversion, SwapColumn
 from delta_engine.aspects.column_renames import ColumnRename
+from delta_engine.aspects.conversions import Stage
+from delta_engine.aspects.partitioning import RewriteTable
 from delta_engine.aspects.storage import SetManaged, UnsetManaged
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.aspects.table_names import RenameTable
@@ -61,62 +64,89 @@ class SupportedChanges:
 
     def check(self, plan: TablePlan, _policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse changes that the platform refuses; a model may declare a feature if the plan does not change it."""
-        for action, feature, column in _needed_features(plan):
-            if (reason := self.capabilities.refusal(feature, action.table.catalog)) is not None:
-                change, way_out = _CHANGES[feature]
-                problem = f"{change}, which the backend {self.capabilities.name} cannot do: {reason}"
-                yield plan_refusal(action, problem, way_out, column)
+        for action, change, column in _dependent_changes(plan):
+            if (reason := self.capabilities.refusal(change.feature, action.table.catalog)) is not None:
+                problem = f"{change.what}, which the backend {self.capabilities.name} cannot do: {reason}"
+                yield plan_refusal(action, problem, change.way_out, column)
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A change that a platform may refuse, and what to do then."""
+
+    feature: Feature
+    what: str
+    way_out: str
 
 
 _MADE_BY_OTHERS = (
     "Create the table with Delta's DeltaTable builder (`generatedAlwaysAs`) and run again, or leave it out of this "
     "environment: backend.leave_out: "
 )
-_CHANGES: Mapping[Feature, tuple[str, str]] = {
-    Feature.COLUMN_RENAMES: ("it would be renamed", "Keep the former name in the model."),
-    Feature.TABLE_RENAMES: ("it would be renamed", "Keep the former name in the model."),
-    Feature.MANAGED_CONVERSION: (
-        "it would become a managed table",
-        "Declare its location as it is.",
-    ),
-    **{
-        feature: (f"it would be created with {feature.value}", f"{_MADE_BY_OTHERS}[{feature.name.lower()}].")
-        for feature in NEEDED_TO_CREATE
-    },
-    Feature.STREAMING_TABLES: (
-        "tags or column comments of a streaming table would change",
-        "Use `backend: {type: databricks-warehouse}` in this environment, or leave tags and column comments to the "
-        "pipeline that makes the table.",
-    ),
+_CREATED: Mapping[Feature, _Change] = {
+    feature: _Change(
+        feature,
+        f"it would be created with {feature.value}",
+        f"{_MADE_BY_OTHERS}[{feature.name.lower()}].",
+    )
+    for feature in NEEDED_TO_CREATE
 }
-"""What a plan does, and its alternative."""
+_RENAMED_COLUMN = _Change(Feature.COLUMN_RENAMES, "it would be renamed", "Keep the former name in the model.")
+_CONVERTED_COLUMN = _Change(
+    Feature.COLUMN_RENAMES,
+    "its conversion to another type would rename columns",
+    "Keep the type of the existing column in the model. To store other values, declare a column of another name with "
+    "`using`.",
+)
+_RENAMED_TABLE = _Change(Feature.TABLE_RENAMES, "it would be renamed", "Keep the former name in the model.")
+_REPARTITIONED = _Change(
+    Feature.REPARTITIONING,
+    "it would get other partitions",
+    "Keep the partitions of the existing table in the model. Or create another table with the partitions, and copy the "
+    "rows.",
+)
+_MANAGED = _Change(
+    Feature.MANAGED_CONVERSION, "it would become a managed table", "Declare its location as it is."
+)
+_CHANGED_STREAMING_TABLE = _Change(
+    Feature.STREAMING_TABLES,
+    "tags or column comments of a streaming table would change",
+    "Use `backend: {type: databricks-warehouse}` in this environment, or leave tags and column comments to the "
+    "pipeline that makes the table.",
+)
+
+_Dependent: TypeAlias = tuple[CreateTable | AlignTable, _Change, Column | str | None]
 
 
-_Needed: TypeAlias = tuple[CreateTable | AlignTable, Feature, Column | str | None]
-
-
-def _needed_features(plan: TablePlan) -> Iterator[_Needed]:
-    """Yield the features that a plan needs and that a model may declare anyhow: each with its action and column."""
+def _dependent_changes(plan: TablePlan) -> Iterator[_Dependent]:
+    """Yield the changes of a plan that a platform may refuse and that a model may declare anyhow, with the column."""
     for create in plan.create_tables:
         for feature, column in declared_features(create.desired):
-            if feature in NEEDED_TO_CREATE:
-                yield create, feature, column
+            if feature in _CREATED:
+                yield create, _CREATED[feature], column
     for align in plan.align_tables:
-        for changed, path in _changed_features(align):
-            yield align, changed, path
+        for change, path in _dependent_actions(align):
+            yield align, change, path
 
 
-def _changed_features(align: AlignTable) -> Iterator[tuple[Feature, str | None]]:
-    """Yield the platform-dependent features that a table's changes need, each with its column."""
-    for column in align.of_type(ColumnRename):
-        yield Feature.COLUMN_RENAMES, ".".join((*column.inside, column.desired))
-    if align.of_type(RenameTable):
-        yield Feature.TABLE_RENAMES, None
-    if any(isinstance(action, SetManaged | UnsetManaged) for action in align.actions):
-        yield Feature.MANAGED_CONVERSION, None
+def _dependent_actions(align: AlignTable) -> Iterator[tuple[_Change, str | None]]:
+    for action in align.actions:
+        match action:
+            case ColumnRename():
+                yield _RENAMED_COLUMN, ".".join((*action.inside, action.desired))
+            case SwapColumn():
+                yield _CONVERTED_COLUMN, action.desired.name
+            case AbandonConversion(observed, Stage.SWAPPING):
+                yield _CONVERTED_COLUMN, observed.name
+            case RenameTable():
+                yield _RENAMED_TABLE, None
+            case RewriteTable():
+                yield _REPARTITIONED, None
+            case SetManaged() | UnsetManaged():
+                yield _MANAGED, None
     # Every runtime has COMMENT ON TABLE, also for streaming tables.
     if align.is_streaming and len(align.of_type(SetTableComment)) < len(align.actions):
-        yield Feature.STREAMING_TABLES, None
+        yield _CHANGED_STREAMING_TABLE, None
 
 
 def feature_name(feature: Feature) -> str:

@@ -14,8 +14,11 @@ from pyspark.errors import PySparkException
 from delta_engine.actions import Action, AlignTable, CreateTable, TablePlan
 from delta_engine.actions.policy import Policy
 from delta_engine.aspects.aspect import EntryChange, RenderContext
+from delta_engine.aspects.backfill_actions import AbandonConversion, SwapColumn
 from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
 from delta_engine.aspects.column_renames import ColumnRename
+from delta_engine.aspects.conversions import Stage
+from delta_engine.aspects.partitioning import RewriteTable
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.aspects.table_names import ASPECT as TABLE_NAME
 from delta_engine.aspects.table_names import RenameTable
@@ -255,6 +258,32 @@ def test_a_known_catalog_refuses_renames_in_the_plan() -> None:
     assert refusals(OPEN_SOURCE_CATALOG, ColumnRename("a", "b")) == []
     elsewhere = in_catalogs({"other": "io.unitycatalog.spark.UCSingleCatalog"})
     assert refusals(elsewhere, ColumnRename("a", "b")) == []
+
+
+TEXT, NUMBER = Column("amount", "string"), Column("amount", "double")
+
+
+def test_a_conversion_needs_what_a_rename_needs() -> None:
+    assert refusals(CONNECTOR, SwapColumn(NUMBER, TEXT)) == [
+        "table dev.silver.orders, column amount: its conversion to another type would rename columns, which the "
+        "backend oss with names: catalog cannot do: open-source Unity Catalog does not rename columns yet. Keep the "
+        "type of the existing column in the model. To store other values, declare a column of another name with "
+        "`using`."
+    ]
+    assert refusals(CONNECTOR, AbandonConversion(TEXT, Stage.SWAPPING))
+    assert refusals(CONNECTOR, AbandonConversion(TEXT, Stage.FILLING)) == []
+    assert refusals(OPEN_SOURCE_CATALOG, SwapColumn(NUMBER, TEXT)) == []
+
+
+@pytest.mark.parametrize("location", [None, "s3://bucket/orders"])
+def test_open_source_unity_catalog_does_not_repartition_tables(location: str | None) -> None:
+    rewrite = RewriteTable(("day",), (), location=location)
+    assert refusals(CONNECTOR, rewrite) == [
+        "table dev.silver.orders: it would get other partitions, which the backend oss with names: catalog cannot do: "
+        "open-source Unity Catalog does not replace external tables, nor managed ones by other partitions. Keep the "
+        "partitions of the existing table in the model. Or create another table with the partitions, and copy the rows."
+    ]
+    assert refusals(OPEN_SOURCE_CATALOG, rewrite) == []
 
 
 def test_a_table_is_not_created_without_the_columns_that_the_platform_cannot_create() -> None:

@@ -167,7 +167,7 @@ def _columns(place: Place) -> tuple[Group, ...]:
         ),
         _group(
             "fields",
-            (Feature.NESTED_FIELDS, Feature.TYPE_WIDENING),
+            (Feature.NESTED_FIELDS, Feature.TYPE_WIDENING, Feature.COLUMN_RENAMES),
             fields(ID, Column("place", "struct<zip: int, no: int, city: string NOT NULL, old: string>")),
             fields(ID, changed_fields),
         ),
@@ -259,7 +259,7 @@ def _layout(place: Place) -> tuple[Group, ...]:
         ),
         _group(
             "partitioning",
-            (Feature.PARTITIONING,),
+            (Feature.PARTITIONING, Feature.REPARTITIONING),
             partitioned(number, Column("day", "date")),
             partitioned(number, Column("day", "date"), partitioned_by=[]),
         ),

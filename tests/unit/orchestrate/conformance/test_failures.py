@@ -6,11 +6,12 @@ import os
 import re
 import signal
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import pytest
 
+from delta_engine.backends.capabilities import DATABRICKS, Feature
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError, ConfigError, InvalidModelError, StatementError
 from delta_engine.orchestrate.conformance.run import ConformanceRun
@@ -53,6 +54,26 @@ class LateCatalog(ConformancePlatform):
 def others_agree(report: ConformanceReport, *failed: str) -> bool:
     """Return whether all groups but some agree."""
     return {group.status for group in report.groups if group.name not in failed} == {CheckStatus.AGREED}
+
+
+@pytest.mark.parametrize(
+    ("feature", "statement", "groups"),
+    [
+        (Feature.COLUMN_RENAMES, "RENAME COLUMN", {"columns", "fields", "types and data changes"}),
+        (Feature.TABLE_RENAMES, "RENAME TO", {"renamed tables"}),
+        (Feature.REPARTITIONING, "CREATE OR REPLACE TABLE", {"partitioning"}),
+    ],
+)
+def test_what_a_catalog_lacks_is_not_supported_and_fails_nothing(
+    feature: Feature, statement: str, groups: set[str]
+) -> None:
+    rig = Rig(capabilities=replace(DATABRICKS, refused_in={"dev": {feature: "it lacks that"}}))
+    rig.platform.faults = [refusing(lambda sql: statement in sql, "UNSUPPORTED_OPERATION")]
+    report = rig.run()
+    left_out = {one.name: one.reason for one in report.groups if one.status is CheckStatus.NOT_SUPPORTED}
+    assert left_out == dict.fromkeys(groups, f"{feature.value}: it lacks that")
+    assert others_agree(report, *groups)
+    assert report.outcome is RunOutcome.AGREED
 
 
 FUNCTIONS = ["row filters", "column masks"]
