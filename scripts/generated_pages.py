@@ -85,8 +85,10 @@ _HAZARDS: Final = {
 
 
 def _rights_table() -> str:
-    requirements = (*REQUIREMENTS.values(), REFERENCED_TABLE)
-    rows = ((f"`{one.statement}`", one.demands, one.source) for one in requirements if one is not None)
+    requirements = [requirement for requirement in REQUIREMENTS.values() if requirement is not None]
+    requirements += [requirement.of_schemas for requirement in requirements if requirement.of_schemas]
+    requirements.append(REFERENCED_TABLE)
+    rows = ((f"`{each.statement}`", each.demands, each.source) for each in requirements)
     return table(("statement", "needs", "says"), rows)
 
 

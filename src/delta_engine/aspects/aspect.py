@@ -305,6 +305,7 @@ class Requirement:
     Args:
         demands: the words of the page `source`.
         owners_above: whether owning a parent suffices.
+        of_schemas: the requirement on a schema, if a shared aspect needs another right there.
     """
 
     statement: str
@@ -312,6 +313,7 @@ class Requirement:
     demands: str
     source: str
     owners_above: bool = False
+    of_schemas: Requirement | None = None
 
 
 ALTER_TABLE: Final = "ALTER TABLE"

@@ -6,12 +6,12 @@ Compared if the model names a setting. What says nothing of its own inherits fro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final, Literal
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import ALTER_TABLE, SharedAspect, takes_manage, value_aspect
+from delta_engine.aspects.aspect import SharedAspect, takes_manage, takes_modify, value_aspect
 from delta_engine.aspects.facet import Facet, Form
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import OPTIMIZATION_SETTINGS, Part, Schema, Table
@@ -64,7 +64,14 @@ FACET: Facet[Table | Schema, TableState | SchemaState, str | None] = Facet(
 ASPECT: SharedAspect[ChangePredictiveOptimization] = value_aspect(
     ChangePredictiveOptimization,
     FACET,
-    takes_manage("ENABLE, DISABLE, INHERIT PREDICTIVE OPTIMIZATION", ALTER_TABLE),
+    replace(
+        takes_modify("ENABLE, DISABLE, INHERIT PREDICTIVE OPTIMIZATION"),
+        of_schemas=takes_manage(
+            "ALTER SCHEMA … PREDICTIVE OPTIMIZATION",
+            "Predictive optimization",
+            "ownership of the schema; `MANAGE` may transfer it",
+        ),
+    ),
     name="predictive optimization",
     is_same=lambda one, other: one == (other or _INHERIT),
     statement=sql_set_predictive_optimization,

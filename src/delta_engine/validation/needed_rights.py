@@ -132,7 +132,7 @@ def needs(plan: TablePlan, observed: CatalogState) -> tuple[Need, ...]:
     for schema in plan.align_schemas:
         if str(schema).lower() not in made:
             above = Securable((schema.catalog_name, schema.schema_name))
-            asked += [(above, REQUIREMENTS[type(action)]) for action in schema.actions]
+            asked += [(above, _of_schemas(REQUIREMENTS[type(action)])) for action in schema.actions]
     for create in plan.create_tables:
         above = Securable((create.table.catalog, create.table.schema))
         if above.levels[0] not in made:
@@ -156,6 +156,10 @@ def needs(plan: TablePlan, observed: CatalogState) -> tuple[Need, ...]:
             if requirement is not None
         )
     )
+
+
+def _of_schemas(requirement: Requirement | None) -> Requirement | None:
+    return requirement.of_schemas or requirement if requirement else None
 
 
 def functions_of(plan: TablePlan) -> tuple[QualifiedName, ...]:

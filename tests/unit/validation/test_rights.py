@@ -173,6 +173,22 @@ def test_a_schema_has_rights_of_its_own(catalog: Catalog) -> None:
     assert tags.endswith("GRANT APPLY TAG ON SCHEMA `dev`.`silver` TO `bob@example.com`")
 
 
+def test_predictive_optimization_of_a_table_needs_modify_and_of_a_schema_ownership(catalog: Catalog) -> None:
+    """The pages "ALTER TABLE" and "Predictive optimization" of docs.databricks.com."""
+    table = orders(predictive_optimization="enable")
+    declared = Schema("dev", "silver", predictive_optimization="enable")
+    observed = catalog.fake.snapshot([table], [declared])
+    plan = TablePlanner(Policy(), [declared]).plan([table], observed, {})
+    assert [(str(need.securable), need.right) for need in needs(plan, observed)] == [
+        ("schema dev.silver", Right.MANAGE),
+        ("table dev.silver.orders", Right.MODIFY),
+    ]
+    (warning,) = catalog.warnings(table, declared)
+    assert warning.startswith(
+        "schema dev.silver: ALTER SCHEMA … PREDICTIVE OPTIMIZATION needs ownership or MANAGE"
+    )
+
+
 def test_a_question_that_is_refused_is_said_once(catalog: Catalog) -> None:
     class Refusing(PrincipalReader):
         def principal(self, candidates: object) -> Principal:
