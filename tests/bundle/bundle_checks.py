@@ -246,6 +246,8 @@ def _grant_problems(found: Mapping[str, Any], volume: Mapping[str, Any]) -> Iter
     granted = {
         name for one in grants if one.get("principal") == principal for name in one.get("privileges", ())
     }
+    if any("ALL_PRIVILEGES" in grant.get("privileges", ()) for grant in grants):
+        yield "`bundle plan` shows ALL_PRIVILEGES as changed on every run (databricks/cli issue 6030)"
     for privilege in ("READ_VOLUME", "WRITE_VOLUME"):
         if privilege not in granted:
             yield f"{principal} lacks {privilege} on it"

@@ -10,6 +10,7 @@ from typing import Any, Final
 import pytest
 import sqlglot
 import yaml
+from databricks.sdk.service.compute import Environment
 from jsonschema import Draft7Validator
 
 from delta_engine.cli.terminal import USAGE_ERROR
@@ -78,6 +79,8 @@ def check_yaml(block: Block) -> None:
         assert "delta-engine-validate" in block.text  # tests/bundle/test_hooks.py runs the hooks
     elif keys == {"targets"}:
         assert "databricks.yml" in block.text  # of the bundle, whose files tests/bundle checks
+    elif keys == {"dependencies"}:
+        assert Environment.from_dict(content).as_dict() == content  # of a job's environment
     else:
         MODEL_FILE.validate({"tables": [{**TABLE, **content}]})
 
