@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping
+
+from delta_engine.models import Column
+from delta_engine.models.types import StructType, parts
+
 COLUMN_MAPPING_MODE = "delta.columnMapping.mode"
 TYPE_WIDENING = "delta.enableTypeWidening"
 COLUMN_DEFAULTS = "delta.feature.allowColumnDefaults"
 _PROTOCOL_VERSIONS = ("delta.minReaderVersion", "delta.minWriterVersion")
 FEATURE_PREFIX = "delta.feature."
+
+CATALOG_MANAGED = "delta.feature.catalogManaged"
+_CATALOG_MANAGED_PREVIEW = "delta.feature.catalogOwned-preview"
+"""The name of the feature in previews (delta-io/delta 4ed3bbb859 renames it)."""
+
+_IN_COMMIT_TIMESTAMPS = ("delta.enableincommittimestamps", "delta.incommittimestampenablement")
+"""Prefixes, in lower case, of what a catalog-managed table depends on: Delta refuses to set or unset it there
+(DELTA_CANNOT_MODIFY_CATALOG_MANAGED_DEPENDENCIES)."""
 
 _FEATURE_KEYS = (COLUMN_MAPPING_MODE, TYPE_WIDENING, *_PROTOCOL_VERSIONS)
 
@@ -24,24 +38,46 @@ _SWITCHES = (
 _VALUES = ("true", "false", "v2")
 """Values that Delta reads without regard to case, as it does the mode of column mapping."""
 
-_SPELLING = {key.lower(): key for key in (*_FEATURE_KEYS, *_SWITCHES)}
+_SPELLING = {
+    **{key.lower(): key for key in (*_FEATURE_KEYS, *_SWITCHES)},
+    CATALOG_MANAGED.lower(): CATALOG_MANAGED,
+    _CATALOG_MANAGED_PREVIEW.lower(): CATALOG_MANAGED,
+}
 
-_SET_BY_PLATFORM = (
-    "delta.feature.",
-    "delta.minReaderVersion",
-    "delta.minWriterVersion",
-    "delta.columnMapping.maxColumnId",
-    "delta.constraints.",
-    "delta.enableDeletionVectors",
-    "delta.enableRowTracking",
-    "delta.rowTracking.",
-    "delta.inCommitTimestamp",
-    "delta.lastCommitTimestamp",
-    "delta.lastUpdateVersion",
-    "delta.liquid.",
-    "delta.checkpointPolicy",
-    "delta.writePartitionColumnsToParquet",
-    "delta.parquet.",
+_MAINTAINED = tuple(
+    f"delta.{name}".lower()
+    for name in (
+        "columnMapping.maxColumnId",
+        "constraints.",
+        "coordinatedCommits.",
+        "inCommitTimestampEnablement",
+        "lastCommitTimestamp",
+        "lastUpdateVersion",
+        "liquid.",
+        "requireCheckpointProtectionBeforeVersion",
+        "rowTracking.",
+        "workloadBasedColumns.",
+    )
+)
+"""Prefixes, in lower case, of Delta's own records in a table: no statement of a user sets or unsets them."""
+
+_SWITCHED_ON = tuple(
+    f"delta.{name}".lower()
+    for name in (
+        "checkpoint.writeStatsAs",
+        "checkpointPolicy",
+        "columnMapping.mode",
+        "enableDeletionVectors",
+        "enableInCommitTimestamps",
+        "enableRowTracking",
+        "parquet.",
+        "randomizeFilePrefixes",
+        "writePartitionColumnsToParquet",
+    )
+)
+"""Prefixes, in lower case, of what Databricks sets on new tables, and what a model may declare as well."""
+
+_OF_CATALOG = (
     "clusterByAuto",
     "option.",
     "serialization.",
@@ -51,7 +87,10 @@ _SET_BY_PLATFORM = (
     "spark.",
     "view.",
 )
-"""Prefixes of properties that Delta and Databricks set by themselves, or that stand for something else."""
+"""Prefixes of properties that catalogs and Spark set by themselves, or that stand for something else."""
+
+_NEEDS_MAPPING = re.compile(r"[ ,;{}()=.`]")
+_NEEDS_MAPPING_INSIDE = re.compile(r"[ ,;{}()=]")
 
 
 def is_feature_key(key: str) -> bool:
@@ -61,15 +100,71 @@ def is_feature_key(key: str) -> bool:
 
 def is_upgrade(key: str, value: str) -> bool:
     """Whether setting a property upgrades the protocol."""
+    if key.lower().startswith(FEATURE_PREFIX):
+        return True
     spelled = _SPELLING.get(key.lower())
-    if spelled is None:
-        return key.lower().startswith(FEATURE_PREFIX)
-    return spelled in _FEATURE_KEYS or value.lower() in ("true", "v2")
+    return spelled is not None and (spelled in _FEATURE_KEYS or value.lower() in ("true", "v2"))
 
 
 def is_set_by_platform(key: str) -> bool:
-    """Whether platforms set a property by themselves."""
-    return key.startswith(_SET_BY_PLATFORM)
+    """Whether platforms set a property by themselves.
+
+    Imports leave such properties out, and they are not listed as unmanaged.
+    """
+    lower = key.lower()
+    if not lower.startswith("delta."):
+        return key.startswith(_OF_CATALOG)
+    return (
+        is_maintained(key)
+        or lower.startswith((FEATURE_PREFIX, *_SWITCHED_ON))
+        or spelled(key) in _PROTOCOL_VERSIONS
+    )
+
+
+def is_maintained(key: str) -> bool:
+    """Whether a property is a record of Delta in the table, which a model cannot declare."""
+    return key.lower().startswith((*_MAINTAINED, "io.unitycatalog."))
+
+
+def is_catalog_managed(properties: Mapping[str, str]) -> bool:
+    """Whether the catalog commits to the table with these properties."""
+    return CATALOG_MANAGED in properties or _CATALOG_MANAGED_PREVIEW in properties
+
+
+def is_held_by_catalog(key: str, properties: Mapping[str, str]) -> bool:
+    """Whether a table with these properties is catalog-managed and depends on a property."""
+    return key.lower().startswith(_IN_COMMIT_TIMESTAMPS) and is_catalog_managed(properties)
+
+
+def is_settable(key: str, properties: Mapping[str, str]) -> bool:
+    """Whether a statement can set and unset a property of a table that has these properties."""
+    if not key.lower().startswith("delta."):
+        return not key.startswith(_OF_CATALOG)
+    is_protocol = key.lower().startswith(FEATURE_PREFIX) or spelled(key) in _PROTOCOL_VERSIONS
+    return not (is_protocol or is_maintained(key) or is_held_by_catalog(key, properties))
+
+
+def needs_column_mapping(name: str, *, is_field: bool = False) -> bool:
+    """Whether Delta stores a name only with column mapping.
+
+    Args:
+        is_field: whether the name is that of a field inside a column.
+    """
+    return bool((_NEEDS_MAPPING_INSIDE if is_field else _NEEDS_MAPPING).search(name))
+
+
+def need_column_mapping(columns: Iterable[Column]) -> bool:
+    """Whether a name of these columns, or of a field inside them, needs column mapping."""
+    return any(
+        needs_column_mapping(column.name)
+        or any(
+            needs_column_mapping(field.name, is_field=True)
+            for part in parts(column.data_type)
+            if isinstance(part, StructType)
+            for field in part.fields
+        )
+        for column in columns
+    )
 
 
 def spelled(key: str) -> str:

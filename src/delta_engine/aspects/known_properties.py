@@ -33,7 +33,7 @@ class PropertyValues:
 
 
 def _one_of(*choices: str, ignores_case: bool = True) -> PropertyValues:
-    words = f"{', '.join(choices[:-1])} or {choices[-1]}"
+    words = " or ".join(filter(None, (", ".join(choices[:-1]), choices[-1])))
     return PropertyValues(
         pattern="|".join(map(re.escape, choices)), words=words, ignores_case=ignores_case, choices=choices
     )
@@ -125,7 +125,7 @@ KNOWN_PROPERTIES: Final[Mapping[str, PropertyValues | None]] = {
 """The values by property; None for a property whose values are unchecked."""
 
 _BY_LOWER_KEY = {key.lower(): (key, values) for key, values in KNOWN_PROPERTIES.items()}
-_FEATURE_VALUES = _one_of("supported", "enabled")
+_FEATURE_VALUES = _one_of("supported")
 
 
 def known_values(key: str) -> PropertyValues | None:

@@ -23,7 +23,7 @@ from delta_engine.aspects.aspect import (
 )
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.conversions import is_reserved
-from delta_engine.aspects.delta_properties import is_set_by_platform
+from delta_engine.aspects.delta_properties import is_settable
 from delta_engine.aspects.facet import NAMES, Facet
 from delta_engine.models import Part, Table
 from delta_engine.models.nested_types import has_not_null_field
@@ -41,7 +41,7 @@ class RewriteTable:
 
     Args:
         comment: of the table as it is.
-        properties: of the table as it is, without those that the platform sets.
+        properties: of the table as it is, without those that no statement can set.
         location: of an external table; None for a managed one.
         problem: why it cannot be rewritten; empty if it can. A rule refuses it.
         way_out: what to do about that.
@@ -117,9 +117,8 @@ def _differences(comparison: Comparison) -> Iterator[RewriteTable]:
     if _keys(model.partitioned_by) == _keys(observed.partitioned_by):
         return
     problem, way_out = next(_problems(comparison), ("", ""))
-    properties = {
-        key: value for key, value in observed.table_properties.items() if not is_set_by_platform(key)
-    }
+    held = observed.table_properties
+    properties = {key: value for key, value in held.items() if is_settable(key, held)}
     yield RewriteTable(
         desired=model.partitioned_by,
         observed=observed.partitioned_by,

@@ -18,6 +18,8 @@ from delta_engine.aspects.delta_properties import (
     COLUMN_DEFAULTS,
     COLUMN_MAPPING_MODE,
     TYPE_WIDENING,
+    is_held_by_catalog,
+    is_same_value,
     is_satisfied,
     is_upgrade,
     spelled,
@@ -72,6 +74,7 @@ _Action: TypeAlias = EnableTableFeature | ContradictFeature
 
 def _diff(comparison: Comparison) -> Iterable[_Action]:
     """Yield the features that the model declares, and those that the changes of its columns need."""
+    yield from _held_by_catalog(comparison)
     wanted = _declared(comparison)
     if not wanted and comparison.has_equal_columns:
         return
@@ -116,7 +119,22 @@ def _declared(comparison: Comparison) -> dict[str, str]:
     if not comparison.desired.is_about(Part.PROPERTIES):
         return {}
     properties = comparison.desired.effective_table_properties
-    return {spelled(key): value for key, value in properties.items() if is_upgrade(key, value)}
+    observed = comparison.observed.table_properties
+    return {
+        spelled(key): value
+        for key, value in properties.items()
+        if is_upgrade(key, value) and not is_held_by_catalog(key, observed)
+    }
+
+
+def _held_by_catalog(comparison: Comparison) -> Iterator[ContradictFeature]:
+    """Yield what the model declares otherwise than the catalog-managed table needs it."""
+    observed = comparison.observed.table_properties
+    if not comparison.desired.is_about(Part.PROPERTIES):
+        return
+    for key, value in comparison.desired.effective_table_properties.items():
+        if is_held_by_catalog(key, observed) and not is_same_value(key, value, "true"):
+            yield ContradictFeature(spelled(key), value, "true", "a catalog-managed table")
 
 
 def _observed(comparison: Comparison) -> dict[str, str]:

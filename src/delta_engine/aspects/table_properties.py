@@ -25,10 +25,14 @@ from delta_engine.aspects.aspect import (
 )
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.delta_properties import (
+    COLUMN_MAPPING_MODE,
     is_feature_key,
     is_same_value,
     is_set_by_platform,
+    is_settable,
     is_upgrade,
+    need_column_mapping,
+    spelled,
 )
 from delta_engine.aspects.facet import TEXTS, Facet
 from delta_engine.aspects.known_properties import properties_schema
@@ -109,6 +113,8 @@ def _differing(comparison: Comparison) -> Iterable[EntryChange]:
     for key, value in comparison.desired.effective_table_properties.items():
         if properties.get(key) == value:
             continue
+        if not is_settable(key, properties):
+            continue
         observed = _value(properties, key)
         if observed != value and not is_upgrade(key, value) and not is_same_value(key, value, observed):
             yield EntryChange(key, value, observed)
@@ -122,7 +128,11 @@ def _value(properties: Mapping[str, str], key: str) -> str | None:
 
 
 def _no_longer_wanted(comparison: Comparison) -> Iterable[tuple[str, str]]:
-    """Yield the applied properties to unset. Table features stay: unsetting them removes nothing."""
+    """Yield the applied properties to unset.
+
+    Table features stay: unsetting them removes nothing. So do properties that the platform does not let go.
+    """
+    properties = comparison.observed.table_properties
     wanted = comparison.desired.effective_table_properties
     unwanted = {
         key: None
@@ -131,9 +141,27 @@ def _no_longer_wanted(comparison: Comparison) -> Iterable[tuple[str, str]]:
         if key not in wanted
     }
     for key in unwanted:
-        value = comparison.observed.table_properties.get(key)
-        if value is not None and not is_feature_key(key):
+        value = properties.get(key)
+        if value is not None and not is_feature_key(key) and is_settable(key, properties):
             yield key, value
+
+
+def _imported(table: TableState) -> dict[str, str]:
+    """Return the properties that a model of a table declares."""
+    return {
+        key: value
+        for key, value in table.table_properties.items()
+        if value != REDACTED and (not is_set_by_platform(key) or _is_mapping_in_use(key, table))
+    }
+
+
+def _is_mapping_in_use(key: str, table: TableState) -> bool:
+    """Whether a property is the mode of column mapping of a table that would not be the same without it.
+
+    Databricks sets the mode of managed tables by itself.
+    """
+    is_chosen = table.location is not None or need_column_mapping(table.columns)
+    return spelled(key) == COLUMN_MAPPING_MODE and is_chosen
 
 
 FACET: Facet[Table, TableState, Mapping[str, str]] = Facet(
@@ -147,11 +175,7 @@ FACET: Facet[Table, TableState, Mapping[str, str]] = Facet(
     entry="property",
     recorded=lambda table: table.effective_table_properties,
     is_always_recorded=True,
-    imported=lambda _name, table: {
-        key: value
-        for key, value in table.table_properties.items()
-        if not is_set_by_platform(key) and value != REDACTED
-    },
+    imported=lambda _name, table: _imported(table),
     part=Part.PROPERTIES,
     title="properties",
 )

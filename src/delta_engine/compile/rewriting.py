@@ -10,7 +10,7 @@ from delta_engine import aspects
 from delta_engine.actions import Action, Phase
 from delta_engine.actions.policy import Policy
 from delta_engine.aspects.comparison import Comparison
-from delta_engine.aspects.delta_properties import is_set_by_platform
+from delta_engine.aspects.delta_properties import is_settable
 from delta_engine.aspects.partitioning import RewriteTable, rewritten
 from delta_engine.aspects.table_features import EnableTableFeature
 from delta_engine.models import Table
@@ -48,7 +48,7 @@ def _with_enabled(rewrite: RewriteTable, actions: tuple[Action, ...]) -> Rewrite
     enabled = {
         one.key: one.desired
         for one in actions
-        if isinstance(one, EnableTableFeature) and not is_set_by_platform(one.key)
+        if isinstance(one, EnableTableFeature) and is_settable(one.key, {})
     }
     return replace(rewrite, properties=tuple(sorted({**dict(rewrite.properties), **enabled}.items())))
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from delta_engine.aspects import COLUMN_FACETS, TABLE_FACETS
-from delta_engine.aspects.delta_properties import COLUMN_MAPPING_MODE
+from delta_engine.aspects.delta_properties import COLUMN_MAPPING_MODE, is_maintained, needs_column_mapping
 from delta_engine.aspects.facet import Facet
 from delta_engine.aspects.known_properties import known_values, probably_meant
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX
@@ -95,8 +95,6 @@ class ValidColumnNames:
     """
 
     _NEVER = re.compile(r"[\x00-\x1f\x7f-\x9f]|\$\{")
-    _NEEDS_MAPPING = re.compile(r"[ ,;{}()=.`]")
-    _NEEDS_MAPPING_INSIDE = re.compile(r"[ ,;{}()=]")
 
     @of_each_table
     def check(self, model: Table) -> Iterator[Problem]:
@@ -104,20 +102,20 @@ class ValidColumnNames:
         mode = model.effective_table_properties.get(COLUMN_MAPPING_MODE, "none")
         is_unmapped = mode == "none" and model.is_about(Part.COLUMNS)
         for column in model.columns:
-            for subject, name, needs_mapping in self._names(column):
+            for subject, name, is_field in self._names(column):
                 reason, way_out = name_problem(name, self._NEVER), "Rename it."
-                if not reason and is_unmapped and needs_mapping.search(name):
+                if not reason and is_unmapped and needs_column_mapping(name, is_field=is_field):
                     reason = "has a character that Delta stores only with column mapping"
                     way_out = f"Rename it, or set the property {COLUMN_MAPPING_MODE}: name."
                 if reason:
                     yield Problem(f"{subject} {reason}", way_out, column)
 
-    def _names(self, column: Column) -> Iterator[tuple[str, str, re.Pattern[str]]]:
-        """Yield the names of a column and its fields, each with a label and the pattern that needs mapping."""
-        yield "its name", column.name, self._NEEDS_MAPPING
+    def _names(self, column: Column) -> Iterator[tuple[str, str, bool]]:
+        """Yield the names of a column and its fields, each with a label and whether it is a field's."""
+        yield "its name", column.name, False
         for part in parts(column.data_type):
             for field in part.fields if isinstance(part, StructType) else ():
-                yield f"the name of its field {field.name!r}", field.name, self._NEEDS_MAPPING_INSIDE
+                yield f"the name of its field {field.name!r}", field.name, True
 
 
 class DuplicateColumnNames:
@@ -183,6 +181,8 @@ class ReadableProperties:
                 reason = "is how clustering is stored, not a property to set"
             elif key.lower().startswith((PROPERTY_PREFIX, "delta.constraints.")):
                 reason = "is how constraints are stored, not a property to set"
+            elif is_maintained(key):
+                reason, way_out = "is set by the platform alone", "Remove it."
             if reason:
                 yield Problem(f"property {key!r} {reason}", way_out)
 

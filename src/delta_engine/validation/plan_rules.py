@@ -10,7 +10,7 @@ from delta_engine.actions.policy import DestructiveKind, Policy
 from delta_engine.aspects import generated_columns, storage
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
-from delta_engine.aspects.delta_properties import COLUMN_MAPPING_MODE
+from delta_engine.aspects.delta_properties import CATALOG_MANAGED, COLUMN_MAPPING_MODE
 from delta_engine.aspects.generated_columns import ChangeFixedColumn, ChangeGeneration
 from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.aspects.primary_key import PrimaryKeyAdd
@@ -233,6 +233,19 @@ class NoColumnMappingModeChange:
             yield Problem(reason, f"Declare {COLUMN_MAPPING_MODE}: name.")
 
 
+class NoCatalogManagedUpgrade:
+    """An existing table does not become catalog-managed by a plan: the catalog takes over its commits."""
+
+    @of_each_action(EnableTableFeature)
+    def check(self, feature: EnableTableFeature) -> Iterator[Problem]:
+        """Refuse the table feature on a table that lacks it. A new table can have it."""
+        if feature.key == CATALOG_MANAGED:
+            yield Problem(
+                f"{CATALOG_MANAGED} would make an existing table catalog-managed",
+                "Set it by hand with ALTER TABLE … SET TBLPROPERTIES, or remove it from the model.",
+            )
+
+
 class NoContradictedFeatures:
     """A model does not disable a feature that its own changes need: every later plan would enable it again."""
 
@@ -242,7 +255,7 @@ class NoContradictedFeatures:
         yield Problem(
             f"{feature.reason} needs {feature.key}: {feature.needed}, and the model (or a default of the environment) "
             f"says {feature.declared}",
-            f"Declare {feature.key}: {feature.needed} or leave it out, or leave the columns alone.",
+            f"Declare {feature.key}: {feature.needed} or leave it out.",
         )
 
 

@@ -82,6 +82,7 @@ DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
     plan_rules.OnlyAtCreation(),
     plan_rules.NoChangeOfFixedColumns(),
     plan_rules.NoColumnMappingModeChange(),
+    plan_rules.NoCatalogManagedUpgrade(),
     plan_rules.NoContradictedFeatures(),
     plan_rules.PrimaryKeyAddMustNotMakeColumnsNullable(),
     plan_rules.PrimaryKeyNewColumnsMustBeSetNotNull(),

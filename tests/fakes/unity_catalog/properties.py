@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from tests.fakes.unity_catalog.refusals import Refusal, require
 from tests.fakes.unity_catalog.stored import MAPPED, Stored
@@ -10,6 +10,12 @@ from tests.fakes.unity_catalog.stored import MAPPED, Stored
 _VERSIONS = ("delta.minReaderVersion", "delta.minWriterVersion")
 _MAPPING_MODE = "delta.columnMapping.mode"
 _FEATURE = "delta.feature."
+_CATALOG_MANAGED = ("delta.feature.catalogManaged", "delta.feature.catalogOwned-preview")
+_IN_COMMIT_TIMESTAMPS = (
+    "delta.enableInCommitTimestamps",
+    "delta.inCommitTimestampEnablementVersion",
+    "delta.inCommitTimestampEnablementTimestamp",
+)
 _OWN_SPELLING = {
     key.lower(): key
     for key in (
@@ -18,6 +24,7 @@ _OWN_SPELLING = {
         "delta.appendOnly",
         "delta.enableChangeDataFeed",
         "delta.enableDeletionVectors",
+        *_IN_COMMIT_TIMESTAMPS,
         "delta.enableTypeWidening",
         "delta.logRetentionDuration",
         "delta.deletedFileRetentionDuration",
@@ -54,6 +61,7 @@ def of_new_table(properties: Mapping[str, str]) -> Mapping[str, str]:
 
 def with_properties(stored: Stored, properties: Mapping[str, str]) -> Stored:
     """Set properties, and what comes with them."""
+    _check_catalog_managed(stored, properties)
     found = dict(stored.state.table_properties)
     for key, value in properties.items():
         found = _with(found, _spelled(key), value)
@@ -62,6 +70,7 @@ def with_properties(stored: Stored, properties: Mapping[str, str]) -> Stored:
 
 def without_properties(stored: Stored, keys: tuple[str, ...]) -> Stored:
     """Unset properties; what is not there is no error, and what a feature means cannot go."""
+    _check_catalog_managed(stored, keys)
     found = dict(stored.state.table_properties)
     for key in map(_spelled, keys):
         is_protocol = key.startswith(_FEATURE) or key in _VERSIONS or key.startswith("delta.constraints.")
@@ -72,6 +81,14 @@ def without_properties(stored: Stored, keys: tuple[str, ...]) -> Stored:
     return stored.with_state(table_properties=found)
 
 
+def _check_catalog_managed(stored: Stored, keys: Iterable[str]) -> None:
+    """Refuse changes to in-commit timestamps where the catalog commits (Delta's error classes)."""
+    is_managed = any(feature in stored.state.table_properties for feature in _CATALOG_MANAGED)
+    changed = [key for key in map(_spelled, keys) if key in _IN_COMMIT_TIMESTAMPS]
+    condition = "DELTA_CANNOT_MODIFY_CATALOG_MANAGED_DEPENDENCIES"
+    require(not (is_managed and changed), condition, f"{stored.name} is catalog-managed: {changed}")
+
+
 def _with(properties: dict[str, str], key: str, value: str) -> dict[str, str]:
     require(not key.startswith("delta.constraints."), "DELTA_ADD_CONSTRAINTS", f"{key} takes ADD CONSTRAINT")
     former = properties.get(key)
@@ -79,8 +96,7 @@ def _with(properties: dict[str, str], key: str, value: str) -> dict[str, str]:
         require(value.isdecimal(), "DELTA_PROTOCOL_PROPERTY_NOT_INT", f"{key} = {value}")
         value = str(max(int(value), int(former or 0)))  # a lower one is ignored
     if key.startswith(_FEATURE):
-        is_status = value in ("supported", "enabled")
-        require(is_status, "DELTA_UNSUPPORTED_FEATURE_STATUS", f"{key} = {value}")
+        require(value.lower() == "supported", "DELTA_UNSUPPORTED_FEATURE_STATUS", f"{key} = {value}")
         value = former or "supported"
     if key == _MAPPING_MODE:
         _check_mapping_mode(former or "none", value)

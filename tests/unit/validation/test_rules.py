@@ -79,7 +79,7 @@ FINE = [
     model(
         Column("a b.c`d", "int"),
         table="straße",
-        table_properties={"delta.columnMapping.mode": "Name", "delta.feature.timestampNtz": "enabled"},
+        table_properties={"delta.columnMapping.mode": "Name", "delta.feature.timestampNtz": "supported"},
     ),
 ]
 

@@ -84,5 +84,10 @@ MODEL_CASES: list[ModelCase] = [
     (model_rules.ReadableProperties(), [model(ID, table_properties={"my.Password": "x"})]),
     (model_rules.ReadableProperties(), [model(ID, table_properties={"owner": "ann"})]),
     (model_rules.ReadableProperties(), [model(ID, table_properties={"clusterByAuto": "true"})]),
+    (
+        model_rules.ReadableProperties(),
+        [model(ID, table_properties={"delta.inCommitTimestampEnablementVersion": "3"})],
+    ),
+    (model_rules.KnownPropertiesFit(), [model(ID, table_properties={"delta.feature.clustering": "enabled"})]),
     (model_rules.ReadableProperties(), [model(ID, table_properties={"delta.constraints.x": "a > 1"})]),
 ]

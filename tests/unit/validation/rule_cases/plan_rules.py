@@ -97,6 +97,11 @@ PLAN_CASES: list[PlanCase] = [
         aligned(EnableTableFeature("delta.columnMapping.mode", "name", None)),
     ),
     (
+        plan_rules.NoCatalogManagedUpgrade(),
+        aligned(EnableTableFeature("delta.feature.catalogManaged", "supported", None)),
+        aligned(EnableTableFeature("delta.feature.clustering", "supported", None)),
+    ),
+    (
         plan_rules.NoContradictedFeatures(),
         aligned(
             ContradictFeature(

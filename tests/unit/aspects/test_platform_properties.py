@@ -1,0 +1,122 @@
+"""Properties that platforms set by themselves: one list for import, plans, unmanaged parts and rewrites."""
+
+from __future__ import annotations
+
+import pytest
+
+from delta_engine.actions.policy import NO_POLICY
+from delta_engine.aspects.partitioning import RewriteTable
+from delta_engine.aspects.table_features import EnableTableFeature
+from delta_engine.aspects.table_properties import SetTableProperties, UnsetTableProperties
+from delta_engine.compile.planner import TablePlanner
+from delta_engine.drift.comparison import listed_parts
+from delta_engine.models import Column
+from delta_engine.models.record import Record
+from delta_engine.orchestrate.importing import as_model
+from delta_engine.validation.validator import PlanValidator
+from tests.builders.models import ORDERS, catalog_of, observed, orders
+
+SET_BY_PLATFORM = {
+    "delta.checkpoint.writeStatsAsJson": "false",
+    "delta.checkpoint.writeStatsAsStruct": "true",
+    "delta.columnMapping.mode": "name",
+    "delta.columnMapping.maxColumnId": "7",
+    "delta.coordinatedCommits.tableConf-preview": "{}",
+    "delta.enableInCommitTimestamps": "true",
+    "delta.feature.inCommitTimestamp": "supported",
+    "delta.inCommitTimestampEnablementVersion": "3",
+    "delta.randomizeFilePrefixes": "true",
+    "delta.requireCheckpointProtectionBeforeVersion": "12",
+    "delta.workloadBasedColumns.columns": "`id`",
+    "io.unitycatalog.tableId": "1",
+}
+CATALOG_MANAGED = {"delta.feature.catalogManaged": "supported", "delta.enableInCommitTimestamps": "true"}
+
+
+@pytest.mark.parametrize("key", SET_BY_PLATFORM)
+def test_what_the_platform_sets_is_neither_imported_nor_unmanaged(key: str) -> None:
+    state = observed(properties={key: SET_BY_PLATFORM[key], "a": "b"})
+    assert as_model(ORDERS, state).table_properties == {"a": "b"}
+    model = orders()
+    listed = listed_parts([model], catalog_of([model], state), {}, NO_POLICY.column_order)
+    assert [part.key for part in listed] == ["a"]
+
+
+def test_another_spelling_of_the_platform_is_the_same_property() -> None:
+    state = observed(properties={"delta.EnableInCommitTimestamps": "true"})
+    assert as_model(ORDERS, state).table_properties == {}
+
+
+def test_column_mapping_is_imported_where_names_or_the_files_owner_need_it() -> None:
+    mapped = {"delta.columnMapping.mode": "name"}
+    spaced = observed(Column("order id", "bigint"), properties=mapped)
+    model = as_model(ORDERS, spaced)
+    assert model.table_properties == mapped
+    assert not any(PlanValidator().model_violations([model]))
+    inside = observed(Column("s", "struct<`a b`: int>"), properties=mapped)
+    assert as_model(ORDERS, inside).table_properties == mapped
+
+
+@pytest.mark.parametrize("key", [key for key in SET_BY_PLATFORM if not key.startswith("delta.feature.")])
+def test_what_was_imported_earlier_and_is_removed_is_not_unset_where_the_platform_holds_it(key: str) -> None:
+    former = orders(properties={key: SET_BY_PLATFORM[key]})
+    state = observed(properties={**SET_BY_PLATFORM, **CATALOG_MANAGED})
+    plan = TablePlanner().plan(
+        [orders()], catalog_of([orders()], state), {former.key: Record(declared=former)}
+    )
+    unset = [
+        name
+        for align in plan.align_tables
+        for one in align.of_type(UnsetTableProperties)
+        for name, _ in one.properties
+    ]
+    may_go = key.startswith(("delta.checkpoint.", "delta.randomize"))
+    assert unset == ([key] if may_go else [])
+
+
+def test_in_commit_timestamps_of_a_catalog_managed_table_are_as_declared_or_refused() -> None:
+    state = observed(properties=CATALOG_MANAGED)
+    on = orders(properties={"delta.enableInCommitTimestamps": "TRUE"})
+    assert not TablePlanner().plan([on], catalog_of([on], state))
+    off = orders(properties={"delta.enableInCommitTimestamps": "false"})
+    plan = TablePlanner().plan([off], catalog_of([off], state))
+    assert not [one for align in plan.align_tables for one in align.of_type(SetTableProperties)]
+    (refusal,) = PlanValidator().plan_violations(plan)
+    assert "a catalog-managed table needs delta.enableInCommitTimestamps: true" in str(refusal)
+
+
+def test_in_commit_timestamps_of_other_tables_are_set_as_declared() -> None:
+    model = orders(properties={"delta.enableInCommitTimestamps": "true"})
+    (align,) = TablePlanner().plan([model], catalog_of([model], observed())).align_tables
+    assert [one.key for one in align.of_type(EnableTableFeature)] == ["delta.enableInCommitTimestamps"]
+
+
+@pytest.mark.parametrize("key", ["delta.feature.catalogManaged", "delta.feature.catalogOwned-preview"])
+def test_an_existing_table_does_not_become_catalog_managed(key: str) -> None:
+    model = orders(properties={key: "supported"})
+    assert not TablePlanner().plan([model], catalog_of([model], observed(properties={key: "supported"})))
+    plan = TablePlanner().plan([model], catalog_of([model], observed()))
+    (refusal,) = PlanValidator().plan_violations(plan)
+    assert "delta.feature.catalogManaged would make an existing table catalog-managed" in str(refusal)
+
+
+def test_both_names_of_the_catalog_managed_feature_are_one() -> None:
+    model = orders(properties={"delta.feature.catalogManaged": "supported"})
+    state = observed(properties={"delta.feature.catalogOwned-preview": "supported"})
+    assert not TablePlanner().plan([model], catalog_of([model], state))
+
+
+def test_a_rewrite_keeps_what_can_be_set() -> None:
+    """CREATE OR REPLACE drops the properties that it does not name."""
+    kept = {"delta.columnMapping.mode": "name", "delta.enableRowTracking": "true", "a": "b"}
+    columns = (Column("id", "bigint"), Column("day", "date"))
+    state = observed(*columns, properties={**SET_BY_PLATFORM, **CATALOG_MANAGED, **kept})
+    model = orders(*columns, partitioned_by=["day"])
+    (align,) = TablePlanner().plan([model], catalog_of([model], state)).align_tables
+    (rewrite,) = align.of_type(RewriteTable)
+    assert dict(rewrite.properties) == {
+        **kept,
+        "delta.checkpoint.writeStatsAsJson": "false",
+        "delta.checkpoint.writeStatsAsStruct": "true",
+        "delta.randomizeFilePrefixes": "true",
+    }
