@@ -127,7 +127,7 @@ def _edited(text: str, file: str, edits: Sequence[ModelEdit], settings: Settings
         place, model = _declared(edit.before, loaded)
         if place in places:
             raise _refusal(edit, "it is edited twice at once")
-        places[place] = _as_declared(edit, model)
+        places[place] = as_written(edit, model)
     try:
         if "\r" in lines or text not in (lines, lines.replace("\n", "\r\n")):
             raise UnusualLayoutError("its lines end in different ways")
@@ -237,7 +237,7 @@ def _completes(key: ForeignKey, written: ForeignKey, table: QualifiedName) -> bo
     )
 
 
-def _as_declared(edit: ModelEdit, declared: Table | Schema) -> ModelEdit:
+def as_written(edit: ModelEdit, declared: Table | Schema) -> ModelEdit:
     """Return an edit of the model as its file has it: foreign keys that stay keep the file's spelling."""
     before, after = edit.before, edit.after
     if isinstance(declared, Schema) or isinstance(before, Schema) or not isinstance(after, Table):

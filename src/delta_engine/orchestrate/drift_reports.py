@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 from delta_engine.actions import TablePlan
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import Allowance, DestructiveKind
 from delta_engine.config.edit_instructions import edit_instructions
-from delta_engine.config.model_edits import ModelEdit, edit_models, is_editable
+from delta_engine.config.model_edits import ModelEdit, as_written, edit_models, is_editable
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorded_models import (
     declared_by,
@@ -39,27 +39,29 @@ from delta_engine.drift.reporting import drift_report
 from delta_engine.errors import (
     CatalogReadError,
     InvalidCommandError,
+    InvalidModelError,
     RefusalGroup,
     RefusedError,
     StatementError,
     raise_all,
 )
 from delta_engine.models import Schema, Table
-from delta_engine.models.constraints import resolved
+from delta_engine.models.constraints import referenced_table, resolved
 from delta_engine.models.record import resource_key
 from delta_engine.orchestrate.planning import (
     draft_revert,
     drift_detector,
     with_referenced_keys,
 )
+from delta_engine.orchestrate.project import Project, declared_models
 from delta_engine.orchestrate.runs import NOT_STARTED, Environment, Observation
 from delta_engine.orchestrate.undeclared_tables import undeclared_tables
 from delta_engine.report.pages import drift_html
 from delta_engine.state.catalog_reader import readable_snapshot
 from delta_engine.telemetry.context import command, new_id, utc_now
+from delta_engine.validation.rules import model_refusal
 
-if TYPE_CHECKING:
-    from delta_engine.orchestrate.project import Project
+Model = TypeVar("Model", Table, Schema)
 
 _MOST_READS = 3
 """How often a report reads the catalog because a run of the engine was under way."""
@@ -148,7 +150,7 @@ def edit_project(
     """Edit YAML models so that they declare drift.
 
     Raises:
-        InvalidModelError, RefusalGroup: the edited models would be refused; nothing was edited.
+        InvalidModelError, RefusalGroup: the models would be refused afterwards; nothing was edited.
     """
     models = {model.key: model for model in project.models}
     schemas = {model.key: model for model in project.schemas}
@@ -161,19 +163,61 @@ def edit_project(
         elif is_table(one) and key in models:
             found.append(_edit(models[key], one, notify))
     edits = [edit for edit in found if edit.before != edit.after]
-    afterwards = [edit.after for edit in edits if edit.after is not None]
-    raise_all(
-        project.violations(
-            [after for after in afterwards if isinstance(after, Table)],
-            [after for after in afterwards if isinstance(after, Schema)],
-        )
-    )
+    raise_all(_broken_models(project, edits))
     files = edit_models([edit for edit in edits if is_editable(edit.before)], project.settings)
     others = (edit for edit in edits if not is_editable(edit.before))
     return EditedProject(
         files=files,
         instructions=tuple(edit_instructions(edit.before, edit.after, edit.renames) for edit in others),
     )
+
+
+def _broken_models(project: Project, edits: Sequence[ModelEdit]) -> Iterator[InvalidModelError]:
+    """Yield why models of the whole project would be refused after edits, also models that were not selected."""
+    declared = declared_models(project.settings)
+    by_key = {edit.before.key: edit for edit in edits}
+    models = [*_after(declared.tables, by_key)]
+    dangling = [*_dangling_keys(project, models, {key for key, edit in by_key.items() if edit.after is None})]
+    yield from dangling
+    if not dangling:
+        for refusal in project.violations(resolved(models), [*_after(declared.schemas, by_key)]):
+            yield InvalidModelError(
+                f"the drift cannot be accepted, because afterwards {refusal.reason}",
+                table=refusal.table,
+                column=refusal.column,
+                location=refusal.location,
+                way_out="Correct the model and accept again, or undo the drift with "
+                f"{command('drift --revert', project.settings.environment)}.",
+            )
+
+
+def _after(models: Iterable[Model], edits: Mapping[str, ModelEdit]) -> Iterator[Model]:
+    for model in models:
+        edit = edits.get(model.key)
+        after = model if edit is None else as_written(edit, model).after
+        if isinstance(after, type(model)):
+            yield after
+
+
+def _dangling_keys(
+    project: Project, models: Iterable[Table], removed: Collection[str]
+) -> Iterator[InvalidModelError]:
+    """Yield a refusal for each foreign key to a table whose model is removed.
+
+    An undeclared table may be another project's, so that no rule refuses the key.
+    """
+    together = ", or accept the drift of both tables together." if project.is_partial else "."
+    for model in models:
+        for key in model.foreign_keys:
+            parent = referenced_table(model.qualified_name, key)
+            if parent is not None and parent.key in removed:
+                yield model_refusal(
+                    model,
+                    f"the drift cannot be accepted, because foreign key ({', '.join(key.columns)}) references "
+                    f"{parent}, whose model it would remove",
+                    f"Remove the key from the model and accept again{together}",
+                    key.columns[0],
+                )
 
 
 def _facts(

@@ -117,10 +117,8 @@ def make_project(
     """
     settings = replace(settings, policy=_widened(settings.policy, allow))
     _refuse_table_removal(settings)
-    left_out = _left_out(settings)
-    declared = declare(settings)
-    models = resolved([without_features(model, left_out) for model in declared.tables])
-    schemas = () if Feature.SCHEMA_METADATA in left_out else declared.schemas
+    declared = declared_models(settings, declare)
+    models, schemas = resolved(declared.tables), declared.schemas
     project = Project(
         settings=settings, models=models, rules=load_rules(settings), contents=declared.contents
     )
@@ -131,6 +129,21 @@ def make_project(
         names = {f"{model.catalog_name}.{model.schema_name}".lower() for model in selected}
         schemas = tuple(schema for schema in schemas if schema.key in names)
     return replace(project, models=selected, schemas=schemas, is_partial=is_partial)
+
+
+def declared_models(settings: Settings, declare: Callable[[Settings], Declared] = load_declared) -> Declared:
+    """Return the models as written, without the features that the environment leaves out.
+
+    Raises:
+        ConfigError, RefusalGroup: one or several files are refused.
+    """
+    left_out = _left_out(settings)
+    declared = declare(settings)
+    return replace(
+        declared,
+        tables=tuple(without_features(model, left_out) for model in declared.tables),
+        schemas=() if Feature.SCHEMA_METADATA in left_out else declared.schemas,
+    )
 
 
 def load_rules(settings: Settings) -> RuleSet:
