@@ -199,6 +199,18 @@ def test_text_and_names_survive_whatever_is_in_them() -> None:
     assert state.table_properties["k, = '"] == "v)"
 
 
+@pytest.mark.parametrize("clustering", ["(`day`)", "AUTO"])
+def test_a_table_that_was_ever_clustered_is_not_replaced_by_a_partitioned_one(clustering: str) -> None:
+    catalog = FakeUnityCatalog()
+    catalog.run(f"CREATE TABLE dev.silver.t (`day` DATE, `n` INT) USING delta CLUSTER BY {clustering}")
+    rewrite = "CREATE OR REPLACE TABLE dev.silver.t USING delta{} AS SELECT * FROM dev.silver.t"
+    for sql in ("ALTER TABLE dev.silver.t CLUSTER BY NONE", rewrite.format("")):
+        catalog.run(sql)
+        with pytest.raises(StatementError) as refusal:
+            catalog.run(rewrite.format(" PARTITIONED BY (`day`)"))
+        assert refusal.value.error_class == "DELTA_CLUSTERING_REPLACE_TABLE_WITH_PARTITIONED_TABLE"
+
+
 def test_renaming_a_keys_column_takes_keys_away_without_a_word() -> None:
     catalog = filled()
     catalog.run("ALTER TABLE dev.silver.parent SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")

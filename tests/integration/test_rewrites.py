@@ -197,3 +197,20 @@ def test_a_partitioned_table_becomes_a_clustered_one(orders: Orders) -> None:
     assert (orders.state.partitioned_by, orders.state.cluster_by) == ((), ("id",))
     assert [row["id"] for row in orders.rows] == [1, 2]
     assert orders.is_settled(clustered)
+
+
+def test_a_table_that_was_ever_clustered_gets_no_partitions(orders: Orders) -> None:
+    """Its protocol keeps the feature after CLUSTER BY NONE, and Delta refuses the rewrite."""
+    partitioned = replace(BEFORE, partitioned_by=("note",))
+    assert not plan_unlocked(orders.engine(), [partitioned]).refusals
+    orders.sync(replace(BEFORE, cluster_by=("id",)))
+    orders.sync(BEFORE)
+    assert orders.state.cluster_by == ()
+    (refusal,) = plan_unlocked(orders.engine(), [partitioned]).refusals
+    assert "it is or was clustered" in str(refusal)
+    with pytest.raises(StatementError) as refused:
+        orders.backend.runner.run(
+            f"CREATE OR REPLACE TABLE {orders.address} USING delta PARTITIONED BY (note) "
+            f"AS SELECT * FROM {orders.address}"
+        )
+    assert refused.value.error_class == "DELTA_CLUSTERING_REPLACE_TABLE_WITH_PARTITIONED_TABLE"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
@@ -13,9 +13,12 @@ from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.facet import FLAG, NAMES, Facet, Place
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import AUTO, Part, Table
+from delta_engine.models.nested_types import Path
 from delta_engine.models.types import AtomicType, CharacterType, DataType, DecimalType
 from delta_engine.sql.tables import sql_alter_clustering, sql_cluster_automatically
 from delta_engine.state.states import TableState
+
+_FEATURE: Final = "delta.feature.clustering"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,15 @@ def _accept(model: Table, observed: TableState, _action: ChangeClustering) -> Ta
     return replace(model, cluster_by=columns, clusters_automatically=is_automatic)
 
 
+def was_ever_clustered(observed: TableState) -> bool:
+    """Whether a table is or was clustered: its protocol keeps the feature.
+
+    Measured on Delta 4.3.1: CLUSTER BY NONE, RESTORE and a replacement keep it, and DROP FEATURE refuses to remove it.
+    """
+    is_clustered = bool(observed.cluster_by) or observed.clusters_automatically
+    return is_clustered or _FEATURE in observed.table_properties
+
+
 def can_cluster(data_type: DataType) -> bool:
     """Whether columns of a type can cluster a table (Databricks docs, "Use liquid clustering for tables")."""
     match data_type:
@@ -94,9 +106,11 @@ def _names_any(model: Table) -> bool:
 
 
 def _without_dropped(comparison: Comparison) -> Iterable[ChangeClustering]:
-    """Yield the removal of dropped columns from unmanaged clustering: Delta refuses to drop them before."""
-    observed, dropped = comparison.observed, {column.key for column in comparison.dropped}
-    left = tuple(name for name in observed.cluster_by if dropped.isdisjoint(_places_of(name)))
+    """Yield the removal of dropped columns and fields from unmanaged clustering: Delta refuses to drop them before."""
+    observed = comparison.observed
+    dropped: list[Path] = [(column.name,) for column in comparison.dropped]
+    dropped += [pair.path for pair in comparison.fields if pair.desired is None]
+    left = tuple(name for name in observed.cluster_by if not any(is_inside(name, path) for path in dropped))
     if not observed.clusters_automatically and left != observed.cluster_by:
         yield ChangeClustering(left, observed.cluster_by)
 
@@ -109,9 +123,10 @@ def _listed(columns: tuple[str, ...]) -> str:
     return f"({', '.join(columns)})" if columns else "none"
 
 
-def _places_of(name: str) -> tuple[str, str]:
-    """Return the possible names of a clustering column: a field is named after its column."""
-    return name.lower(), name.lower().partition(".")[0]
+def is_inside(name: str, path: Path) -> bool:
+    """Whether a clustering column is at a path or inside it; the name of a field has dots, as a column's may."""
+    place = ".".join(path).lower()
+    return name.lower() == place or name.lower().startswith(f"{place}.")
 
 
 def _read(place: Place, columns: list[str] | str) -> list[str] | str:

@@ -21,6 +21,7 @@ from delta_engine.aspects.aspect import (
     Right,
     takes_ownership,
 )
+from delta_engine.aspects.clustering import was_ever_clustered
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.conversions import is_reserved
 from delta_engine.aspects.delta_properties import is_settable
@@ -166,8 +167,8 @@ def _problems(comparison: Comparison) -> Iterator[tuple[str, str]]:
         yield "it is append-only", f"Unset {_APPEND_ONLY} first."
     if REDACTED in observed.table_properties.values():
         yield "it has properties whose values may be secrets, which the engine does not read", anew
-    if observed.cluster_by and model.partitioned_by:
-        yield "Delta replaces no clustered table by a partitioned one", anew
+    if model.partitioned_by and was_ever_clustered(observed):
+        yield "it is or was clustered: Delta cannot replace such a table with a partitioned one", anew
     if unmanaged := ", ".join(_unmanaged(comparison)):
         yield f"a rewrite would lose what the model does not declare: {unmanaged}", "Declare it first."
 

@@ -76,11 +76,13 @@ def _table(table: TableState, table_id: str | None) -> TableFingerprint:
 
 
 def _facts(table: TableState) -> Mapping[str, object]:
-    """Return all facts of a table as plain data, without the properties that change with its data."""
+    """Return all facts of a table as plain data, without properties and clustering that change with its data."""
     facts = _values(TABLE_FACETS, table)
     facts["properties"] = {
         key: value for key, value in table.table_properties.items() if not key.startswith(_VOLATILE)
     }
+    if table.clusters_automatically:
+        facts["cluster_by"] = []
     return {
         **facts,
         "columns": define_columns(table.columns),

@@ -65,6 +65,7 @@ class TableState:
         foreign_keys: sorted by name, with referenced columns and whole table names.
         checks: enforced conditions as the catalog spells them, sorted by name.
         not_null_checks: the columns that are NOT NULL by a check of the engine, which is not in `checks`.
+        cluster_by: the clustering columns, also those that the platform has chosen.
         clusters_automatically: whether the platform chooses the clustering columns.
         partitioned_by: the columns of Hive-style partitioning, in order.
         owner: None if the platform has no owners.

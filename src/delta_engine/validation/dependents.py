@@ -9,11 +9,14 @@ from itertools import product
 from typing import NamedTuple
 
 from delta_engine.actions import Action
+from delta_engine.aspects.backfill_actions import DropFormerColumn
 from delta_engine.aspects.check_constraints import CheckAdd, CheckDrop
+from delta_engine.aspects.clustering import ChangeClustering, is_inside
 from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
 from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldDrop
+from delta_engine.aspects.conversions import old_name
 from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.aspects.renames import Renames
 from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
@@ -23,7 +26,7 @@ from delta_engine.models.nested_types import Path
 from delta_engine.sql.constraints import sql_drop_constraint
 from delta_engine.sql.expressions import reads
 from delta_engine.sql.governance import sql_drop_mask, sql_drop_row_filter
-from delta_engine.sql.tables import sql_alter_clustering
+from delta_engine.sql.tables import sql_alter_clustering, sql_cluster_automatically
 from delta_engine.sql.text import sql_name
 from delta_engine.state.states import TableState
 from delta_engine.validation.rules import model_refusal, table_refusal
@@ -93,6 +96,28 @@ def conflicts(model: Table, observed: TableState, actions: Sequence[Action]) -> 
             return
 
 
+def chosen_columns(
+    model: Table, observed: TableState, actions: Sequence[Action]
+) -> Iterator[InvalidModelError]:
+    """Yield the planned drops of columns by which `CLUSTER BY AUTO` has chosen to cluster a table.
+
+    Delta refuses them (DELTA_UNSUPPORTED_DROP_CLUSTERING_COLUMN), after most of the plan has run.
+    """
+    if not observed.clusters_automatically or any(isinstance(one, ChangeClustering) for one in actions):
+        return
+    is_chosen = _clustering(Renames.of(model, observed).applied_to(observed))
+    table = sql_name(observed.former_name or model.qualified_name)
+    for path, change in (found for action in actions for found in _changes(action)):
+        if change is _ColumnChange.DROPPED and is_chosen(path):
+            yield table_refusal(
+                model,
+                "it would be dropped, which the platform refuses: automatic clustering has chosen it",
+                f"Keep it, or switch automatic clustering off first: {sql_alter_clustering(table, ())}. "
+                f"Switch it on again after the sync: {sql_cluster_automatically(table)}.",
+                ".".join(path),
+            )
+
+
 def _changes(action: Action) -> Iterator[tuple[Path, _ColumnChange]]:
     """Yield the place that an action changes, by its observed name, and the change."""
     match action:
@@ -100,6 +125,8 @@ def _changes(action: Action) -> Iterator[tuple[Path, _ColumnChange]]:
             yield (column.name,), _ColumnChange.DROPPED
         case FieldDrop(path):
             yield path, _ColumnChange.DROPPED
+        case DropFormerColumn(column):
+            yield (old_name(column),), _ColumnChange.DROPPED
         case ColumnRename(name, _, inside):
             yield (*inside, name), _ColumnChange.RENAMED
         case ColumnTypeChange(name, path=path):
@@ -122,8 +149,8 @@ def _dependents(model: Table, observed: TableState) -> Iterator[_Dependent]:
         reads_it, drop = partial(reads, check.expression), sql_drop_constraint(table, check.name)
         refuses = (_ColumnChange.DROPPED, _ColumnChange.RENAMED, _ColumnChange.RETYPED)
         yield _Dependent(Part.CONSTRAINTS, f"check {check.name}", reads_it, drop, refuses)
-    if observed.cluster_by:
-        columns = _names(path.split(".")[0] for path in observed.cluster_by)
+    if observed.cluster_by and not observed.clusters_automatically:
+        columns = _clustering(observed)
         text, drop = f"the clustering by ({', '.join(observed.cluster_by)})", sql_alter_clustering(table, ())
         yield _Dependent(Part.CLUSTERING, text, columns, drop)
     if observed.row_filter is not None:
@@ -133,6 +160,10 @@ def _dependents(model: Table, observed: TableState) -> Iterator[_Dependent]:
         if column.mask is not None:
             columns, drop = _names(column.mask.using_columns), sql_drop_mask(table, column.name)
             yield _Dependent(Part.ROW_FILTERS, f"the mask of {column.name}", columns, drop)
+
+
+def _clustering(observed: TableState) -> Callable[[Path], bool]:
+    return lambda path: any(is_inside(name, path) for name in observed.cluster_by)
 
 
 def _names(columns: Iterable[str]) -> Callable[[Path], bool]:

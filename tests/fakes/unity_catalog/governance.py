@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from delta_engine.models import Column, Grants, RowFilter
 from delta_engine.state.states import TableState
+from tests.fakes.unity_catalog.properties import features_of
 from tests.fakes.unity_catalog.refusals import require
 from tests.fakes.unity_catalog.statements import Grant, Revoke, SetTags, Tags, UnsetTags
 from tests.fakes.unity_catalog.stored import Stored, keys
@@ -88,7 +89,7 @@ def restored(former: TableState, present: TableState) -> TableState:
         present,
         columns=columns,
         table_comment=former.table_comment,
-        table_properties=former.table_properties,
+        table_properties={**former.table_properties, **features_of(present)},
         checks=former.checks,
         not_null_checks=former.not_null_checks,
         cluster_by=former.cluster_by,

@@ -6,10 +6,13 @@ from dataclasses import replace
 
 from delta_engine.models.types import ArrayType, AtomicType, DataType, MapType, StructType
 from delta_engine.state.states import TableState
+from tests.fakes.unity_catalog.properties import features_of
 from tests.fakes.unity_catalog.refusals import require
 from tests.fakes.unity_catalog.statements import ClusterBy
 from tests.fakes.unity_catalog.stored import Stored, changed_type, keys
 
+CLUSTERING_FEATURE = "delta.feature.clustering"
+"""The feature of the protocol, which also stays after CLUSTER BY NONE, RESTORE and a rewrite (measured on 4.3.1)."""
 _MAX_CLUSTERING = 4
 _NO_STATISTICS = ("boolean", "binary", "variant")
 
@@ -33,9 +36,15 @@ def clustered(stored: Stored, change: ClusterBy) -> Stored:
             return found
 
         changed_type(stored.column(path[0]).data_type, path[1:], checked)
-    return stored.with_state(
+    stored = stored.with_state(
         cluster_by=tuple(map(".".join, change.paths)), clusters_automatically=change.is_automatic
     )
+    return _as_ever_clustered(stored) if change.paths or change.is_automatic else stored
+
+
+def _as_ever_clustered(stored: Stored) -> Stored:
+    properties = {**stored.state.table_properties, CLUSTERING_FEATURE: "supported"}
+    return stored.with_state(table_properties=properties)
 
 
 def managed(stored: Stored) -> Stored:
@@ -56,8 +65,12 @@ def external(stored: Stored) -> Stored:
 
 def rewritten(stored: Stored, state: TableState) -> Stored:
     """Return a table that was replaced by its own rows: what the statement does not say is gone."""
-    is_clustered = bool(stored.state.cluster_by) and bool(state.partitioned_by)
-    require(not is_clustered, "DELTA_CLUSTERING_REPLACE_TABLE_WITH_PARTITIONED_TABLE", f"{stored.name}")
+    was_clustered = CLUSTERING_FEATURE in stored.state.table_properties
+    require(
+        not (was_clustered and state.partitioned_by),
+        "DELTA_CLUSTERING_REPLACE_TABLE_WITH_PARTITIONED_TABLE",
+        f"{stored.name}",
+    )
     columns = (replace(one, is_nullable=True, tags={}) for one in stored.state.columns)
     found = stored.with_state(
         columns=tuple(columns),
@@ -68,7 +81,7 @@ def rewritten(stored: Stored, state: TableState) -> Stored:
         tags={},
         partitioned_by=state.partitioned_by,
         table_comment=state.table_comment,
-        table_properties=state.table_properties,
+        table_properties={**state.table_properties, **features_of(stored.state)},
         location=state.location,
     )
     check_partitioning(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from delta_engine.state.states import TableState
 from tests.fakes.unity_catalog.refusals import Refusal, require
 from tests.fakes.unity_catalog.stored import MAPPED, Stored
 
@@ -87,6 +88,11 @@ def _check_catalog_managed(stored: Stored, keys: Iterable[str]) -> None:
     changed = [key for key in map(_spelled, keys) if key in _IN_COMMIT_TIMESTAMPS]
     condition = "DELTA_CANNOT_MODIFY_CATALOG_MANAGED_DEPENDENCIES"
     require(not (is_managed and changed), condition, f"{stored.name} is catalog-managed: {changed}")
+
+
+def features_of(state: TableState) -> dict[str, str]:
+    """Return the features of a table's protocol, which RESTORE and a rewrite keep."""
+    return {key: value for key, value in state.table_properties.items() if key.startswith(_FEATURE)}
 
 
 def _with(properties: dict[str, str], key: str, value: str) -> dict[str, str]:

@@ -48,8 +48,6 @@ def shown_properties(state: TableState) -> Mapping[str, str]:
     for check in state.checks:
         found[f"delta.constraints.{check.name}"] = respelled(check.expression)
         found["delta.feature.checkConstraints"] = "supported"
-    if state.cluster_by or state.clusters_automatically:
-        found["delta.feature.clustering"] = "supported"
     if state.clusters_automatically:
         found[AUTOMATIC] = "true"
     if any(column.identity for column in state.columns):

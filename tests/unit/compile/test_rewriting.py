@@ -70,7 +70,9 @@ def test_a_rewrite_keeps_the_properties_that_its_plan_sets() -> None:
         ({"columns": (ID, DAY, Column("s", "struct<a: int not null>"))}, "it has NOT NULL fields inside"),
         ({"table_properties": {"delta.appendOnly": "true"}}, "it is append-only"),
         ({"table_properties": {"some.secret": "x"}}, "it has properties whose values may be secrets"),
-        ({"cluster_by": ("id",)}, "Delta replaces no clustered table"),
+        ({"cluster_by": ("id",)}, "it is or was clustered"),
+        ({"clusters_automatically": True}, "it is or was clustered"),
+        ({"table_properties": {"delta.feature.clustering": "supported"}}, "it is or was clustered"),
         ({"checks": (CheckConstraint("theirs", "id > 0"),)}, "does not declare: check theirs"),
         ({"primary_key": PrimaryKey(["id"], "theirs")}, "does not declare: primary key theirs"),
         (

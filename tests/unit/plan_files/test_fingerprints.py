@@ -77,6 +77,11 @@ def test_every_part_of_a_column_counts(column: Column) -> None:
     assert fingerprint(replace(TABLE, columns=(column,))).state != fingerprint(TABLE).state
 
 
+def test_the_columns_that_the_platform_chooses_do_not_count() -> None:
+    automatic = replace(TABLE, clusters_automatically=True)
+    assert fingerprint(replace(automatic, cluster_by=("id",))).state == fingerprint(automatic).state
+
+
 def test_what_moves_with_the_data_does_not_count() -> None:
     moved = {"a": "1", "delta.lastUpdateVersion": "7", "spark.sql.statistics.numRows": "5"}
     assert fingerprint(replace(TABLE, table_properties=moved)) == fingerprint(TABLE)

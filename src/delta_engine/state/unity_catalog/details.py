@@ -64,7 +64,7 @@ def with_properties(state: TableState, properties: Mapping[str, str]) -> TableSt
         state,
         table_properties=kept,
         checks=checks_of(kept),
-        cluster_by=() if is_automatic else state.cluster_by or clustering,
+        cluster_by=state.cluster_by or clustering,
         clusters_automatically=is_automatic,
     )
 

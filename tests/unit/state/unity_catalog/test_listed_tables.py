@@ -36,7 +36,7 @@ def test_a_listing_says_what_the_views_do_not() -> None:
         Column("state", "varchar(2)", default="'XX'"),
         Column("placed_on", "date", generated_as="CAST(placed AS DATE)"),
     )
-    assert (state.cluster_by, state.clusters_automatically) == ((), True)
+    assert (state.cluster_by, state.clusters_automatically) == (("Id",), True)
     assert state.partitioned_by == ("placed_on",)
     assert state.checks == (CheckConstraint("positive", "Id > 0"),)
     assert state.location == "s3://bucket/orders/"
