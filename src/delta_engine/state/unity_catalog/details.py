@@ -16,6 +16,7 @@ import msgspec
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import Column, ColumnMask, QualifiedName, RowFilter, Schema
+from delta_engine.models.nested_types import place_of
 from delta_engine.models.type_forms import data_type_from_spark_json
 from delta_engine.models.type_text import parse_data_type
 from delta_engine.models.types import ArrayType, DataType, MapType, StructField, StructType, UnsupportedType
@@ -275,18 +276,21 @@ def listed_details(table: QualifiedName, info: TableInfo) -> TableDetails | None
     """Return the details of a table in a listing; None if they are incomplete, CatalogReadError for an unknown type.
 
     Columns arrive as Spark's schema JSON (`type_json`), with the metadata of Delta's protocol ("Generated columns",
-    "Identity columns", "Default columns").
+    "Identity columns", "Default columns", "Column Mapping").
     """
     if info.properties is None or not info.columns or info.browse_only:
         return None
     columns: list[Column] = []
+    physical_names: dict[str, str] = {}
     partitioned: dict[int, str] = {}
     for listed in sorted(info.columns, key=lambda column: column.position or 0):
         try:
-            column = _listed_column(table, listed.type_json or "", comment=listed.comment or "")
+            listed_field = msgspec.json.decode(listed.type_json or "", type=_ListedField)
+            column = _listed_column(table, listed_field, comment=listed.comment or "")
         except ValueError:
             return None
         columns.append(column)
+        physical_names[column.key] = listed_field.physical_name.lower()
         if listed.partition_index is not None:
             partitioned[listed.partition_index] = column.name
     setting = info.enable_predictive_optimization
@@ -298,10 +302,10 @@ def listed_details(table: QualifiedName, info: TableInfo) -> TableDetails | None
         location=info.storage_location,
         predictive_optimization=_optimization(setting.value if setting else None),
     )
-    return TableDetails(
-        state=with_properties(state, info.properties),
-        table_type=info.table_type.value if info.table_type else None,
-    )
+    state = with_properties(state, info.properties)
+    if not all(_is_column_name(path, state.columns, physical_names) for path in state.cluster_by):
+        return None
+    return TableDetails(state=state, table_type=info.table_type.value if info.table_type else None)
 
 
 class _ListedField(msgspec.Struct):
@@ -310,10 +314,28 @@ class _ListedField(msgspec.Struct):
     nullable: bool = True
     metadata: dict[str, object] | None = None
 
+    @property
+    def physical_name(self) -> str:
+        """The name in the table's files: `col-…` where the column was made under column mapping."""
+        return str((self.metadata or {}).get("delta.columnMapping.physicalName", self.name))
 
-def _listed_column(table: QualifiedName, text: str, *, comment: str) -> Column:
-    """Return a column from the JSON of a field; ValueError for other JSON, CatalogReadError for an unknown type."""
-    field = msgspec.json.decode(text, type=_ListedField)
+
+def _is_column_name(path: str, columns: Sequence[Column], physical_names: Mapping[str, str]) -> bool:
+    """Whether a clustering column can only be the name of a column, or of a field, as users know it.
+
+    Delta stores clustering by physical names (Delta protocol, "Writer Requirements for Clustered Table"), and a listing
+    may show those. After renames, the physical name of one column can be the name of another.
+    """
+    types = {column.key: column.data_type for column in columns}
+    name, _, inside = (path, "", "") if path.lower() in types else path.partition(".")
+    if any(name.lower() == physical and physical != key for key, physical in physical_names.items()):
+        return False
+    data_type = types.get(name.lower())
+    return data_type is not None and (not inside or place_of(data_type, inside.split(".")) is not None)
+
+
+def _listed_column(table: QualifiedName, field: _ListedField, *, comment: str) -> Column:
+    """Return a column from a field; ValueError for other JSON, CatalogReadError for an unknown type."""
     metadata = field.metadata or {}
     return readable_column(
         table,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -9,11 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError
-from delta_engine.models import CheckConstraint, Column, ColumnMask, Identity, RowFilter
+from delta_engine.models import CheckConstraint, Column, ColumnMask, Identity, RowFilter, Table
 from delta_engine.state.unity_catalog.listed_details import open_table_listing
 from tests.builders.models import ORDERS, orders
-from tests.fakes.recorded_catalog import table_row
+from tests.fakes.recorded_catalog import Answer, column_rows, table_row
 from tests.unit.state.unity_catalog.catalogs import (
     LISTED_ROWS,
     PLAIN,
@@ -81,6 +83,71 @@ def test_a_listing_of_another_shape_is_asked_for_in_sql() -> None:
     broken.columns = [None]  # type: ignore[list-item]  # what no SDK should return
     assert reader_over(runner, FakeListing(broken)).snapshot([orders()]).table(ORDERS).exists
     assert sum("AS JSON" in sql for sql in runner.statements) == 1
+
+
+def clustered(paths: object, *fields: tuple[str, object, str], **changes: object) -> TableInfo:
+    """Return a listed table that is clustered, of columns with their types and physical names."""
+    columns = [
+        {
+            "name": name,
+            "position": position,
+            "type_json": json.dumps(
+                {"name": name, "type": kind, "metadata": {"delta.columnMapping.physicalName": physical}}
+            ),
+        }
+        for position, (name, kind, physical) in enumerate(fields)
+    ]
+    return listed(columns=columns, properties={"clusteringColumns": json.dumps(paths)}, **changes)
+
+
+STRUCT = {
+    "type": "struct",
+    "fields": [{"name": "Inside", "type": "long", "nullable": True, "metadata": {}}],
+}
+
+
+@pytest.mark.parametrize(
+    ("table", "questions"),
+    [
+        (clustered([["Id"]], ("Id", "long", "Id"), ("B", "date", "B")), 0),
+        (clustered([["ID"]], ("Id", "long", "col-1"), ("B", "date", "col-2")), 0),
+        (clustered([["S", "inside"]], ("S", STRUCT, "col-1")), 0),
+        (clustered([["a.b"]], ("a.b", "long", "col-1")), 0),
+        (clustered([["col-1"]], ("Id", "long", "col-1"), ("B", "date", "col-2")), 1),
+        (clustered([["S", "col-7"]], ("S", STRUCT, "col-1")), 1),
+        (clustered([["Id"]], ("New", "long", "Id"), ("B", "date", "B")), 1),  # renamed since
+        (clustered([["Id"]], ("New", "long", "Id"), ("Id", "long", "B")), 1),  # and another has its name now
+    ],
+)
+def test_physical_names_of_clustering_columns_cost_a_question_for_that_table_alone(
+    table: TableInfo, questions: int
+) -> None:
+    other = clustered([["Id"]], ("Id", "long", "Id"), ("B", "date", "B"), name="other", storage_location=None)
+    views: dict[str, Answer] = {
+        "tables": [table_row(), table_row("other")],
+        "columns": [
+            *(column_rows(*PLAIN) if questions else _shown(table)),
+            *column_rows(*PLAIN, name="other"),
+        ],
+    }
+    asked = document(*PLAIN, clustering_information=[{"name": "B"}])
+    runner = unity(views, {"AS JSON": asked})
+    table.storage_location = None
+    models = [orders(), Table("dev", "silver", "other", [Column("Id", "bigint")])]
+    state = reader_over(runner, FakeListing(table, other)).snapshot(models)
+    assert [sql.count("orders") for sql in runner.statements if "AS JSON" in sql] == [1] * questions
+    (listed_name,) = json.loads((table.properties or {})["clusteringColumns"])
+    assert state.table(ORDERS).cluster_by == (("B",) if questions else (".".join(listed_name),))
+    assert state.tables["dev.silver.other"].cluster_by == ("Id",)
+
+
+def _shown(table: TableInfo) -> list[Row]:
+    """Return what the view `columns` shows of a listed table."""
+    kinds = {"date": "date", "long": "bigint"}
+    fields = [json.loads(column.type_json or "") for column in table.columns or ()]
+    return column_rows(
+        *((field["name"], kinds.get(str(field["type"]), "struct<Inside: bigint>")) for field in fields)
+    )
 
 
 @pytest.mark.parametrize("error", [TimeoutError(), RuntimeError("no"), AttributeError("no")])
