@@ -1,4 +1,4 @@
-"""The tables of Unity Catalog's REST API on loopback, paged as documented, as far as databricks-sdk needs it."""
+"""The tables of Unity Catalog's REST API on loopback, as far as databricks-sdk needs it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, urlsplit
 
+from tests.fakes.dialects import Dialect
 from tests.fakes.loopback import served
 
 TABLES = "/api/2.1/unity-catalog/tables"
@@ -21,13 +22,13 @@ class FakeTablesApi:
 
     Args:
         tables: the tables by schema.
-        page_size: how many tables a page has.
+        dialect: how it pages and words its answers.
         delay: how long an answer takes, in seconds.
         pages: the schemas of the pages that were asked for.
     """
 
     tables: Mapping[str, Sequence[Mapping[str, object]]]
-    page_size: int = 50
+    dialect: Dialect = Dialect.DATABRICKS
     delay: float = 0.0
     port: int = 0
     pages: list[str] = field(default_factory=list)
@@ -41,19 +42,17 @@ class FakeTablesApi:
         """Return a page; it is made once, so that the reader's time is not the fake's."""
         self.pages.append(schema)
         if (schema, token) not in self._made:
-            self._made[schema, token] = json.dumps(self._page(schema, token)).encode()
+            page = self.dialect.page(self.tables[schema], token)
+            self._made[schema, token] = json.dumps(page).encode()
         return self._made[schema, token]
 
-    def _page(self, schema: str, token: str) -> dict[str, object]:
-        """Return a page; the first is empty and still has a next one, as the documentation allows."""
-        tables = self.tables.get(schema, ())
-        if not token:
-            return {"tables": [], "next_page_token": "0"}
-        start = int(token)
-        page: dict[str, object] = {"tables": tables[start : start + self.page_size]}
-        if start + self.page_size < len(tables):
-            page["next_page_token"] = str(start + self.page_size)
-        return page
+    def make_pages(self) -> None:
+        """Make every page, as if all had been asked for before."""
+        for schema in self.tables:
+            token: str | None = ""
+            while token is not None:
+                token = json.loads(self.page(schema, token)).get("next_page_token")
+        self.pages.clear()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -67,11 +66,16 @@ class _Handler(BaseHTTPRequestHandler):
         url = urlsplit(self.path)
         query = {key: values[0] for key, values in parse_qs(url.query).items()}
         time.sleep(self.api.delay)
-        if url.path == TABLES:
+        if url.path != TABLES:
+            self._refuse("ENDPOINT_NOT_FOUND")
+        elif query["schema_name"] not in self.api.tables:
+            self._refuse("SCHEMA_DOES_NOT_EXIST")
+        else:
             assert query["catalog_name"] == "dev"
             self._answer(200, self.api.page(query["schema_name"], query.get("page_token", "")))
-        else:
-            self._answer(404, b'{"error_code": "ENDPOINT_NOT_FOUND", "message": "no"}')
+
+    def _refuse(self, code: str) -> None:
+        self._answer(404, json.dumps(self.api.dialect.error(code, "no")).encode())
 
     def _answer(self, status: int, data: bytes) -> None:
         self.send_response(status)

@@ -22,6 +22,7 @@ from delta_engine.backends.databricks_sdk import SINGLE_ATTEMPT_SECONDS, Calls
 from delta_engine.backends.sql_runner import Row
 from delta_engine.backends.warehouse_sql_runner import WarehouseSqlRunner
 from delta_engine.errors import StatementError
+from tests.fakes.dialects import Dialect
 from tests.fakes.files_api import FakeFilesApi, FilesHandler
 from tests.fakes.loopback import served
 
@@ -61,6 +62,7 @@ class FakeWorkspace:
 
     Args:
         run: runs a statement.
+        dialect: how it words its refusals.
         files: the files of its volumes.
         faults: kind of request (`submit`, `ask`, `chunk`, `cancel`, `download`) and what becomes of the next ones:
             a status such as `429`, `lost` (done, and not answered), `cut` (half of the answer), `html`, `list` and
@@ -77,6 +79,7 @@ class FakeWorkspace:
     """
 
     run: Callable[[str], Answer]
+    dialect: Dialect = Dialect.DATABRICKS
     files: FakeFilesApi = field(default_factory=FakeFilesApi)
     faults: dict[str, list[str]] = field(default_factory=dict)
     states: list[list[str]] = field(default_factory=list)
@@ -96,7 +99,7 @@ class FakeWorkspace:
 
     def submit(self, body: Mapping[str, object]) -> tuple[int, dict[str, object]]:
         if body["warehouse_id"] != WAREHOUSE:
-            return 400, _error(
+            return 400, self.dialect.error(
                 "INVALID_PARAMETER_VALUE", f"{body['warehouse_id']} is not a valid endpoint id."
             )
         self.submitted.append(body)
@@ -155,7 +158,7 @@ class FakeWorkspace:
     def _over(self, statement_id: str, statement: _Statement) -> dict[str, object]:
         status: dict[str, object] = {"state": statement.state}
         if statement.error is not None:
-            status |= _status_error(statement.error)
+            status |= _status_error(statement.error, self.dialect)
         if statement.state != "SUCCEEDED":
             return {"status": status}
         columns = [
@@ -248,11 +251,13 @@ class WorkspaceHandler(FilesHandler):
                 self._answer(status, data, "application/json")
 
     def _refuse(self, status: int) -> None:
-        data = json.dumps(_error(_CODES[status], f"told to say {status}")).encode()
+        error = self.workspace.dialect.error(_CODES[status], f"told to say {status}")
+        data = json.dumps(error).encode()
         self._answer(status, data, "application/json", **({"Retry_After": "0"} if status == 429 else {}))
 
 
 _CODES = {
+    401: "UNAUTHENTICATED",
     403: "PERMISSION_DENIED",
     404: "RESOURCE_DOES_NOT_EXIST",
     429: "REQUEST_LIMIT_EXCEEDED",
@@ -262,16 +267,12 @@ _CODES = {
 }
 
 
-def _error(code: str, message: str) -> dict[str, object]:
-    return {"error_code": code, "message": message}
-
-
-def _status_error(error: StatementError) -> dict[str, object]:
+def _status_error(error: StatementError, dialect: Dialect) -> dict[str, object]:
     """Return how a failed statement tells of its error: the condition is the beginning of the message."""
     if error.error_class is None:
-        return {"error": _error("BAD_REQUEST", error.message)}
-    message = f"[{error.error_class}] {error.message} SQLSTATE: {error.sql_state or '42000'}"
-    return {"error": _error("BAD_REQUEST", message), "sql_state": error.sql_state or "42000"}
+        return {"error": dialect.error("BAD_REQUEST", error.message)}
+    message = f"[{dialect.code(error.error_class)}] {error.message} SQLSTATE: {error.sql_state or '42000'}"
+    return {"error": dialect.error("BAD_REQUEST", message), "sql_state": error.sql_state or "42000"}
 
 
 def answer_of(rows: Sequence[Row]) -> Answer:

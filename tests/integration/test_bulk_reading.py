@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from delta_engine.state.unity_catalog.listed_details import open_table_listing
+from tests.fakes.dialects import Dialect
 from tests.fakes.tables_api import serving
 from tests.integration.thousand_tables import (
     COLUMNS,
@@ -16,15 +17,19 @@ from tests.integration.thousand_tables import (
 )
 
 
-def test_a_thousand_tables_take_at_most_sixty_round_trips(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("dialect", Dialect)
+def test_a_thousand_tables_take_at_most_sixty_round_trips(
+    dialect: Dialect, monkeypatch: pytest.MonkeyPatch
+) -> None:
     runner = SlowRunner(views())
-    with serving(listing_api()) as api:
+    with serving(listing_api(dialect)) as api:
         monkeypatch.setenv("DATABRICKS_HOST", api.host)
         monkeypatch.setenv("DATABRICKS_TOKEN", "x")
         listing = open_table_listing()
         assert listing
         state = snapshot(runner, listing)
     assert len(runner.statements) + len(api.pages) <= MOST_ROUND_TRIPS
+    assert not [sql for sql in runner.statements if "DESCRIBE" in sql]
     assert len(state.tables) == 1000
     assert all(table.exists and table.primary_key and table.tags for table in state.tables.values())
     assert all(len(table.columns) == len(COLUMNS) for table in state.tables.values())

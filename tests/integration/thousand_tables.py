@@ -11,6 +11,7 @@ from delta_engine.models import Table
 from delta_engine.state.states import CatalogState
 from delta_engine.state.unity_catalog.listed_details import TableListing
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
+from tests.fakes.dialects import Dialect
 from tests.fakes.recorded_catalog import (
     RecordedRunner,
     column_rows,
@@ -57,14 +58,11 @@ def views() -> dict[str, list[Row]]:
     }
 
 
-def listing_api() -> FakeTablesApi:
+def listing_api(dialect: Dialect = Dialect.DATABRICKS) -> FakeTablesApi:
     """Return the API that lists all the tables, its pages made already."""
     tables = {schema: [_listed(schema, table) for table in TABLES] for schema in SCHEMAS}
-    api = FakeTablesApi(tables, delay=ROUND_TRIP_SECONDS)
-    for schema in SCHEMAS:
-        for token in ("", "0", "50"):
-            api.page(schema, token)
-    api.pages.clear()
+    api = FakeTablesApi(tables, dialect=dialect, delay=ROUND_TRIP_SECONDS)
+    api.make_pages()
     return api
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.dialects import Dialect
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.fakes.warehouse_sql import USER, WarehouseSql
 from tests.fakes.workspace import FakeWorkspace, serving
@@ -54,8 +55,13 @@ def sql() -> WarehouseSql:
 
 
 @pytest.fixture
-def workspace(sql: WarehouseSql) -> Iterator[FakeWorkspace]:
-    with serving(FakeWorkspace(run=sql)) as running:
+def dialect() -> Dialect:
+    return Dialect.DATABRICKS
+
+
+@pytest.fixture
+def workspace(sql: WarehouseSql, dialect: Dialect) -> Iterator[FakeWorkspace]:
+    with serving(FakeWorkspace(run=sql, dialect=dialect)) as running:
         yield running
 
 

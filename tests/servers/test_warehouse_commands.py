@@ -11,6 +11,7 @@ import pytest
 
 from tests.builders.error_forms import FORMS
 from tests.conftest import ORDERS
+from tests.fakes.dialects import Dialect
 from tests.fakes.warehouse_sql import USER, WarehouseSql, refusing
 from tests.fakes.workspace import WAREHOUSE, FakeWorkspace
 from tests.projects.commandline import CommandLine
@@ -43,6 +44,7 @@ def project(
     return make_project(workspace, tmp_path, monkeypatch, state=request.param)
 
 
+@pytest.mark.parametrize("dialect", Dialect)
 def test_a_table_is_planned_made_changed_and_watched(
     project: Path, sql: WarehouseSql, delta_engine: CommandLine
 ) -> None:

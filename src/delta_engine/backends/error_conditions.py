@@ -27,6 +27,7 @@ _MISSING_TABLE: Final = (
     "DELTA_PATH_DOES_NOT_EXIST",
     "PATH_NOT_FOUND",  # a table by path
     "TABLE_DOES_NOT_EXIST",  # Unity Catalog's own service
+    "TABLE_NOT_FOUND",  # the server of open-source Unity Catalog: `ErrorCode` of its version 0.6
 )
 _MISSING_CATALOG: Final = (
     "NO_SUCH_CATALOG_EXCEPTION",  # Unity Catalog
@@ -39,6 +40,7 @@ _EXISTING_TABLE: Final = (
     "TABLE_OR_VIEW_ALREADY_EXISTS",
     "DELTA_TABLE_ALREADY_EXISTS",
     "RESOURCE_ALREADY_EXISTS",
+    "TABLE_ALREADY_EXISTS",  # the server of open-source Unity Catalog
 )
 _EXISTING_SCHEMA: Final = ("SCHEMA_ALREADY_EXISTS", "RESOURCE_ALREADY_EXISTS")
 
@@ -68,6 +70,7 @@ _CREATION_RACES: Final = (
     "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION",  # another principal is creating it
     "DELTA_TABLE_ALREADY_EXISTS",
     "TABLE_OR_VIEW_ALREADY_EXISTS",
+    "TABLE_ALREADY_EXISTS",
 )
 _UNSUPPORTED: Final = (
     "PARSE_SYNTAX_ERROR",

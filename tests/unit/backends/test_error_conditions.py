@@ -1,5 +1,6 @@
 """What platforms mean by a refusal."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypedDict
@@ -11,6 +12,7 @@ from delta_engine.backends.error_conditions import (
     Transience,
     is_class_conflict,
     is_conflict,
+    is_existing_table,
     is_forbidden,
     is_missing_catalog,
     is_missing_class,
@@ -22,6 +24,7 @@ from delta_engine.backends.error_conditions import (
 from delta_engine.backends.sql_runner import PATIENCE_SECONDS
 from delta_engine.errors import StatementError
 from tests.cases.golden_texts import assert_golden_lines
+from tests.fakes.dialects import Dialect
 
 
 def refusal(condition: str | None) -> StatementError:
@@ -52,6 +55,26 @@ def test_passing_errors_are_known_by_condition(condition: str | None, expected: 
 
 def test_a_table_is_looked_at_where_a_statement_may_be_done_or_not_needed_any_more() -> None:
     assert [one for one in Transience if one.needs_reread] == [Transience.UNAVAILABLE, Transience.CONFLICT]
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+def test_missing_and_existing_tables_are_known_in_the_words_of_each_service(dialect: Dialect) -> None:
+    missing, existing = (
+        statement_error(
+            f"io.unitycatalog.client.ApiException: call failed with: {status} - {json.dumps(document)}",
+            sql="S",
+        )
+        for status, document in (
+            (404, dialect.error("TABLE_OR_VIEW_NOT_FOUND", "no 'x'")),
+            (400, dialect.error("TABLE_OR_VIEW_ALREADY_EXISTS", "no")),
+        )
+    )
+    assert (is_missing_table(missing), is_existing_table(missing)) == (True, False)
+    assert (is_missing_table(existing), is_existing_table(existing), is_conflict(existing)) == (
+        False,
+        True,
+        True,
+    )
 
 
 def test_a_race_to_create_is_a_conflict_and_not_transient() -> None:

@@ -69,7 +69,7 @@ class Catalog:
         self.asked.append(sql)
         return list(self.fake.run(sql))
 
-    def own(self, owner: str) -> None:
+    def own(self, owner: str | None) -> None:
         self._change(owner=owner)
 
     def grant(self, principal: str, *privileges: str) -> None:
@@ -122,6 +122,12 @@ def test_an_owner_is_not_warned_and_asked_once(catalog: Catalog, owner: str) -> 
     catalog.own(owner)
     assert catalog.warnings(KEYED) == []
     assert len(catalog.asked) == 1
+
+
+def test_a_table_without_owner_is_warned_of_without_a_name(catalog: Catalog) -> None:
+    catalog.own(None)
+    (warning,) = catalog.warnings(KEYED)
+    assert warning.endswith(f"which bob@example.com may lack. If so: {GRANT}")
 
 
 def test_manage_on_the_table_the_schema_or_the_catalog_is_enough(catalog: Catalog) -> None:
