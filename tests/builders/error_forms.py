@@ -1,7 +1,10 @@
-"""The forms in which Unity Catalog words a refusal, after recorded ones (docs/decisions/0020)."""
+"""The forms in which platforms word refusals and failures, after recorded ones (docs/decisions/0020)."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
+
+from delta_engine.backends.error_conditions import MESSAGE_TOO_LARGE, statement_error
+from delta_engine.errors import StatementError
 
 FORMS: Final[Mapping[str, Callable[[str, str], str]]] = {
     "bracketed": lambda condition, words: f"[{condition}] {words} SQLSTATE: 56000",
@@ -13,3 +16,28 @@ FORMS: Final[Mapping[str, Callable[[str, str], str]]] = {
     ),
 }
 """How a refusal reads, by the name of its form; each takes a condition and the words after it."""
+
+PY4J = "An error occurred while calling o91.sql.\n: "
+STACK = "\n\tat org.apache.spark.sql.A.b(A.scala:1)\n"
+
+OF_ONE_TABLE: Mapping[str, StatementError] = {
+    "files": statement_error("[DELTA_PATH_DOES_NOT_EXIST] file:/a doesn't exist, or is not", sql="x"),
+    "log": statement_error("[DELTA_TRUNCATED_TRANSACTION_LOG] 0.json: no state. SQLSTATE: 42K03", sql="x"),
+    "status 500": statement_error(
+        f"{PY4J}io.unitycatalog.client.ApiException: getTable call failed with: 500 - no{STACK}", sql="x"
+    ),
+    "right": statement_error('getTable call failed with: 403 - {"error_code": "PERMISSION_DENIED"}', sql="x"),
+    "timeout": StatementError("it ran too long", sql="x", error_class="STATEMENT_TIMEOUT"),
+    "size": StatementError("too large", sql="x", error_class=MESSAGE_TOO_LARGE, is_outcome_unknown=True),
+}
+"""How a read fails for one table: forms measured on Spark 4.1.1 with Delta 4.3.1, or of the connector."""
+
+OF_EVERY_TABLE: Mapping[str, StatementError] = {
+    "login": statement_error(f"{PY4J}io.unitycatalog.client.ApiException: HTTP 401 - no{STACK}", sql="x"),
+    "server": statement_error(f"{PY4J}java.io.IOException: getTable failed (HTTP 0){STACK}", sql="x"),
+    "connection": StatementError("no answer came", sql="x", error_class=None, is_outcome_unknown=True),
+    "throttling": StatementError("too many", sql="x", error_class="TOO_MANY_REQUESTS"),
+    "maintenance": StatementError("later", sql="x", error_class="TEMPORARILY_UNAVAILABLE"),
+    "warehouse": StatementError("gone", sql="x", error_class="WAREHOUSE_UNREACHABLE"),
+    "jars": statement_error(f"{PY4J}java.lang.NoSuchMethodError: a{STACK}", sql="x"),
+}

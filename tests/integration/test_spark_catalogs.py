@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 from pyspark.sql import SparkSession
@@ -15,6 +16,7 @@ from delta_engine.errors import UnsafePlanError
 from delta_engine.models import Table
 from delta_engine.orchestrate.backend import catalog_backend
 from delta_engine.orchestrate.planning import plan_unlocked
+from delta_engine.state.catalog_reader import readable_snapshot
 from delta_engine.validation.capability_rules import SupportedChanges
 from tests.builders.deployment import deployment_over
 from tests.cases.capability_walks import WALKS, engine_over, orders, walk_steps
@@ -58,6 +60,24 @@ def test_an_external_table_is_read_with_its_location(spark: SparkSession, tmp_pa
     (refusal,) = SupportedChanges(backend.capabilities).check(planned.plan, Policy())
     assert isinstance(refusal, UnsafePlanError)
     assert "it would become a managed table" in str(refusal)
+
+
+@pytest.mark.usefixtures("schema")
+def test_a_registered_table_without_files_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """Delta answers as for a table by path that is not there; the catalog still lists the name."""
+    reader = catalog_backend(spark).reader
+    spark.sql(f"CREATE SCHEMA {CATALOG}.silver")
+    for name in ("orders", "lines"):
+        folder = tmp_path / name
+        spark.sql(f"CREATE TABLE {CATALOG}.silver.{name} (id BIGINT) USING delta LOCATION '{folder}'")
+    rmtree(tmp_path / "orders")
+    spark.catalog.clearCache()
+    model = replace(orders(), catalog_name=CATALOG)
+    observed, (refusal,) = readable_snapshot(reader, [model, replace(model, table_name="lines")])
+    assert refusal.table == f"{CATALOG}.silver.orders"
+    assert "DELTA_PATH_DOES_NOT_EXIST" in refusal.reason
+    assert "its files are missing" in refusal.way_out
+    assert [*observed.tables] == [f"{CATALOG}.silver.lines"]
 
 
 def test_catalogs_are_known_by_their_class(spark: SparkSession) -> None:

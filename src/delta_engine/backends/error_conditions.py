@@ -20,15 +20,21 @@ from typing import Final, TypeAlias
 
 from delta_engine.errors import StatementError
 
-_MISSING_TABLE: Final = (
+_UNREGISTERED: Final = (
     "TABLE_OR_VIEW_NOT_FOUND",
-    "DELTA_TABLE_NOT_FOUND",
-    "DELTA_MISSING_DELTA_TABLE",
-    "DELTA_PATH_DOES_NOT_EXIST",
-    "PATH_NOT_FOUND",  # a table by path
     "TABLE_DOES_NOT_EXIST",  # Unity Catalog's own service
     "TABLE_NOT_FOUND",  # the server of open-source Unity Catalog: `ErrorCode` of its version 0.6
 )
+_MISSING_FILES: Final = (
+    "DELTA_TABLE_NOT_FOUND",
+    "DELTA_MISSING_DELTA_TABLE",
+    "DELTA_PATH_DOES_NOT_EXIST",
+    "PATH_NOT_FOUND",
+)
+"""Delta's own conditions: of tables by path, and of registered tables without files or log (measured on Spark 4.1.1
+with Delta 4.3.1; `test_a_registered_table_without_files_is_refused`)."""
+
+_MISSING_TABLE: Final = (*_UNREGISTERED, *_MISSING_FILES)
 _MISSING_CATALOG: Final = (
     "NO_SUCH_CATALOG_EXCEPTION",  # Unity Catalog
     "CATALOG_DOES_NOT_EXIST",
@@ -79,6 +85,13 @@ _UNSUPPORTED: Final = (
 )
 _UNKNOWN_COLUMN: Final = ("UNRESOLVED_COLUMN",)
 _FORBIDDEN: Final = ("INSUFFICIENT_PERMISSIONS", "PERMISSION_DENIED", "UNAUTHORIZED")
+WAREHOUSE_UNREACHABLE: Final = "WAREHOUSE_UNREACHABLE"
+"""The engine's own condition: a SQL warehouse was not reached, and gave no condition."""
+
+MESSAGE_TOO_LARGE: Final = "MESSAGE_TOO_LARGE"
+"""The engine's own condition: a statement or an answer exceeds the limit of the Spark Connect channel."""
+
+_NO_ANSWERS: Final = ("UNAUTHENTICATED", WAREHOUSE_UNREACHABLE)
 _FORBIDDEN_STATE: Final = "42501"
 """SQLSTATE of a missing privilege (docs.databricks.com: "SQLSTATE error codes", class 42)."""
 
@@ -152,7 +165,13 @@ is_unsupported: Question = partial(_begins, _UNSUPPORTED)
 """Whether the platform does not support the statement, or not for this kind of table."""
 
 is_missing_table: Question = partial(_names, _MISSING_TABLE)
-"""Whether a table does not exist."""
+"""Whether a table does not exist, or its files do not."""
+
+is_unregistered_table: Question = partial(_names, _UNREGISTERED)
+"""Whether a catalog has no table of that name."""
+
+is_missing_files: Question = partial(_names, _MISSING_FILES)
+"""Whether a table has no files, or no log. A catalog may still have its name."""
 
 is_missing_catalog: Question = partial(_names, _MISSING_CATALOG)
 """Whether a catalog does not exist or is not visible."""
@@ -197,6 +216,22 @@ def is_forbidden(error: StatementError) -> bool:
 def is_unreachable(error: StatementError) -> bool:
     """Whether a server behind Spark, such as a catalog's, was unreachable."""
     return _raised(_UNREACHABLE, error) or _HTTP_NOTHING in error.message
+
+
+def is_of_every_table(error: StatementError) -> bool:
+    """Whether a failed read says nothing about its table: no server, login or class answers for any table."""
+    return (
+        (error.is_outcome_unknown and error.error_class != MESSAGE_TOO_LARGE)
+        or _names((*_THROTTLED, *_UNAVAILABLE, *_NO_ANSWERS), error)
+        or is_unreachable(error)
+        or is_missing_class(error)
+        or is_class_conflict(error)
+    )
+
+
+def is_of_one_table(error: StatementError) -> bool:
+    """Whether a failed read says nothing about other tables."""
+    return is_missing_table(error) or is_forbidden(error) or is_unsupported(error)
 
 
 _BOILERPLATE: Final = re.compile(r"An error occurred while calling [^\n]*\n(?:: )?")

@@ -13,7 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from delta_engine.backends.cancellation import pause
-from delta_engine.backends.error_conditions import is_known, statement_error
+from delta_engine.backends.error_conditions import MESSAGE_TOO_LARGE, is_known, statement_error
 from delta_engine.backends.sql_runner import Row, past_throttling
 from delta_engine.errors import StatementError
 
@@ -41,7 +41,6 @@ server lost an operation that it had begun to answer (pyspark/sql/connect/client
 _BARE_WORD: Final = re.compile(r"[A-Z][A-Z0-9_]*: ")
 """The start of conditions and of network messages alike, such as `PROTOCOL_ERROR: …`."""
 
-MESSAGE_TOO_LARGE: Final = "MESSAGE_TOO_LARGE"
 _TOO_LARGE: Final = re.compile(
     r"\bmessage larger than max\b|\bgRPC message exceeds maximum size\b", re.IGNORECASE
 )

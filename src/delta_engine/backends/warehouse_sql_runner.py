@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from delta_engine.backends.cancellation import StoppedError, current_stop
 from delta_engine.backends.databricks_sdk import CallError, Calls, Failure, growing_waits
-from delta_engine.backends.error_conditions import statement_error
+from delta_engine.backends.error_conditions import WAREHOUSE_UNREACHABLE, statement_error
 from delta_engine.backends.sql_runner import Row, past_throttling
 from delta_engine.backends.warehouse_results import incomplete, rows_of
 from delta_engine.errors import ConfigError, StatementError
@@ -132,7 +132,7 @@ class WarehouseSqlRunner:
             if error.failure is Failure.UNKNOWN:
                 raise _outcome_unknown(f"no answer came, and it may have run: {error}", sql) from error
             raise statement_error(
-                str(error), sql=sql, condition=error.code, code="WAREHOUSE_UNREACHABLE"
+                str(error), sql=sql, condition=error.code, code=WAREHOUSE_UNREACHABLE
             ) from error
         self._is_known_to_work = True
         return response

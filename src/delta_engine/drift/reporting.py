@@ -90,7 +90,7 @@ def drift_report(facts: DriftFacts) -> DriftReport:
             *facts.notes,
             *(
                 f"{one.resource.removeprefix('table.')} cannot be reverted or accepted, because it cannot be read: "
-                "replace what is there by a Delta table, or take its model away"
+                "make it a readable Delta table, or leave it out of the models"
                 for one in unreadable
             ),
             *(

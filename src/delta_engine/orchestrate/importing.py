@@ -12,14 +12,7 @@ from delta_engine.aspects.facet import Facet
 from delta_engine.config.settings import Settings
 from delta_engine.config.state_backend import DatabricksState
 from delta_engine.deployment.stores.databricks import HEADS, LOCKS
-from delta_engine.errors import (
-    CatalogReadError,
-    InvalidCommandError,
-    NotADeltaTableError,
-    RefusedError,
-    SourceLocation,
-    StatementError,
-)
+from delta_engine.errors import InvalidCommandError, NotADeltaTableError, RefusedError, SourceLocation
 from delta_engine.models import Column, ForeignKey, QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.constraints import Keyed, referenced_table
 from delta_engine.orchestrate.backend import Backend
@@ -254,7 +247,6 @@ def _arguments(
 
 
 _MOST_SHOWN: Final = 10
-_MOST_FAILED: Final = 8
 
 
 def _chosen(target: str, listing: Listing, scope: Scope) -> Targets:
@@ -312,45 +304,13 @@ def _read(backend: Backend, targets: Targets) -> tuple[CatalogState, tuple[Refus
     names = targets.names
     if not names:
         return CatalogState(tables={}), ()
-    if targets.is_whole:
-        return _read_apart(backend, names, [])
     found, unreadable = readable_snapshot(backend.reader, list(map(bare_model, names)))
-    if not unreadable and not _exists(found, names[0]):
+    if not targets.is_whole and not unreadable and not _exists(found, names[0]):
         raise InvalidCommandError(
             f"{names[0]} does not exist, or you may not see it",
             way_out="Correct the name, or ask for SELECT on it.",
         )
     return found, unreadable
-
-
-def _read_apart(
-    backend: Backend, names: Sequence[QualifiedName], failed: list[str]
-) -> tuple[CatalogState, tuple[RefusedError, ...]]:
-    """Return the same; a statement that fails for one table, such as one with a damaged log, stops no other.
-
-    Halves are read until the table stands alone. If only failures are seen, all would fail: the last one is raised.
-
-    Args:
-        failed: the tables that failed before any was read.
-    """
-    try:
-        found, unreadable = readable_snapshot(backend.reader, list(map(bare_model, names)))
-    except StatementError as error:
-        if error.is_outcome_unknown or len(failed) >= _MOST_FAILED:
-            raise
-        if len(names) == 1:
-            failed.append(names[0].key)
-            reason = f"it cannot be read: {error.first_line}"
-            return CatalogState(tables={}), (CatalogReadError(reason, table=str(names[0])),)
-    else:
-        failed.clear()
-        return found, unreadable
-    middle = len(names) // 2
-    (one, refusals), (other, more) = (
-        _read_apart(backend, half, failed) for half in (names[:middle], names[middle:])
-    )
-    tables, schemas = {**one.tables, **other.tables}, {**one.schema_states, **other.schema_states}
-    return CatalogState(tables=tables, schema_states=schemas), (*refusals, *more)
 
 
 def _exists(found: CatalogState, name: QualifiedName) -> bool:

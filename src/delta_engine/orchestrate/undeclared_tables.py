@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from delta_engine.actions.policy import matches_any
 from delta_engine.deployment.document import DeploymentState, TableResource
 from delta_engine.deployment.resources import recorded_table
 from delta_engine.models import QualifiedName, Table
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation
-from delta_engine.state.catalog_reader import former_name
+from delta_engine.state.catalog_reader import former_name, readable_snapshot
 from delta_engine.state.states import NO_AUDIT, CatalogState
 from delta_engine.telemetry.context import command
 
@@ -29,7 +30,8 @@ def rows_to_drop(
     elif basis.is_partial:
         return {}
     else:
-        undeclared = undeclared_tables(basis.models, applied, environment.owns)
+        tables = undeclared_tables(basis.models, applied, environment.owns)
+        undeclared = [table for table in tables if table.key in basis.observed.tables]  # the readable ones
         names = tuple(removed_tables(basis.state, undeclared, basis.observed))
         is_dropped = environment.planner.drops_tables
     if not names or not is_dropped or environment.row_counter is None:
@@ -77,16 +79,22 @@ def removed_tables(
 def read_undeclared(
     environment: Environment, undeclared: Sequence[Table]
 ) -> tuple[CatalogState | None, tuple[str, ...]]:
-    """Return a snapshot of undeclared tables; why they are unreadable is only a warning."""
+    """Return a snapshot of undeclared tables; why some are unreadable is only a warning."""
     if not undeclared:
         return None, ()
+    models = [replace(model, renamed_from=None) for model in undeclared]
     try:
-        return environment.reader.snapshot(undeclared), ()
+        found, refusals = readable_snapshot(environment.reader, models)
     except UNREADABLE as error:
-        return None, (
-            f"recorded tables that are no longer declared cannot be read: {error} "
-            f"{command('state rm')} forgets them.",
-        )
+        return None, (_unreadable(error),)
+    return found, tuple(map(_unreadable, refusals))
+
+
+def _unreadable(error: Exception) -> str:
+    return (
+        f"recorded tables that are no longer declared cannot be read: {error} "
+        f"{command('state rm')} forgets them."
+    )
 
 
 def _is_same(recorded: TableResource | None, created_at: object) -> bool:

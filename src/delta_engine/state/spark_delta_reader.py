@@ -27,6 +27,7 @@ from delta_engine.sql.queries import (
 )
 from delta_engine.state import interpretation
 from delta_engine.state.catalog_reader import Listing, read_tables
+from delta_engine.state.failed_reads import FailedReads, unknown_form
 from delta_engine.state.states import ABSENT, NO_AUDIT, Audit, CatalogState, TableState
 from delta_engine.state.table_descriptions import (
     ColumnDescription,
@@ -96,20 +97,41 @@ class FolderFinder:
         return {one.name for one in folder.iterdir() if "." not in one.name and one.is_dir()}
 
     def find(self, tables: Sequence[QualifiedName]) -> FoundTables:
-        """Return the folders that have a Delta log; CatalogReadError if a table's folder has other content."""
-        existing = [table for table in tables if self._exists(table, self._addressing.folder(table))]
+        """Return the folders that have a Delta log, and refusals of folders with other content."""
+        existing: list[QualifiedName] = []
+        refusals: list[CatalogReadError] = []
+        for table in tables:
+            try:
+                if self._exists(table, self._addressing.folder(table)):
+                    existing.append(table)
+            except CatalogReadError as refusal:
+                refusals.append(refusal)
         found = _found(tables, existing, self.listed({_schema_of(table) for table in tables}))
         addressed = (*found.existing, *found.others)
-        return replace(found, audits={one.key: _audit(self._addressing.folder(one)) for one in addressed})
+        return replace(
+            found,
+            refusals=(*refusals, *found.refusals),
+            audits={table.key: _audit(self._addressing.folder(table)) for table in addressed},
+        )
 
     def listed(self, schemas: set[tuple[str, str]]) -> list[QualifiedName]:
         """Return the folders with a Delta log; a name with a dot, such as `orders.bak`, is a copy and no table."""
         return [
             QualifiedName(catalog, schema, folder.name)
             for catalog, schema in sorted(schemas)
-            for folder in sorted(self._addressing.warehouse.joinpath(catalog, schema).iterdir())
+            for folder in self._folders(catalog, schema)
             if "." not in folder.name and _has_delta_log(folder)
         ]
+
+    def _folders(self, catalog: str, schema: str) -> list[Path]:
+        folder = self._addressing.warehouse / catalog / schema
+        try:
+            return sorted(folder.iterdir())
+        except OSError as error:
+            raise CatalogReadError(
+                f"schema {catalog}.{schema} cannot be listed: {error.strerror} ({folder})",
+                way_out="Restore the folder, or the permission to read it.",
+            ) from error
 
     def _exists(self, table: QualifiedName, folder: Path) -> bool:
         if _has_delta_log(folder):
@@ -141,7 +163,9 @@ class CatalogFinder:
 
     def schemas(self, catalog: str) -> set[str]:
         """Return the schemas that a catalog lists."""
-        return interpretation.listed_schemas(self._list(sql_show_schemas(catalog), catalog))
+        return interpretation.listed_schemas(
+            self._list(sql_show_schemas(catalog), catalog, f"catalog {catalog!r}")
+        )
 
     def find(self, tables: Sequence[QualifiedName]) -> FoundTables:
         """Return the listed tables of any format; the others without those that cannot be addressed."""
@@ -154,16 +178,16 @@ class CatalogFinder:
         return [
             QualifiedName(catalog, schema, interpretation.unquoted(str(row["tableName"])))
             for catalog, schema in sorted(schemas)
-            for row in self._list(sql_show_tables(catalog, schema), catalog)
+            for row in self._list(sql_show_tables(catalog, schema), catalog, f"schema {catalog}.{schema}")
             if row["namespace"]  # temporary views have none
         ]
 
-    def _list(self, sql: str, catalog: str) -> Sequence[Mapping[str, object]]:
+    def _list(self, sql: str, catalog: str, listed: str) -> Sequence[Mapping[str, object]]:
         try:
             return self._runner.run(sql)
         except StatementError as error:
             raise CatalogReadError(
-                f"catalog {catalog!r} cannot be listed: {error.first_line}",
+                f"{listed} cannot be listed: {error.first_line}",
                 way_out=_catalog_way_out(error, f"spark.sql.catalog.{catalog}"),
             ) from error
 
@@ -193,6 +217,7 @@ class SparkDeltaReader:
         self._start = start
         self._addressing = addressing
         self._parallelism = parallelism
+        self._failed_reads = FailedReads()
         self._finder: FolderFinder | CatalogFinder = (
             FolderFinder(addressing) if isinstance(addressing, PathAddressing) else CatalogFinder(runner)
         )
@@ -207,7 +232,8 @@ class SparkDeltaReader:
         states = {name.key: ABSENT for name in names}
         states |= self._read(found)
         for table in found.existing:
-            states[table.key] = replace(states[table.key], audit=found.audits.get(table.key, NO_AUDIT))
+            if states[table.key].exists:
+                states[table.key] = replace(states[table.key], audit=found.audits.get(table.key, NO_AUDIT))
         return CatalogState(
             tables=states, missing_schemas=missing, other_tables=found.others, audits=found.audits
         )
@@ -271,9 +297,22 @@ class SparkDeltaReader:
             self._start()
 
         def state(table: QualifiedName) -> TableState:
-            return described_state(table, described[table] or self.describe_through_spark(table))
+            return self._state(table, described[table])
 
         return read_tables(found.existing, state, self._parallelism, found.refusals)
+
+    def _state(self, table: QualifiedName, description: TableDescription | None) -> TableState:
+        """Return the state of a listed table, which another principal may have dropped since."""
+        try:
+            state = described_state(table, description or self.describe_through_spark(table))
+        except StatementError as error:
+            if error_conditions.is_unregistered_table(error):
+                return ABSENT
+            raise self._failed_reads.refusal(table, error) from error
+        except ValueError as error:
+            raise unknown_form(table, error) from error
+        self._failed_reads.note_read()
+        return state
 
     def _location(self, details: Mapping[str, str]) -> str | None:
         """Return the location of an external table; None for a table by path, whose name is its location."""

@@ -174,6 +174,12 @@ class DeltaLogVersionReader:
         return {key: version for key, version in found if version is not None}
 
     def _version(self, table: QualifiedName) -> TableVersion | None:
+        try:
+            return self._read(table)
+        except (OSError, ValueError):  # the record lacks this version but stays correct
+            return None
+
+    def _read(self, table: QualifiedName) -> TableVersion | None:
         log = self._addressing.folder(table) / "_delta_log"
         commits = sorted((path for path in log.glob("*.json") if path.stem.isdigit()), reverse=True)
         if not commits:

@@ -14,11 +14,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from delta_engine.backends.sql_runner import Row, SqlRunner, query_threads
-from delta_engine.errors import CatalogReadError, RefusedError, raise_all
+from delta_engine.errors import CatalogReadError, RefusedError, StatementError, raise_all
 from delta_engine.models import Grants, QualifiedName, Schema, SchemaName, Table
 from delta_engine.sql.governance import sql_describe_schema
 from delta_engine.sql.tables import sql_schema
 from delta_engine.state.catalog_reader import Listing
+from delta_engine.state.failed_reads import require_answers, unknown_form
 from delta_engine.state.states import ABSENT, Audit, CatalogState, SchemaState, TableState
 from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
 from delta_engine.state.unity_catalog.details import (
@@ -191,7 +192,15 @@ class _CatalogReading:
         return found, [*refusals, *of_grants, *unreadable]
 
     def _describe(self, schema: str) -> SchemaState:
-        return schema_details(self._runner.run(sql_describe_schema(sql_schema(self._catalog, schema))))
+        try:
+            rows = self._runner.run(sql_describe_schema(sql_schema(self._catalog, schema)))
+        except StatementError as error:
+            require_answers(error)
+            raise CatalogReadError(
+                f"schema {self._catalog}.{schema} cannot be described: {error.first_line}",
+                way_out="Run it again. If it persists, ask for USE SCHEMA on it.",
+            ) from error
+        return schema_details(rows)
 
     def _shown_grants(
         self, wanted: Sequence[QualifiedName], schemas: Collection[str], views: _ViewRows
@@ -282,6 +291,8 @@ def _state(rows: TableRows, answer: Answer, *, directly: bool) -> TableState | C
         return table_state(rows, answer, directly=directly)
     except CatalogReadError as refusal:
         return refusal
+    except ValueError as error:
+        return unknown_form(rows.name, error)
 
 
 def _readable(

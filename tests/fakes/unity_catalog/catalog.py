@@ -58,6 +58,7 @@ class FakeUnityCatalog:
         groups: the groups that the user is in.
         catalogs: the holders of catalogs; a catalog without any has no owner and no grants.
         views: the columns of the views of `information_schema`, as they list them.
+        without_files: the keys of registered tables whose files are missing: no statement but DROP works on them.
         queries: the definitions of the users' views, by schema and name; None for one that the user may not see.
         statements: what changed something.
         questions: what was asked.
@@ -84,6 +85,7 @@ class FakeUnityCatalog:
         self.groups: set[str] = set()
         self.catalogs: dict[str, Permissions] = {}
         self.views = dict(VIEWS)
+        self.without_files: set[str] = set()
         self.queries: dict[tuple[str, str], str | None] = {}
         self.statements: list[str] = []
         self.questions: list[str] = []
@@ -143,6 +145,7 @@ class FakeUnityCatalog:
         found = self.tables.get(key)
         if found is None:
             raise Refusal("TABLE_OR_VIEW_NOT_FOUND", f"there is no table {key}")
+        require(key not in self.without_files, "DELTA_PATH_DOES_NOT_EXIST", f"{key} is not a Delta table")
         references = tuple(
             Reference(table=one.name, name=str(foreign.name))
             for one in self.tables.values()

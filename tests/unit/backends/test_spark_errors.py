@@ -13,8 +13,14 @@ from pyspark.errors import AnalysisException, PySparkException, PySparkRuntimeEr
 from pyspark.logger import PySparkLogger
 
 from delta_engine.backends.cancellation import Stop, StoppedError
-from delta_engine.backends.error_conditions import Transience, is_forbidden, is_missing_class, transience
-from delta_engine.backends.spark_sql_runner import MESSAGE_TOO_LARGE, SparkSqlRunner
+from delta_engine.backends.error_conditions import (
+    MESSAGE_TOO_LARGE,
+    Transience,
+    is_forbidden,
+    is_missing_class,
+    transience,
+)
+from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
 from tests.builders.error_forms import FORMS

@@ -183,6 +183,43 @@ def test_drift_of_a_table_with_foreign_keys_is_accepted(
     assert delta_engine("-e", "dev", "plan", "--detailed-exitcode").code == 0
 
 
+WITHOUT_FILES = (
+    "table dev.silver.orders: it cannot be read: dev.silver.orders is not a Delta table. Its name is "
+)
+
+
+def test_a_table_without_files_is_refused_and_reported_by_its_name(
+    catalog: FakeUnityCatalog, run: Run
+) -> None:
+    catalog.without_files.add("dev.silver.orders")
+    catalog.run(COMMENTED.replace("orders", "others"))
+    for command in ("plan", "sync --yes"):
+        refused = run(command)
+        assert refused.code == 3
+        assert WITHOUT_FILES in refused.stderr
+        assert "others" not in refused.stderr
+    report = json.loads(run("drift --json").stdout)
+    kinds = {one["resource"]: [found["kind"] for found in one["findings"]] for one in report["drifted"]}
+    assert kinds == {
+        "table.dev.silver.orders": ["table_unreadable"],
+        "table.dev.silver.others": ["table_comment"],
+    }
+    assert report["deleted"] == []
+    assert run("sync --yes -t silver.others").code == 0
+
+
+def test_an_undeclared_table_without_files_is_kept_with_a_warning(
+    catalog: FakeUnityCatalog, run: Run
+) -> None:
+    """Nothing is dropped whose rows cannot be counted; other undeclared tables are."""
+    configure("removed_tables: drop, allow: [drop_table]")
+    Path("conf/models/tables.yml").write_text(ORDERS.replace("name: orders ", "name: third "))
+    catalog.without_files.add("dev.silver.orders")
+    done = run("sync --yes")
+    assert (done.code, sorted(catalog.tables)) == (0, ["dev.silver.orders", "dev.silver.third"])
+    assert done.stderr.count(WITHOUT_FILES) == 1
+
+
 def test_an_accepted_deletion_takes_the_model_away(catalog: FakeUnityCatalog, run: Run) -> None:
     catalog.run(f"DROP TABLE {TABLE}")
     refused = run("sync --yes")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from delta_engine.backends.addressing import CatalogAddressing, PathAddressing
-from delta_engine.backends.cancellation import current_stop
+from delta_engine.backends.cancellation import StoppedError, current_stop
 from delta_engine.backends.error_conditions import statement_error
 from delta_engine.backends.sql_runner import Row
 from delta_engine.backends.stored_keys import find_primary_key, primary_key_property
@@ -19,6 +19,7 @@ from delta_engine.models import PrimaryKey, QualifiedName
 from delta_engine.models.type_text import parse_data_type
 from delta_engine.orchestrate.importing import as_model
 from delta_engine.state.catalog_reader import bare_model, read_tables, readable_snapshot
+from delta_engine.state.failed_reads import FailedReads
 from delta_engine.state.interpretation import readable_column
 from delta_engine.state.spark_delta_reader import (
     CatalogFinder,
@@ -27,7 +28,8 @@ from delta_engine.state.spark_delta_reader import (
     SparkDeltaReader,
 )
 from delta_engine.state.states import ABSENT, TableState
-from tests.builders.error_forms import FORMS
+from delta_engine.state.table_queries import DeltaLogVersionReader, TableVersion
+from tests.builders.error_forms import FORMS, OF_EVERY_TABLE, OF_ONE_TABLE, PY4J, STACK
 from tests.builders.models import ORDERS
 from tests.cases.golden_texts import assert_golden_lines
 
@@ -71,18 +73,36 @@ def test_other_files_in_a_tables_place_are_refused(tmp_path: Path, make: Callabl
     place = tmp_path / "dev" / "silver" / "orders"
     place.parent.mkdir(parents=True)
     make(place)
-    with pytest.raises(CatalogReadError, match="it is a folder of other files"):
-        FolderFinder(PathAddressing(tmp_path)).find([ORDERS])
+    (refusal,) = FolderFinder(PathAddressing(tmp_path)).find([ORDERS]).refusals
+    assert "it is a folder of other files" in str(refusal)
+
+
+def test_folders_of_other_files_are_all_refused_at_once(tmp_path: Path) -> None:
+    names = [QualifiedName("dev", "silver", name) for name in ("a", "b", "c")]
+    for name in ("a", "b"):
+        place = tmp_path / "dev" / "silver" / name
+        place.mkdir(parents=True)
+        (place / "x.parquet").write_text("x")
+    reader = SparkDeltaReader(ScriptedRunner({}), _no_schema, PathAddressing(tmp_path))
+    observed, refusals = readable_snapshot(reader, [*map(bare_model, names)])
+    assert [refusal.table for refusal in refusals] == ["dev.silver.a", "dev.silver.b"]
+    assert not observed.table(names[2]).exists
+
+
+def test_a_broken_log_hides_the_version_of_its_table_alone(tmp_path: Path) -> None:
+    names = [QualifiedName("dev", "silver", name) for name in ("broken", "whole")]
+    for name, text in zip(names, ("{broken", '{"metaData": {"id": "a"}}'), strict=True):
+        log = tmp_path / "dev" / "silver" / name.table / "_delta_log"
+        log.mkdir(parents=True)
+        (log / "00000000000000000000.json").write_text(text)
+    read = DeltaLogVersionReader(PathAddressing(tmp_path)).read_versions(names, with_id=())
+    assert read == {"dev.silver.whole": TableVersion(table_id="a", version=0)}
 
 
 def test_a_catalog_that_cannot_be_listed_is_refused() -> None:
     runner = ScriptedRunner({"SHOW": StatementError("[NOPE] no\nmore", sql="x", error_class="NOPE")})
     with pytest.raises(CatalogReadError, match=r"catalog 'dev' cannot be listed: \[NOPE\] no\."):
         CatalogFinder(runner).missing_schemas({("dev", "silver")})
-
-
-PY4J = "An error occurred while calling o91.sql.\n: "
-STACK = "\n\tat org.apache.spark.sql.A.b(A.scala:1)\n"
 
 
 UNLISTABLE = [
@@ -222,6 +242,98 @@ def test_an_external_table_keeps_its_location_when_it_is_imported(kind: str, loc
     state = reader.snapshot([bare_model(ORDERS)]).table(ORDERS)
     assert (state.location, state.table_comment) == (location, "Orders")
     assert as_model(ORDERS, state).location == location
+
+
+OTHER = QualifiedName("dev", "silver", "other")
+DELTA: list[Row] = [{"key": "delta.minReaderVersion", "value": "1"}]
+
+
+def catalog_reader(part: str, answer: list[Row] | Exception) -> tuple[SparkDeltaReader, ScriptedRunner]:
+    """Return a reader of two tables, and its runner, which gives an answer to what has a part of a statement."""
+    from pyspark.sql.types import StructType
+
+    runner = ScriptedRunner(
+        {part: answer, **LISTED, "TBLPROPERTIES": DELTA, "DESCRIBE": description("MANAGED")}
+    )
+
+    def schema_at(address: str) -> StructType:
+        runner.run(f"SCHEMA OF {address}")
+        return StructType()
+
+    return SparkDeltaReader(runner, schema_at, CatalogAddressing()), runner
+
+
+READS = [
+    f"{read} `dev`.`silver`.`orders`"
+    for read in ("SHOW TBLPROPERTIES", "SCHEMA OF", "DESCRIBE TABLE EXTENDED")
+]
+
+
+@pytest.mark.parametrize("read", READS)
+@pytest.mark.parametrize("failure", OF_ONE_TABLE)
+def test_a_read_that_fails_for_one_table_refuses_that_table_alone(read: str, failure: str) -> None:
+    error = OF_ONE_TABLE[failure]
+    reader, _ = catalog_reader(read, error)
+    observed, (refusal,) = readable_snapshot(reader, [bare_model(ORDERS), bare_model(OTHER)])
+    assert isinstance(refusal, CatalogReadError)
+    assert refusal.table == str(ORDERS)
+    assert refusal.reason == f"it cannot be read: {error.first_line}"
+    assert [*observed.tables] == [OTHER.key]
+
+
+def test_a_refused_read_ends_with_its_fix(request: pytest.FixtureRequest) -> None:
+    refusals = [str(FailedReads().refusal(ORDERS, error)) for error in OF_ONE_TABLE.values()]
+    assert_golden_lines(refusals, Path(__file__).parent / "failed_reads.txt", request)
+
+
+@pytest.mark.parametrize("failure", OF_EVERY_TABLE)
+def test_a_read_that_fails_for_every_table_is_one_failure(failure: str) -> None:
+    error = OF_EVERY_TABLE[failure]
+    reader, _ = catalog_reader(READS[0], error)
+    with pytest.raises(StatementError) as caught:
+        readable_snapshot(reader, [bare_model(ORDERS), bare_model(OTHER)])
+    assert caught.value.first_line == f"no table can be read: {error.first_line}"
+    assert caught.value.facts == error.facts
+
+
+def test_a_run_that_ends_is_no_failed_read() -> None:
+    reader, _ = catalog_reader(READS[0], StoppedError("x"))
+    with pytest.raises(StoppedError):
+        reader.snapshot([bare_model(ORDERS)])
+
+
+def test_a_table_that_is_dropped_between_the_listing_and_its_read_is_absent() -> None:
+    dropped = statement_error("[TABLE_OR_VIEW_NOT_FOUND] no. SQLSTATE: 42P01", sql="x")
+    reader, _ = catalog_reader(READS[0], dropped)
+    observed = reader.snapshot([bare_model(ORDERS), bare_model(OTHER)])
+    assert [observed.table(name).exists for name in (ORDERS, OTHER)] == [False, True]
+
+
+def test_properties_of_an_unknown_form_refuse_their_table_alone() -> None:
+    rows: list[Row] = [*DELTA, {"key": "clusteringColumns", "value": "[[a"}]
+    reader, _ = catalog_reader(READS[0], rows)
+    _, (refusal,) = readable_snapshot(reader, [bare_model(ORDERS), bare_model(OTHER)])
+    assert refusal.table == str(ORDERS)
+    assert refusal.reason.startswith("the platform describes it in an unknown form: ")
+
+
+def test_a_schema_that_cannot_be_listed_is_named() -> None:
+    reader, _ = catalog_reader("SHOW TABLES IN `dev`.`silver`", OF_ONE_TABLE["status 500"])
+    with pytest.raises(CatalogReadError, match=r"^schema dev\.silver cannot be listed: io\.unitycatalog"):
+        reader.snapshot([bare_model(ORDERS)])
+
+
+def test_the_first_tables_that_all_fail_end_the_reading() -> None:
+    """Each may take a timeout. Missing files are of one table, however many lack them."""
+    failed, names = FailedReads(), [QualifiedName("dev", "silver", f"t{number}") for number in range(8)]
+    for name in names * 2:
+        failed.refusal(name, OF_ONE_TABLE["files"])
+    for name in names[:7] * 2:
+        failed.refusal(name, OF_ONE_TABLE["status 500"])
+    with pytest.raises(StatementError, match=r"no table can be read \(the first 8 failed: dev\.silver\.t0, "):
+        failed.refusal(names[7], OF_ONE_TABLE["status 500"])
+    failed.note_read()
+    assert failed.refusal(names[7], OF_ONE_TABLE["status 500"]).table == "dev.silver.t7"
 
 
 TABLES = [QualifiedName("dev", "silver", f"table_{number}") for number in range(300)]

@@ -10,7 +10,6 @@ from typing import Final, TypeAlias
 from delta_engine import aspects
 from delta_engine.actions import TablePlan
 from delta_engine.aspects.aspect import Change
-from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.cancellation import StoppedError
 from delta_engine.backends.error_conditions import is_forbidden
 from delta_engine.errors import CatalogReadError, RefusalGroup, RefusedError, StatementError
@@ -218,7 +217,7 @@ def _read_back(scene: Scene, walked: Sequence[Walked], read: Read) -> None:
         resources = [resource for one in waiting for resource in _resources(one.latest)]
         if not resources or not scene.log.has_room(_COST_OF_VIEWS + 2 * len(resources)):
             break
-        found = reading(read, resources, scene.backend.addressing)
+        found = reading(read, resources)
         for one in waiting:
             one.note(found, before[one.group.name], tuple(_differences(scene, one.latest, found)), repeats)
         waiting = [one for one in waiting if one.steps[-1].status is CheckStatus.DIFFERENT]
@@ -255,7 +254,7 @@ def _differences(scene: Scene, step: Step, found: Reading) -> Iterator[str]:
         yield from remaining_changes(again)
 
 
-def reading(read: Read, resources: Sequence[Resource], addressing: Addressing) -> Reading:
+def reading(read: Read, resources: Sequence[Resource]) -> Reading:
     """Read objects. One unreadable object does not hide the others. Raises StoppedError if the run must stop."""
     if not resources:
         return Reading()
@@ -265,8 +264,7 @@ def reading(read: Read, resources: Sequence[Resource], addressing: Addressing) -
     except StoppedError:
         raise
     except StatementError as error:
-        about = [one.key for one in tables if addressing.table(one.qualified_name) in error.sql]
-        refused = {key: [f"a read was refused: {error.first_line}"] for key in about or [""]}
+        refused = {"": [f"a read was refused: {error.first_line}"]}
     except OSError as error:
         refused = {"": [f"a read had no answer: {error}"]}
     except (CatalogReadError, RefusalGroup) as error:
@@ -276,7 +274,7 @@ def reading(read: Read, resources: Sequence[Resource], addressing: Addressing) -
     readable = [one for one in resources if one.key not in refused]
     if "" in refused or len(readable) == len(resources):
         return Reading(refusals={"": [line for lines in refused.values() for line in lines]})
-    others = reading(read, readable, addressing)
+    others = reading(read, readable)
     return Reading(state=others.state, refusals={**refused, **others.refusals})
 
 

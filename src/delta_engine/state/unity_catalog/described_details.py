@@ -21,6 +21,7 @@ from delta_engine.models import Column, Identity, QualifiedName
 from delta_engine.models.type_text import parse_data_type
 from delta_engine.sql.expressions import databricks_dialect
 from delta_engine.sql.queries import sql_describe_as_json, sql_show_create_table, sql_show_table_properties
+from delta_engine.state.failed_reads import FailedReads, unknown_form
 from delta_engine.state.interpretation import readable_column
 from delta_engine.state.states import TableState
 from delta_engine.state.unity_catalog.details import (
@@ -43,27 +44,26 @@ class DescribedDetailsReader:
     def __init__(self, runner: SqlRunner) -> None:
         self._runner = runner
         self._knows_json = True
+        self.failed_reads = FailedReads()
 
     def queries(self, tables: Sequence[QualifiedName]) -> Sequence[DetailsQuery]:
         """Return one query per table; see `TableDetailsReader.queries`."""
         return [partial(self._ask, table) for table in tables]
 
     def answer(self, table: QualifiedName) -> Answer:
-        """Describe one table; StatementError if the platform refuses for a reason other than the table."""
+        """Describe one table; StatementError if the platform describes none."""
         try:
-            return self._described(table)
+            details = self._described(table)
         except CatalogReadError as refusal:
             return refusal
         except StatementError as error:
-            if error_conditions.is_missing_table(error):
+            if error_conditions.is_unregistered_table(error):
                 return None
-            if not error_conditions.is_forbidden(error):
-                raise
-            return CatalogReadError(
-                f"its description may not be read: {error.first_line}",
-                table=str(table),
-                way_out="Ask for SELECT on it.",
-            )
+            return self.failed_reads.refusal(table, error)
+        except ValueError as error:
+            return unknown_form(table, error)
+        self.failed_reads.note_read()
+        return details
 
     def _ask(self, table: QualifiedName) -> Mapping[str, Answer]:
         return {table.key: self.answer(table)}

@@ -27,6 +27,7 @@ from delta_engine.models import Grants, QualifiedName
 from delta_engine.models.parts import to_grants
 from delta_engine.sql.queries import sql_information_schema, sql_show_schemas
 from delta_engine.sql.text import sql_literal
+from delta_engine.state.failed_reads import require_answers
 from delta_engine.state.interpretation import listed_schemas
 
 
@@ -327,14 +328,12 @@ class ViewReader:
         return [row for row in rows if str(row[column]).lower() == self._catalog]
 
     def usage_elsewhere(self, catalog: str) -> Sequence[Row]:
-        """Return another catalog's own `key_column_usage`; CatalogReadError if the catalog is missing or forbidden."""
+        """Return another catalog's own `key_column_usage`; CatalogReadError if that catalog cannot be read."""
         try:
             return self._runner.run(KEY_COLUMN_USAGE.query(catalog, ()))
         except StatementError as error:
-            is_hidden = is_missing_catalog(error) or is_missing_schema(error) or is_missing_table(error)
-            if not is_forbidden(error) and not is_hidden:
-                raise
-            reason = f"{catalog!r} may not be read ({error.first_line.rstrip('.')})"
+            require_answers(error)
+            reason = f"{catalog!r} cannot be read ({error.first_line.rstrip('.')})"
             raise CatalogReadError(reason) from error
 
     def _existing_in_system(self, schemas: set[str]) -> tuple[_Existing, str]:

@@ -95,6 +95,7 @@ class ListedDetailsReader:
             _log_fallback(error)
             details = None
         if details is not None and not has_undescribed_columns(details.state):
+            self._described.failed_reads.note_read()
             return details
         answer = self._described.answer(table)
         if info.browse_only and isinstance(answer, TableDetails) and not answer.shows_policies:

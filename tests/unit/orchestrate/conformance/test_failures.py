@@ -81,6 +81,10 @@ NO_FUNCTION = "CREATE FUNCTION was refused: ask ann"
 NO_SCHEMA = "the run could not create a schema of its own: ask ann"
 NO_CHECK = f"{PREFIX}_checks: ask ann"
 NO_READ = "a read was refused: ask ann"
+NO_TYPES = (
+    f"table dev.scratch.{PREFIX}_types: it cannot be read: ask ann. Run it again. If it persists, repair the table, or "
+    "leave it out of the models."
+)
 SCHEMA_READ = rf"(?s)SELECT.*{RUN_ID}_schema"
 TYPES_READ = "DESCRIBE TABLE EXTENDED .*_types`"
 
@@ -94,7 +98,13 @@ TYPES_READ = "DESCRIBE TABLE EXTENDED .*_types`"
         ("CREATE SCHEMA", FORBIDDEN, ["schemas"], CheckStatus.SKIPPED, NO_SCHEMA),
         ("CREATE SCHEMA", UNPARSED, ["schemas"], CheckStatus.REFUSED, "ask ann"),
         (SCHEMA_READ, UNPARSED, ["schemas"], CheckStatus.DIFFERENT, NO_READ),
-        (TYPES_READ, ("INTERNAL_ERROR", "XX000"), ["types and data changes"], CheckStatus.DIFFERENT, NO_READ),
+        (
+            TYPES_READ,
+            ("INTERNAL_ERROR", "XX000"),
+            ["types and data changes"],
+            CheckStatus.DIFFERENT,
+            NO_TYPES,
+        ),
     ],
 )
 def test_a_refused_statement_fails_its_group_alone(

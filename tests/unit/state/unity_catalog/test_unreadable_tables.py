@@ -7,9 +7,12 @@ import pytest
 
 from delta_engine.backends.error_conditions import statement_error
 from delta_engine.backends.sql_runner import Row
-from delta_engine.errors import CatalogReadError, RefusalGroup, StatementError
+from delta_engine.errors import CatalogReadError, RefusalGroup, RefusedError, StatementError
+from delta_engine.models import Schema
+from delta_engine.state.catalog_reader import readable_snapshot
+from delta_engine.state.states import CatalogState
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
-from tests.builders.error_forms import FORMS
+from tests.builders.error_forms import FORMS, OF_EVERY_TABLE, OF_ONE_TABLE
 from tests.builders.models import orders
 from tests.cases.golden_texts import assert_golden_lines
 from tests.fakes.recorded_catalog import (
@@ -152,11 +155,52 @@ def test_all_that_cannot_be_read_is_named() -> None:
     assert [refusal.table for refusal in caught.value.refusals] == ["dev.silver.a", "dev.silver.b"]
 
 
-@pytest.mark.parametrize("where", ["schemata", "key_column_usage", "AS JSON"])
+def of_two_tables(error: StatementError) -> tuple[CatalogState, tuple[RefusedError, ...]]:
+    """Return what is read of the tables a and b if the description of a fails."""
+    runner = unity(
+        {
+            "tables": [table_row("a"), table_row("b")],
+            "columns": [*column_rows(*PLAIN, name="a"), *column_rows(*PLAIN, name="b")],
+        },
+        {"`a` AS JSON": error, "AS JSON": document(*PLAIN)},
+    )
+    return readable_snapshot(UnityCatalogReader(runner), [orders(name="a"), orders(name="b")])
+
+
+@pytest.mark.parametrize("failure", OF_ONE_TABLE)
+def test_a_description_that_fails_for_one_table_refuses_that_table_alone(failure: str) -> None:
+    """Delta's own conditions of missing tables are of files: the catalog has the table."""
+    error = OF_ONE_TABLE[failure]
+    observed, (refusal,) = of_two_tables(error)
+    assert (refusal.table, refusal.reason) == ("dev.silver.a", f"it cannot be read: {error.first_line}")
+    assert [*observed.tables] == ["dev.silver.b"]
+
+
+@pytest.mark.parametrize("failure", OF_EVERY_TABLE)
+def test_a_description_that_fails_for_every_table_is_one_failure(failure: str) -> None:
+    with pytest.raises(StatementError, match=r"^no table can be read: "):
+        of_two_tables(OF_EVERY_TABLE[failure])
+
+
+def test_rows_of_an_unknown_form_refuse_their_table() -> None:
+    rows = [{**row, "ordinal_position": "first"} for row in column_rows(*PLAIN)]
+    assert refusal({"columns": rows}).startswith(
+        "table dev.silver.orders: the platform describes it in an unknown form: "
+    )
+
+
+def test_a_schema_that_cannot_be_described_is_named() -> None:
+    schema = Schema("dev", "silver", predictive_optimization="enable")
+    runner = unity(None, {"DESCRIBE SCHEMA": OF_ONE_TABLE["status 500"], "AS JSON": document(*PLAIN)})
+    with pytest.raises(CatalogReadError, match=r"^schema dev\.silver cannot be described: "):
+        UnityCatalogReader(runner).snapshot([], [schema])
+
+
+@pytest.mark.parametrize("where", ["schemata", "key_column_usage"])
 def test_other_errors_of_the_platform_pass_through(where: str) -> None:
-    error = StatementError("x", sql="y", error_class="PERMISSION_DENIED" if where != "AS JSON" else "BROKEN")
+    error = StatementError("x", sql="y", error_class="PERMISSION_DENIED")
     with pytest.raises(StatementError):
-        read({where: error}, {"AS JSON": error} if where == "AS JSON" else None)
+        read({where: error})
 
 
 WHOLE: dict[str, list[Row]] = {
@@ -260,7 +304,7 @@ def test_a_key_into_a_forbidden_catalog_refuses_its_table_alone() -> None:
     with pytest.raises(CatalogReadError) as caught:
         UnityCatalogReader(runner).snapshot([orders(), orders(name="lines")])
     assert str(caught.value) == (
-        "table dev.silver.lines: its foreign key fk points into another catalog: 'other' may not be read (User does "
+        "table dev.silver.lines: its foreign key fk points into another catalog: 'other' cannot be read (User does "
         f"not have USE CATALOG on Catalog 'other').{CONNECTED}"
     )
 
@@ -271,10 +315,13 @@ def test_keys_of_tables_that_are_not_wanted_are_not_followed() -> None:
     assert not any("`other`" in sql for sql in runner.statements)
 
 
-def test_another_catalog_that_fails_otherwise_ends_the_run() -> None:
+def test_another_catalog_that_fails_otherwise_refuses_the_table_alone_too() -> None:
     runner = _with_key_into_other("orders")
     runner.error_class = None
-    with pytest.raises(StatementError):
+    with pytest.raises(CatalogReadError, match="'other' cannot be read"):
+        UnityCatalogReader(runner).snapshot([orders()])
+    runner.error_class = "TEMPORARILY_UNAVAILABLE"
+    with pytest.raises(StatementError, match=r"^no table can be read: "):
         UnityCatalogReader(runner).snapshot([orders()])
 
 

@@ -1,0 +1,75 @@
+"""Failed reads: the refusal of one table, or the error of a platform that answers for none."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from delta_engine.backends import error_conditions
+from delta_engine.backends.cancellation import StoppedError
+from delta_engine.errors import CatalogReadError, StatementError
+from delta_engine.models import QualifiedName
+
+_MOST_FAILED: Final = 8
+"""How many tables may fail before any was read. Each may take a timeout, and there may be thousands."""
+
+
+class FailedReads:
+    """Turns the failed reads of a reader into refusals, so that one table stops no other.
+
+    A lost server, a rejected login and a throttled client concern every table. So do other failures of the first tables
+    if the reader has read none, except those that are certainly of one table, such as missing files.
+    """
+
+    def __init__(self) -> None:
+        self._has_read = False
+        self._failed: set[str] = set()
+
+    def note_read(self) -> None:
+        """Note that a table was read."""
+        self._has_read = True
+
+    def refusal(self, table: QualifiedName, error: StatementError) -> CatalogReadError:
+        """Return why a table cannot be read; StatementError if the failure concerns every table."""
+        require_answers(error)
+        if not self._has_read and not error_conditions.is_of_one_table(error):
+            self._failed.add(str(table))
+            if len(self._failed) >= _MOST_FAILED:
+                names = ", ".join(sorted(self._failed))
+                raise _of_every_table(error, f" (the first {len(self._failed)} failed: {names})") from error
+        refusal = CatalogReadError(
+            f"it cannot be read: {error.first_line}", table=str(table), way_out=_way_out(error)
+        )
+        refusal.__cause__ = error
+        return refusal
+
+
+def require_answers(error: StatementError) -> None:
+    """Raise StatementError if a failed read concerns every table, or if the run is ending."""
+    if isinstance(error, StoppedError):
+        raise error
+    if error_conditions.is_of_every_table(error):
+        raise _of_every_table(error) from error
+
+
+def unknown_form(table: QualifiedName, error: ValueError) -> CatalogReadError:
+    """Return the refusal of a table whose answers are not of the documented form."""
+    refusal = CatalogReadError(
+        f"the platform describes it in an unknown form: {error}",
+        table=str(table),
+        way_out="Report it, with what DESCRIBE TABLE EXTENDED and SHOW TBLPROPERTIES return for this table.",
+    )
+    refusal.__cause__ = error
+    return refusal
+
+
+def _of_every_table(error: StatementError, examples: str = "") -> StatementError:
+    message = f"no table can be read{examples}: {error.message}"
+    return StatementError(message, sql=error.sql, **error.facts)
+
+
+def _way_out(error: StatementError) -> str:
+    if error_conditions.is_forbidden(error):
+        return "Ask for SELECT on it."
+    if error_conditions.is_missing_files(error):
+        return "Its name is registered, and its files are missing: restore them, or drop the table in the catalog."
+    return "Run it again. If it persists, repair the table, or leave it out of the models."
