@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.models import Column
-from delta_engine.models.nested_types import Widening, widening
+from delta_engine.models.nested_types import Widening, is_widened_by_iceberg, widening
 from delta_engine.models.type_forms import to_data_type
 from delta_engine.orchestrate.backend import Backend
 from tests.builders.models import ORDERS, orders
@@ -51,6 +53,28 @@ def test_a_type_is_widened_to_every_type_that_the_matrix_has(source: str, backen
     wanted = orders(*(Column(f"c{place}", target) for place, target in enumerate(targets)))
     engine.sync_tables([wanted])
     assert not engine.plan_tables([wanted])
+
+
+@pytest.mark.parametrize("version", ["V1", "V2", "V3"])
+def test_iceberg_compatibility_refuses_what_iceberg_lacks(version: str, backend: Backend) -> None:
+    pairs = [(source, target) for source in TYPES for target in WIDENED[source] if "char" not in source]
+    columns = [Column(f"c{place}", source) for place, (source, _) in enumerate(pairs)]
+    properties = {
+        "delta.columnMapping.mode": "name",
+        f"delta.enableIcebergCompat{version}": "true",
+        "delta.enableRowTracking": "true",
+        "delta.enableTypeWidening": "true",
+        "delta.feature.timestampNtz": "supported",
+    }
+    engine_over(backend).sync_tables([orders(*columns, properties=properties)])
+    address = backend.addressing.table(ORDERS)
+    for place, (source, target) in enumerate(pairs):
+        is_taken = version == "V3" or is_widened_by_iceberg(to_data_type(source), to_data_type(target))
+        expected = (
+            nullcontext() if is_taken else pytest.raises(StatementError, match="UNSUPPORTED_TYPE_WIDENING")
+        )
+        with expected:
+            backend.runner.run(f"ALTER TABLE {address} ALTER COLUMN c{place} TYPE {target}")
 
 
 def test_delta_refuses_what_the_matrix_refuses(backend: Backend) -> None:

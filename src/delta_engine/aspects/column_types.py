@@ -10,8 +10,16 @@ from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, RenderContext, takes_modify, with_type
 from delta_engine.aspects.comparison import Comparison
+from delta_engine.aspects.delta_properties import iceberg_property
 from delta_engine.models import Part, Reference, Table
-from delta_engine.models.nested_types import Path, Widening, widening, with_type_at
+from delta_engine.models.nested_types import (
+    Path,
+    TypePair,
+    Widening,
+    is_widened_by_iceberg,
+    widening,
+    with_type_at,
+)
 from delta_engine.models.types import CharacterType, DataType, is_same_type
 from delta_engine.sql.columns import sql_change_column_types
 from delta_engine.sql.text import sql_data_type
@@ -20,7 +28,12 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class ColumnTypeChange:
-    """Change the type at `path` of a column in place; `referenced_by` are the foreign keys over it that stay."""
+    """Change the type at `path` of a column in place.
+
+    Args:
+        referenced_by: the foreign keys over it that stay.
+        refused_with: the property with which Delta refuses this widening; empty if it takes it. A rule refuses it.
+    """
 
     phase: ClassVar[Phase] = Phase.CHANGE_COLUMN_TYPES
     name: str
@@ -28,6 +41,7 @@ class ColumnTypeChange:
     observed: DataType
     path: Path = ()
     referenced_by: tuple[Reference, ...] = ()
+    refused_with: str = ""
 
     def __post_init__(self) -> None:
         if is_same_type(self.desired, self.observed):
@@ -50,7 +64,16 @@ class ColumnTypeChange:
 
 def _diff(comparison: Comparison) -> Iterable[ColumnTypeChange]:
     for pair in comparison.types:
-        yield ColumnTypeChange(pair.path[0], pair.desired, pair.observed, pair.path[1:])
+        name, *inside = pair.path
+        refused_with = _refused_with(comparison, pair)
+        yield ColumnTypeChange(name, pair.desired, pair.observed, tuple(inside), refused_with=refused_with)
+
+
+def _refused_with(comparison: Comparison, pair: TypePair) -> str:
+    if is_widened_by_iceberg(pair.observed, pair.desired):
+        return ""
+    observed, declared = comparison.observed.table_properties, comparison.desired.effective_table_properties
+    return iceberg_property(observed) or iceberg_property(declared)
 
 
 def _render(actions: Sequence[ColumnTypeChange], context: RenderContext) -> Iterable[str]:

@@ -35,6 +35,11 @@ _SWITCHES = (
 )
 """Properties that upgrade the protocol when they are switched on (Delta documentation, "Table features")."""
 
+_ICEBERG_COMPATIBILITY = ("delta.enableIcebergCompatV1", "delta.enableIcebergCompatV2")
+"""Delta 4.3.1 refuses the same changes of types with both, and none of them with the third version (measured)."""
+
+_UNIVERSAL_FORMAT = "delta.universalFormat.enabledFormats"
+
 _VALUES = ("true", "false", "v2")
 """Values that Delta reads without regard to case, as it does the mode of column mapping."""
 
@@ -91,6 +96,15 @@ _OF_CATALOG = (
 
 _NEEDS_MAPPING = re.compile(r"[ ,;{}()=.`]")
 _NEEDS_MAPPING_INSIDE = re.compile(r"[ ,;{}()=]")
+
+
+def iceberg_property(properties: Mapping[str, str]) -> str:
+    """Return the property that keeps a table readable for Iceberg; empty if none does."""
+    values = {key.lower(): value.lower() for key, value in properties.items()}
+    for key in _ICEBERG_COMPATIBILITY:
+        if values.get(key.lower()) == "true":
+            return key
+    return _UNIVERSAL_FORMAT if "iceberg" in values.get(_UNIVERSAL_FORMAT.lower(), "") else ""
 
 
 def is_feature_key(key: str) -> bool:

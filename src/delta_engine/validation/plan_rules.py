@@ -126,12 +126,12 @@ class NoTightenedFields:
 
 
 class OnlyWidenedTypes:
-    """The type of an existing column changes only if Delta can widen it in place, or if `using` converts it."""
+    """A column's type changes only by `using`, or by a widening that Delta has, and Iceberg if it reads the table."""
 
     @of_each_action(ColumnTypeChange)
     def check(self, change: ColumnTypeChange) -> Iterator[Problem]:
         """Refuse type changes that would rewrite or lose data, and changes that a CHAR or VARCHAR inside blocks."""
-        if change.widening is Widening.IMPOSSIBLE:
+        if change.widening is Widening.IMPOSSIBLE or change.refused_with:
             reason, way_out = _impossible(change)
             yield Problem(reason, way_out, ".".join((change.name, *change.path)))
 
@@ -144,6 +144,9 @@ def _impossible(change: ColumnTypeChange) -> tuple[str, str]:
     if not change.path and isinstance(change.observed, _SCALARS) and isinstance(change.desired, _SCALARS):
         using = f"CAST({quote_ident(change.name)} AS {desired})"
         way_out = f'Declare it as {observed}, or say how to convert its values, such as using: "{using}".'
+    if change.refused_with and change.widening is not Widening.IMPOSSIBLE:
+        refusal = f"which Delta refuses with {change.refused_with}: Iceberg has no such widening"
+        return f"{reason}, {refusal}", way_out
     if change.path and isinstance(change.observed, CharacterType):
         return f"{reason}, and Spark changes no char or varchar inside a column", way_out
     if type(change.observed) is type(change.desired):

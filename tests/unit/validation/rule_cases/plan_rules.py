@@ -79,6 +79,15 @@ PLAN_CASES: list[PlanCase] = [
         aligned(ColumnTypeChange("id", AtomicType("bigint"), AtomicType("int"))),
     ),
     (
+        plan_rules.OnlyWidenedTypes(),
+        aligned(
+            ColumnTypeChange(
+                "id", AtomicType("double"), AtomicType("int"), refused_with="delta.enableIcebergCompatV2"
+            )
+        ),
+        aligned(ColumnTypeChange("id", AtomicType("double"), AtomicType("int"))),
+    ),
+    (
         plan_rules.OnlyAtCreation(),
         aligned(ChangeGeneration("b", "id * 2", Identity(5, 2, always=False))),
         ADDED,
