@@ -211,6 +211,23 @@ def test_a_table_that_was_ever_clustered_is_not_replaced_by_a_partitioned_one(cl
         assert refusal.value.error_class == "DELTA_CLUSTERING_REPLACE_TABLE_WITH_PARTITIONED_TABLE"
 
 
+def test_a_rewrite_loses_unique_constraints_that_the_views_show() -> None:
+    catalog = filled()
+    catalog.run("ALTER TABLE dev.silver.parent ADD CONSTRAINT One_Name UNIQUE (name)")
+    view = "SELECT constraint_name, constraint_type FROM dev.information_schema.table_constraints"
+    assert {"constraint_name": "one_name", "constraint_type": "UNIQUE"} in catalog.run(view)
+    assert read(catalog, PARENT).unique_constraints == ("one_name",)
+    catalog.run("CREATE OR REPLACE TABLE dev.silver.parent USING delta AS SELECT * FROM dev.silver.parent")
+    assert read(catalog, PARENT).unique_constraints == ()
+
+
+def test_unique_constraints_are_dropped_by_name() -> None:
+    catalog = filled()
+    catalog.run("ALTER TABLE dev.silver.parent ADD CONSTRAINT one_name UNIQUE (name)")
+    catalog.run("ALTER TABLE dev.silver.parent DROP CONSTRAINT one_name")
+    assert read(catalog, PARENT).unique_constraints == ()
+
+
 def test_renaming_a_keys_column_takes_keys_away_without_a_word() -> None:
     catalog = filled()
     catalog.run("ALTER TABLE dev.silver.parent SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")

@@ -176,6 +176,9 @@ def _of_conversion(conversion: Conversion, comparison: Comparison) -> Iterator[O
     if observed.default is not None and desired.default is None:
         reason = f"it has a default that the model does not declare ({observed.default})"
         yield Obstacle(name, reason, "Declare a default that fits the new type, or drop it first.")
+    if unique := ", ".join(comparison.observed.unique_constraints):
+        reason = f"the table has UNIQUE constraints ({unique}) over columns that no view shows, maybe over it"
+        yield Obstacle(name, reason, "Drop them first, and add them again after the sync.")
     for dependent in (*_dependents(name, comparison.observed), *_masks_of(comparison.added, name)):
         yield Obstacle(
             name,

@@ -169,6 +169,12 @@ def _problems(comparison: Comparison) -> Iterator[tuple[str, str]]:
         yield "it has properties whose values may be secrets, which the engine does not read", anew
     if model.partitioned_by and was_ever_clustered(observed):
         yield "it is or was clustered: Delta cannot replace such a table with a partitioned one", anew
+    if observed.unique_constraints:
+        listed = ", ".join(observed.unique_constraints)
+        reason = (
+            f"it has UNIQUE constraints ({listed}), which a rewrite may lose and the engine cannot add again"
+        )
+        yield reason, "Drop them first, and add them again after the sync."
     if unmanaged := ", ".join(_unmanaged(comparison)):
         yield f"a rewrite would lose what the model does not declare: {unmanaged}", "Declare it first."
 

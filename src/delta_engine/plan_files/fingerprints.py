@@ -87,6 +87,7 @@ def _facts(table: TableState) -> Mapping[str, object]:
         **facts,
         "columns": define_columns(table.columns),
         "not_null_checks": sorted(table.not_null_checks),
+        "unique_constraints": sorted(table.unique_constraints),
         "referenced_by": sorted((one.table.key, one.name) for one in table.referenced_by),
         "relation": table.relation.value,
         "former_name": table.former_name and table.former_name.key,

@@ -63,6 +63,7 @@ class TableState:
         table_properties: all properties that the platform shows, its own included.
         primary_key: with its name as the catalog spells it.
         foreign_keys: sorted by name, with referenced columns and whole table names.
+        unique_constraints: the names of informational UNIQUE constraints, sorted; the engine does not manage them.
         checks: enforced conditions as the catalog spells them, sorted by name.
         not_null_checks: the columns that are NOT NULL by a check of the engine, which is not in `checks`.
         cluster_by: the clustering columns, also those that the platform has chosen.
@@ -82,6 +83,7 @@ class TableState:
     table_properties: Mapping[str, str] = field(default_factory=dict)
     primary_key: PrimaryKey | None = None
     foreign_keys: tuple[ForeignKey, ...] = ()
+    unique_constraints: tuple[str, ...] = ()
     checks: tuple[CheckConstraint, ...] = ()
     not_null_checks: tuple[str, ...] = ()
     cluster_by: tuple[str, ...] = ()
@@ -106,6 +108,7 @@ class TableState:
             columns=to_items(self.columns, Column, "columns"),
             table_properties=read_only(properties),
             foreign_keys=to_items(self.foreign_keys, ForeignKey, "foreign_keys"),
+            unique_constraints=to_names("unique_constraints", self.unique_constraints),
             checks=to_items(self.checks, CheckConstraint, "checks"),
             not_null_checks=to_names("not_null_checks", self.not_null_checks),
             cluster_by=to_names("cluster_by", self.cluster_by),

@@ -12,7 +12,7 @@ from delta_engine.models import CheckConstraint, ForeignKey, PrimaryKey, Qualifi
 from delta_engine.models.types import is_same_type
 from delta_engine.sql.expressions import databricks_dialect
 from tests.fakes.unity_catalog.refusals import Refusal, require
-from tests.fakes.unity_catalog.statements import DropConstraint
+from tests.fakes.unity_catalog.statements import DropConstraint, UniqueConstraint
 from tests.fakes.unity_catalog.stored import Stored, columns_in, keys
 
 Tables = Mapping[str, Stored]
@@ -22,9 +22,14 @@ _MAX_NAME = 255
 
 
 def with_constraint(
-    stored: Stored, constraint: PrimaryKey | ForeignKey | CheckConstraint, tables: Tables
+    stored: Stored, constraint: PrimaryKey | ForeignKey | CheckConstraint | UniqueConstraint, tables: Tables
 ) -> Stored:
     match constraint:
+        case UniqueConstraint(name, columns):
+            for column in columns:
+                stored.column(column)
+            names = (*stored.state.unique_constraints, _new_name(stored, name, tables))
+            return stored.with_state(unique_constraints=names)
         case PrimaryKey():
             return _with_primary_key(stored, constraint, tables)
         case ForeignKey():
@@ -106,9 +111,11 @@ def without_constraint(stored: Stored, change: DropConstraint) -> Stored:
         return stored.with_state(primary_key=None)
     keys_left = tuple(key for key in state.foreign_keys if key.name != name)
     checks_left = tuple(check for check in state.checks if check.name != name.lower())
-    is_found = (keys_left, checks_left) != (state.foreign_keys, state.checks)
+    unique_left = tuple(one for one in state.unique_constraints if one != name)
+    left = {"foreign_keys": keys_left, "checks": checks_left, "unique_constraints": unique_left}
+    is_found = any(getattr(state, field) != parts for field, parts in left.items())
     require(is_found or change.if_exists, "CONSTRAINT_DOES_NOT_EXIST", f"{stored.name} has no {name}")
-    return stored.with_state(foreign_keys=keys_left, checks=checks_left)
+    return stored.with_state(**left)
 
 
 def without_keys_on(stored: Stored, column: str) -> Stored:
@@ -156,6 +163,7 @@ def _key_names(stored: Stored) -> Iterable[str | None]:
         yield stored.state.primary_key.name
     for key in stored.state.foreign_keys:
         yield key.name
+    yield from stored.state.unique_constraints
 
 
 def _require_distinct(names: Iterable[str]) -> None:

@@ -161,7 +161,7 @@ def _create_table(cursor: Cursor) -> statements.CreateTable:
                 fields["primary_key"] = key
             case ForeignKey() as key:
                 keys.append(key)
-            case (_, column):
+            case (_, Column() as column):
                 columns.append(column)
             case other:
                 raise cursor.error(f"CREATE TABLE takes no {other}")
@@ -296,11 +296,13 @@ def _clustering(cursor: Cursor) -> statements.ClusterBy:
     return statements.ClusterBy(cursor.listed(cursor.path))
 
 
-def _constraint(cursor: Cursor) -> PrimaryKey | ForeignKey | CheckConstraint:
+def _constraint(cursor: Cursor) -> PrimaryKey | ForeignKey | CheckConstraint | statements.UniqueConstraint:
     cursor.expect("CONSTRAINT")
     name = cursor.name()
     if cursor.take("CHECK"):
         return CheckConstraint(name, cursor.sql_in_parentheses())
+    if cursor.take("UNIQUE"):
+        return statements.UniqueConstraint(name, cursor.listed(cursor.name))
     if cursor.take("PRIMARY", "KEY"):
         columns = cursor.listed(cursor.name)
         return PrimaryKey(columns, name, _is_trusted(cursor))

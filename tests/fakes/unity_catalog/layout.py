@@ -77,6 +77,7 @@ def rewritten(stored: Stored, state: TableState) -> Stored:
         primary_key=None,
         foreign_keys=(),
         checks=(),
+        unique_constraints=(),
         cluster_by=(),
         tags={},
         partitioned_by=state.partitioned_by,

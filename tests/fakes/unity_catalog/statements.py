@@ -141,8 +141,13 @@ class UnsetTags(NamedTuple):
     keys: tuple[str, ...]
 
 
+class UniqueConstraint(NamedTuple):
+    name: str
+    columns: tuple[str, ...]
+
+
 class AddConstraint(NamedTuple):
-    constraint: PrimaryKey | ForeignKey | CheckConstraint
+    constraint: PrimaryKey | ForeignKey | CheckConstraint | UniqueConstraint
 
 
 class DropConstraint(NamedTuple):

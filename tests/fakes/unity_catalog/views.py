@@ -236,6 +236,8 @@ def _table_constraints(stored: Stored, _shown: Shown) -> Rows:
     for key in _keys(stored):
         kind = "PRIMARY KEY" if isinstance(key, PrimaryKey) else "FOREIGN KEY"
         yield {**_constraint(stored, key.name), "constraint_type": kind}
+    for name in stored.state.unique_constraints:  # key_column_usage has the columns of the other kinds only
+        yield {**_constraint(stored, name), "constraint_type": "UNIQUE"}
 
 
 def _key_column_usage(stored: Stored, _shown: Shown) -> Rows:

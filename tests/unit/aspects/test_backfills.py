@@ -82,6 +82,10 @@ def blocked(model: Table, state: TableState) -> list[str]:
             "it has a mask: the engine may not see its values, and no other principal may see them meanwhile",
         ),
         (
+            TableState(columns=(ID, AMOUNT), unique_constraints=("one_number", "uq")),
+            "the table has UNIQUE constraints (one_number, uq) over columns that no view shows, maybe over it",
+        ),
+        (
             TableState(columns=(ID, AMOUNT), row_filter=RowFilter("f", ["id"])),
             "the table has a row filter, so that the engine may not see all rows",
         ),

@@ -57,6 +57,7 @@ NO_FACETS_OF_STATES = {
     "columns",
     "not_null_checks",
     "referenced_by",
+    "unique_constraints",
     "relation",
     "former_name",
     "audit",

@@ -73,6 +73,7 @@ def test_a_rewrite_keeps_the_properties_that_its_plan_sets() -> None:
         ({"cluster_by": ("id",)}, "it is or was clustered"),
         ({"clusters_automatically": True}, "it is or was clustered"),
         ({"table_properties": {"delta.feature.clustering": "supported"}}, "it is or was clustered"),
+        ({"unique_constraints": ("one_number",)}, "it has UNIQUE constraints (one_number)"),
         ({"checks": (CheckConstraint("theirs", "id > 0"),)}, "does not declare: check theirs"),
         ({"primary_key": PrimaryKey(["id"], "theirs")}, "does not declare: primary key theirs"),
         (

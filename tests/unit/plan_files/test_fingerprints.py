@@ -42,6 +42,7 @@ SPECIAL: dict[str, Any] = {
     "referenced_by": (Reference(table=QualifiedName("dev", "silver", "x"), name="fk"),),
     "relation": RelationKind.STREAMING_TABLE,
     "former_name": QualifiedName("dev", "silver", "x"),
+    "unique_constraints": ("one_number",),
 }
 """The fields that are no facets."""
 

@@ -56,6 +56,10 @@ class KeyRows:
             for constraint in self._of_type(table, "FOREIGN KEY")
         )
 
+    def unique_constraints(self, table: QualifiedName) -> tuple[str, ...]:
+        """Return the names of a table's UNIQUE constraints, sorted; `key_column_usage` lacks their columns."""
+        return tuple(name for _, _, name in self._of_type(table, "UNIQUE"))
+
     def referenced_by(self, table: QualifiedName) -> tuple[Reference, ...]:
         """Return the visible foreign keys of other tables that reference this one."""
         found = [

@@ -108,6 +108,7 @@ def table_state(rows: TableRows, details: TableDetails, *, directly: bool) -> Ta
         grants=views.grants(rows.parts[views.TABLE_PRIVILEGES]),
         location=location if kind == "EXTERNAL" else None,
         relation=_RELATIONS.get(kind, RelationKind.TABLE),
+        unique_constraints=rows.keys.unique_constraints(rows.name),
         referenced_by=rows.keys.referenced_by(rows.name),
     )
 

@@ -57,15 +57,24 @@ def test_keys_that_were_just_made_are_read_where_the_table_tells_them() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["(pk,PRIMARY KEY (`Id`))", "[(pk,PRIMARY KEY (`Id`)), (x,NEW KEY)]", "[(f,FOREIGN KEY (`a`))]"]
+    "text",
+    [
+        "(pk,PRIMARY KEY (`Id`))",
+        "[(pk,PRIMARY KEY (`Id`)), (x,NEW KEY)]",
+        "[(f,FOREIGN KEY (`a`))]",
+        "[(pk,PRIMARY KEY (`Id`)), (u,UNIQUE (`a`))]",
+    ],
 )
 def test_keys_that_are_not_understood_come_from_the_views(text: str) -> None:
     views: dict[str, Answer] = {
-        "table_constraints": [constraint_row("pk", "orders", "PRIMARY KEY")],
+        "table_constraints": [
+            constraint_row("pk", "orders", "PRIMARY KEY"),
+            constraint_row("u", "orders", "UNIQUE"),
+        ],
         "key_column_usage": key_rows("pk", "orders", ["ID"]),
     }
     state = read(views, {"AS JSON": document(*PLAIN, table_constraints=text)}, directly=True)
-    assert state.primary_key == PrimaryKey(["Id"], "pk")
+    assert (state.primary_key, state.unique_constraints) == (PrimaryKey(["Id"], "pk"), ("u",))
 
 
 def test_what_is_gone_by_now_is_absent() -> None:

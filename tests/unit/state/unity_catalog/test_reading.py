@@ -96,6 +96,7 @@ def test_everything_is_read_with_one_query_per_view_and_one_statement_per_table(
         ForeignKey(["Id", "B"], "dev.silver.orders", ["id", "B"], "fk_self"),
     )
     assert found.referenced_by == (Reference(table=QualifiedName("dev", "gold", "lines"), name="fk_in"),)
+    assert found.unique_constraints == ("uq",)
     assert found.checks == (CheckConstraint("c", "Id > 0"),)
     assert found.table_properties["a"] == "b"
     assert "clusteringColumns" not in found.table_properties
