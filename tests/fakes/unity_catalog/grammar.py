@@ -161,10 +161,10 @@ def _create_table(cursor: Cursor) -> statements.CreateTable:
                 fields["primary_key"] = key
             case ForeignKey() as key:
                 keys.append(key)
-            case (_, Column() as column):
-                columns.append(column)
-            case other:
+            case CheckConstraint() | statements.UniqueConstraint() as other:
                 raise cursor.error(f"CREATE TABLE takes no {other}")
+            case (_, column):
+                columns.append(column)
 
     cursor.listed(definition)
     cursor.expect("USING", "DELTA")
