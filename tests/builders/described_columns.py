@@ -2,6 +2,8 @@
 
 import json
 
+from typing_extensions import assert_never
+
 from delta_engine.models import Column
 from delta_engine.models.types import (
     ArrayType,
@@ -12,6 +14,7 @@ from delta_engine.models.types import (
     MapType,
     StructField,
     StructType,
+    UnsupportedType,
 )
 from delta_engine.sql.text import quote_ident, sql_data_type, sql_literal
 
@@ -40,7 +43,11 @@ def json_type(data_type: DataType) -> dict[str, object]:
             return {"name": "map", **types, "value_nullable": True}
         case StructType(fields):
             return {"name": "struct", "fields": [_json_field(field) for field in fields]}
-    raise ValueError(f"no Delta table has {data_type}")
+        case UnsupportedType(text) if " collate " in text:
+            return {"name": "string", "collation": text.rpartition(" ")[2]}
+        case UnsupportedType(text):
+            return {"name": text.partition("(")[0]}
+    assert_never(data_type)
 
 
 def column_definition(column: Column) -> str:
@@ -66,11 +73,13 @@ def _json_field(field: Column | StructField) -> dict[str, object]:
 def listed_column(column: Column, position: int) -> dict[str, object]:
     """Return a column as databricks-sdk lists it: its type also as a field of Spark's schema JSON."""
     metadata = {"comment": column.comment} if column.comment else {}
+    text = sql_data_type(column.data_type)
+    collations = {"__COLLATIONS": {column.name: f"icu.{text[15:]}"}} if " collate " in text else {}
     field = {
         "name": column.name,
-        "type": _spark_type(column.data_type),
+        "type": "string" if collations else _spark_type(column.data_type),
         "nullable": column.is_nullable,
-        "metadata": metadata,
+        "metadata": {**metadata, **collations},
     }
     return {
         "name": column.name,

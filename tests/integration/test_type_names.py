@@ -8,7 +8,7 @@ from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 from sqlglot.dialects.databricks import Databricks
 
-from delta_engine.models.type_text import MEANT, NOT_STORED, SPARK_NAMES, parse_data_type
+from delta_engine.models.type_text import MEANT, SPARK_NAMES, UNMANAGED_NAMES, parse_data_type
 from delta_engine.models.types import AtomicType, StructField, StructType, first_unsupported
 
 Parse = Callable[[str], str | None]
@@ -59,7 +59,7 @@ def test_a_name_that_the_engine_lacks_is_none_of_spark(spark_parse: Parse) -> No
 
 
 def test_a_name_means_what_it_means_to_spark(spark_parse: Parse) -> None:
-    for name in sorted(SPARK_NAMES - {*NOT_STORED}):
+    for name in sorted(SPARK_NAMES - {*UNMANAGED_NAMES}):
         text = WITH_PARAMETERS.get(name, name)
         canonical = spark_parse(text)
         assert canonical is not None
@@ -67,7 +67,7 @@ def test_a_name_means_what_it_means_to_spark(spark_parse: Parse) -> None:
 
 
 def test_what_spark_has_and_delta_does_not_store_is_refused() -> None:
-    for name in NOT_STORED:
+    for name in UNMANAGED_NAMES:
         assert first_unsupported(parse_data_type(WITH_PARAMETERS.get(name, name))), name
 
 

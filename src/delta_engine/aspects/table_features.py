@@ -26,7 +26,7 @@ from delta_engine.aspects.delta_properties import (
 )
 from delta_engine.models import Part, Table
 from delta_engine.models.nested_types import Widening, widening
-from delta_engine.models.types import uses_type
+from delta_engine.models.types import AtomicType, uses_type
 from delta_engine.sql.tables import sql_set_table_properties
 from delta_engine.state.states import TableState
 
@@ -155,7 +155,8 @@ def _needed(
         yield COLUMN_MAPPING_MODE, "name", "dropping or renaming columns or fields"
     new_fields = (pair.desired.data_type for pair in fields if pair.desired and not pair.observed)
     converted = (one.desired.data_type for one in comparison.converted)
-    added = [*(column.data_type for column in comparison.added), *new_fields, *converted]
+    typed = (pair.desired for pair in comparison.types if pair.observed == AtomicType("void"))
+    added = [*(column.data_type for column in comparison.added), *new_fields, *converted, *typed]
     widenings = {widening(pair.observed, pair.desired) for pair in comparison.types}
     if widenings & {Widening.TYPE_WIDENING, Widening.TIMESTAMP_NTZ}:
         yield TYPE_WIDENING, "true", "widening types"

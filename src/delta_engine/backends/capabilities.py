@@ -52,6 +52,7 @@ class Feature(Enum):
 
     COLUMNS = "columns"
     TYPE_WIDENING = "type widening"
+    VOID_WIDENING = "void columns that get a type"
     NESTED_FIELDS = "nested fields"
     COLUMN_ORDER = "column order"
     COLUMN_RENAMES = "renamed columns"
@@ -88,6 +89,7 @@ HOW_FEATURES_CHANGE: Mapping[Feature, str] = {
     Feature.TYPE_WIDENING: (
         "in place where Delta's matrix allows, its table feature in the same run; other changes of type need `using`"
     ),
+    Feature.VOID_WIDENING: "in place, to any type; the engine creates no void column",
     Feature.NESTED_FIELDS: (
         "fields of structs, also inside arrays and maps: added, dropped, renamed, commented, loosened, widened"
     ),
@@ -191,14 +193,24 @@ class RuntimeFeature(Enum):
 
     SEVERAL_COLUMNS = "several columns in one ALTER COLUMN"
     SET_MANAGED = "external tables that become managed"
+    VOID_WIDENING = "void columns that get a type"
 
 
 LEAST_RUNTIMES: Mapping[RuntimeFeature, tuple[int, int]] = MappingProxyType(
-    {RuntimeFeature.SEVERAL_COLUMNS: (16, 3), RuntimeFeature.SET_MANAGED: (17, 0)}
+    {
+        RuntimeFeature.SEVERAL_COLUMNS: (16, 3),
+        RuntimeFeature.SET_MANAGED: (17, 0),
+        RuntimeFeature.VOID_WIDENING: (18, 2),
+    }
 )
 """The first runtime with each (Databricks Runtime 16.3 release notes; "Convert an external table to a managed Unity
-Catalog table").
+Catalog table"; "Type widening").
 """
+
+_NEWER_FEATURES = {
+    Feature.MANAGED_CONVERSION: LEAST_RUNTIMES[RuntimeFeature.SET_MANAGED],
+    Feature.VOID_WIDENING: LEAST_RUNTIMES[RuntimeFeature.VOID_WIDENING],
+}
 
 _SERVERLESS = "client."
 _VERSION = re.compile(r"(\d+)(?:\.(\d+))?")
@@ -218,16 +230,16 @@ def on_runtime(version: str) -> Capabilities:
         return capabilities
     if runtime < LEAST_RUNTIMES[RuntimeFeature.SEVERAL_COLUMNS]:
         capabilities = replace(capabilities, columns_per_statement=ColumnsPerStatement.ONE)
-    if runtime < (least := LEAST_RUNTIMES[RuntimeFeature.SET_MANAGED]):
-        reason = (
-            f"it needs Databricks Runtime {'.'.join(map(str, least))}, serverless compute or a SQL warehouse"
-        )
-        refused = {**capabilities.refused, Feature.MANAGED_CONVERSION: reason}
-        capabilities = replace(capabilities, refused=MappingProxyType(refused))
-    return capabilities
+    refused = {
+        feature: f"it needs Databricks Runtime {'.'.join(map(str, least))}, serverless compute or a SQL warehouse"
+        for feature, least in _NEWER_FEATURES.items()
+        if runtime < least
+    }
+    return replace(capabilities, refused=MappingProxyType({**capabilities.refused, **refused}))
 
 
 _REFUSED_BY_OPEN_SOURCE = {
+    Feature.VOID_WIDENING: "open-source Delta changes the type of no void column",
     Feature.GENERATED_COLUMNS: "open-source Delta does not create them in SQL",
     Feature.IDENTITY_COLUMNS: "open-source Delta does not create them in SQL",
     Feature.AUTOMATIC_CLUSTERING: "only Databricks chooses the columns",

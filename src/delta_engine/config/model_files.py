@@ -115,7 +115,7 @@ def schema_of(document: Document, path: DocumentPath, value: dict[str, object]) 
 
 
 def table_of(document: Document, path: DocumentPath, value: dict[str, object]) -> Table:
-    """Return the table that a part of a document declares; refuse column types that Delta cannot store."""
+    """Return the table that a part of a document declares; refuse column types that the engine does not manage."""
     table = document.convert(path, value, _Table)
     managed = _parts(document, (*path, "manages"), table.manages)
     return Table(

@@ -175,8 +175,8 @@ class Table:
         declared_at: the place of the declaration; by default the calling line of Python.
 
     Raises:
-        InvalidModelError: Delta cannot store the type of a column; or, without `declared_at`, the table names a column,
-            a constraint or a column of a key twice.
+        InvalidModelError: the engine does not manage the type of a column; or, without `declared_at`, the table names a
+            column, a constraint or a column of a key twice.
         TypeError: an argument has the wrong type.
         ValueError: `manages` names something that is no `Part`, or a text has an unpaired surrogate.
     """

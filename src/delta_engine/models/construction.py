@@ -1,4 +1,4 @@
-"""What a table refuses when it is made: types that Delta cannot store, and in Python code repeated names.
+"""What a table refuses when it is made: types that the engine does not manage, and in Python code repeated names.
 
 The rules of `validation` report the same repetitions of models in files, together with all other faults of the files.
 """
@@ -10,12 +10,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from delta_engine.errors import InvalidModelError
-from delta_engine.models.types import first_unsupported
+from delta_engine.models.parts import Part
+from delta_engine.models.types import NOT_MANAGED, first_unsupported
 
 if TYPE_CHECKING:
     from delta_engine.models import Column, ForeignKey, PrimaryKey, Table
 
-_TYPE_WAY_OUT: Final = "Use a Spark SQL type that Delta stores, such as bigint or decimal(18,2)."
+_TYPE_WAY_OUT: Final = "Use a Spark SQL type that the engine manages, such as bigint or decimal(18,2)."
+_PART_WAY_OUT: Final = (
+    "Use another type. Or declare the parts of the table that the engine manages, without its columns, such as "
+    "manages: [comments, tags]."
+)
 _ONCE: Final = "Name each column once."
 
 
@@ -28,17 +33,23 @@ class Repetition(NamedTuple):
 
 
 def refuse_unsupported_types(model: Table) -> None:
-    """Raise `InvalidModelError` for the first column whose type Delta cannot store."""
+    """Raise `InvalidModelError` for the first column whose type the engine does not manage.
+
+    A model that does not manage columns may name any type.
+    """
+    if not model.is_about(Part.COLUMNS):
+        return
     for column in model.columns:
         unsupported = first_unsupported(column.data_type)
         if unsupported:
             meant = unsupported.meant
+            way_out = _PART_WAY_OUT if unsupported.reason == NOT_MANAGED else _TYPE_WAY_OUT
             raise InvalidModelError(
                 f"type {unsupported.text!r} cannot be used: {unsupported.reason}",
                 table=str(model.qualified_name),
                 column=column.name,
                 location=column.declared_at or model.declared_at,
-                way_out=f"Did you mean {meant!r}?" if meant else _TYPE_WAY_OUT,
+                way_out=f"Did you mean {meant!r}?" if meant else way_out,
             )
 
 

@@ -306,6 +306,8 @@ class Widening(Enum):
 def widening(observed: DataType, desired: DataType) -> Widening:
     """Return the requirements of changing a type that contains no other types."""
     match observed, desired:
+        case AtomicType("void"), _:  # it holds no values (Databricks documentation, "Type widening")
+            return Widening.NOTHING
         case CharacterType(_, length), CharacterType("varchar", longer) if longer >= length:
             return Widening.NOTHING
         case CharacterType(), AtomicType("string"):

@@ -52,7 +52,7 @@ def to_data_type(value: TypeLike) -> DataType:
     if not hasattr(value, "jsonValue"):
         raise TypeError(f"a data type is a SQL string or a pyspark DataType, not {value!r}")
     if "collate" in value.simpleString():
-        return UnsupportedType(value.simpleString(), "Delta tables hold the default collation only")
+        return UnsupportedType(value.simpleString())
     return data_type_from_spark_json(value.jsonValue())
 
 
@@ -60,7 +60,7 @@ def data_type_from_spark_json(value: object, metadata: Mapping[str, object] | No
     """Return the canonical form of a type in Spark's schema JSON; field `metadata` holds CHAR and VARCHAR."""
     metadata = metadata or {}
     if _COLLATIONS_KEY in metadata:
-        return UnsupportedType("string collate", "Delta tables hold the default collation only")
+        return UnsupportedType("string collate")
     found = _from_json(value)
     declared = metadata.get(_CHAR_TYPE_KEY)
     return _with_lengths(found, parse_data_type(declared)) if isinstance(declared, str) else found
@@ -78,7 +78,7 @@ def _from_json(value: object) -> DataType:
             return MapType(_from_json(key), _from_json(item))
         case {"type": "struct", "fields": [_, *_] as fields}:
             return _struct([_field_from_json(field) for field in fields])
-    return UnsupportedType(str(value), "Delta tables cannot store it")
+    return UnsupportedType(str(value))
 
 
 def _field_from_json(field: Mapping[str, object]) -> StructField:

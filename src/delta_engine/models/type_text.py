@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple, NoReturn
 
 from delta_engine.models.types import (
+    NOT_MANAGED,
     ArrayType,
     AtomicType,
     CharacterType,
@@ -42,11 +43,15 @@ ATOMIC_NAMES: Final[Mapping[str, str]] = {
 CHARACTER_NAMES: Final[Mapping[str, str]] = {"char": "char", "character": "char", "varchar": "varchar"}
 DECIMAL_NAMES: Final = ("decimal", "dec", "numeric")
 NESTED_NAMES: Final = ("array", "map", "struct")
-NOT_STORED: Final = ("geography", "geometry", "interval", "time")
-"""Types that Spark has and Delta tables cannot store."""
+UNMANAGED_NAMES: Final = ("geography", "geometry", "interval", "time")
+"""Spark's types that the engine does not manage.
+
+Delta tables on Databricks can have GEOMETRY and GEOGRAPHY (Databricks Runtime 17.1) and TIME (18, beta), as well as
+strings with a collation (16.4). Delta 4.3.1 on Spark 4.1.1 refuses all of them (measured).
+"""
 
 SPARK_NAMES: Final = frozenset(
-    (*ATOMIC_NAMES, *CHARACTER_NAMES, *DECIMAL_NAMES, *NESTED_NAMES, *NOT_STORED),
+    (*ATOMIC_NAMES, *CHARACTER_NAMES, *DECIMAL_NAMES, *NESTED_NAMES, *UNMANAGED_NAMES),
 )
 """Every name with which a type of Spark begins."""
 
@@ -88,7 +93,7 @@ def parse_data_type(text: str) -> DataType:
 
 def type_schema() -> dict[str, Any]:
     """Return the JSON schema of a type's text, which sees its first name only; null is no type."""
-    names = sorted(SPARK_NAMES - {*NOT_STORED})
+    names = sorted(SPARK_NAMES - {*UNMANAGED_NAMES})
     in_any_case = ("".join(f"[{c}{c.upper()}]" if c.isalpha() else c for c in name) for name in names)
     simple = sorted({*ATOMIC_NAMES.values()} - {"void"})
     pattern = rf"^\s*(?:{'|'.join(in_any_case)})(?![A-Za-z0-9_])"
@@ -156,15 +161,15 @@ class _Parser:
         self._refuse_two_words(name)
         data_type = self._named(name)
         if self._peek().word == "collate":
-            raise _NotAType("Delta tables hold the default collation only")
+            raise _NotAType(NOT_MANAGED)
         return data_type
 
     def _named(self, name: str) -> DataType:
         match name:
             case "array" | "map" | "struct":
                 return self._nested(name)
-            case _ if name in NOT_STORED:
-                raise _NotAType("Delta tables cannot store it")
+            case _ if name in UNMANAGED_NAMES:
+                raise _NotAType(NOT_MANAGED)
             case "timestamp" if self._take("without", "time", "zone"):
                 return AtomicType("timestamp_ntz")
         parameters = self._parameters()

@@ -1,15 +1,16 @@
 """Data types in one canonical form that needs no pyspark.
 
 `type_forms` makes the same value from a SQL string, a pyspark `DataType` and the JSON of Spark's schemas. A type that
-Delta cannot store becomes an `UnsupportedType`, which `Table` refuses. `sql` spells types as SQL.
+the engine does not manage, and a text that is no type, become an `UnsupportedType`. `Table` refuses it if the model
+manages columns. `sql` spells types as SQL.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +68,20 @@ class StructType:
     fields: tuple[StructField, ...]
 
 
+NOT_MANAGED: Final = "the engine does not manage it"
+"""The reason for a type that tables on Databricks can have."""
+
+
 @dataclass(frozen=True, slots=True)
 class UnsupportedType:
-    """A type that Delta cannot store or that Spark does not have, with the reason.
+    """A type that the engine does not manage or that Spark does not have, with the reason.
 
-    `meant` is the type that was probably meant; empty if none resembles it.
+    `meant` is the type that was probably meant; empty if none resembles it. Two such types compare by their texts.
     """
 
     text: str
-    reason: str
-    meant: str = ""
+    reason: str = field(default=NOT_MANAGED, compare=False)
+    meant: str = field(default="", compare=False)
 
 
 DataType: TypeAlias = (
@@ -118,7 +123,7 @@ def parts(data_type: DataType) -> Iterator[DataType]:
 
 @lru_cache(maxsize=4096)
 def first_unsupported(data_type: DataType) -> UnsupportedType | None:
-    """Return the first part of a type that Delta cannot store, or None."""
+    """Return the first part of a type that the engine does not manage, or None."""
     for part in parts(data_type):
         match part:
             case UnsupportedType():

@@ -35,7 +35,7 @@ from delta_engine.orchestrate.records import RunRecords
 from delta_engine.orchestrate.runs import NOT_STARTED, UNREADABLE, Environment, OpenRun, PlannedRun
 from delta_engine.plan_files.staleness import ReviewedPlan
 from delta_engine.report.run_report import RunEnd, RunReport
-from delta_engine.state.catalog_reader import bare_model
+from delta_engine.state.catalog_reader import bare_model, under_former_name
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.state.table_queries import TableVersionReader
 from delta_engine.telemetry.context import utc_now
@@ -315,7 +315,10 @@ def _statements_now(environment: Environment, planned: PlannedRun, table: Qualif
     under_way = next((one for one in planned.plan.align_tables if one.table.key == table.key), None)
     asked = [
         replace(one, grants=joined_grants(one.grants, seen.grants))
-        for one in (*(models or [bare_model(table)]), *([bare_model(former)] if former else []))
+        for one in (
+            *(models or [bare_model(table)]),
+            *(under_former_name(model, former) for model in models if former is not None),
+        )
     ]
     try:
         fresh = _found_under(table, former, environment.reader.snapshot_directly(asked))

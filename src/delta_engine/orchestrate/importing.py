@@ -16,7 +16,7 @@ from delta_engine.errors import InvalidCommandError, NotADeltaTableError, Refuse
 from delta_engine.models import Column, ForeignKey, QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.constraints import Keyed, referenced_table
 from delta_engine.orchestrate.backend import Backend
-from delta_engine.state.catalog_reader import Listing, bare_model, readable_snapshot
+from delta_engine.state.catalog_reader import Listing, bare_model, readable_snapshot, unmanaged_columns
 from delta_engine.state.states import ABSENT, CatalogState, RelationKind, SchemaState, TableState
 from delta_engine.telemetry.context import command
 from delta_engine.validation.owned_names import OwnedTables, schemas_of_others
@@ -153,7 +153,10 @@ def find_targets(backend: Backend, target: str, scope: Scope) -> Targets:
 def read_models(backend: Backend, targets: Targets, owns: Sequence[str]) -> Imported:
     """Return models for tables, read with one snapshot; keys have the columns that they reference."""
     found, unreadable = _read(backend, targets)
-    models = [as_model(name, found.table(name)) for name in targets.names if _exists(found, name)]
+    existing = [name for name in targets.names if _exists(found, name)]
+    unmanaged = [refusal for name in existing for refusal in _unmanaged(name, found.table(name))]
+    left_out = {refusal.table for refusal in unmanaged}
+    models = [as_model(name, found.table(name)) for name in existing if str(name) not in left_out]
     violations = (*PlanValidator().model_violations(models), *OwnedTables(owns).check(models))
     refused = {violation.table for violation in violations}
     schemas = found.schema_states.items() if targets.is_whole else ()
@@ -166,10 +169,17 @@ def read_models(backend: Backend, targets: Targets, owns: Sequence[str]) -> Impo
         refusals=(
             *targets.refusals,
             *(one for one in unreadable if one not in others),
+            *unmanaged,
             *violations,
         ),
         notes=(*targets.notes, *(f"left out: {one.table} is no Delta table: {one.reason}" for one in others)),
     )
+
+
+def _unmanaged(name: QualifiedName, state: TableState) -> Iterator[CatalogReadError]:
+    """Yield the refusal of a table whose model would declare a column that the engine does not manage."""
+    if state.relation is not RelationKind.STREAMING_TABLE:
+        yield from unmanaged_columns(name, state)
 
 
 def with_short_keys(model: Table, declared: Mapping[str, Keyed]) -> Table:

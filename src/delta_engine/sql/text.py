@@ -55,7 +55,7 @@ def sql_literal(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def sql_data_type(data_type: DataType) -> str:
-    """Return a type as SQL that Spark and Databricks parse."""
+    """Return a type as SQL that Spark and Databricks parse; the text of an `UnsupportedType`, for messages."""
     match data_type:
         case AtomicType(name):
             return name
@@ -69,8 +69,8 @@ def sql_data_type(data_type: DataType) -> str:
             return f"map<{sql_data_type(key)},{sql_data_type(value)}>"
         case StructType(fields):
             return f"struct<{', '.join(map(_struct_field, fields))}>"
-        case UnsupportedType(text, reason):
-            raise ValueError(f"type {text!r} has no SQL: {reason}")
+        case UnsupportedType(text):
+            return text
     assert_never(data_type)
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from delta_engine.backends.sql_runner import query_each
 from delta_engine.errors import CatalogReadError, RefusalGroup, RefusedError, raise_all
-from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.models import Part, QualifiedName, Schema, Table
 from delta_engine.models.parts import joined_grants
+from delta_engine.models.types import NOT_MANAGED, first_unsupported
 from delta_engine.state.states import CatalogState, TableState
 
 
@@ -25,6 +26,7 @@ class CatalogReader(Protocol):
 
         Raises:
             CatalogReadError: a table is not a Delta table, or not completely readable: missing parts look like drift.
+                Or its model declares and manages columns, and the engine does not manage the type of one.
             RefusalGroup: several such tables.
             StatementError: the platform refused a query.
         """
@@ -85,10 +87,8 @@ def snapshot_with_former_names(
     }
     if not formers:
         return observed
-    granted = {model.key: model.grants for model in models}
-    found = reader.snapshot(
-        [replace(bare_model(former), grants=granted[key]) for key, former in formers.items()]
-    )
+    declared = {model.key: model for model in models}
+    found = reader.snapshot([under_former_name(declared[key], former) for key, former in formers.items()])
     tables = {
         key: replace(found.table(former), former_name=former)
         for key, former in formers.items()
@@ -141,6 +141,37 @@ def former_name(model: Table) -> QualifiedName | None:
     if model.renamed_from is None:
         return None
     return replace(model.qualified_name, table=model.renamed_from)
+
+
+def under_former_name(model: Table, former: QualifiedName) -> Table:
+    """Return a model for the snapshot of its table as long as that has its former name."""
+    return replace(model, table_name=former.table, renamed_from=None)
+
+
+def unmanaged_types(models: Iterable[Table], tables: Mapping[str, TableState]) -> Iterator[CatalogReadError]:
+    """Yield a refusal of each table with a column that its model manages and whose type the engine does not manage.
+
+    Args:
+        tables: the states by `QualifiedName.key`.
+    """
+    for model in models:
+        if model.columns and model.is_about(Part.COLUMNS) and model.key in tables:
+            yield from unmanaged_columns(model.qualified_name, tables[model.key])
+
+
+def unmanaged_columns(table: QualifiedName, state: TableState) -> Iterator[CatalogReadError]:
+    """Yield the refusal of the first column of a table whose type the engine does not manage."""
+    for column in state.columns:
+        if unsupported := first_unsupported(column.data_type):
+            why = "" if unsupported.reason == NOT_MANAGED else f" ({unsupported.reason})"
+            yield CatalogReadError(
+                f"the engine does not manage its type {unsupported.text!r}{why}",
+                table=str(table),
+                column=column.name,
+                way_out="Leave this table out of the models. Or declare the parts of it that the engine manages, "
+                "without its columns, such as manages: [comments, tags].",
+            )
+            return
 
 
 def bare_model(name: QualifiedName) -> Table:

@@ -10,7 +10,7 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError, NotADeltaTableError
 from delta_engine.models import CheckConstraint, Column, Identity, QualifiedName
 from delta_engine.models.constraints import RESERVED_CHECK_PREFIX, build_not_null_check_name
-from delta_engine.models.types import DataType, first_unsupported
+from delta_engine.models.types import DataType
 from delta_engine.telemetry.context import command
 
 CHECK_PREFIX = "delta.constraints."
@@ -86,8 +86,7 @@ def readable_column(
     generated_as: str | None = None,
     identity: Identity | None = None,
 ) -> Column:
-    """Return an observed column; CatalogReadError if its type is unsupported, or a text is invalid."""
-    require_known_type(table, name, data_type)
+    """Return an observed column; CatalogReadError if a text is invalid."""
     try:
         return Column(
             name,
@@ -105,18 +104,6 @@ def readable_column(
             column=name,
             way_out="Correct that text in the catalog, or leave this table out of the models.",
         ) from None
-
-
-def require_known_type(table: QualifiedName, column: str, data_type: DataType) -> None:
-    """Refuse a column with an unsupported or unknown type inside its type (CatalogReadError)."""
-    unsupported = first_unsupported(data_type)
-    if unsupported:
-        raise CatalogReadError(
-            f"type {unsupported.text!r} is not one that the engine can manage: {unsupported.reason}",
-            table=str(table),
-            column=column,
-            way_out="Leave this table out of the models.",
-        )
 
 
 def pop_clustering(properties: dict[str, str]) -> tuple[str, ...]:

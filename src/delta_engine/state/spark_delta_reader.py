@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from delta_engine.backends import error_conditions
 from delta_engine.backends.addressing import CatalogAddressing, PathAddressing
 from delta_engine.backends.sql_runner import SqlRunner
-from delta_engine.errors import CatalogReadError, StatementError
+from delta_engine.errors import CatalogReadError, StatementError, raise_all
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.sql.queries import (
     sql_describe_table,
@@ -26,7 +26,7 @@ from delta_engine.sql.queries import (
     sql_show_tables,
 )
 from delta_engine.state import interpretation
-from delta_engine.state.catalog_reader import Listing, read_tables
+from delta_engine.state.catalog_reader import Listing, read_tables, unmanaged_types
 from delta_engine.state.failed_reads import FailedReads, unknown_form
 from delta_engine.state.states import ABSENT, NO_AUDIT, Audit, CatalogState, TableState
 from delta_engine.state.table_descriptions import (
@@ -230,7 +230,7 @@ class SparkDeltaReader:
         missing = self._finder.missing_schemas(wanted)
         found = self._finder.find([name for name in names if _schema_of(name) not in missing])
         states = {name.key: ABSENT for name in names}
-        states |= self._read(found)
+        states |= self._read(found, {model.key: model for model in models})
         for table in found.existing:
             if states[table.key].exists:
                 states[table.key] = replace(states[table.key], audit=found.audits.get(table.key, NO_AUDIT))
@@ -291,13 +291,15 @@ class SparkDeltaReader:
             location=self._location(details),
         )
 
-    def _read(self, found: FoundTables) -> dict[str, TableState]:
+    def _read(self, found: FoundTables, models: Mapping[str, Table]) -> dict[str, TableState]:
         described = {table: self.describe(table) for table in found.existing}
         if None in described.values():
             self._start()
 
         def state(table: QualifiedName) -> TableState:
-            return self._state(table, described[table])
+            read = self._state(table, described[table])
+            raise_all(unmanaged_types([models[table.key]], {table.key: read}))
+            return read
 
         return read_tables(found.existing, state, self._parallelism, found.refusals)
 

@@ -70,7 +70,7 @@ def described_column(
 
 
 def described_state(table: QualifiedName, description: TableDescription) -> TableState:
-    """Return the state of a described table; CatalogReadError for an unsupported type or an invalid property."""
+    """Return the state of a described table; CatalogReadError for an invalid text or property."""
     properties = description.properties
     return TableState(
         columns=_columns(table, description),

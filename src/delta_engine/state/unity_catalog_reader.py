@@ -18,7 +18,7 @@ from delta_engine.errors import CatalogReadError, RefusedError, StatementError, 
 from delta_engine.models import Grants, QualifiedName, Schema, SchemaName, Table
 from delta_engine.sql.governance import sql_describe_schema
 from delta_engine.sql.tables import sql_schema
-from delta_engine.state.catalog_reader import Listing
+from delta_engine.state.catalog_reader import Listing, unmanaged_types
 from delta_engine.state.failed_reads import require_answers, unknown_form
 from delta_engine.state.states import ABSENT, Audit, CatalogState, SchemaState, TableState
 from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
@@ -100,8 +100,10 @@ class UnityCatalogReader:
             within = [name for name in names if name.catalog.lower() == catalog]
             reading = _CatalogReading(catalog, self._runner, parallelism=self._parallelism)
             found.append(reading.read(within, wanted, details, expected, described, directly=directly))
-        raise_all(refusal for _, refusals in found for refusal in refusals)
-        return _combined(names, [one for one, _ in found])
+        read = _combined(names, [one for one, _ in found])
+        unreadable = (refusal for _, refusals in found for refusal in refusals)
+        raise_all((*unreadable, *unmanaged_types(models, read.tables)))
+        return read
 
     def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
         """Return the state of tables just changed; see `CatalogReader.snapshot_directly`.

@@ -11,6 +11,7 @@ from delta_engine.actions.policy import Policy
 from delta_engine.aspects import COLUMN_FACETS, TABLE_FACETS
 from delta_engine.aspects.backfill_actions import AbandonConversion, SwapColumn
 from delta_engine.aspects.column_renames import ColumnRename
+from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.conversions import Stage
 from delta_engine.aspects.partitioning import RewriteTable
 from delta_engine.aspects.storage import SetManaged, UnsetManaged
@@ -19,6 +20,7 @@ from delta_engine.aspects.table_names import RenameTable
 from delta_engine.backends.capabilities import NEEDED_TO_CREATE, Capabilities, Feature
 from delta_engine.errors import UnsafePlanError
 from delta_engine.models import Column, Table
+from delta_engine.models.types import AtomicType
 from delta_engine.validation.rules import Problem, of_each_table, plan_refusal
 
 
@@ -98,6 +100,12 @@ _CONVERTED_COLUMN = _Change(
     "Keep the type of the existing column in the model. To store other values, declare a column of another name with "
     "`using`.",
 )
+_VOID_COLUMN = _Change(
+    Feature.VOID_WIDENING,
+    "its type void would change",
+    "Remove the column from the model in one sync, and declare it with its type in the next. A void column holds no "
+    "values.",
+)
 _RENAMED_TABLE = _Change(Feature.TABLE_RENAMES, "it would be renamed", "Keep the former name in the model.")
 _REPARTITIONED = _Change(
     Feature.REPARTITIONING,
@@ -134,6 +142,8 @@ def _dependent_actions(align: AlignTable) -> Iterator[tuple[_Change, str | None]
         match action:
             case ColumnRename():
                 yield _RENAMED_COLUMN, ".".join((*action.inside, action.desired))
+            case ColumnTypeChange(observed=AtomicType("void")):
+                yield _VOID_COLUMN, ".".join((action.name, *action.path))
             case SwapColumn():
                 yield _CONVERTED_COLUMN, action.desired.name
             case AbandonConversion(observed, Stage.SWAPPING):

@@ -12,7 +12,7 @@ from delta_engine.aspects.renames import NO_RENAMES, Renames, declares_renames
 from delta_engine.compile.keys import TableChange, added_foreign_keys, changes_of
 from delta_engine.errors import InvalidModelError, raise_all
 from delta_engine.models import Column, ForeignKey, Part, PrimaryKey, Table
-from delta_engine.models.types import is_same_type
+from delta_engine.models.types import AtomicType, DataType, first_unsupported, is_same_type
 from delta_engine.sql.text import sql_data_type
 from delta_engine.state.catalog_reader import former_name
 from delta_engine.state.states import CatalogState, RelationKind, TableState
@@ -83,9 +83,15 @@ def _with_columns(model: Table, observed: TableState) -> Table:
         return model
     masks = {column.key: column.mask for column in model.columns}
     columns = (
-        Column(one.name, one.data_type, one.is_nullable, mask=masks.get(one.key)) for one in observed.columns
+        Column(column.name, _managed_type(column), column.is_nullable, mask=masks.get(column.key))
+        for column in observed.columns
     )
     return replace(model, columns=tuple(columns), manages=None)
+
+
+def _managed_type(column: Column) -> DataType:
+    """Return the type of a column; `void`, as without a type, for one that the engine does not manage."""
+    return AtomicType("void") if first_unsupported(column.data_type) else column.data_type
 
 
 def _identity(refusal: InvalidModelError) -> tuple[str | None, str | None, str]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from delta_engine.models import Column
 from delta_engine.models.nested_types import Widening, has_not_null_field, widening
 from delta_engine.models.types import (
+    NOT_MANAGED,
     AtomicType,
     CharacterType,
     DataType,
@@ -80,7 +81,10 @@ def _with_new_field(stored: Stored, path: Path, column: Column) -> Stored:
 def check_column(stored: Stored, column: Column) -> None:
     """Refuse a column that no table can have."""
     unsupported = first_unsupported(column.data_type)
-    require(not unsupported, "UNSUPPORTED_DATATYPE", f"{column.name}: {unsupported}")
+    is_known = unsupported is None or unsupported.reason == NOT_MANAGED
+    require(is_known, "UNSUPPORTED_DATATYPE", f"{column.name}: {unsupported}")
+    is_stored = unsupported is None or not unsupported.text.startswith("interval")
+    require(is_stored, "DELTA_UNSUPPORTED_DATA_TYPES", f"{column.name}: {unsupported}")
     is_plain = not _NOT_UNMAPPED & set(column.name)
     require(
         is_plain or stored.maps_columns,

@@ -393,7 +393,8 @@ def _data_type(cursor: Cursor) -> DataType:
     if name == "struct":
         return StructType(_inside(cursor, lambda: cursor.items(lambda: _field(cursor))))
     length = f"({cursor.sql_in_parentheses()})" if cursor.at("(") else ""
-    return parse_data_type(name + length)
+    collation = f" collate {cursor.word()}" if cursor.take("COLLATE") else ""
+    return parse_data_type(name + length + collation)
 
 
 def _inside(cursor: Cursor, read: Callable[[], tuple[Part, ...]]) -> tuple[Part, ...]:

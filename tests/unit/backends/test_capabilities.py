@@ -17,6 +17,7 @@ from delta_engine.aspects.aspect import EntryChange, RenderContext
 from delta_engine.aspects.backfill_actions import AbandonConversion, SwapColumn
 from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
 from delta_engine.aspects.column_renames import ColumnRename
+from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.conversions import Stage
 from delta_engine.aspects.partitioning import RewriteTable
 from delta_engine.aspects.table_comment import SetTableComment
@@ -41,6 +42,7 @@ from delta_engine.config.settings import BackendType
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.models import Column, Identity, QualifiedName
+from delta_engine.models.types import AtomicType
 from delta_engine.orchestrate.opening import open_backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.planning import plan_unlocked
@@ -246,6 +248,17 @@ def test_a_streaming_table_is_altered_by_databricks_sql_alone(change: Action) ->
 CONNECTOR = in_catalogs(
     {"Dev": "io.unitycatalog.spark.UCSingleCatalog", "other": "org.apache.iceberg.spark.SparkCatalog"}
 )
+
+
+def test_a_void_column_gets_a_type_where_the_platform_can_change_it() -> None:
+    change = ColumnTypeChange("v", AtomicType("int"), AtomicType("void"))
+    plan = TablePlan(align_tables=(AlignTable(ORDERS, (change,)),))
+    for capabilities in (OPEN_SOURCE, CONNECTOR, on_runtime("17.3"), on_runtime("")):
+        (refusal,) = SupportedChanges(capabilities).check(plan, Policy())
+        assert "column v: its type void would change, which the backend" in str(refusal)
+        assert str(refusal).endswith("A void column holds no values.")
+    for capabilities in (DATABRICKS, on_runtime("18.2"), on_runtime("client.4.9")):
+        assert not [*SupportedChanges(capabilities).check(plan, Policy())]
 
 
 def test_a_known_catalog_refuses_renames_in_the_plan() -> None:

@@ -229,6 +229,10 @@ def test_a_value_that_is_no_type_is_a_type_error() -> None:
         to_data_type(7)  # type: ignore[arg-type]  # as a caller without types might
 
 
-def test_an_unsupported_type_has_no_sql() -> None:
-    with pytest.raises(ValueError, match="no SQL"):
-        sql_data_type(UnsupportedType("foo", "no such SQL type"))
+def test_an_unsupported_type_is_spelled_as_it_was_read() -> None:
+    assert sql_data_type(UnsupportedType("geometry(4326)")) == "geometry(4326)"
+
+
+def test_unsupported_types_compare_by_their_texts() -> None:
+    assert UnsupportedType("foo", "no such type", "for") == UnsupportedType("foo")
+    assert parse_data_type("geometry(4326)") != parse_data_type("geometry(3857)")

@@ -116,7 +116,7 @@ class DescribedDetailsReader:
 
 
 _COLLATION = "utf8_binary"
-"""The default; any other collation is refused."""
+"""The default: the engine does not manage strings with another one."""
 
 
 def declaration(table: QualifiedName, statement: str, *, knows_policies: bool = False) -> TableState:
@@ -153,15 +153,15 @@ def _column(table: QualifiedName, node: exp.ColumnDef, expressions: Iterator[str
     """Return a column; `expressions` yields the expressions of this and the following columns that have one."""
     from sqlglot import exp
 
-    is_nullable, comment, default, generated, identity = True, "", None, None, None
+    is_nullable, comment, default, generated, identity, collated = True, "", None, None, None, ""
     for constraint in node.constraints:
         match constraint.kind:
             case exp.NotNullColumnConstraint():
                 is_nullable = bool(constraint.kind.args.get("allow_null"))
             case exp.CommentColumnConstraint(this=text):
                 comment = text.name
-            case exp.CollateColumnConstraint(this=collation) if collation.name.lower() == _COLLATION:
-                pass
+            case exp.CollateColumnConstraint(this=collation):
+                collated = "" if collation.name.lower() == _COLLATION else f" collate {collation.name}"
             case exp.DefaultColumnConstraint():
                 default = _next(expressions, table, node)
             case exp.GeneratedAsIdentityColumnConstraint() as kind if kind.args.get("expression"):
@@ -177,7 +177,7 @@ def _column(table: QualifiedName, node: exp.ColumnDef, expressions: Iterator[str
     return readable_column(
         table,
         node.name,
-        parse_data_type(_text(node.kind)),
+        parse_data_type(_type_text(node.kind) + collated),
         is_nullable=is_nullable,
         comment=comment,
         default=default,
@@ -295,6 +295,14 @@ def _identity(kind: exp.GeneratedAsIdentityColumnConstraint) -> Identity:
         step=1 if increment is None else int(_text(increment)),
         always=bool(kind.this),
     )
+
+
+def _type_text(node: exp.Expr) -> str:
+    """Return a type as text; `time` for a type with TIME inside, which the parser would spell as TIMESTAMP."""
+    from sqlglot import exp
+
+    is_time = any(part.this is exp.DataType.Type.TIME for part in node.find_all(exp.DataType))
+    return "time" if is_time else _text(node)
 
 
 def _text(node: exp.Expr) -> str:

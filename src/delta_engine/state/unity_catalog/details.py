@@ -261,9 +261,7 @@ def _data_type(found: _Type) -> DataType:
         case _Type(name="char" | "varchar" as name, length=int(length)):
             return parse_data_type(f"{name}({length})")
         case _Type(name="string", collation=str(collation)) if collation.lower() != _DEFAULT_COLLATION:
-            return UnsupportedType(
-                f"string collate {collation}", "Delta tables hold the default collation only"
-            )
+            return UnsupportedType(f"string collate {collation}")
     return parse_data_type(_OTHER_NAMES.get(found.name, found.name))
 
 

@@ -18,11 +18,12 @@ from delta_engine.models.types import (
     DataType,
     StructField,
     StructType,
+    first_unsupported,
     inside,
     rebuilt,
 )
 from delta_engine.sql.text import sql_data_type
-from delta_engine.state.interpretation import not_a_delta_table, require_known_type
+from delta_engine.state.interpretation import not_a_delta_table
 from delta_engine.state.states import Audit, RelationKind, TableState
 from delta_engine.state.unity_catalog import information_schema as views
 
@@ -181,7 +182,6 @@ def require_agreement(
         raise _contradiction(name, f"the columns {theirs}", ", ".join(c.name for c in described.columns))
     for one, column in zip(shown, described.columns, strict=True):
         if not one.is_like(column):
-            require_known_type(name, one.name, one.data_type)
             raise _contradiction(name, str(one), str(_Shown.of(column)), column.name)
     path = table["storage_path"] if table else None
     if path and described.location and str(path).rstrip("/") != described.location.rstrip("/"):
@@ -200,11 +200,19 @@ class _Shown(NamedTuple):
         return cls(column.name, column.data_type, column.is_nullable, column.comment)
 
     def is_like(self, column: Column) -> bool:
-        """Whether a column is as the views show it; their types may omit lengths, comments and NOT NULL."""
+        """Whether a column is as the views show it.
+
+        Their types may omit lengths, comments and NOT NULL, and spell types that the engine does not manage in
+        another way.
+        """
         return (
             self.is_nullable == column.is_nullable
             and self.comment == column.comment
-            and (self.data_type == column.data_type or _plain(self.data_type) == _plain(column.data_type))
+            and (
+                self.data_type == column.data_type
+                or first_unsupported(column.data_type) is not None
+                or _plain(self.data_type) == _plain(column.data_type)
+            )
         )
 
     def __str__(self) -> str:

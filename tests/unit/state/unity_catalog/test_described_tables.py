@@ -183,7 +183,6 @@ def test_generated_columns_are_read_where_the_document_may_hide_them(properties:
         "CREATE TABLE t (a int) USING delta WITH ROW FILTER dev.f.g ON (a)",
         "CREATE TABLE t (a int MASK dev.f.g) USING delta",
         "CREATE TABLE t (a int DEFAULT 1 MASK dev.f.g) USING delta",
-        "CREATE TABLE t (a string COLLATE UNICODE) USING delta",
         "CREATE VIEW t AS SELECT 1",
     ],
 )

@@ -14,6 +14,7 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import CheckConstraint, Column, ColumnMask, Identity, RowFilter, Table
 from delta_engine.state.unity_catalog.listed_details import open_table_listing
+from tests.builders.described_columns import listed_column
 from tests.builders.models import ORDERS, orders
 from tests.fakes.recorded_catalog import Answer, column_rows, table_row
 from tests.unit.state.unity_catalog.catalogs import (
@@ -232,3 +233,15 @@ def test_no_listing_without_a_client(error: Exception, monkeypatch: pytest.Monke
 def test_no_listing_without_the_sdk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "databricks.sdk", None)
     assert open_table_listing() is None
+
+
+def test_a_listed_type_that_the_engine_does_not_manage_is_opaque_to_models_of_other_parts() -> None:
+    shape = Column("Shape", "geometry(4326)")
+    info = listed(columns=[listed_column(shape, 0)], properties={})
+    rows: dict[str, Answer] = {"columns": column_rows(("Shape", "geometry(OGC:CRS84)"))}
+    comments = orders(Column("shape", "void", comment="Where"), manages=["comments"])
+    runner, listing = unity(rows, {}), FakeListing(info)
+    assert reader_over(runner, listing).snapshot([comments]).table(ORDERS).columns == (shape,)
+    assert len(runner.statements) == 13
+    with pytest.raises(CatalogReadError, match=r"the engine does not manage its type 'geometry\(4326\)'"):
+        reader_over(unity(rows, {}), FakeListing(info)).snapshot([orders()])

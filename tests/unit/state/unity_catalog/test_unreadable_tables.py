@@ -1,6 +1,6 @@
 """What is refused instead of being read wrongly: other relations, hidden and contradicting answers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -73,28 +73,23 @@ LAGGING = (
     "SYNC METADATA."
 )
 CONNECTED = " Ask for USE CATALOG, USE SCHEMA and SELECT on the tables that the key connects."
+
+
+def _with_type_of_b(data_type: Mapping[str, object]) -> dict[str, Answer]:
+    """Return the description of a table with another type of its second column."""
+    columns = [{"name": "Id", "type": {"name": "bigint"}}, {"name": "B", "type": data_type}]
+    return {"AS JSON": document(*PLAIN, columns=columns)}
+
+
 SHAPE: dict[str, Answer] = {"AS JSON": document(("Id", "bigint"), ("B", "geography"))}
 
 
 REFUSED: list[tuple[dict[str, Answer], dict[str, Answer] | None]] = [
     ({"columns": []}, None),
     ({}, SHAPE),
-    (
-        {},
-        {
-            "AS JSON": document(
-                *PLAIN, columns=[{"name": "t", "type": {"name": "string", "collation": "UNICODE_CI"}}]
-            )
-        },
-    ),
-    (
-        {},
-        {
-            "AS JSON": document(
-                *PLAIN, columns=[{"name": "t", "type": {"name": "interval", "start_unit": "day"}}]
-            )
-        },
-    ),
+    ({}, _with_type_of_b({"name": "string", "collation": "UNICODE_CI"})),
+    ({}, _with_type_of_b({"name": "interval", "start_unit": "day"})),
+    ({}, _with_type_of_b({"name": "whatever_comes_next"})),
     ({}, {"AS JSON": [{"json_metadata": "{}"}]}),
     ({}, {"AS JSON": []}),
     ({}, {"AS JSON": StatementError("no SELECT\nmore", sql="y", error_class="INSUFFICIENT_PERMISSIONS")}),
