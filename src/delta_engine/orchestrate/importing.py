@@ -176,7 +176,7 @@ def read_models(backend: Backend, targets: Targets, owns: Sequence[str]) -> Impo
     )
 
 
-def _unmanaged(name: QualifiedName, state: TableState) -> Iterator[CatalogReadError]:
+def _unmanaged(name: QualifiedName, state: TableState) -> Iterator[RefusedError]:
     """Yield the refusal of a table whose model would declare a column that the engine does not manage."""
     if state.relation is not RelationKind.STREAMING_TABLE:
         yield from unmanaged_columns(name, state)
