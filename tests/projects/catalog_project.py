@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from delta_engine.orchestrate.backend import databricks_backend
+from delta_engine.state.principals import Permissions
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.projects.commandline import CommandLine, Result
 
@@ -27,6 +28,7 @@ class CatalogProject:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> None:
         self.catalog = FakeUnityCatalog(schemas=("dev.silver", "dev.others"))
+        self.catalog.catalogs["dev"] = Permissions(owner=self.catalog.user)
         self._delta_engine = delta_engine
         for module in ("commands", "state_commands"):
             where = f"delta_engine.cli.{module}.open_backend"

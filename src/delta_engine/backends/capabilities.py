@@ -46,6 +46,14 @@ class InlineClustering(Enum):
     )
 
 
+class Visibility(Enum):
+    """Whether a catalog may hide tables and schemas that exist."""
+
+    WHOLE = "whatever exists is shown"
+    BY_RIGHTS = "what the principal has no rights on is hidden, and rights can be read"
+    UNKNOWN = "what the principal has no rights on may be hidden, and rights cannot be read"
+
+
 @unique
 class Feature(Enum):
     """What can be declared about a table or a schema; the values are their names in messages."""
@@ -151,6 +159,7 @@ class Capabilities:
     primary_keys: PrimaryKeySupport
     tightening: TighteningSupport
     inline_clustering: InlineClustering
+    visibility: Visibility
     columns_per_statement: ColumnsPerStatement = ColumnsPerStatement.MANY
     rename_target: RenameTarget = RenameTarget.FULL_NAME
     refused: Mapping[Feature, str] = field(default_factory=dict)
@@ -170,6 +179,7 @@ DATABRICKS = Capabilities(
     primary_keys=PrimaryKeySupport.CONSTRAINT,
     tightening=TighteningSupport.SET_NOT_NULL,
     inline_clustering=InlineClustering.ANYWHERE,
+    visibility=Visibility.BY_RIGHTS,
 )
 """Databricks SQL: it has every feature and is always current."""
 
@@ -259,6 +269,7 @@ OPEN_SOURCE = Capabilities(
     primary_keys=PrimaryKeySupport.TABLE_PROPERTY,
     tightening=TighteningSupport.CHECK_CONSTRAINT,
     inline_clustering=InlineClustering.AFTER_PLAIN_TEXT,
+    visibility=Visibility.WHOLE,
     rename_target=RenameTarget.WITHIN_CATALOG,
     refused=MappingProxyType(
         {
@@ -285,7 +296,10 @@ OPEN_SOURCE = Capabilities(
 """Spark with Delta, tables by path: a table is a folder."""
 
 OPEN_SOURCE_CATALOG = replace(
-    OPEN_SOURCE, name="oss with names: catalog", refused=MappingProxyType(_REFUSED_BY_OPEN_SOURCE)
+    OPEN_SOURCE,
+    name="oss with names: catalog",
+    refused=MappingProxyType(_REFUSED_BY_OPEN_SOURCE),
+    visibility=Visibility.UNKNOWN,
 )
 """Spark with Delta, tables by name; the class of a catalog determines what it lacks."""
 

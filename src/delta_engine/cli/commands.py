@@ -224,7 +224,7 @@ def accept_drift(context: Context, options: Options, *, yes: bool) -> None:
     with open_run(environment, "drift --accept", print_note) as run:
         with status("reading the catalog …"):
             found = find_drift(run, project.models, is_partial=project.is_partial)
-        drifted = acceptable(project, found)
+        drifted = acceptable(project, found, print_note)
         for one in drifted:
             _print_findings(one)
         counted = counted_resources(len(drifted_schemas(drifted)), len(drifted_tables(drifted)))

@@ -67,6 +67,19 @@ class Acceptance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Absence:
+    """What rights tell of a missing table or schema.
+
+    Args:
+        may_be_hidden: whether it may exist, hidden from the principal, instead of being deleted.
+        reason: the rights that would show it, or why they are not known to.
+    """
+
+    may_be_hidden: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One difference from what was applied.
 
@@ -80,6 +93,7 @@ class Finding:
         last_written: where the author is unknown, the last principal to alter the table or schema: any write to a
             table counts, so it need not be the author.
         accepted: who accepted it; it waits for its model.
+        absence: for a missing table or schema of a catalog that hides what a principal has no rights on.
     """
 
     kind: DriftKind
@@ -90,11 +104,17 @@ class Finding:
     changed: Attribution | None = None
     last_written: Attribution | None = None
     accepted: Acceptance | None = None
+    absence: Absence | None = None
 
     @property
     def author(self) -> str:
         """`by` and `at` of the change; empty if neither is known."""
         return _by_and_at(self.changed.who, self.changed.at) if self.changed else ""
+
+    @property
+    def may_be_hidden(self) -> bool:
+        """Whether the table or schema may exist, hidden from the principal."""
+        return self.absence is not None and self.absence.may_be_hidden
 
 
 UndoneDrift: TypeAlias = Mapping[tuple[str, str], Finding]

@@ -26,6 +26,7 @@ from delta_engine.drift.drifted_resources import (
     DriftedResource,
     DriftedTable,
     DriftRefusal,
+    Finding,
     changed_field,
     undone_field,
 )
@@ -270,7 +271,7 @@ def _refusal(detail: ClassifiedDrift, model: Securable) -> DriftRefusal:
     author = f", {finding.author}" if finding.author else ""
     reason = (
         f"it was changed outside the engine{author}, and a sync would revert that: {finding.field} "
-        f"was {finding.expected or 'absent'} and is {finding.actual or 'gone'}"
+        f"was {finding.expected or 'absent'} and is {finding.actual or _absent(finding)}"
     )
     way_out = (
         f"{command('drift')} shows the details; {command('drift --accept')} takes the change into the models, "
@@ -280,6 +281,13 @@ def _refusal(detail: ClassifiedDrift, model: Securable) -> DriftRefusal:
     if finding.accepted is not None:
         reason += f". It was accepted {finding.accepted}, and waits for its model"
         way_out = f"Merge the change of the model, or undo the drift with {command('drift --revert')}."
+    elif finding.may_be_hidden:
+        way_out = f"{command('drift')} shows the details, and what to do."
     if isinstance(model, Schema):
         return DriftRefusal(f"schema {name}: {reason}", location=model.declared_at, way_out=way_out)
     return DriftRefusal(reason, table=str(name), location=model.declared_at, way_out=way_out)
+
+
+def _absent(finding: Finding) -> str:
+    hidden = finding.absence.reason if finding.absence and finding.may_be_hidden else None
+    return f"gone, or hidden from you ({hidden})" if hidden else "gone"

@@ -11,6 +11,7 @@ from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import ColumnOrder, Policy
 from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
 from delta_engine.deployment.resources import is_half_done
+from delta_engine.drift.absences import hidden_notes, may_be_hidden
 from delta_engine.drift.comparison import listed_parts
 from delta_engine.drift.drift_report import (
     DriftReport,
@@ -88,6 +89,7 @@ def drift_report(facts: DriftFacts) -> DriftReport:
         recommendations=tuple(_recommendations(facts, existing, schemas, gone, unmanaged)),
         notes=(
             *facts.notes,
+            *hidden_notes([*schemas, *gone]),
             *(
                 f"{one.resource.removeprefix('table.')} cannot be reverted or accepted, because it cannot be read: "
                 "make it a readable Delta table, or leave it out of the models"
@@ -170,8 +172,11 @@ def _recommendations(
     unmanaged: Sequence[ResourceDrift],
 ) -> Iterator[Recommendation]:
     program = f"delta-engine -e {shlex.quote(facts.environment)}"
+    hides = any(map(may_be_hidden, schemas)) or any(map(may_be_hidden, gone))
+    schemas = [schema for schema in schemas if not may_be_hidden(schema)]
+    gone = [table for table in gone if not may_be_hidden(table)]
     if existing or schemas:
-        yield from _reverts_of(facts, [*schemas, *existing, *gone], program)
+        yield from _reverts_of(facts, [*schemas, *existing, *gone], program, hides=hides)
         yield Recommendation(
             text="Take the drift into the models, and commit them", command=f"{program} drift --accept"
         )
@@ -194,14 +199,14 @@ def _recommendations(
 
 
 def _reverts_of(
-    facts: DriftFacts, drifted: Sequence[DriftedResource], program: str
+    facts: DriftFacts, drifted: Sequence[DriftedResource], program: str, *, hides: bool
 ) -> Iterator[Recommendation]:
-    """Yield the revert of everything that a revert can bring back, if there is any."""
+    """Yield the revert of everything that a revert can bring back, if there is any; `hides` if others may be hidden."""
     reversal, policy = facts.reversal, facts.plan_policy
     able = [one for one in drifted if one.resource in reversal.resources]
     if not any(_changes_anything(one, policy) for one in able):
         return
-    targets = f" {_targets(able)}" if reversal.refusals else ""
+    targets = f" {_targets(able)}" if reversal.refusals or hides else ""
     allowed = "".join(f" --allow {kind.value}" for kind in reversal.consents)
     kinds = {detail.deviation.kind for one in able for detail in one.drift}
     names = {

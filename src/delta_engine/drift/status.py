@@ -198,7 +198,7 @@ def _synchronized(resource: Resource, observed: CatalogState, compared: Compared
         and not found.exists
         and (isinstance(name, SchemaName) or resource.metadata.declared)
     ):
-        error = f"the {resource.type.value} is not in the catalog"
+        error = f"the catalog does not show the {resource.type.value}"
         return _with_status(resource, Status.MISSING, sync_error=error)
     if compared is None:
         is_back = resource.status is Status.MISSING and _has_tables(name, observed)

@@ -22,6 +22,7 @@ from delta_engine.deployment.recorded_models import (
     without_done_renames,
 )
 from delta_engine.deployment.resources import with_settled_renames
+from delta_engine.drift.absences import hidden_notes, may_be_hidden
 from delta_engine.drift.attribution import with_audited_authors
 from delta_engine.drift.comparison import compared
 from delta_engine.drift.drift_report import DriftReport
@@ -49,6 +50,7 @@ from delta_engine.models import Schema, Table
 from delta_engine.models.constraints import referenced_table, resolved
 from delta_engine.models.record import resource_key
 from delta_engine.orchestrate.planning import (
+    detected_drift,
     draft_revert,
     drift_detector,
     with_referenced_keys,
@@ -105,8 +107,12 @@ def drift_page(environment: Environment, report: DriftReport) -> str:
         return drift_html(report, ())
 
 
-def acceptable(project: Project, found: Sequence[DriftedResource]) -> list[DriftedResource]:
+def acceptable(
+    project: Project, found: Sequence[DriftedResource], notify: Callable[[str], None]
+) -> list[DriftedResource]:
     """Return the drift of declared tables and schemas: accepted drift waits for its model.
+
+    Without those that may be hidden, of which it notifies: their deletion is not known.
 
     Raises:
         ConfigError: the project is deployed, and its models are copies that no edit reaches.
@@ -120,7 +126,10 @@ def acceptable(project: Project, found: Sequence[DriftedResource]) -> list[Drift
         )
     declared = {resource_key(model.qualified_name) for model in project.models}
     declared |= {resource_key(schema.qualified_name) for schema in project.synced_schemas}
-    return [one for one in found if one.drift and resource_key(one.model_name) in declared]
+    drifted = [one for one in found if one.drift and resource_key(one.model_name) in declared]
+    for note in hidden_notes(drifted):
+        notify(note)
+    return [one for one in drifted if not may_be_hidden(one)]
 
 
 def replaced_edits(project: Project, drifted: Sequence[DriftedResource]) -> Iterator[str]:
@@ -245,7 +254,7 @@ def _facts(
     state = state and with_settled_renames(state, tables, observed)
     recorded = table_records(state)
     found = compared(state, recorded, recorded_schemas, observed, environment.planner.policy, tables)
-    drifted = detector.detect(found.values(), now=now)
+    drifted = detected_drift(environment, found.values(), observed, tables, now=now)
     records = under_new_names(recorded, tables, observed)
     records = with_taken_renames(records, taken_renames(tables, drifted))
     known = {*declared, *applied, *(name.key for name in environment.own_tables)}
@@ -271,7 +280,11 @@ def _facts(
 def _reversal(environment: Environment, facts: DriftFacts) -> Reversal:
     """Plan a revert of declared tables and schemas, without those for which it would be refused."""
     declared = {model.key for model in facts.models} | {schema.key for schema in facts.schemas}
-    left = [one for one in facts.drifted if one.drift and one.model_name.key in declared]
+    left = [
+        drifted
+        for drifted in facts.drifted
+        if drifted.drift and drifted.model_name.key in declared and not may_be_hidden(drifted)
+    ]
     basis = Observation(models=tuple(facts.models), observed=facts.observed, state=facts.state)
     refused: list[RefusedError] = []
     while left:

@@ -160,6 +160,7 @@ def open_environment(
         row_counter=backend.row_counter,
         start=backend.start,
         principals=backend.principals,
+        visibility=backend.capabilities.visibility,
         views=backend.views,
         lineage=backend.lineage,
         audit_log=backend.audit_log,

@@ -24,9 +24,9 @@ from delta_engine.models import Table
 from delta_engine.models.record import resource_key
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.planning import (
+    detected_drift,
     draft_revert,
     draft_sync,
-    drift_detector,
     judged,
     observe_locked,
     plan_unlocked,
@@ -200,8 +200,10 @@ def _detected(
     run: OpenRun, tables: Sequence[Table], *, is_partial: bool
 ) -> tuple[Observation, tuple[DriftedResource, ...]]:
     basis = observe_locked(run, tables, is_partial=is_partial)
-    detector = drift_detector(run.environment)
-    return basis, detector.detect(basis.compared.values(), now=utc_now())
+    found = detected_drift(
+        run.environment, basis.compared.values(), basis.observed, basis.models, now=utc_now()
+    )
+    return basis, found
 
 
 def _recorded_plan(run: OpenRun, planned: PlannedRun) -> PlannedRun:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.aspects.backfill_actions import FillColumn
@@ -20,9 +21,11 @@ from delta_engine.deployment.recorded_models import (
     without_done_renames,
 )
 from delta_engine.deployment.resources import with_settled_renames
+from delta_engine.drift.absences import with_absences
 from delta_engine.drift.comparison import compared, may_be_renamed
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import (
+    ComparedResource,
     DriftedResource,
     DriftRefusal,
     drifted_schemas,
@@ -109,7 +112,7 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
         # Worth a statement per table: the history tells renames from drops, and names the author.
         found = renamed | {one.resource for one in drifted}
         records = [one for key, one in basis.compared.items() if key in found]
-        drifted = drift_detector(environment).detect(records, now=now)
+        drifted = detected_drift(environment, records, basis.observed, basis.models, now=now)
         if any(one.recorded.renames or one.recorded.field_renames for one in drifted):
             draft = _planned(environment, basis, drifted, draft.seen)
         draft = _with_undone(environment, draft, drifted)
@@ -248,6 +251,24 @@ def drift_detector(environment: Environment, *, is_thorough: bool = True) -> Dri
         versions=environment.versions,
         history=environment.history if is_thorough else None,
         is_thorough=is_thorough,
+    )
+
+
+def detected_drift(
+    environment: Environment,
+    records: Iterable[ComparedResource],
+    observed: CatalogState,
+    models: Iterable[Table],
+    *,
+    now: datetime,
+) -> tuple[DriftedResource, ...]:
+    """Return the drift with its authors, and whether missing schemas and tables of models may be hidden."""
+    return with_absences(
+        drift_detector(environment).detect(records, now=now),
+        observed,
+        declared={model.key for model in models},
+        visibility=environment.visibility,
+        principals=environment.principals,
     )
 
 

@@ -13,6 +13,7 @@ from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.actions.drift_policy import DriftPolicy
 from delta_engine.actions.policy import Policy, matches_any
 from delta_engine.aspects.restores import RestoreTable
+from delta_engine.backends.capabilities import Visibility
 from delta_engine.compile.compiled_plan import CompiledPlan
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment, LockedRun
@@ -77,6 +78,7 @@ class Environment:
         preflight: checks existing rows against new conditions; without it, rows are not checked.
         costs: estimates what plans write; without it, nothing is known.
         principals: reads the current principal; without it, plans are not compared with its rights.
+        visibility: whether the catalog may hide what exists.
         views: reads views; without it, plans do not say which ones they break.
         lineage: reads lineage; without it, plans do not say what read lately what they drop or rename.
         audit_log: knows the authors of drift that is in no table's history.
@@ -98,6 +100,7 @@ class Environment:
     preflight: Preflight | None = None
     costs: CostEstimator | None = None
     principals: PrincipalReader | None = None
+    visibility: Visibility = Visibility.WHOLE
     views: ViewReader | None = None
     lineage: LineageReader | None = None
     audit_log: AuditLogReader | None = None

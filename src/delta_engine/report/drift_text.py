@@ -245,6 +245,8 @@ def _finding(finding: Finding) -> Iterator[Line]:
     yield Line(f"      {_shown(finding.field)}: {text}")
     yield from _leaves(leaves)
     yield Line(f"      severity: {finding.severity.value}", finding.severity)
+    if finding.absence:
+        yield Line(f"      rights: {_shown(finding.absence.reason)}")
     if finding.changed:
         yield Line(f"      last_modified: {_author(finding.changed)}")
     elif finding.last_written:
@@ -277,7 +279,8 @@ def _leaves(leaves: Sequence[Branch]) -> Iterator[Line]:
 def _change(finding: Finding) -> tuple[str, Sequence[Branch]]:
     match finding.kind:
         case DriftKind.TABLE_DELETED | DriftKind.SCHEMA_DELETED:
-            return f"DELETED ({_shown(finding.expected or '')})", ()
+            hidden = ", or hidden from you" if finding.may_be_hidden else ""
+            return f"DELETED{hidden} ({_shown(finding.expected or '')})", ()
         case DriftKind.COLUMN_RENAMED:
             return f"RENAMED {_shown(finding.expected or '')} → {_shown(finding.actual or '')}", ()
     return _sides(finding.expected, finding.actual)

@@ -5,7 +5,7 @@ It is a `SqlRunner`, and reads itself as a `CatalogReader`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
 from typing import Any
@@ -31,7 +31,7 @@ from tests.fakes.unity_catalog.grammar import parse, parse_question
 from tests.fakes.unity_catalog.history import Histories
 from tests.fakes.unity_catalog.lineage import LineageEvent, lineage_rows
 from tests.fakes.unity_catalog.refusals import Refusal, require
-from tests.fakes.unity_catalog.rights import check_rights, require_manager, shown_to
+from tests.fakes.unity_catalog.rights import check_rights, require_manager, shown_to, visible_to
 from tests.fakes.unity_catalog.spelling import as_read, names_of
 from tests.fakes.unity_catalog.statements import Path
 from tests.fakes.unity_catalog.stored import Stored
@@ -56,6 +56,7 @@ class FakeUnityCatalog:
         lineage: the reads in the lineage tables; None if these may not be read.
         knows_json: whether it runs `DESCRIBE TABLE … AS JSON`, which older runtimes do not.
         groups: the groups that the user is in.
+        hides: whether views and listings leave out what the user has no privileges on.
         catalogs: the holders of catalogs; a catalog without any has no owner and no grants.
         views: the columns of the views of `information_schema`, as they list them.
         without_files: the keys of registered tables whose files are missing: no statement but DROP works on them.
@@ -83,6 +84,7 @@ class FakeUnityCatalog:
         self.lineage: list[LineageEvent] | None = []
         self.knows_json = True
         self.groups: set[str] = set()
+        self.hides = False
         self.catalogs: dict[str, Permissions] = {}
         self.views = dict(VIEWS)
         self.without_files: set[str] = set()
@@ -159,7 +161,7 @@ class FakeUnityCatalog:
 
     def _shown(self) -> Shown:
         user = self.user if self._checks_owners else None
-        tables, schemas = shown_to(user, self.tables, self.schemas)
+        tables, schemas = shown_to(user, *self._visible())
         return Shown(
             views=self.views,
             tables={key: one.with_state(audit=self.histories.audit(key)) for key, one in tables.items()},
@@ -169,6 +171,11 @@ class FakeUnityCatalog:
             groups=frozenset(self.groups),
             renamed=self.renamed_catalogs,
         )
+
+    def _visible(self) -> tuple[Mapping[str, Stored], Mapping[str, SchemaState]]:
+        if not self.hides:
+            return self.tables, self.schemas
+        return visible_to({self.user, *self.groups}, self.tables, self.schemas, self.catalogs)
 
     def _answer(self, sql: str) -> Sequence[Row]:
         self.questions.append(sql)
@@ -191,7 +198,7 @@ class FakeUnityCatalog:
             case statements.Question("SHOW GRANTS ON TABLE" | "SHOW GRANTS ON SCHEMA", path):
                 return self._grants(".".join(path).lower())
             case statements.Question("SHOW SCHEMAS", (catalog,)):
-                return schemas_of(catalog, self.schemas)
+                return schemas_of(catalog, self._visible()[1])
             case statements.Question("DESCRIBE SCHEMA", path):
                 return as_schema_description(self.schemas[self._schema(path)])
             case statements.Question("SHOW TBLPROPERTIES", path):

@@ -6,10 +6,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from delta_engine.models import ForeignKey, Grants, QualifiedName
+from delta_engine.state.principals import Permissions
 from delta_engine.state.states import SchemaState
 from tests.fakes.unity_catalog import statements
 from tests.fakes.unity_catalog.refusals import require
@@ -57,6 +58,42 @@ def shown_to(
         },
         {key: replace(one, grants=_shown(one.grants, one.owner, user)) for key, one in schemas.items()},
     )
+
+
+def visible_to(
+    who: Collection[str],
+    tables: Mapping[str, Stored],
+    schemas: Mapping[str, SchemaState],
+    catalogs: Mapping[str, Permissions],
+) -> tuple[Mapping[str, Stored], Mapping[str, SchemaState]]:
+    """Return the tables and schemas on which one of some principals has a privilege, inherited ones included.
+
+    Databricks' SQL reference, "Information schema": it shows only the objects that the user may access.
+    """
+
+    holders = {
+        **{key: _holders(one.state.owner, one.state.grants) for key, one in tables.items()},
+        **{key: _holders(one.owner, one.grants) for key, one in (*schemas.items(), *catalogs.items())},
+    }
+
+    def is_visible(key: str) -> bool:
+        levels = [key.rsplit(".", count)[0] for count in range(key.count(".") + 1)]
+        held = {one for level in levels for one in holders.get(level, ())}
+        held = {*holders.get(key, ()), *(one for one in held if one[1] not in _USES)}
+        return any(name in who for name, _ in held)
+
+    return (
+        {key: one for key, one in tables.items() if is_visible(key)},
+        {key: one for key, one in schemas.items() if is_visible(key)},
+    )
+
+
+_USES = ("USE CATALOG", "USE SCHEMA")
+"""Privileges that show what they are granted on, and nothing inside it."""
+
+
+def _holders(owner: str | None, grants: Grants) -> set[tuple[str | None, str]]:
+    return {(owner, "OWN"), *((who, privilege) for who, held in grants.items() for privilege in held)}
 
 
 def _shown(grants: Grants, owner: str | None, user: str) -> Grants:

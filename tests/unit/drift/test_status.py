@@ -61,7 +61,7 @@ def test_a_table_that_is_gone_is_missing_and_keeps_its_definition() -> None:
     found = with_orders(state, ABSENT)
     resource = found.resources[KEY]
     assert resource.status is Status.MISSING
-    assert resource.metadata.sync_error == "the table is not in the catalog"
+    assert resource.metadata.sync_error == "the catalog does not show the table"
     assert resource.metadata.declared == state.resources[KEY].metadata.declared
     assert found.synced_at == LATER
     assert with_orders(found, as_applied()).resources == state.resources
