@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from itertools import dropwhile, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from delta_engine.backends import error_conditions
 from delta_engine.backends.addressing import CatalogAddressing, PathAddressing
@@ -44,6 +44,9 @@ _ANY_DELTA_TABLE_HAS = "delta.minReaderVersion"
 _INFORMATION_SCHEMA = "information_schema"
 
 Rows: TypeAlias = Sequence[Mapping[str, object]]
+
+_SchemaPair: TypeAlias = tuple[str, str]
+"""A catalog and a schema, in lower case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,16 +81,32 @@ def _found(
     )
 
 
+def _missing(
+    schemas: set[_SchemaPair], list_schemas: Callable[[str], set[str]]
+) -> Mapping[_SchemaPair, str | None]:
+    """Return the schemas that no catalog lists, each with the spelling under which it lists one, if it does.
+
+    Some catalogs, such as open-source Unity Catalog, are case-sensitive: a second schema in lower case would be a twin.
+    """
+    listed = {catalog: list_schemas(catalog) for catalog in {catalog for catalog, _ in schemas}}
+    absent = sorted(pair for pair in schemas if pair[1] not in listed[pair[0]])
+    return {
+        (catalog, schema): min((name for name in listed[catalog] if name.lower() == schema), default=None)
+        for catalog, schema in absent
+    }
+
+
 class FolderFinder:
     """Finds tables by path: a table is a folder with a Delta log, a schema is a folder."""
 
     def __init__(self, addressing: PathAddressing) -> None:
         self._addressing = addressing
 
-    def missing_schemas(self, schemas: set[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-        """Return the (catalog, schema) pairs that have no folder."""
+    def missing_schemas(self, schemas: set[_SchemaPair]) -> Mapping[_SchemaPair, str | None]:
+        """Return the pairs that have no folder; see `_missing`."""
         warehouse = self._addressing.warehouse
-        return frozenset(pair for pair in schemas if not warehouse.joinpath(*pair).is_dir())
+        absent = {pair for pair in schemas if not warehouse.joinpath(*pair).is_dir()}
+        return _missing(absent, self.schemas)
 
     def schemas(self, catalog: str) -> set[str]:
         """Return the folders in a catalog's folder, without names with a dot, which the engine cannot address."""
@@ -152,14 +171,9 @@ class CatalogFinder:
     def __init__(self, runner: SqlRunner) -> None:
         self._runner = runner
 
-    def missing_schemas(self, schemas: set[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-        """Return the (catalog, schema) pairs that their catalog does not list."""
-        present = {
-            (catalog, schema)
-            for catalog in {catalog for catalog, _ in schemas}
-            for schema in self.schemas(catalog)
-        }
-        return frozenset(schemas - present)
+    def missing_schemas(self, schemas: set[_SchemaPair]) -> Mapping[_SchemaPair, str | None]:
+        """Return the pairs that their catalog does not list; see `_missing`."""
+        return _missing(schemas, self.schemas)
 
     def schemas(self, catalog: str) -> set[str]:
         """Return the schemas that a catalog lists."""
@@ -228,14 +242,20 @@ class SparkDeltaReader:
         wanted = {_schema_of(name) for name in names}
         wanted |= {(schema.catalog_name.lower(), schema.schema_name.lower()) for schema in schemas}
         missing = self._finder.missing_schemas(wanted)
+        odd = {pair: spelling for pair, spelling in missing.items() if spelling is not None}
+        raise_all(_odd_schema(pair, odd[pair]) for pair in sorted(odd.keys() - {*map(_schema_of, names)}))
         found = self._finder.find([name for name in names if _schema_of(name) not in missing])
+        in_odd_schemas = (
+            _in_odd_schema(name, odd[_schema_of(name)]) for name in names if _schema_of(name) in odd
+        )
+        found = replace(found, refusals=(*found.refusals, *in_odd_schemas))
         states = {name.key: ABSENT for name in names}
         states |= self._read(found, {model.key: model for model in models})
         for table in found.existing:
             if states[table.key].exists:
                 states[table.key] = replace(states[table.key], audit=found.audits.get(table.key, NO_AUDIT))
         return CatalogState(
-            tables=states, missing_schemas=missing, other_tables=found.others, audits=found.audits
+            tables=states, missing_schemas=frozenset(missing), other_tables=found.others, audits=found.audits
         )
 
     def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
@@ -250,12 +270,16 @@ class SparkDeltaReader:
         """Return what schemas hold; see `TableLister.relations_in`. Catalogs list views as tables."""
         catalog = catalog.lower()
         if schemas is None:
-            pairs = {(catalog, schema) for schema in self._finder.schemas(catalog) - {_INFORMATION_SCHEMA}}
+            listed_schemas = self._finder.schemas(catalog) - {_INFORMATION_SCHEMA}
+            pairs = {(catalog, schema) for schema in listed_schemas if schema == schema.lower()}
+            odd = [(catalog, schema) for schema in sorted(listed_schemas) if schema != schema.lower()]
         else:
             pairs = {(catalog, schema.lower()) for schema in schemas}
-            pairs -= self._finder.missing_schemas(pairs)
+            missing = self._finder.missing_schemas(pairs)
+            pairs -= missing.keys()
+            odd = [(catalog, spelling) for spelling in missing.values() if spelling is not None]
         listed: list[QualifiedName] = []
-        refusals: list[CatalogReadError] = []
+        refusals = [_odd_schema((catalog, spelling.lower()), spelling) for catalog, spelling in odd]
         for pair in sorted(pairs):
             try:
                 listed += self._finder.listed({pair})
@@ -354,6 +378,22 @@ def _spelled_otherwise(table: QualifiedName, listed: QualifiedName) -> CatalogRe
         f"it exists as {listed.table!r}, and tables are addressed in lower case",
         table=str(table),
         way_out="Rename it, or leave it to the tool that made it.",
+    )
+
+
+_RENAME_SCHEMA: Final = "Rename that schema, or leave it to the tool that made it and choose another name."
+
+
+def _odd_schema(schema: _SchemaPair, spelling: str) -> CatalogReadError:
+    reason = f"schema {'.'.join(schema)} exists as {spelling!r}, and schemas are addressed in lower case"
+    return CatalogReadError(reason, way_out=_RENAME_SCHEMA)
+
+
+def _in_odd_schema(table: QualifiedName, spelling: str) -> CatalogReadError:
+    return CatalogReadError(
+        f"its schema {table.schema.lower()!r} exists as {spelling!r}, and schemas are addressed in lower case",
+        table=str(table),
+        way_out=_RENAME_SCHEMA,
     )
 
 

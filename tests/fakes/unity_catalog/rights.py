@@ -73,7 +73,8 @@ def visible_to(
 
     holders = {
         **{key: _holders(one.state.owner, one.state.grants) for key, one in tables.items()},
-        **{key: _holders(one.owner, one.grants) for key, one in (*schemas.items(), *catalogs.items())},
+        **{key: _holders(one.owner, one.grants) for key, one in schemas.items()},
+        **{key: _holders(one.owner, one.grants) for key, one in catalogs.items()},
     }
 
     def is_visible(key: str) -> bool:

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NoReturn
+
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.sql_runner import Row
 from delta_engine.models import (
     AUTO,
     CheckConstraint,
@@ -14,7 +20,9 @@ from delta_engine.models import (
     Schema,
     SchemaName,
 )
-from delta_engine.orchestrate.importing import as_model, as_schema_model
+from delta_engine.orchestrate.backend import databricks_backend
+from delta_engine.orchestrate.importing import as_model, as_schema_model, import_tables
+from delta_engine.state.spark_delta_reader import SparkDeltaReader
 from delta_engine.state.states import RelationKind, SchemaState, TableState
 from delta_engine.validation.validator import PlanValidator
 from tests.builders.models import ORDERS, observed, orders
@@ -98,6 +106,26 @@ def test_of_a_streaming_table_comments_and_tags_are_taken() -> None:
         manages=["comments", "tags"],
     )
     assert not list(PlanValidator().model_violations([model]))
+
+
+def test_a_schema_with_capitals_is_reported_and_not_passed_over() -> None:
+    class Runner:
+        def run(self, sql: str) -> Sequence[Row]:
+            return [{"namespace": "Upper"}] if sql.startswith("SHOW SCHEMAS") else []
+
+    def no_schema(address: str) -> NoReturn:
+        raise AssertionError(f"{address} is not there")
+
+    reader = SparkDeltaReader(Runner(), no_schema, CatalogAddressing())
+    backend = replace(databricks_backend(Runner()), reader=reader, lister=reader)
+    for target in ("dev", "dev.Upper", "dev.upper"):
+        imported = import_tables(backend, target)
+        assert [str(refusal) for refusal in imported.refusals] == [
+            "schema dev.upper exists as 'Upper', and schemas are addressed in lower case. Rename that schema, or leave "
+            "it to the tool that made it and choose another name."
+        ]
+    (refusal,) = import_tables(backend, "dev.Upper.orders").refusals
+    assert "its schema 'upper' exists as 'Upper'" in str(refusal)
 
 
 def test_a_name_that_would_be_derived_is_left_out() -> None:

@@ -15,7 +15,7 @@ from delta_engine.backends.error_conditions import statement_error
 from delta_engine.backends.sql_runner import Row
 from delta_engine.backends.stored_keys import find_primary_key, primary_key_property
 from delta_engine.errors import CatalogReadError, StatementError
-from delta_engine.models import PrimaryKey, QualifiedName
+from delta_engine.models import PrimaryKey, QualifiedName, Schema
 from delta_engine.models.type_text import parse_data_type
 from delta_engine.orchestrate.importing import as_model
 from delta_engine.state.catalog_reader import bare_model, read_tables, readable_snapshot
@@ -55,9 +55,9 @@ class ScriptedRunner:
 def test_folders_with_a_delta_log_are_tables(tmp_path: Path) -> None:
     finder = FolderFinder(PathAddressing(tmp_path))
     log = tmp_path / "dev" / "silver" / "orders" / "_delta_log"
-    assert finder.missing_schemas({("dev", "silver")}) == {("dev", "silver")}
+    assert finder.missing_schemas({("dev", "silver")}) == {("dev", "silver"): None}
     log.mkdir(parents=True)
-    assert finder.missing_schemas({("dev", "silver")}) == frozenset()
+    assert finder.missing_schemas({("dev", "silver")}) == {}
     assert finder.find([ORDERS]).existing == ()
     (log / "00000000000000000000.json").write_text("{}")
     assert finder.find([ORDERS]) == FoundTables(existing=(ORDERS,), others=())
@@ -175,7 +175,7 @@ LISTED: dict[str, list[Row] | Exception] = {
 def test_a_schema_that_is_listed_with_quotes_is_there() -> None:
     wanted = {("dev", "my-schema"), ("dev", "upper"), ("dev", "gold")}
     missing = CatalogFinder(ScriptedRunner(LISTED)).missing_schemas(wanted)
-    assert missing == {("dev", "upper"), ("dev", "gold")}
+    assert missing == {("dev", "upper"): "Upper", ("dev", "gold"): None}
 
 
 def test_tables_that_cannot_be_addressed_are_left_out_by_name() -> None:
@@ -215,6 +215,52 @@ def test_what_cannot_be_addressed_does_not_hide_why_another_table_cannot_be_read
     assert sorted(str(refusal.table) for refusal in refusals) == ["dev.silver.Mixed", "dev.silver.orders"]
     assert not any("mixed" in sql for sql in runner.statements)
     assert list(observed.tables) == ["dev.silver.nope"]
+
+
+UPPER, GOLD = QualifiedName("dev", "upper", "orders"), QualifiedName("dev", "gold", "orders")
+OF_UPPER = "its schema 'upper' exists as 'Upper', and schemas are addressed in lower case"
+
+
+def folder_reader(folder: Path, *schemas: str) -> SparkDeltaReader:
+    """Return a reader of tables by path; each of some schemas has the table orders."""
+    for schema in schemas:
+        log = folder / "dev" / schema / "orders" / "_delta_log"
+        log.mkdir(parents=True)
+        (log / "00000000000000000000.json").touch()
+    return SparkDeltaReader(ScriptedRunner({}), _no_schema, PathAddressing(folder))
+
+
+def test_a_model_whose_schema_exists_in_another_case_is_refused_with_both_names(tmp_path: Path) -> None:
+    """A catalog that is case-sensitive would take a second schema."""
+    catalog = SparkDeltaReader(ScriptedRunner(LISTED), _no_schema, CatalogAddressing())
+    for reader in (catalog, folder_reader(tmp_path, "Upper")):
+        observed, (refusal,) = readable_snapshot(reader, [bare_model(UPPER), bare_model(GOLD)])
+        assert (refusal.table, refusal.reason) == ("dev.upper.orders", OF_UPPER)
+        assert observed.missing_schemas == {("dev", "gold")}
+        with pytest.raises(CatalogReadError, match=r"^schema dev\.upper exists as 'Upper'"):
+            reader.snapshot([], [Schema("dev", "upper", comment="x")])
+
+
+def test_a_schema_in_another_case_is_named_by_listings(tmp_path: Path) -> None:
+    catalog = SparkDeltaReader(ScriptedRunner(LISTED), _no_schema, CatalogAddressing())
+    for reader in (catalog, folder_reader(tmp_path, "Upper", "silver")):
+        for schemas in (None, {"Upper"}, {"upper"}):
+            (refusal,) = reader.relations_in("dev", schemas).refusals
+            assert (
+                refusal.reason
+                == "schema dev.upper exists as 'Upper', and schemas are addressed in lower case"
+            )
+        assert reader.relations_in("dev", {"silver"}).refusals == ()
+
+
+def test_a_schema_that_exists_in_both_cases_is_the_one_in_lower_case() -> None:
+    both: list[Row] = [{"namespace": "Upper"}, {"namespace": "upper"}]
+    reader = SparkDeltaReader(
+        ScriptedRunner({**LISTED, "SHOW SCHEMAS": both}), _no_schema, CatalogAddressing()
+    )
+    assert reader.snapshot([bare_model(QualifiedName("dev", "upper", "nope"))]).missing_schemas == frozenset()
+    assert reader.relations_in("dev", {"upper"}).refusals == ()
+    assert len(reader.relations_in("dev").refusals) == 1
 
 
 def description(kind: str) -> list[Row]:
