@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from shutil import rmtree
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from delta_engine.actions import Adoption
 from delta_engine.actions.policy import Policy
 from delta_engine.backends.capabilities import OPEN_SOURCE, OPEN_SOURCE_CATALOG, Feature
+from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import UnsafePlanError
-from delta_engine.models import Table
+from delta_engine.models import CheckConstraint, Column, PrimaryKey, Table
 from delta_engine.orchestrate.backend import catalog_backend
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.state.catalog_reader import readable_snapshot
@@ -78,6 +82,53 @@ def test_a_registered_table_without_files_is_refused(spark: SparkSession, tmp_pa
     assert "DELTA_PATH_DOES_NOT_EXIST" in refusal.reason
     assert "its files are missing" in refusal.way_out
     assert [*observed.tables] == [f"{CATALOG}.silver.lines"]
+
+
+FULL: dict[str, Any] = {
+    "columns": (Column("id", "bigint", is_nullable=False, comment="Key"), Column("day", "date")),
+    "comment": "Orders",
+    "primary_key": PrimaryKey(["id"]),
+    "checks": (CheckConstraint("positive", "id > 0"),),
+    "table_properties": {"kept": "yes", "delta.columnMapping.mode": "name"},
+}
+
+
+@pytest.mark.usefixtures("schema")
+@pytest.mark.parametrize("layout", [{"cluster_by": ("id",)}, {"partitioned_by": ("day",)}])
+def test_a_dropped_external_table_comes_back_with_its_rows(
+    layout: dict[str, Any], spark: SparkSession, tmp_path: Path
+) -> None:
+    backend = catalog_backend(spark)
+    location = str(tmp_path / "it's here")
+    model = replace(orders(), **FULL, **layout, location=location, catalog_name=CATALOG)
+    engine = replace(engine_over(backend, Deployment.unrecorded()), locations=backend.locations)
+    name = f"{CATALOG}.silver.orders"
+    engine.sync_tables([model])
+    spark.sql(f"INSERT INTO {name} VALUES (1, DATE'2026-01-02')")
+    spark.sql(f"DROP TABLE {name}")
+    engine = replace(engine, deployment=Deployment.unrecorded())
+
+    other = replace(model, checks=(CheckConstraint("positive", "id > 1"),), comment="Others")
+    refusals = str(plan_unlocked(engine, [other]).refusals)
+    assert f"a Delta table lies at its location {location}, and it differs: " in refusals
+    assert "table comment is 'Orders', the model has 'Others'" in refusals
+
+    planned = plan_unlocked(engine, [model])
+    (create,) = planned.plan.create_tables
+    assert create.adoption == Adoption()  # the files hold everything, keys included
+    engine.sync_tables([model])
+    assert [tuple(row) for row in spark.table(name).collect()] == [(1, date(2026, 1, 2))]
+    assert not plan_unlocked(engine, [model]).plan
+
+
+@pytest.mark.usefixtures("schema")
+def test_an_empty_location_holds_no_table(spark: SparkSession, tmp_path: Path) -> None:
+    backend = catalog_backend(spark)
+    assert backend.locations is not None
+    model = replace(orders(location=str(tmp_path / "nothing")), catalog_name=CATALOG)
+    assert backend.locations.at_location(model.qualified_name, str(model.location)) is None
+    (tmp_path / "nothing").mkdir()
+    assert backend.locations.at_location(model.qualified_name, str(model.location)) is None
 
 
 def test_catalogs_are_known_by_their_class(spark: SparkSession) -> None:

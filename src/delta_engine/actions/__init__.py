@@ -154,11 +154,29 @@ class AlignSchema:
 
 
 @dataclass(frozen=True, slots=True)
+class Adoption:
+    """The registration of the Delta table that lies at the location of a new table: its rows come back.
+
+    Args:
+        completing: the actions for what its files do not hold, such as keys, owner and grants.
+        differing: the actions for what its files hold otherwise. A rule refuses them.
+    """
+
+    completing: tuple[Action, ...] = ()
+    differing: tuple[Action, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class CreateTable:
-    """Create a table with all its parts."""
+    """Create a table with all its parts.
+
+    Args:
+        adoption: how it takes the Delta table at its location; None if it is new, or if its location was not read.
+    """
 
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     desired: Table
+    adoption: Adoption | None = None
 
     @property
     def table(self) -> QualifiedName:

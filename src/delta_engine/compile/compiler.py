@@ -57,6 +57,7 @@ from delta_engine.sql.tables import (
     sql_create_table,
     sql_drop_table,
     sql_on_streaming_table,
+    sql_register_table,
 )
 
 _TAKING_RIGHTS = (RevokePrivileges, ChangeOwner)
@@ -145,14 +146,20 @@ def _table(
 
 def _created(create: CreateTable, deferred: frozenset[str], renderer: _Renderer) -> tuple[Statement, ...]:
     desired = create.desired
+    if create.adoption is not None:
+        completing = create.adoption.completing
+        return (
+            renderer.table_registration(create),
+            *(renderer.table_alignment(AlignTable(create.table, completing)) if completing else ()),
+        )
     late = deferred | {create.table.key}  # it does not exist before it is created
     inline = tuple(key for key in desired.foreign_keys if key.references.lower() not in late)
     added = (ForeignKeyAdd(key) for key in desired.foreign_keys if key.references.lower() in late)
     bare = CreateTable(replace(desired, foreign_keys=inline, declared_at=desired.declared_at))
-    completing = (*aspects.after_create(desired), *added)
+    after = (*aspects.after_create(desired), *added)
     return (
         *renderer.table_creation(bare),
-        *(renderer.table_alignment(AlignTable(create.table, completing)) if completing else ()),
+        *(renderer.table_alignment(AlignTable(create.table, after)) if after else ()),
     )
 
 
@@ -294,6 +301,11 @@ class _Renderer:
         clustering = sql_alter_clustering(context.table, clauses.cluster_by)
         yield Statement(sql=unclustered, actions=(create,))
         yield Statement(sql=clustering, actions=(create,), phase=Phase.CHANGE_CLUSTERING)
+
+    def table_registration(self, create: CreateTable) -> Statement:
+        """Return CREATE TABLE with nothing but the location, which takes the Delta table there as it is."""
+        sql = sql_register_table(self.addressing.table(create.table), str(create.desired.location))
+        return Statement(sql=sql, actions=(create,))
 
     def table_alignment(self, align: AlignTable) -> Iterator[Statement]:
         """Yield the statements that change a table, in the order of their phases."""

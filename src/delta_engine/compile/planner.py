@@ -12,6 +12,7 @@ from delta_engine.actions.policy import NO_POLICY, Ownership, Policy, RemovedTab
 from delta_engine.aspects.column_renames import renamed_columns
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.renames import with_renames
+from delta_engine.compile.adopting import adoption
 from delta_engine.compile.keys import dropped_tables, with_referencing_keys
 from delta_engine.compile.rewriting import with_lost_parts
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
@@ -74,7 +75,7 @@ class TablePlanner:
         changes = self._changes(existing, state, records)
         gone = {name: rows for name, rows in removed.items() if rows is not None}
         needed = with_referencing_keys(changes, by_key, state, {name.key for name in gone})
-        created = tuple(CreateTable(by_key[key]) for key in sorted(by_key.keys() - existing.keys()))
+        created = tuple(self._created(by_key[key], state) for key in sorted(by_key.keys() - existing.keys()))
         aligned = tuple(
             AlignTable(
                 existing[key].qualified_name,
@@ -94,6 +95,10 @@ class TablePlanner:
             kept_tables=tuple(sorted(removed.keys() - gone.keys(), key=lambda name: name.key)),
             kept_schemas=tuple(self._kept_schemas(state, schema_records)),
         )
+
+    def _created(self, model: Table, state: CatalogState) -> CreateTable:
+        files = state.files.get(model.key)
+        return CreateTable(model, None if files is None else adoption(model, files, self.policy))
 
     def _changes(
         self, existing: Mapping[str, Table], state: CatalogState, records: Mapping[str, Record]

@@ -186,7 +186,7 @@ def _recommendations(
         revertible = [table for table in gone if table.resource in facts.reversal.resources]
         if revertible:
             yield Recommendation(
-                text="Create the deleted tables again, without their data",
+                text=f"Create the deleted tables again, {_their_data(revertible)}",
                 command=f"{program} drift --revert {_targets(revertible[:_MOST_COMMANDS])}",
             )
         yield Recommendation(
@@ -213,11 +213,12 @@ def _reverts_of(
         DriftKind.COLUMN_ORDER: "the order of columns",
         DriftKind.TABLE_REPLACED: "the replacement of tables",
     }
+    deleted = [one for one in able if is_table(one) and not one.observed.exists]
     kept = " and ".join(name for kind, name in names.items() if kind in kinds & _kinds_beyond_reverts(policy))
     yield Recommendation(
         text="Undo the drift in the catalog"
         + (f", except for {kept}" if kept else "")
-        + (", and create the deleted tables again, without their data" if _has_deleted(able) else ""),
+        + (f", and create the deleted tables again, {_their_data(deleted)}" if deleted else ""),
         command=f"{program} drift --revert{targets}{allowed}",
     )
 
@@ -247,8 +248,14 @@ def _with_children(gone: Sequence[DriftedTable], facts: DriftFacts) -> list[Drif
     return [*gone, *(one for one in drifted_tables(facts.drifted) if one.model_name.key in children - keys)]
 
 
-def _has_deleted(drifted: Sequence[DriftedResource]) -> bool:
-    return any(is_table(one) and not one.observed.exists for one in drifted)
+def _their_data(deleted: Sequence[DriftedTable]) -> str:
+    """Return what a revert of deleted tables does about their rows: the files of external ones stay."""
+    are_external = {one.recorded.baseline.location is not None for one in deleted}
+    if are_external == {True}:
+        return "with the files at their locations"
+    if are_external == {False}:
+        return "without their data"
+    return "external ones with the files at their locations, and others without their data"
 
 
 def _targets(drifted: Sequence[DriftedResource]) -> str:

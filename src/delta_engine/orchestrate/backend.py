@@ -19,6 +19,7 @@ from delta_engine.errors import ConfigError, MissingDependencyError
 from delta_engine.sql.queries import sql_current_version
 from delta_engine.state.catalog_reader import CatalogReader, TableLister
 from delta_engine.state.delta_log_reader import DeltaLogHistoryReader, DeltaLogReader, reads_without_spark
+from delta_engine.state.existing_files import LocationReader
 from delta_engine.state.lineage import LineageReader
 from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.spark_delta_reader import SparkDeltaReader
@@ -59,6 +60,7 @@ class Backend:
         principals: reads the current principal and its privileges; None where the platform has none.
         views: reads the definitions of views; None where the catalog has none.
         lineage: reads who read tables lately; None where the platform records no lineage.
+        locations: describes Delta tables by their locations; None where tables are folders.
         start: opens what runs statements, such as a Spark session, unless it is open; the first statement also does.
     """
 
@@ -77,6 +79,7 @@ class Backend:
     principals: PrincipalReader | None = None
     views: ViewReader | None = None
     lineage: LineageReader | None = None
+    locations: LocationReader | None = None
     listing: TableListing | None = None
 
 
@@ -106,6 +109,7 @@ def databricks_backend(
         principals=PrincipalReader(runner),
         views=ViewReader(runner),
         lineage=LineageReader(runner),
+        locations=reader,
         listing=listing,
     )
 
@@ -217,6 +221,7 @@ def _spark_backend(
         versions=queries,
         history=queries,
         row_counter=queries,
+        locations=reader if isinstance(addressing, CatalogAddressing) else None,
     )
 
 

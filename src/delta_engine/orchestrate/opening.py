@@ -162,6 +162,7 @@ def open_environment(
         principals=backend.principals,
         visibility=backend.capabilities.visibility,
         views=backend.views,
+        locations=backend.locations,
         lineage=backend.lineage,
         audit_log=backend.audit_log,
         run_history=RunHistory(runner, addressing.table(runs)) if runs else None,

@@ -59,6 +59,7 @@ from delta_engine.state.catalog_reader import (
     snapshot_with_former_names,
     with_tables_read,
 )
+from delta_engine.state.existing_files import with_existing_files
 from delta_engine.state.states import CatalogState
 from delta_engine.telemetry.context import utc_now
 from delta_engine.validation.broken_views import view_warnings
@@ -143,6 +144,7 @@ def _planned(
         return checked_plan(wanted, seen, planned)
 
     seen = _with_further_tables(environment, wanted, seen, removed)
+    seen, warnings = _with_files(environment, wanted, seen)
     plan = replan(seen, None)
     observed = basis.observed
     if moved := [model for model in wanted if model.key in _with_data_changes(plan, seen)]:
@@ -153,7 +155,9 @@ def _planned(
     return PlannedRun(
         plan=plan,
         compiled=environment.action_runner.compile(plan),
-        basis=replace(basis, records=records, observed=observed),
+        basis=replace(
+            basis, records=records, observed=observed, warnings=_together(basis.warnings, warnings)
+        ),
         models=models,
         wanted=wanted,
         schemas=without_ignored_deletions(schemas, drifted),
@@ -206,16 +210,17 @@ def draft_revert(
     def replan(seen: CatalogState, _under_way: AlignTable | None) -> TablePlan:
         return checked_plan(wanted, seen, lambda: planner.plan(wanted, seen))
 
-    plan = replan(observed, None)
+    seen, warnings = _with_files(environment, wanted, observed)
+    plan = replan(seen, None)
     return PlannedRun(
         plan=plan,
         compiled=environment.action_runner.compile(plan),
-        basis=replace(basis, observed=observed),
+        basis=replace(basis, observed=observed, warnings=_together(basis.warnings, warnings)),
         models=tuple(table.recorded.declared for table in changed),
         wanted=wanted,
         schemas=tuple(schema.recorded.declared for schema in schemas),
         policy=planner.policy,
-        seen=observed,
+        seen=seen,
         replan=replan,
         refusals=tuple(irreversible(wanted, changed)),
         undone={
@@ -293,6 +298,20 @@ def _with_further_tables(
     names = {parent.key: parent for model in models for parent in referenced_tables(model)}
     names |= {name.key: name for name, rows in removed.items() if rows is not None}
     return with_tables_read(environment.reader, observed, names.values())
+
+
+def _with_files(
+    environment: Environment, models: Sequence[Table], observed: CatalogState
+) -> tuple[CatalogState, tuple[str, ...]]:
+    """Return a snapshot with the Delta tables at the locations of missing tables, and what could not be read."""
+    if environment.locations is None:
+        return observed, ()
+    return with_existing_files(environment.locations, observed, models)
+
+
+def _together(warnings: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
+    """Return warnings, each once: a plan may be made several times."""
+    return tuple(dict.fromkeys((*warnings, *more)))
 
 
 def observe(

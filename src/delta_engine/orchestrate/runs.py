@@ -36,6 +36,7 @@ from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.models.record import Record
 from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, run_report
 from delta_engine.state.catalog_reader import CatalogReader
+from delta_engine.state.existing_files import LocationReader
 from delta_engine.state.lineage import LineageReader
 from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.states import CatalogState
@@ -80,6 +81,7 @@ class Environment:
         principals: reads the current principal; without it, plans are not compared with its rights.
         visibility: whether the catalog may hide what exists.
         views: reads views; without it, plans do not say which ones they break.
+        locations: describes Delta tables by their locations; without it, no plan asks what lies there.
         lineage: reads lineage; without it, plans do not say what read lately what they drop or rename.
         audit_log: knows the authors of drift that is in no table's history.
         own_tables: tables of the engine in managed schemas, which need no model.
@@ -103,6 +105,7 @@ class Environment:
     visibility: Visibility = Visibility.WHOLE
     views: ViewReader | None = None
     lineage: LineageReader | None = None
+    locations: LocationReader | None = None
     audit_log: AuditLogReader | None = None
     run_history: RunHistory | None = None
     drift_history: DriftHistory | None = None

@@ -84,7 +84,7 @@ def _notable(action: TableAction, undone: UndoneDrift, refused: Collection[str])
     match action:
         case DropTable():
             yield table_branch(action, undone)
-        case CreateTable() if is_refused or (key, "table") in undone:
+        case CreateTable() if is_refused or action.adoption or (key, "table") in undone:
             yield table_branch(action, undone)
         case AlignTable(_, actions):
             notable = [one for one in actions if is_refused or _must_be_seen(key, action, one, undone)]

@@ -245,7 +245,8 @@ def _table(action: TableAction, undone: UndoneDrift) -> dict[str, Any]:
     match action:
         case CreateTable(desired):
             definition = msgspec.to_builtins(define(desired))
-            return {"table": table, "change": "create", **_risks(action), "desired": definition}
+            taken = {} if action.adoption is None else {"takes_files_at": desired.location}
+            return {"table": table, "change": "create", **taken, **_risks(action), "desired": definition}
         case AlignTable(_, actions):
             return {
                 "table": table,

@@ -14,6 +14,7 @@ from itertools import accumulate
 from typing import Final
 
 from delta_engine.actions import (
+    Adoption,
     AlignSchema,
     AlignTable,
     Cost,
@@ -68,6 +69,11 @@ def table_branch(action: TableAction, undone: UndoneDrift) -> Branch:
     """Return the branch of one table; each line says which drift it undoes."""
     key = f"table.{action.table.key}"
     match action:
+        case CreateTable(desired, Adoption(completing, differing)):
+            note = f"takes the Delta table at {desired.location}, with its rows"
+            undoes = undoes_note(undone.get((key, "table")))
+            text = f"{action.table}  {note}{hazards_note(action.hazards)}{undoes}"
+            return Branch(Sign.ADDED, text, changed_branches((*completing, *differing), key, NO_UNDONE_DRIFT))
         case CreateTable(desired):
             text = f"{action.table}{hazards_note(action.hazards)}{undoes_note(undone.get((key, 'table')))}"
             return Branch(Sign.ADDED, text, tuple(created_branches(desired)))

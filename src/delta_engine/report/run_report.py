@@ -292,6 +292,8 @@ def _seconds(outcome: AnyOutcome) -> float:
 
 def _lines(action: TableAction) -> tuple[str, ...]:
     """Return the planned actions, a line each. The statement of a new table includes all its parts."""
+    if isinstance(action, CreateTable) and action.adoption is not None:
+        return (f"+ table over the files at {redacted(str(action.desired.location))}",)
     if isinstance(action, CreateTable):
         return (f"+ table with {counted(len(action.desired.columns), 'column')}",)
     return tuple(map(redacted, change_lines(action))) if isinstance(action, AlignTable) else ()

@@ -14,6 +14,11 @@ def sql_count_rows(table: str) -> str:
     return f"SELECT count(*) AS row_count FROM {table}"
 
 
+def sql_at_location(location: str) -> str:
+    """Return the SQL that addresses the Delta table at a location."""
+    return f"delta.{quote_ident(location)}"
+
+
 def sql_describe_table(table: str) -> str:
     """Return columns, then partition columns, then details, as rows of `col_name` and `data_type`."""
     return f"DESCRIBE TABLE EXTENDED {table}"

@@ -51,6 +51,11 @@ def sql_create_table(
     )
 
 
+def sql_register_table(table: str, location: str) -> str:
+    """Create an external table over the Delta table at a location, as it is there."""
+    return f"CREATE TABLE {table}\nUSING delta\n{sql_location(location)}"
+
+
 def sql_set_comment(securable: str, comment: str) -> str:
     """Set the comment of a table or schema (such as ``TABLE `dev`.`silver`.`orders` ``); empty clears it."""
     return f"COMMENT ON {securable} IS {sql_literal(comment)}"

@@ -20,6 +20,7 @@ from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.errors import CatalogReadError, StatementError, raise_all
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.sql.queries import (
+    sql_at_location,
     sql_describe_table,
     sql_show_schemas,
     sql_show_table_properties,
@@ -296,7 +297,19 @@ class SparkDeltaReader:
 
     def describe_through_spark(self, table: QualifiedName) -> TableDescription:
         """Return the description of a table; CatalogReadError if it is not a Delta table."""
-        address = self._addressing.table(table)
+        return self._describe_at(table, self._addressing.table(table))
+
+    def at_location(self, table: QualifiedName, location: str) -> TableState | None:
+        """Return the Delta table at a location; see `LocationReader.at_location`."""
+        try:
+            description = self._describe_at(table, sql_at_location(location))
+        except StatementError as error:
+            if not error_conditions.is_missing_table(error):
+                raise
+            return None
+        return replace(described_state(table, description), location=location)
+
+    def _describe_at(self, table: QualifiedName, address: str) -> TableDescription:
         properties = {
             str(row["key"]): str(row["value"]) for row in self._runner.run(sql_show_table_properties(address))
         }

@@ -179,6 +179,8 @@ class CatalogState:
         other_tables: the other tables of the models' schemas, sorted by name.
         audits: creation and last change of the other tables, by `QualifiedName.key`.
         schema_states: the existing schemas that were read, by `Schema.key`.
+        files: the Delta tables that lie at the locations of missing tables, by `QualifiedName.key`; empty until a
+            plan asks (`state.existing_files`).
     """
 
     tables: Mapping[str, TableState]
@@ -186,6 +188,7 @@ class CatalogState:
     other_tables: tuple[QualifiedName, ...] = ()
     audits: Mapping[str, Audit] = field(default_factory=dict, compare=False)
     schema_states: Mapping[str, SchemaState] = field(default_factory=dict)
+    files: Mapping[str, TableState] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         set_fields(
@@ -195,6 +198,7 @@ class CatalogState:
             other_tables=to_items(self.other_tables, QualifiedName, "other_tables"),
             audits=MappingProxyType(dict(self.audits)),
             schema_states=MappingProxyType(dict(self.schema_states)),
+            files=MappingProxyType(dict(self.files)),
         )
 
     @property

@@ -113,6 +113,10 @@ class UnityCatalogReader:
         """
         return self.snapshot(models, directly=True)
 
+    def at_location(self, table: QualifiedName, location: str) -> TableState | None:
+        """Return the Delta table at a location; see `LocationReader.at_location`."""
+        return self._described.at_location(table, location)
+
     def tables_in(self, catalog: str, schema: str) -> tuple[QualifiedName, ...]:
         """Return the Delta tables of a schema; see `TableLister.tables_in`."""
         return self.relations_in(catalog, {schema}).tables

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from delta_engine import aspects
 from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.actions.policy import DestructiveKind, Policy
 from delta_engine.aspects import generated_columns, storage
+from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.delta_properties import CATALOG_MANAGED, COLUMN_MAPPING_MODE
@@ -17,10 +19,10 @@ from delta_engine.aspects.primary_key import PrimaryKeyAdd
 from delta_engine.aspects.storage import ChangeLocation
 from delta_engine.aspects.table_features import ContradictFeature, EnableTableFeature
 from delta_engine.errors import UnsafePlanError
-from delta_engine.models import QualifiedName
+from delta_engine.models import QualifiedName, Table
 from delta_engine.models.nested_types import Widening, has_not_null_field, lengths_inside
 from delta_engine.models.types import AtomicType, CharacterType, DataType, DecimalType, uses_type
-from delta_engine.sql.tables import sql_location, sql_rename_table, sql_undrop_table
+from delta_engine.sql.tables import sql_location, sql_register_table, sql_rename_table, sql_undrop_table
 from delta_engine.sql.text import quote_ident, sql_data_type, sql_name
 from delta_engine.telemetry.visible import counted
 from delta_engine.validation.rules import (
@@ -50,6 +52,55 @@ class NoCreateOfPartlyManagedTables:
                     f"it does not exist (or is not visible to you), and the model manages its {parts} alone",
                     "Run again when its owner has created it, or leave manages out.",
                 )
+
+
+class TakenFilesFit:
+    """A new table takes the Delta table at its location only if the model declares what is there, without protection.
+
+    DROP TABLE leaves the files of an external table. Masks, row filters and tags, which policies may depend on, can be
+    set only afterwards, so that rows would be visible until then.
+    """
+
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
+        """Refuse the registration of files that differ from the model, or whose rows would be visible."""
+        for create in plan.create_tables:
+            if create.adoption is None:
+                continue
+            there = f"a Delta table lies at its location {create.desired.location}"
+            if differences := [*map(_difference, aspects.explain(create.adoption.differing))]:
+                hidden = len(differences) - _MOST_DIFFERENCES
+                more = f"; and {counted(hidden, 'more difference')}" if hidden > 0 else ""
+                yield plan_refusal(
+                    create,
+                    f"{there}, and it differs: {'; '.join(differences[:_MOST_DIFFERENCES])}{more}",
+                    "Declare the table as it is there, and change it with a later sync. Or move the files away.",
+                )
+            elif protection := _protection(create.desired):
+                register = sql_register_table(sql_name(create.table), str(create.desired.location))
+                yield plan_refusal(
+                    create,
+                    f"{there}, and the model has {protection}: the rows would be visible until it is set",
+                    f"Register the table by hand while no reader has rights on its schema, and sync: "
+                    f"{' '.join(register.split())}.",
+                )
+
+
+_MOST_DIFFERENCES = 5
+
+
+def _difference(change: Change) -> str:
+    return f"{change.subject} is {change.observed or 'absent'}, the model has {change.desired or 'none'}"
+
+
+def _protection(model: Table) -> str:
+    """Return what hides values of a table, and that only an existing table can get; empty for nothing."""
+    if model.row_filter is not None:
+        return "a row filter"
+    if any(column.mask is not None for column in model.columns):
+        return "a mask"
+    if model.tags or any(column.tags for column in model.columns):
+        return "tags, which policies may depend on"
+    return ""
 
 
 class CreatePrimaryKeyColumnsNotNull:

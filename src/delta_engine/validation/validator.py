@@ -72,6 +72,7 @@ CONSENT_RULES: tuple[PlanRule, ...] = (
 
 DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
     plan_rules.NoCreateOfPartlyManagedTables(),
+    plan_rules.TakenFilesFit(),
     plan_rules.CreatePrimaryKeyColumnsNotNull(),
     plan_rules.NoAddNotNullColumns(),
     plan_rules.NoVoidColumns(),

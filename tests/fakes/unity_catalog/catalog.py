@@ -17,7 +17,15 @@ from delta_engine.errors import StatementError
 from delta_engine.models import QualifiedName, Reference, Schema, Table
 from delta_engine.state.principals import Permissions
 from delta_engine.state.states import ABSENT, CatalogState, SchemaState, TableState
-from tests.fakes.unity_catalog import columns, constraints, governance, layout, properties, statements
+from tests.fakes.unity_catalog import (
+    columns,
+    constraints,
+    governance,
+    layout,
+    locations,
+    properties,
+    statements,
+)
 from tests.fakes.unity_catalog.audit import AuditLog
 from tests.fakes.unity_catalog.creation import created
 from tests.fakes.unity_catalog.descriptions import (
@@ -58,6 +66,7 @@ class FakeUnityCatalog:
         groups: the groups that the user is in.
         hides: whether views and listings leave out what the user has no privileges on.
         catalogs: the holders of catalogs; a catalog without any has no owner and no grants.
+        files: what dropped external tables left at their locations.
         views: the columns of the views of `information_schema`, as they list them.
         without_files: the keys of registered tables whose files are missing: no statement but DROP works on them.
         queries: the definitions of the users' views, by schema and name; None for one that the user may not see.
@@ -74,6 +83,7 @@ class FakeUnityCatalog:
         user: str = _CREATOR,
     ) -> None:
         self.tables: dict[str, Stored] = {}
+        self.files: dict[str, TableState] = {}
         self.schemas: dict[str, SchemaState] = {name: SchemaState(owner=_CREATOR) for name in schemas}
         self.governed_tags = frozenset(governed_tags)
         self.renamed_catalogs: frozenset[str] = frozenset()
@@ -202,16 +212,16 @@ class FakeUnityCatalog:
             case statements.Question("DESCRIBE SCHEMA", path):
                 return as_schema_description(self.schemas[self._schema(path)])
             case statements.Question("SHOW TBLPROPERTIES", path):
-                return as_properties(self.stored(_dotted(path, 3)))
+                return as_properties(self._described(path))
             case statements.Question("SHOW CREATE TABLE", path):
-                return as_create_statement(self.stored(_dotted(path, 3)))
+                return as_create_statement(self._described(path))
             case statements.Question("DESCRIBE HISTORY", path, limit):
                 return self.histories.rows(_dotted(path, 3), limit)
             case statements.Question("DESCRIBE DETAIL", path):
                 return [{"id": self.histories.id_of(self.stored(_dotted(path, 3)).name.key)}]
             case statements.Question(_, path):
                 require(self.knows_json, "PARSE_SYNTAX_ERROR", "no viable alternative at 'AS'")
-                return as_json(self.stored(_dotted(path, 3)))
+                return as_json(self._described(path))
 
     def _grants(self, key: str) -> Sequence[Row]:
         if self._checks_owners:
@@ -237,8 +247,7 @@ class FakeUnityCatalog:
                 del self.schemas[name]
             case statements.CreateTable(path, state):
                 table = self._new_name(path)
-                owned = replace(state, owner=self.user)
-                self.tables[table.key] = created(table, owned, self.tables)
+                self.tables[table.key] = self._created(table, replace(state, owner=self.user))
             case statements.DropTable(path, if_exists):
                 self._drop(_dotted(path, 3), if_exists)
             case statements.AlterTable(path, change):
@@ -276,6 +285,25 @@ class FakeUnityCatalog:
                 self.schemas[self._schema(path)] = replace(found, grants=grants)
             case _:
                 raise Refusal("PARSE_SYNTAX_ERROR", f"not understood: {statement}")
+
+    def _created(self, table: QualifiedName, state: TableState) -> Stored:
+        files = self.files.pop(locations.normal_form(state.location), None) if state.location else None
+        if files is None:
+            return created(table, state, self.tables)
+        try:
+            found = replace(locations.taken(state, files), owner=state.owner)
+        except Refusal:
+            self.files[locations.normal_form(str(state.location))] = files
+            raise
+        return Stored(name=table, state=found)
+
+    def _described(self, path: Path) -> Stored:
+        """Return a table by its name or by its location."""
+        if not locations.is_by_path(path):
+            return self.stored(_dotted(path, 3))
+        found = self.files.get(locations.normal_form(path[1]))
+        require(found is not None, "DELTA_MISSING_DELTA_TABLE", f"`{path[1]}` is not a Delta table")
+        return Stored(name=QualifiedName("none", "none", "none"), state=found or ABSENT)
 
     def _changed(self, stored: Stored, change: statements.TableChange) -> Stored:
         match change:
@@ -335,7 +363,10 @@ class FakeUnityCatalog:
     def _drop(self, key: str, if_exists: bool) -> None:
         if if_exists and key not in self.tables:
             return
-        parent = self.stored(key).name
+        dropped = self.stored(key)
+        parent = dropped.name
+        if dropped.state.location is not None:
+            self.files[locations.normal_form(dropped.state.location)] = locations.left_files(dropped.state)
         del self.tables[key]
         for name, one in self.tables.items():  # documented on "DROP TABLE"
             self.tables[name] = constraints.without_references_to(one, parent)

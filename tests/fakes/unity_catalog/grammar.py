@@ -166,7 +166,8 @@ def _create_table(cursor: Cursor) -> statements.CreateTable:
             case (_, column):
                 columns.append(column)
 
-    cursor.listed(definition)
+    if not cursor.at("USING"):
+        cursor.listed(definition)
     cursor.expect("USING", "DELTA")
     while not cursor.is_at_end:
         fields.update(_clause(cursor))

@@ -233,7 +233,9 @@ class Situations:
         )
         project.models.with_name("others.yml").write_text(OTHERS)
         project.sync()
-        project.by_hand(*(sql.format(**places) for sql in case.statements))
+        for sql in case.statements:
+            project.by_hand(sql.format(**places))
+            project.catalog.files.clear()  # the files of dropped tables are removed as well
         return project
 
     def follow(self, command: str) -> Result:

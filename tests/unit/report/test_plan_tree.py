@@ -33,7 +33,7 @@ EVERYTHING = orders(
 
 
 def test_a_new_table_shows_all_that_its_model_says_once(request: pytest.FixtureRequest) -> None:
-    (branch,) = plan_branches(TablePlan((CreateTable(*resolved([EVERYTHING])),)))
+    (branch,) = plan_branches(TablePlan((CreateTable(resolved([EVERYTHING])[0]),)))
     assert (branch.sign, branch.text) == (Sign.ADDED, "dev.silver.orders  [safe]")
     assert {leaf.sign for leaf in branch.leaves} == {Sign.ADDED}
     leaves = [leaf.text for leaf in branch.leaves]
@@ -42,7 +42,7 @@ def test_a_new_table_shows_all_that_its_model_says_once(request: pytest.FixtureR
 
 def test_a_new_partitioned_table_is_not_rewritten() -> None:
     partitioned = replace(EVERYTHING, cluster_by=(), partitioned_by=("id",))
-    (branch,) = plan_branches(TablePlan((CreateTable(*resolved([partitioned])),)))
+    (branch,) = plan_branches(TablePlan((CreateTable(resolved([partitioned])[0]),)))
     texts = [leaf.text for leaf in branch.leaves]
     assert "partitioning: (id)" in texts
     assert not any("rewrite" in text for text in texts)

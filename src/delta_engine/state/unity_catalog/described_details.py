@@ -20,7 +20,12 @@ from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import Column, Identity, QualifiedName
 from delta_engine.models.type_text import parse_data_type
 from delta_engine.sql.expressions import databricks_dialect
-from delta_engine.sql.queries import sql_describe_as_json, sql_show_create_table, sql_show_table_properties
+from delta_engine.sql.queries import (
+    sql_at_location,
+    sql_describe_as_json,
+    sql_show_create_table,
+    sql_show_table_properties,
+)
 from delta_engine.state.failed_reads import FailedReads, unknown_form
 from delta_engine.state.interpretation import readable_column
 from delta_engine.state.states import TableState
@@ -53,7 +58,7 @@ class DescribedDetailsReader:
     def answer(self, table: QualifiedName) -> Answer:
         """Describe one table; StatementError if the platform describes none."""
         try:
-            details = self._described(table)
+            details = self._described(table, CatalogAddressing().table(table))
         except CatalogReadError as refusal:
             return refusal
         except StatementError as error:
@@ -65,27 +70,48 @@ class DescribedDetailsReader:
         self.failed_reads.note_read()
         return details
 
+    def at_location(self, table: QualifiedName, location: str) -> TableState | None:
+        """Return the Delta table at a location; see `LocationReader.at_location`."""
+        try:
+            state = self._described(table, sql_at_location(location)).state
+        except StatementError as error:
+            if not error_conditions.is_missing_table(error):
+                raise
+            return None
+        return TableState(
+            columns=tuple(replace(column, mask=None) for column in state.columns),
+            table_comment=state.table_comment,
+            table_properties=state.table_properties,
+            checks=state.checks,
+            cluster_by=state.cluster_by,
+            clusters_automatically=state.clusters_automatically,
+            partitioned_by=state.partitioned_by,
+            location=location,
+        )
+
     def _ask(self, table: QualifiedName) -> Mapping[str, Answer]:
         return {table.key: self.answer(table)}
 
-    def _described(self, table: QualifiedName) -> TableDetails:
+    def _described(self, table: QualifiedName, address: str) -> TableDetails:
         if not self._knows_json:
-            return self._shown(table)
+            return self._shown(table, address)
         try:
-            document = self._first(sql_describe_as_json, table)
+            document = self._first(sql_describe_as_json, table, address)
         except StatementError as error:
             if not error_conditions.is_unsupported(error):
                 raise
             self._knows_json = error_conditions.is_unsupported_for_its_kind(error)
-            return self._shown(table)
+            return self._shown(table, address)
         details = parse_description(table, document)
         if has_undescribed_columns(details.state) or has_old_protocol(details.state):
-            columns = self._with_computed_columns(table, details.state.columns)
+            columns = self._with_computed_columns(table, address, details.state.columns)
             return replace(details, state=replace(details.state, columns=columns))
         return details
 
-    def _with_computed_columns(self, table: QualifiedName, columns: Sequence[Column]) -> tuple[Column, ...]:
-        statement = self._first(sql_show_create_table, table)
+    def _with_computed_columns(
+        self, table: QualifiedName, address: str, columns: Sequence[Column]
+    ) -> tuple[Column, ...]:
+        statement = self._first(sql_show_create_table, table, address)
         declared = declaration(table, statement, knows_policies=True)
         computed = {column.key: column for column in declared.columns}
         if computed.keys() != {column.key for column in columns}:
@@ -98,15 +124,15 @@ class DescribedDetailsReader:
             for column, other in pairs
         )
 
-    def _shown(self, table: QualifiedName) -> TableDetails:
+    def _shown(self, table: QualifiedName, address: str) -> TableDetails:
         """Read a table without JSON; the views have its owner and location."""
-        rows = self._runner.run(sql_show_table_properties(CatalogAddressing().table(table)))
-        declared = declaration(table, self._first(sql_show_create_table, table))
+        rows = self._runner.run(sql_show_table_properties(address))
+        declared = declaration(table, self._first(sql_show_create_table, table, address))
         properties = {str(row["key"]): str(row["value"]) for row in rows}
         return TableDetails(state=with_properties(declared, properties))
 
-    def _first(self, statement: Callable[[str], str], table: QualifiedName) -> str:
-        rows: Sequence[Row] = self._runner.run(statement(CatalogAddressing().table(table)))
+    def _first(self, statement: Callable[[str], str], table: QualifiedName, address: str) -> str:
+        rows: Sequence[Row] = self._runner.run(statement(address))
         for row in rows:
             for value in row.values():
                 return str(value)

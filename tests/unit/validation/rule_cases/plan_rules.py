@@ -1,6 +1,8 @@
 """What the rules for plans refuse, with the whole message, and what they let pass."""
 
-from delta_engine.actions import CreateSchema, CreateTable, DropTable, TablePlan
+from dataclasses import replace
+
+from delta_engine.actions import Adoption, CreateSchema, CreateTable, DropTable, TablePlan
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.generated_columns import ChangeFixedColumn, ChangeGeneration
@@ -8,13 +10,17 @@ from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.aspects.primary_key import PrimaryKeyAdd
 from delta_engine.aspects.storage import ChangeLocation
 from delta_engine.aspects.table_features import ContradictFeature, EnableTableFeature
-from delta_engine.models import Column, Identity
+from delta_engine.models import Column, ColumnMask, Identity, RowFilter
 from delta_engine.models.types import AtomicType, StructField
 from delta_engine.validation import plan_rules
 from tests.builders.models import ORDERS
 from tests.unit.validation.rule_cases.subjects import ID, PlanCase, aligned, model, tightened
 
 ADDED = aligned(ColumnAdd(Column("b", "int")))
+
+OUTSIDE = model(ID, location="s3://bucket/orders")
+SEVERAL = tuple(Column(name, "int") for name in "abcdefg")
+MASKED = Column("a", "int", mask=ColumnMask("f"))
 
 PLAN_CASES: list[PlanCase] = [
     (
@@ -26,6 +32,26 @@ PLAN_CASES: list[PlanCase] = [
         plan_rules.NoCreateOfPartlyManagedTables(),
         TablePlan((CreateTable(model(ID, manages=("tags", "comments"))),)),
         TablePlan((CreateTable(model(ID)),)),
+    ),
+    (
+        plan_rules.TakenFilesFit(),
+        TablePlan((CreateTable(OUTSIDE, Adoption(differing=(*map(ColumnAdd, SEVERAL),))),)),
+        TablePlan((CreateTable(OUTSIDE, Adoption(completing=(PrimaryKeyAdd("pk", ("id",)),))),)),
+    ),
+    (
+        plan_rules.TakenFilesFit(),
+        TablePlan((CreateTable(replace(OUTSIDE, row_filter=RowFilter("f")), Adoption()),)),
+        TablePlan((CreateTable(replace(OUTSIDE, row_filter=RowFilter("f"))),)),
+    ),
+    (
+        plan_rules.TakenFilesFit(),
+        TablePlan((CreateTable(replace(OUTSIDE, columns=(MASKED,)), Adoption()),)),
+        TablePlan((CreateTable(replace(OUTSIDE, columns=(MASKED,))),)),
+    ),
+    (
+        plan_rules.TakenFilesFit(),
+        TablePlan((CreateTable(replace(OUTSIDE, tags={"pii": "yes"}), Adoption()),)),
+        TablePlan((CreateTable(OUTSIDE, Adoption()),)),
     ),
     (
         plan_rules.CreatePrimaryKeyColumnsNotNull(),
