@@ -25,6 +25,7 @@ class Phase(Enum):
     RENAME_COLUMNS = "rename_columns"  # later statements use the new names
     ADD_COLUMNS = "add_columns"  # before drops: Delta refuses a table without columns
     EXPAND_COLUMNS = "expand_columns"  # the columns that get the values of converted ones
+    SET_TAGS = "set_tags"  # before values: policies may mask or filter what has a tag
     FILL_COLUMNS = "fill_columns"  # before a new row filter could hide rows
     VERIFY_ROWS = "verify_rows"
     SWAP_COLUMNS = "swap_columns"  # readers see the new values from here on
@@ -53,7 +54,6 @@ class Phase(Enum):
     SET_TABLE_COMMENT = "set_table_comment"
     SET_TABLE_PROPERTIES = "set_table_properties"
     UNSET_TABLE_PROPERTIES = "unset_table_properties"  # after setting: a replacing value is already set
-    SET_TAGS = "set_tags"
     ADD_FOREIGN_KEYS = "add_foreign_keys"  # after all primary keys of the plan are added
     CHANGE_GRANTS = "change_grants"
     CHANGE_OWNER = "change_owner"  # last: the engine's principal may have no rights afterwards

@@ -24,7 +24,7 @@ from delta_engine.sql.text import quote_ident
 
 @dataclass(frozen=True, slots=True)
 class ExpandColumn:
-    """Add the column that gets the new values, after the former one, and with its tags, which policies may depend on.
+    """Add the column that gets the new values, after the former one.
 
     Args:
         present: the column of an earlier run under that name; one of another type is dropped first.

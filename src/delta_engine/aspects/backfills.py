@@ -55,7 +55,6 @@ from delta_engine.sql.columns import (
     sql_rename_column,
 )
 from delta_engine.sql.expressions import gives_null_on_purpose, referenced_columns
-from delta_engine.sql.governance import sql_set_tags
 from delta_engine.sql.text import quote_ident, sql_data_type
 from delta_engine.state.states import TableState
 
@@ -105,9 +104,8 @@ def _diff(comparison: Comparison) -> Iterator[BackfillAction]:
             yield AbandonConversion(observed, stage)
             continue
         if stage in _BEFORE_SWAP:
-            new = conversion.progress.new
-            expand = ExpandColumn(desired, observed, new)
-            if new is None or not expand.is_added or new.tags != desired.tags:
+            expand = ExpandColumn(desired, observed, conversion.progress.new)
+            if not expand.is_added:
                 yield expand
             fills.append(_fill(desired, observed.name, ranges, is_converted=True))
         if conversion.is_pending:
@@ -199,15 +197,10 @@ def _render(actions: Sequence[BackfillAction], context: RenderContext) -> Iterat
 
 
 def _expansion(actions: Sequence[ExpandColumn], context: RenderContext) -> Iterator[str]:
-    added = [action for action in actions if not action.is_added]
-    if leftovers := [[action.present.name] for action in added if action.present is not None]:
+    if leftovers := [[action.present.name] for action in actions if action.present is not None]:
         yield sql_drop_columns(context.table, leftovers)
-    if added:
-        yield sql_add_columns(context.table, map(_new_definition, added))
-    for action in actions:
-        if action.desired.tags:
-            name = new_name(action.observed.name)
-            yield sql_set_tags(context.securable, action.desired.tags, name)
+    if actions:
+        yield sql_add_columns(context.table, map(_new_definition, actions))
 
 
 def _new_definition(action: ExpandColumn) -> str:

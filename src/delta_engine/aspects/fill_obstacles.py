@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.conversions import Conversion, Stage, new_name
+from delta_engine.aspects.protection import PROTECTED, UNPROTECT, is_protected_on_a_side
 from delta_engine.models import Column
 from delta_engine.models.constraints import MAX_NAME_LENGTH
 from delta_engine.models.types import CharacterType, DataType, MapType, is_same_type, parts, uses_type
@@ -39,10 +40,8 @@ def obstacles(comparison: Comparison) -> Iterator[Obstacle]:
         reason, way_out = f"the table is {observed.relation.value}", "Change it where it is computed."
         yield from (Obstacle(column.name, reason, way_out) for column in filled)
         return
-    if filled and observed.row_filter is not None:
-        reason = "the table has a row filter, so that the engine may not see all rows"
-        way_out = "Drop the row filter first, with consent, and declare it again afterwards."
-        yield from (Obstacle(column.name, reason, way_out) for column in filled)
+    if filled and is_protected_on_a_side(comparison):
+        yield from (Obstacle(column.name, PROTECTED, UNPROTECT) for column in filled)
         return
     if filled and observed.table_properties.get(_APPEND_ONLY, "").lower() == "true":
         yield from (
@@ -98,8 +97,6 @@ def _of_expression(column: Column, comparison: Comparison, filled: Iterable[str]
     renamed = _renamed(comparison)
     retyped = {pair.path[0].lower() for pair in comparison.types}
     own = {column.key} if _is_converted(column, comparison) else set()
-    masked = {one.key for one in comparison.desired.columns if one.mask is not None}
-    yield from _of_mask(column, comparison)
     for name in sorted(referenced_columns(column.using.expression) - own):
         if name in renamed:
             yield Obstacle(column.name, f"its using reads {name}, which the same plan renames", _IN_TWO_SYNCS)
@@ -109,36 +106,8 @@ def _of_expression(column: Column, comparison: Comparison, filled: Iterable[str]
                 f"its using reads {name}, which the table does not have",
                 "Name the columns as the table has them before the change.",
             )
-        elif there[name].mask is not None:
-            yield Obstacle(
-                column.name,
-                f"its using reads {name}, which has a mask: the engine may not see its values",
-                "Read another column, or drop the mask first, with consent.",
-            )
-        elif name in masked - {column.key} and column.mask is None:
-            yield Obstacle(
-                column.name,
-                f"its using reads {name}, which the model masks: the column would show its values",
-                f"Give {column.name} a mask, too, or read another column.",
-            )
         elif name in retyped or (name in filled and name != column.key):
             yield Obstacle(column.name, f"its using reads {name}, which the same plan changes", _IN_TWO_SYNCS)
-
-
-def _of_mask(column: Column, comparison: Comparison) -> Iterator[Obstacle]:
-    """Yield why a column that is filled in place cannot get values under its mask, or before it."""
-    present = next((one for one in comparison.observed.columns if one.key == column.key), None)
-    if present is not None and present.mask is not None and not _is_converted(column, comparison):
-        yield Obstacle(
-            column.name,
-            "it has a mask: the engine may see NULL in place of a value",
-            "Drop the mask first, with consent, and declare it again afterwards.",
-        )
-    added = {one.key for one in comparison.added}
-    late = sorted(added.intersection(_lower(column.mask.using_columns))) if column.mask else []
-    if column.key in added and late:
-        reason = f"its mask takes {late[0]}, which the same plan adds: its values would be visible before"
-        yield Obstacle(column.name, reason, f"Add {late[0]} with an earlier sync.")
 
 
 def _is_converted(column: Column, comparison: Comparison) -> bool:
@@ -160,26 +129,14 @@ def _of_conversion(conversion: Conversion, comparison: Comparison) -> Iterator[O
     if name.lower() in _renamed(comparison):
         yield Obstacle(name, "it, or a field inside it, is renamed in the same plan", _IN_TWO_SYNCS)
     if not conversion.is_pending:
-        if desired.mask is not None and observed.mask is None:
-            yield Obstacle(
-                name,
-                "it gets a mask, and its former column, which an earlier run has left, would show its values",
-                "Sync once more without the mask, which drops that column, and declare the mask afterwards.",
-            )
         return
-    if desired.mask is not None or observed.mask is not None:
-        yield Obstacle(
-            name,
-            "it has a mask: the engine may not see its values, and no other principal may see them meanwhile",
-            "Drop the mask first, with consent, and declare it again afterwards.",
-        )
     if observed.default is not None and desired.default is None:
         reason = f"it has a default that the model does not declare ({observed.default})"
         yield Obstacle(name, reason, "Declare a default that fits the new type, or drop it first.")
     if unique := ", ".join(comparison.observed.unique_constraints):
         reason = f"the table has UNIQUE constraints ({unique}) over columns that no view shows, maybe over it"
         yield Obstacle(name, reason, "Drop them first, and add them again after the sync.")
-    for dependent in (*_dependents(name, comparison.observed), *_masks_of(comparison.added, name)):
+    for dependent in _dependents(name, comparison.observed):
         yield Obstacle(
             name,
             f"{dependent} depends on it",
@@ -209,14 +166,6 @@ def _dependents(name: str, observed: TableState) -> Iterator[str]:
             yield "the generation of its values"
         elif column.generated_as is not None and reads(column.generated_as, [name]):
             yield f"generated column {column.name}"
-    yield from _masks_of(observed.columns, name)
-
-
-def _masks_of(columns: Iterable[Column], name: str) -> Iterator[str]:
-    """Yield the masks that take a column: an added column has its mask from the start."""
-    for column in columns:
-        if column.mask is not None and name.lower() in _lower(column.mask.using_columns):
-            yield f"the mask of {column.name}"
 
 
 def _lower(names: Iterable[str]) -> list[str]:

@@ -16,6 +16,7 @@ from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, CreateClauses, RenderContext, takes_ownership
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.facet import FILLED_TEXT, Facet
+from delta_engine.aspects.protection import UNPROTECT, is_protected_on_a_side
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Part, Table
 from delta_engine.sql.tables import sql_location, sql_set_managed, sql_unset_managed
@@ -111,10 +112,9 @@ def _diff(comparison: Comparison) -> Iterable[_Action]:
 def _problems(comparison: Comparison) -> Iterator[tuple[str, str]]:
     """Yield each reason against SET MANAGED, with the way out."""
     set_managed = sql_set_managed(str(comparison.desired.qualified_name))
-    for side in (comparison.observed, comparison.desired):
-        if side.row_filter is not None or any(column.mask is not None for column in side.columns):
-            reason = "it has a mask or a row filter, and no document says that these hold meanwhile"
-            yield reason, f"Run {set_managed} by hand, and sync again. Or drop these first, with consent."
+    if is_protected_on_a_side(comparison):
+        reason = "it has a row filter or a mask, and no document says that these hold meanwhile"
+        yield reason, f"Run {set_managed} by hand, and sync again. Or: {UNPROTECT}"
     if comparison.observed.table_properties.get(_ICEBERG_READS):
         reason = "it has Iceberg reads (UniForm), whose history has to be truncated"
         yield reason, f"Run {set_managed} TRUNCATE UNIFORM HISTORY by hand, and sync again."

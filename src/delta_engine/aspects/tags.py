@@ -29,12 +29,20 @@ from delta_engine.aspects.aspect import (
     explain_entries,
     with_column,
 )
-from delta_engine.aspects.comparison import AnyComparison, Comparison, Securable, SecurableState
-from delta_engine.aspects.conversions import old_name
+from delta_engine.aspects.comparison import (
+    AnyComparison,
+    ColumnPair,
+    Comparison,
+    Securable,
+    SecurableState,
+    bare_column,
+)
+from delta_engine.aspects.conversions import new_name, old_name
 from delta_engine.aspects.facet import TEXTS, Facet
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Column, Part, Schema, Table
 from delta_engine.models.parts import NOTHING
+from delta_engine.models.types import is_same_type
 from delta_engine.sql.governance import sql_set_tags, sql_unset_tags
 from delta_engine.state.states import SchemaState, TableState
 
@@ -132,7 +140,9 @@ def _accept(model: Securable, observed: SecurableState, action: TableTags) -> Se
 
 
 def _diff_columns(comparison: Comparison) -> Iterable[ColumnTags]:
-    yield from (SetColumnTags(name, changes) for name, changes in _column_changes(comparison))
+    pairs = (*comparison.differing, *((column, bare_column(column)) for column in comparison.added))
+    for name, changes in (*_column_changes(comparison, pairs), *_tags_of_new_columns(comparison)):
+        yield SetColumnTags(name, changes)
     yield from (UnsetColumnTags(name, unwanted) for name, unwanted in _unwanted_of_columns(comparison))
     for one in comparison.conversions:
         former = one.observed if one.is_pending else one.progress.old
@@ -145,21 +155,32 @@ def _diff_columns(comparison: Comparison) -> Iterable[ColumnTags]:
 
 def _column_differences(comparison: Comparison) -> Iterable[ColumnTags]:
     """Yield one action per tag of the shared columns. The drop of a column covers its tags."""
-    added = {column.key for column in comparison.added}
-    for name, changes in _column_changes(comparison):
-        if name.lower() not in added:
-            yield from (SetColumnTags(name, (change,)) for change in changes)
+    converted = ((conversion.desired, conversion.observed) for conversion in comparison.converted)
+    for name, changes in _column_changes(comparison, (*comparison.differing, *converted)):
+        yield from (SetColumnTags(name, (change,)) for change in changes)
     for name, unwanted in _unwanted_of_columns(comparison):
         yield from (UnsetColumnTags(name, (tag,)) for tag in unwanted)
 
 
-def _column_changes(comparison: Comparison) -> Iterable[tuple[str, tuple[EntryChange, ...]]]:
+def _column_changes(
+    comparison: Comparison, pairs: Iterable[ColumnPair]
+) -> Iterable[tuple[str, tuple[EntryChange, ...]]]:
     if not comparison.desired.is_about(Part.TAGS):
         return
-    for desired, observed in comparison.differing_or_new:
+    for desired, observed in pairs:
         changes = _changed_tags(desired.tags, observed.tags)
         if changes:
             yield observed.name, changes
+
+
+def _tags_of_new_columns(comparison: Comparison) -> Iterable[tuple[str, tuple[EntryChange, ...]]]:
+    """Yield the tags that the new columns of conversions lack, unmanaged tags of the former columns included."""
+    for conversion in comparison.converted:
+        new = conversion.progress.new
+        is_kept = new is not None and is_same_type(new.data_type, conversion.desired.data_type)
+        changes = _changed_tags(conversion.desired.tags, new.tags if new is not None and is_kept else NOTHING)
+        if changes:
+            yield new_name(conversion.observed.name), changes
 
 
 def _unwanted_of_columns(comparison: Comparison) -> Iterable[tuple[str, tuple[tuple[str, str], ...]]]:

@@ -10,6 +10,7 @@ from typing import TypeVar
 from delta_engine.actions import TablePlan
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import Allowance, DestructiveKind
+from delta_engine.aspects.protection import HISTORY_HIDDEN, is_protected
 from delta_engine.config.edit_instructions import edit_instructions
 from delta_engine.config.model_edits import ModelEdit, as_written, edit_models, is_editable
 from delta_engine.deployment.document import DeploymentState
@@ -274,7 +275,16 @@ def _facts(
         policy=environment.drift_policy,
         plan_policy=environment.planner.policy,
         model_patterns=environment.model_patterns,
+        notes=tuple(_hidden_histories(drifted)),
     )
+
+
+def _hidden_histories(drifted: Iterable[DriftedResource]) -> Iterator[str]:
+    """Yield what a report cannot know of drifted tables whose history the platform hides."""
+    for resource in drifted:
+        if is_table(resource) and is_protected(resource.observed):
+            consequence = "Authors come from the audit log alone, and renames look like drops"
+            yield f"{resource.name}: {HISTORY_HIDDEN}. {consequence}"
 
 
 def _reversal(environment: Environment, facts: DriftFacts) -> Reversal:

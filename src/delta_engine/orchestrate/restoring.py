@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
+from delta_engine.aspects.protection import is_protected
 from delta_engine.aspects.restores import RestoreTable
 from delta_engine.aspects.storage import RETURNS_FOR_DAYS
 from delta_engine.deployment.definitions import as_table
@@ -19,6 +20,11 @@ from delta_engine.validation.costs import KEPT_BY_DEFAULT, KEPT_FILES
 
 _INTERVAL: Final = re.compile(r"(?:interval\s+)?(\d{1,5})\s+(week|day|hour|minute)s?", re.IGNORECASE)
 _ONLY_RESTORE: Final = "only RESTORE brings its values back"
+
+RESTORE_SHOWS: Final = (
+    f"{_ONLY_RESTORE}, which would show what a row filter or a mask hides, until it is set again"
+)
+"""Why a table with a row filter or a mask is not restored."""
 
 
 def restore_of(after: TableResource, before: Table) -> RestoreTable | None:
@@ -81,8 +87,8 @@ def why_not_restored(
         observed: the table as it is.
         commits: its history, newest first; None if it could not be read.
     """
-    if any(_hides(one) for one in (wanted, observed)):
-        return f"{_ONLY_RESTORE}, which would show what a mask or a row filter hides, until it is set again"
+    if is_protected(wanted) or is_protected(observed):
+        return RESTORE_SHOWS
     assert after.metadata.change is not None
     kept = kept_for(observed.table_properties.get(KEPT_FILES, KEPT_BY_DEFAULT))
     if kept is None or after.metadata.change.at + kept < utc_now():
@@ -107,10 +113,6 @@ def _filled(after: Table, before: Table) -> Iterator[str]:
         former = known.get(column.key)
         if former is None or (former.is_nullable and not column.is_nullable):
             yield column.name
-
-
-def _hides(table: Table | TableState) -> bool:
-    return table.row_filter is not None or any(column.mask is not None for column in table.columns)
 
 
 def kept_for(text: str) -> timedelta | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from delta_engine.actions.policy import matches_any
 from delta_engine.aspects.conversions import is_reserved_name
+from delta_engine.aspects.protection import HISTORY_HIDDEN, is_protected
 from delta_engine.aspects.restores import DEFINITIONS, RestoreTable
 from delta_engine.deployment.definitions import as_schema, as_table
 from delta_engine.deployment.document import (
@@ -27,6 +28,7 @@ from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.orchestrate.past_runs import PastRun, find_run
 from delta_engine.orchestrate.planning import draft_sync, judged, observe
 from delta_engine.orchestrate.restoring import (
+    RESTORE_SHOWS,
     is_made_managed,
     restore_of,
     why_not_restored,
@@ -280,13 +282,16 @@ class _FormerTable:
             return why
         change = self.after.metadata.change
         if self.restore is None and change is not None and change.needs_restore and not self.is_restored:
+            if is_protected(self.wanted) or is_protected(observed):
+                return RESTORE_SHOWS
             return "only RESTORE brings its values back, and its version from before the run is not known"
         if self.restore is not None:
             others = [one for one in self.commits or () if not self._is_of_undo(one)]
             return why_not_restored(self.after, self.restore, self.wanted, observed, others)
         declared, present = _columns(self.model), {one.key for one in observed.columns}
         if self.commits is None and declared - present and present - declared:
-            return "its history cannot be read, and the run may have renamed columns"
+            why = HISTORY_HIDDEN if is_protected(observed) else "its history cannot be read"
+            return f"{why}, and the run may have renamed columns"
         return ""
 
     def _is_of_undo(self, commit: Commit) -> bool:

@@ -7,13 +7,15 @@ from dataclasses import replace
 import pytest
 
 from delta_engine import aspects
+from delta_engine.actions import TablePlan
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import NO_POLICY
 from delta_engine.aspects.backfill_actions import AbandonConversion, BlockedFill, FillColumn
 from delta_engine.aspects.columns import ColumnDrop
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.conversions import Stage, set_aside
-from delta_engine.aspects.tags import UnsetColumnTags
+from delta_engine.aspects.protection import PROTECTED
+from delta_engine.aspects.tags import SetColumnTags, UnsetColumnTags
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import (
     Column,
@@ -36,9 +38,12 @@ ID, AMOUNT = Column("id", "bigint"), Column("amount", "string")
 CONVERTED = Column("amount", "int", using="cast(amount AS int)")
 
 
+def planned(model: Table, state: TableState) -> TablePlan:
+    return TablePlanner(NO_POLICY).plan([model], catalog_of([model], state))
+
+
 def blocked(model: Table, state: TableState) -> list[str]:
-    plan = TablePlanner(NO_POLICY).plan([model], catalog_of([model], state))
-    (align,) = plan.align_tables
+    (align,) = planned(model, state).align_tables
     return [one.reason for one in align.of_type(BlockedFill)]
 
 
@@ -75,11 +80,11 @@ def blocked(model: Table, state: TableState) -> list[str]:
         ),
         (
             TableState(columns=(Column("id", "bigint", mask=ColumnMask("f", ["amount"])), AMOUNT)),
-            "the mask of id depends on it",
+            PROTECTED,
         ),
         (
             TableState(columns=(ID, Column("amount", "string", mask=ColumnMask("f")))),
-            "it has a mask: the engine may not see its values, and no other principal may see them meanwhile",
+            PROTECTED,
         ),
         (
             TableState(columns=(ID, AMOUNT), unique_constraints=("one_number", "uq")),
@@ -87,7 +92,7 @@ def blocked(model: Table, state: TableState) -> list[str]:
         ),
         (
             TableState(columns=(ID, AMOUNT), row_filter=RowFilter("f", ["id"])),
-            "the table has a row filter, so that the engine may not see all rows",
+            PROTECTED,
         ),
         (
             TableState(columns=(ID, AMOUNT), table_properties={"delta.appendOnly": "True"}),
@@ -198,57 +203,47 @@ def test_a_column_that_is_no_longer_declared_is_dropped_under_the_names_of_its_s
     assert [drop.observed for drop in align.of_type(ColumnDrop)] == [*between]
 
 
-def test_a_masked_column_is_not_read() -> None:
-    masked = Column("secret", "string", mask=ColumnMask("f"))
-    model = orders(ID, masked, Column("amount", "int", using="length(secret)"))
-    reason = "its using reads secret, which has a mask: the engine may not see its values"
-    assert blocked(model, TableState(columns=(ID, masked, AMOUNT))) == [reason]
-
-
 MASK = ColumnMask("f")
-SECRET, AMOUNT_2 = Column("secret", "string"), Column("amount_2", "int")
+SECRET = Column("secret", "string")
 COPY = Column("copy", "string", using="upper(secret)")
 
 
 @pytest.mark.parametrize(
-    ("columns", "observed", "reason"),
+    ("columns", "observed"),
     [
-        (
-            (ID, replace(SECRET, mask=MASK), COPY),
-            (ID, SECRET),
-            "its using reads secret, which the model masks: the column would show its values",
-        ),
-        (
-            (ID, replace(SECRET, mask=MASK, is_nullable=False, using=Using("'none'"))),
-            (ID, replace(SECRET, mask=MASK)),
-            "it has a mask: the engine may see NULL in place of a value",
-        ),
-        (
-            (ID, SECRET, replace(COPY, mask=ColumnMask("f", ["amount_2"])), AMOUNT_2),
-            (ID, SECRET),
-            "its mask takes amount_2, which the same plan adds: its values would be visible before",
-        ),
+        ((ID, SECRET, replace(COPY, mask=MASK)), (ID, SECRET)),
+        ((ID, replace(SECRET, mask=MASK), COPY), (ID, SECRET)),
+        ((ID, replace(SECRET, mask=MASK), COPY), (ID, replace(SECRET, mask=MASK))),
+        ((ID, SECRET, COPY), (ID, replace(SECRET, mask=MASK))),
+        ((replace(ID, mask=MASK), SECRET, COPY), (ID, SECRET)),
+        ((replace(ID, mask=MASK), CONVERTED), (ID, AMOUNT)),
         (
             (ID, replace(CONVERTED, mask=MASK)),
             (ID, Column("delta_engine_old_amount", "string"), Column("amount", "int")),
-            "it gets a mask, and its former column, which an earlier run has left, would show its values",
-        ),
-        (
-            (ID, CONVERTED, Column("e", "string", mask=ColumnMask("f", ["amount"]))),
-            (ID, AMOUNT),
-            "the mask of e depends on it",
         ),
     ],
 )
-def test_no_column_shows_what_another_one_masks(
-    columns: tuple[Column, ...], observed: tuple[Column, ...], reason: str
+def test_a_mask_on_any_column_and_side_blocks_every_fill(
+    columns: tuple[Column, ...], observed: tuple[Column, ...]
 ) -> None:
-    assert blocked(orders(*columns), TableState(columns=observed)) == [reason]
+    assert blocked(orders(*columns), TableState(columns=observed)) == [PROTECTED]
 
 
-def test_a_masked_column_may_get_the_values_of_one_that_is_masked_then() -> None:
-    model = orders(ID, replace(SECRET, mask=MASK), replace(COPY, mask=MASK))
-    assert not blocked(model, TableState(columns=(ID, SECRET)))
+def test_a_row_filter_on_the_model_blocks_every_fill() -> None:
+    model = replace(orders(ID, SECRET, COPY), row_filter=RowFilter("f", ["id"]))
+    assert blocked(model, TableState(columns=(ID, SECRET))) == [PROTECTED]
+
+
+@pytest.mark.parametrize("is_begun", [True, False])
+def test_a_new_column_has_its_tags_before_its_first_value(is_begun: bool) -> None:
+    tagged = replace(CONVERTED, tags={"pii": "high"}), replace(COPY, tags={"pii": "low"})
+    begun = [Column("delta_engine_new_amount", "int")] if is_begun else []
+    state = TableState(columns=(ID, SECRET, replace(AMOUNT, tags={"by_hand": "1"}), *begun))
+    (align,) = planned(orders(ID, SECRET, *tagged), state).align_tables
+    ordered = [action for action in align.actions if isinstance(action, SetColumnTags | FillColumn)]
+    assert [type(action) for action in ordered] == [SetColumnTags] * 2 + [FillColumn] * 2
+    tags = {action.column: [tag.key for tag in action.tags] for action in align.of_type(SetColumnTags)}
+    assert tags == {"copy": ["pii"], "delta_engine_new_amount": ["by_hand", "pii"]}
 
 
 NEW, OLD = Column("Delta_Engine_New_Amount", "int"), Column("delta_engine_old_Amount", "string")

@@ -58,10 +58,10 @@ def test_a_rewrite_keeps_the_properties_that_its_plan_sets() -> None:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"row_filter": RowFilter("dev.silver.visible", ["id"])}, "it has a mask or a row filter"),
+        ({"row_filter": RowFilter("dev.silver.visible", ["id"])}, "it has a row filter or a mask"),
         (
             {"columns": (ID, replace(DAY, mask=ColumnMask("dev.silver.hide")))},
-            "it has a mask or a row filter",
+            "it has a row filter or a mask",
         ),
         ({"tags": {"team": "sales"}}, "it has tags"),
         ({"columns": (ID, replace(DAY, tags={"pii": "low"}))}, "it has tags"),

@@ -90,7 +90,7 @@ def test_values_that_only_restore_brings_back_are_refused_with_it(project: Catal
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
-        (MODEL.replace("int}", "string, mask: {function: dev.f.hide}}"), "a mask or a row filter"),
+        (MODEL.replace("int}", "string, mask: {function: dev.f.hide}}"), "a row filter or a mask"),
         (
             MODEL.replace("int}", "string, using: 'cast(id AS string)'}"),
             "while the same plan writes its rows",

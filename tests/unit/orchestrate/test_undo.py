@@ -248,7 +248,7 @@ def test_a_masked_value_is_never_visible(project: CatalogProject) -> None:
     project.sync("--allow drop_column --allow drop_column_mask")
     refused = project.run("undo --yes")
     assert refused.code == 3
-    assert "would show what a mask or a row filter hides" in refused.stderr
+    assert "would show what a row filter or a mask hides" in refused.stderr
 
 
 def test_what_is_kept_no_longer_is_not_restored(

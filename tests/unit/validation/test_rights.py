@@ -174,7 +174,7 @@ def test_a_foreign_key_needs_the_table_that_it_references(catalog: Catalog) -> N
 
 def test_a_schema_has_rights_of_its_own(catalog: Catalog) -> None:
     declared = Schema("dev", "silver", comment="x", tags={"tier": "1"})
-    comment, tags = catalog.warnings(orders(), declared)
+    tags, comment = catalog.warnings(orders(), declared)
     assert comment.startswith("schema dev.silver: COMMENT ON SCHEMA needs ownership or MANAGE")
     assert tags.endswith("GRANT APPLY TAG ON SCHEMA `dev`.`silver` TO `bob@example.com`")
 

@@ -1,0 +1,37 @@
+"""What a table's own row filter and masks mean for changes of its data.
+
+They hide stored values from the engine, too. Databricks also refuses to read the history and former versions of such
+a table, whichever column has the mask (`ROW_LEVEL_SECURITY_COLUMN_MASK_FEATURE_NOT_SUPPORTED`,
+`FGAC_TIME_TRAVEL_NOT_SUPPORTED.PER_TABLE_RLS_CM`), so no change of its rows could be verified. Policies (ABAC) are not
+part of a table: `validation.protected_data` asks for them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from delta_engine.aspects.comparison import Comparison
+from delta_engine.models import Table
+from delta_engine.state.states import TableState
+
+PROTECTED: Final = "it has a row filter or a mask, so the engine may not see all values, nor read its history"
+"""Why no statement computes values of such a table."""
+
+UNPROTECT: Final = (
+    "Drop the row filter and the masks first, with consent, and declare them again afterwards. Or replace them by "
+    "policies (ABAC) that except the engine's principal."
+)
+"""The fix."""
+
+HISTORY_HIDDEN: Final = "it has a row filter or a mask, and Databricks shows no history of such a table"
+"""Why versions, authors and renames are unknown."""
+
+
+def is_protected(table: Table | TableState) -> bool:
+    """Whether a table has a row filter, or a mask on any column."""
+    return table.row_filter is not None or any(column.mask is not None for column in table.columns)
+
+
+def is_protected_on_a_side(comparison: Comparison) -> bool:
+    """Whether a table is protected, or its model protects it."""
+    return is_protected(comparison.observed) or is_protected(comparison.desired)
