@@ -14,8 +14,10 @@ from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import StatementError
 from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.state.effective_policies import EffectivePolicyReader
 from delta_engine.state.states import Audit, TableState
 from delta_engine.state.table_queries import TableQueries
+from delta_engine.validation.protected_data import ProtectedData
 from delta_engine.validation.validator import PlanValidator
 from tests.builders.engines import runner_on
 from tests.builders.histories import Sync
@@ -115,6 +117,9 @@ class World:
             validator=PlanValidator(self.policy),
             drift_policy=self.drift_policy,
             deployment=self.deployment,
+            protected_data=ProtectedData(
+                EffectivePolicyReader(self.catalog), self.catalog, CatalogAddressing(), parallelism=1
+            ),
             versions=queries,
             history=queries,
         )

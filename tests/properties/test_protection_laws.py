@@ -1,7 +1,8 @@
-"""In no state between two statements is a masked value visible unmasked, a filter open, or a right too wide.
+"""No state between two statements shows a hidden value, opens a filter or widens a right.
 
-Data changes of random tables of Unity Catalog run statement by statement on the fake catalog, are killed at a random
-place, continued, also by other models, and undone.
+Data changes of random tables of Unity Catalog run statement by statement on the fake catalog, under masks, filters,
+tags, inherited tags and policies (ABAC). They are killed at a random place, continued, also by other models, and
+undone. Three principals look after each statement: the engine, a reader, and an auditor whom some policies except.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delta_engine.actions.policy import Policy
-from delta_engine.aspects.conversions import NEW_PREFIX, OLD_PREFIX
+from delta_engine.actions.policy import DestructiveKind
+from delta_engine.actions.policy import Policy as PlanPolicy
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import ConfigError, RefusalGroup, RefusedError
 from delta_engine.models import Column, ColumnMask, RowFilter, Table, Using
@@ -32,6 +33,8 @@ from tests.builders.histories import Sync
 from tests.builders.models import orders
 from tests.builders.worlds import EVERYTHING, Catalog, Kill, World
 from tests.fakes.unity_catalog.exposure import Exposure
+from tests.fakes.unity_catalog.policies import EVERYBODY, Policy, effective, filters_rows, masks
+from tests.fakes.unity_catalog.statements import Tags
 from tests.fakes.unity_catalog.stored import Stored
 from tests.proofs import examples
 
@@ -46,24 +49,28 @@ USINGS: Mapping[str, tuple[str, ...]] = {
 TYPES = {"a": "string", "b": "string", "c": "int", "d": "date"}
 
 
+ENGINE, READER, AUDITOR = "ann@example.com", "bob", "eve"
+PRINCIPALS = (ENGINE, READER, AUDITOR)
+PII = {"pii": "high"}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
     """What may be visible while a run leads to a model.
 
     Args:
         rights: those before the run, and those that the model declares.
-        masked: the columns that the model masks.
-        added: those of them that the table did not have before the run.
-        known: the columns, as readers know them, that had values of another one before the run, and showed them then or
-            are to show them, as the model declares no mask for them; by that column.
-        is_filtered: whether the model has a row filter.
+        tags: the tags of each column before the run: policies do not see new tags at once.
+        table_tags: those of the table.
+        hidden: the columns, by first names, whose values the model hides, by principal; it drops none of the others.
+        is_filtered: whether the model hides rows, by principal.
     """
 
     rights: frozenset[tuple[str, str]]
-    masked: frozenset[str]
-    added: frozenset[str]
-    known: Mapping[str, frozenset[str]]
-    is_filtered: bool
+    tags: Mapping[str, Tags]
+    table_tags: Tags
+    hidden: Mapping[str, frozenset[str]]
+    is_filtered: Mapping[str, bool]
 
 
 class Watched(Catalog):
@@ -73,11 +80,15 @@ class Watched(Catalog):
         super().__init__()
         self._exposure: Exposure | None = None
         self._bounds: Bounds | None = None
-        self._protected: set[str] = set()
-        self._is_filtered = False
+        self._protected: dict[str, set[str]] = {}
+        self._filtered: dict[str, bool] = {}
 
     def run(self, sql: str) -> Sequence[Row]:
         ran = len(self.statements)
+        if (self._bounds is not None and sql.startswith(COMPUTING)) or sql.endswith("SET MANAGED"):
+            assert self.hidden_by(KEY, ENGINE) is None, (
+                f"{self.hidden_by(KEY, ENGINE)} hides values from {sql}"
+            )
         rows = super().run(sql)
         if self._bounds is not None and len(self.statements) > ran:
             self._look(sql, self._bounds)
@@ -85,50 +96,73 @@ class Watched(Catalog):
 
     def begin(self, goal: Table) -> None:
         """Start a run that leads to a model."""
-        stored = self.tables[KEY]
-        self._exposure = exposure = self._exposure or Exposure(stored)
-        there = {column.key for column in stored.state.columns}
-        masked = frozenset(column.key for column in goal.columns if column.mask)
-        bare = {column.key for column in stored.state.columns if column.mask is None}
-        shown = {column.key for column in goal.columns if column.mask is None}
-        self._bounds = Bounds(
-            rights=rights(stored.state) | rights(goal),
-            masked=masked,
-            added=masked - there,
-            known={
-                name: frozenset(
-                    readers_name(one)
-                    for one, values in exposure.held.items()
-                    if name in values and (one in bare or readers_name(one) in shown)
-                    if not one.startswith(NEW_PREFIX) and readers_name(one) != name
-                )
-                for name in masked
+        state = self.tables[KEY].state
+        self._exposure = self._exposure or Exposure(self.tables[KEY])
+        self._bounds = bounds = Bounds(
+            rights=rights(state) | rights(goal),
+            tags={column.key: column.tags for column in state.columns},
+            table_tags=state.tags,
+            hidden={who: self._hidden_by(goal, who) for who in PRINCIPALS},
+            is_filtered={
+                who: goal.row_filter is not None
+                or self._filters(who, {**goal.tags, **self.inherited_tags(KEY)})
+                for who in PRINCIPALS
             },
-            is_filtered=goal.row_filter is not None,
         )
-        self._protected = {column.key for column in stored.state.columns if column.mask} & masked
-        self._is_filtered = stored.state.row_filter is not None and goal.row_filter is not None
+        self._protected = {who: {*self._hidden_now(who)} & bounds.hidden[who] for who in PRINCIPALS}
+        self._filtered = {who: self._is_filtered(who) and bounds.is_filtered[who] for who in PRINCIPALS}
 
     def _look(self, sql: str, bounds: Bounds) -> None:
         assert self._exposure is not None
-        stored = self.tables[KEY]
-        self._exposure.note(sql, int(str(self.histories.rows(KEY, 1)[0]["version"])))
-        masked = {column.key for column in stored.state.columns if column.mask}
-        self._protected |= bounds.masked & masked
-        for name in sorted(bounds.added - masked):
-            assert not self._exposure.held.get(name), f"{name} has values before its mask, after {sql}"
-        for name in sorted(self._protected):
-            bare = {*self._exposure.bare(stored, name)}
-            bare = {one for one in bare if readers_name(one) not in bounds.known[name]}
-            assert not bare, f"values of {name} are visible in {bare} after {sql}"
-        self._is_filtered |= stored.state.row_filter is not None and bounds.is_filtered
-        assert stored.state.row_filter is not None or not self._is_filtered, f"no row filter after {sql}"
-        assert rights(stored.state) <= bounds.rights, f"a right that no side has, after {sql}"
+        self._exposure.note(sql, len(self.histories._tables[KEY]) - 1)
+        for who in PRINCIPALS:
+            hidden = self._hidden_now(who)
+            shown = self._protected[who] - hidden
+            assert not shown, f"values of {shown} are visible to {who} after {sql}"
+            self._protected[who] |= hidden & bounds.hidden[who]
+            is_open = self._filtered[who] and not self._is_filtered(who)
+            assert not is_open, f"no rows are hidden from {who} any more after {sql}"
+            self._filtered[who] |= self._is_filtered(who) and bounds.is_filtered[who]
+        assert rights(self.tables[KEY].state) <= bounds.rights, f"a right that no side has, after {sql}"
+
+    def _hidden_by(self, goal: Table, who: str) -> frozenset[str]:
+        """Return the columns whose values a model hides from a principal, by first names, and all that it drops."""
+        assert self._exposure is not None
+        shown = {column.key for column in goal.columns if not (column.mask or self._masks(who, column.tags))}
+        return self._origins() - shown
+
+    def _origins(self) -> frozenset[str]:
+        assert self._exposure is not None
+        return frozenset().union(*self._exposure.held.values())
+
+    def _hidden_now(self, who: str) -> frozenset[str]:
+        """Return the columns, by first names, of whose values no column shows any to a principal."""
+        assert self._exposure is not None
+        shown: set[str] = set()
+        for column in self.tables[KEY].state.columns:
+            tags = self._acting(column.tags, self._bounds.tags.get(column.key, {}) if self._bounds else None)
+            if column.mask is None and not self._masks(who, tags):
+                shown |= self._exposure.held[column.key]
+        return self._origins() - shown
+
+    def _acting(self, tags: Tags, before: Tags | None) -> Tags:
+        """Return the tags that policies see: those that a run sets take effect after it."""
+        return tags if before is None else {key: tags[key] for key in tags if before.get(key) == tags[key]}
+
+    def _is_filtered(self, who: str) -> bool:
+        state = self.tables[KEY].state
+        own = self._acting(state.tags, self._bounds.table_tags if self._bounds else None)
+        return state.row_filter is not None or self._filters(who, {**own, **self.inherited_tags(KEY)})
+
+    def _filters(self, who: str, tags: Tags) -> bool:
+        return filters_rows(effective(self.policies, KEY), who, tags)
+
+    def _masks(self, who: str, tags: Tags) -> bool:
+        return masks(effective(self.policies, KEY), who, tags)
 
 
-def readers_name(column: str) -> str:
-    """Return the name by which readers know a column that is under conversion."""
-    return column.removeprefix(OLD_PREFIX).removeprefix(NEW_PREFIX)
+COMPUTING = ("UPDATE", "MERGE", "CREATE OR REPLACE TABLE", "RESTORE")
+"""How the statements start that compute stored values from stored ones; SET MANAGED ends with it."""
 
 
 def rights(side: Table | TableState) -> frozenset[tuple[str, str]]:
@@ -148,7 +182,8 @@ class Dice:
     def of(cls, seed: int) -> Dice:
         """Return dice whose temper follows from the seed; without protection, more is possible."""
         random = Random(seed)
-        return cls(random, random.choice([0, 0.1, 0.3]), random.choice([0, 0, 0.2]), random.choice([0, 0.2]))
+        masks, filters = random.choice([0, 0, 0, 0.1, 0.3]), random.choice([0, 0, 0, 0.2])
+        return cls(random, masks, filters, random.choice([0, 0.2, 0.5]))
 
     def falls(self, chance: float) -> bool:
         """Whether something of this chance happens."""
@@ -162,7 +197,7 @@ class Dice:
             name,
             kind,
             mask=ColumnMask("dev.gov.hide", taken) if self.falls(self.masks) else None,
-            tags={"pii": self.random.choice(["low", "high"])} if self.falls(self.tags) else {},
+            tags=PII if self.falls(self.tags) else {},
             using=using,
         )
 
@@ -178,6 +213,20 @@ class Dice:
             tags={"team": "sales"} if self.falls(self.tags) else {},
             grants={who: ("SELECT",) for who in ("ann", "bob") if self.falls(0.4)},
         )
+
+    def policies(self) -> list[Policy]:
+        """Draw policies; half of the worlds have none."""
+        return [
+            Policy(
+                name=f"p{number}",
+                securable=self.random.choice(["dev", "dev.silver", KEY]),
+                policy_type=self.random.choice(["ROW_FILTER", "COLUMN_MASK", "GRANT"]),
+                principals=frozenset(self.random.choice([{EVERYBODY}, {READER}, {READER, ENGINE}])),
+                excepted=frozenset(who for who in (ENGINE, AUDITOR) if self.falls(0.7)),
+                tag=self.random.choice(["pii", "pii", "team", "domain", None]),
+            )
+            for number in range(self.random.choice([0, 0, 1, 2]))
+        ]
 
     def fault(self) -> Sync:
         """Draw whether a run is killed, and where."""
@@ -255,12 +304,24 @@ def assert_declared(stored: Stored, goal: Table) -> None:
     assert rights(goal) <= rights(stored.state)
 
 
-@settings(max_examples=examples(120, 3_000), deadline=None)
+@settings(max_examples=examples(500, 20_000), deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_no_state_between_two_statements_shows_what_is_protected(seed: int) -> None:
     dice = Dice.of(seed)
     catalog = Watched()
-    world = World(catalog=catalog, deployment=deployment_over(FOLDER), policy=Policy(allow=EVERYTHING))
+    catalog.policies = dice.policies()
+    catalog.travels_under_policies = dice.falls(0.5)
+    catalog.catalog_tags["dev"] = {"domain": "1"} if dice.falls(0.5) else {}
+    catalog.schemas["dev.silver"] = replace(
+        catalog.schemas["dev.silver"], tags=PII if dice.falls(0.3) else {}
+    )
+    is_excepted = not any(
+        policy.is_for(ENGINE) for policy in catalog.policies if policy.policy_type != "GRANT"
+    )
+    consents = [one for one in EVERYTHING if is_excepted or one.kind is not DestructiveKind.PROTECTED_DATA]
+    world = World(
+        catalog=catalog, deployment=deployment_over(FOLDER), policy=PlanPolicy(allow=tuple(consents))
+    )
     start = start_of(dice)
     if any(PlanValidator().model_violations([start])):
         return

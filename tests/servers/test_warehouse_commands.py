@@ -5,13 +5,16 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from delta_engine.errors import StatementError
 from tests.builders.error_forms import FORMS
 from tests.conftest import ORDERS
 from tests.fakes.dialects import Dialect
+from tests.fakes.unity_catalog.policies import Policy
 from tests.fakes.warehouse_sql import USER, WarehouseSql, refusing
 from tests.fakes.workspace import WAREHOUSE, FakeWorkspace
 from tests.projects.commandline import CommandLine
@@ -261,3 +264,71 @@ from delta_engine.cli.app import main
 
 main()
 """
+
+
+FILLED = ORDERS.replace(
+    "type: timestamp,", "type: timestamp, nullable: false, using: \"timestamp'2026-01-01'\","
+)
+
+
+@pytest.mark.parametrize("project", [LOCAL_STATE], indirect=True)
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (
+            refusing("SHOW EFFECTIVE POLICIES"),
+            "the policies (ABAC) that may hide some of them from the engine cannot",
+        ),
+        (
+            refusing("SHOW EFFECTIVE POLICIES", "no viable alternative", "PARSE_SYNTAX_ERROR"),
+            "Databricks Runtime 16.4 or later",
+        ),
+        (
+            refusing("DESCRIBE HISTORY"),
+            "verifies them by the table's versions, which cannot be read:",
+        ),
+        (refusing("VERSION AS OF"), "verifies them by the table's versions, which cannot be read:"),
+        (None, "mine of schema dev.silver (ROW_FILTER)"),
+    ],
+)
+def test_values_are_not_computed_where_something_may_hide_them(
+    project: Path,
+    sql: WarehouseSql,
+    delta_engine: CommandLine,
+    fault: Callable[[str], None] | None,
+    message: str,
+) -> None:
+    assert delta_engine("-e", "dev", "sync", "--yes").code == 0
+    (project / "conf" / "models" / "orders.yml").write_text(FILLED)
+    ran = len(sql.catalog.statements)
+    if fault is None:
+        sql.catalog.policies = [Policy(name="mine", securable="dev.silver")]
+    else:
+        sql.faults.append(fault)
+    refused = delta_engine("-e", "dev", "sync", "--yes", "--allow", "backfill_column")
+    assert refused.code == 3
+    assert message in " ".join(refused.stderr.split())
+    assert len(sql.catalog.statements) == ran
+    sql.faults.clear()
+    sql.catalog.policies = []
+    done = delta_engine("-e", "dev", "sync", "--yes", "--allow", "backfill_column")
+    assert done.code == 0, done.stderr
+
+
+@pytest.mark.parametrize("project", [LOCAL_STATE], indirect=True)
+def test_throttled_questions_about_policies_are_repeated(
+    project: Path, workspace: FakeWorkspace, sql: WarehouseSql, delta_engine: CommandLine
+) -> None:
+    assert delta_engine("-e", "dev", "sync", "--yes").code == 0
+    (project / "conf" / "models" / "orders.yml").write_text(FILLED)
+    throttled: list[str] = []
+
+    def throttle_once(statement: str) -> None:
+        if statement.startswith("SHOW EFFECTIVE POLICIES") and not throttled:
+            throttled.append(statement)
+            raise StatementError("slow down", sql=statement, error_class="REQUEST_LIMIT_EXCEEDED")
+
+    sql.faults.append(throttle_once)
+    done = delta_engine("-e", "dev", "sync", "--yes", "--allow", "backfill_column")
+    assert done.code == 0, done.stderr
+    assert throttled

@@ -20,6 +20,7 @@ class DestructiveKind(Enum):
     DROP_CONSTRAINT = "drop_constraint"  # an unmanaged one
     BACKFILL_COLUMN = "backfill_column"  # writes values into existing rows
     REWRITE_TABLE = "rewrite_table"  # writes all rows anew
+    PROTECTED_DATA = "protected_data"  # computes values under policies that are said to except the engine
 
 
 @dataclass(frozen=True, slots=True)

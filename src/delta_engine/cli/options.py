@@ -26,6 +26,7 @@ _KINDS = (
     "drop_column_mask",
     "backfill_column",
     "rewrite_table",
+    "protected_data",
 )
 """The values of `DestructiveKind`, whose module takes too long to import."""
 

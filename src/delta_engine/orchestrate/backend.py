@@ -19,6 +19,7 @@ from delta_engine.errors import ConfigError, MissingDependencyError
 from delta_engine.sql.queries import sql_current_version
 from delta_engine.state.catalog_reader import CatalogReader, TableLister
 from delta_engine.state.delta_log_reader import DeltaLogHistoryReader, DeltaLogReader, reads_without_spark
+from delta_engine.state.effective_policies import EffectivePolicyReader
 from delta_engine.state.existing_files import LocationReader
 from delta_engine.state.lineage import LineageReader
 from delta_engine.state.principals import PrincipalReader
@@ -58,6 +59,7 @@ class Backend:
     Args:
         host: the workspace's URL; empty if unknown.
         principals: reads the current principal and its privileges; None where the platform has none.
+        policies: reads the policies (ABAC) that reach a table; None where the platform has none.
         views: reads the definitions of views; None where the catalog has none.
         lineage: reads who read tables lately; None where the platform records no lineage.
         locations: describes Delta tables by their locations; None where tables are folders.
@@ -77,6 +79,7 @@ class Backend:
     host: str = ""
     audit_log: AuditLogReader | None = None
     principals: PrincipalReader | None = None
+    policies: EffectivePolicyReader | None = None
     views: ViewReader | None = None
     lineage: LineageReader | None = None
     locations: LocationReader | None = None
@@ -107,6 +110,7 @@ def databricks_backend(
         platform_version=platform_version,
         audit_log=SqlAuditLogReader(runner),
         principals=PrincipalReader(runner),
+        policies=EffectivePolicyReader(runner),
         views=ViewReader(runner),
         lineage=LineageReader(runner),
         locations=reader,

@@ -35,6 +35,7 @@ from delta_engine.state.delta_log_reader import reads_without_spark
 from delta_engine.state.unity_catalog.listed_details import open_table_listing
 from delta_engine.validation.costs import CostEstimator
 from delta_engine.validation.preflight import Preflight
+from delta_engine.validation.protected_data import ProtectedData
 from delta_engine.validation.validator import PlanValidator
 
 if TYPE_CHECKING:
@@ -152,6 +153,11 @@ def open_environment(
             parallelism=settings.parallelism,
             counts_checks=counts_checks,
             notify=notify,
+        ),
+        protected_data=(
+            ProtectedData(backend.policies, runner, addressing, parallelism=settings.parallelism)
+            if backend.policies is not None
+            else None
         ),
         costs=CostEstimator(runner, addressing, parallelism=settings.parallelism),
         drift_policy=settings.drift_policy,

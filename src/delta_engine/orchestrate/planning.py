@@ -64,6 +64,7 @@ from delta_engine.state.states import CatalogState
 from delta_engine.telemetry.context import utc_now
 from delta_engine.validation.broken_views import view_warnings
 from delta_engine.validation.needed_rights import rights_warnings
+from delta_engine.validation.protected_data import tag_warnings
 from delta_engine.validation.recent_readers import lineage_warnings
 from delta_engine.validation.relations import checked_plan, partial_model_violations
 
@@ -237,9 +238,11 @@ def judged(environment: Environment, draft: PlannedRun) -> PlannedRun:
     if environment.costs is not None:
         draft = replace(draft, plan=environment.costs.with_costs(draft.plan, draft.seen))
     found: list[RefusedError] = [*draft.refusals, *environment.validator.plan_violations(draft.plan)]
+    if environment.protected_data is not None:
+        found += environment.protected_data.refusals(draft.plan, draft.wanted, draft.seen, draft.policy)
     if environment.preflight is not None:
         found += environment.preflight.refusals(draft.plan, draft.wanted, draft.basis.observed)
-    warnings: list[str] = []
+    warnings = [*tag_warnings(draft.plan, draft.wanted, draft.seen)]
     if environment.principals is not None:
         warnings += rights_warnings(environment.principals, draft.plan, draft.seen)
     if environment.views is not None:

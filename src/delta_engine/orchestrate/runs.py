@@ -52,6 +52,7 @@ from delta_engine.telemetry.logs import log
 from delta_engine.telemetry.spans import OpenSpan, span
 from delta_engine.validation.costs import CostEstimator
 from delta_engine.validation.preflight import Preflight
+from delta_engine.validation.protected_data import ProtectedData
 from delta_engine.validation.validator import PlanValidator
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class Environment:
         history: reads the commits of tables; without it, drift has no author.
         row_counter: counts the rows of tables to be dropped; without it, none is dropped.
         preflight: checks existing rows against new conditions; without it, rows are not checked.
+        protected_data: asks for policies that may hide values from the engine; without it, there are none.
         costs: estimates what plans write; without it, nothing is known.
         principals: reads the current principal; without it, plans are not compared with its rights.
         visibility: whether the catalog may hide what exists.
@@ -100,6 +102,7 @@ class Environment:
     history: TableHistoryReader | None = None
     row_counter: RowCounter | None = None
     preflight: Preflight | None = None
+    protected_data: ProtectedData | None = None
     costs: CostEstimator | None = None
     principals: PrincipalReader | None = None
     visibility: Visibility = Visibility.WHOLE

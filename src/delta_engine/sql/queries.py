@@ -34,6 +34,16 @@ def sql_describe_history(table: str, limit: int) -> str:
     return f"DESCRIBE HISTORY {table} LIMIT {limit}"
 
 
+def sql_read_version(table: str, version: int) -> str:
+    """Read at most one row of a former version: it fails where the platform refuses time travel."""
+    return f"SELECT 1 AS is_readable FROM {table} VERSION AS OF {version} LIMIT 1"
+
+
+def sql_effective_policies(table: str) -> str:
+    """List the policies (ABAC) of a table, its schema, its catalog and its metastore."""
+    return f"SHOW EFFECTIVE POLICIES ON TABLE {table}"
+
+
 def sql_describe_detail(table: str) -> str:
     """Return one row about a Delta table, with its `id`; slow, because it replays the log."""
     return f"DESCRIBE DETAIL {table}"

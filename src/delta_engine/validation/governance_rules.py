@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from delta_engine.actions import AlignTable
+from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.actions.policy import DestructiveKind, Policy
 from delta_engine.aspects.column_masks import DropColumnMask
 from delta_engine.aspects.row_filters import DropRowFilter
+from delta_engine.aspects.tags import SetColumnTags, SetTableTags
 from delta_engine.backends.capabilities import Capabilities, Feature
-from delta_engine.errors import InvalidModelError
+from delta_engine.errors import InvalidModelError, UnsafePlanError
 from delta_engine.models import Column, Part, Schema, Table
 from delta_engine.models.construction import repeated
 from delta_engine.sql.expressions import referenced_columns
@@ -24,6 +25,7 @@ from delta_engine.validation.rules import (
     of_each_alignment,
     of_each_column,
     of_each_table,
+    plan_refusal,
 )
 
 
@@ -173,6 +175,36 @@ class NoUnallowedExposure:
                 f"the masks of columns ({', '.join(masked)}) would be dropped, and every reader of the table "
             )
             yield Problem(f"{reason}would see their values", again + consent(kind, align.table), masked[0])
+
+
+class NoExposureBeforeTags:
+    """A row filter or mask stays while the plan sets tags: policies (ABAC) see new tags only after some minutes."""
+
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
+        """Refuse drops of filters and masks that a policy on the new tags may be meant to replace."""
+        tagged = {
+            str(schema).lower()
+            for schema in plan.align_schemas
+            if any(isinstance(action, SetTableTags) for action in schema.actions)
+        }
+        for align in plan.align_tables:
+            is_tagged = align.table.key.rpartition(".")[0] in tagged
+            is_tagged = is_tagged or bool(align.of_type(SetTableTags))
+            columns = {change.column.lower() for change in align.of_type(SetColumnTags)}
+            masks = [drop.column for drop in align.of_type(DropColumnMask)]
+            exposed = [column for column in masks if is_tagged or column.lower() in columns]
+            if align.of_type(DropRowFilter) and is_tagged:
+                yield _too_early(align, "row filter", None)
+            elif exposed:
+                yield _too_early(align, "mask", exposed[0])
+
+
+def _too_early(align: AlignTable, what: str, column: str | None) -> UnsafePlanError:
+    reason = (
+        f"its {what} would be dropped in a plan that sets tags, which policies see only after some minutes"
+    )
+    way_out = f"Sync the tags first. Drop the {what} with a later sync, when the policies have taken effect."
+    return plan_refusal(align, reason, way_out, column)
 
 
 PRIVILEGES = frozenset(

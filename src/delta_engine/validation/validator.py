@@ -92,6 +92,7 @@ DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
     constraint_rules.NoTypeChangeUnderForeignKeys(),
     constraint_rules.NoDropOfReferencedTables(),
     *CONSENT_RULES,
+    governance_rules.NoExposureBeforeTags(),
     plan_rules.NoUnallowedTableDrops(),
     plan_rules.NoUnallowedSchemas(),
 )

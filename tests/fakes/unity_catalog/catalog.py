@@ -23,6 +23,7 @@ from tests.fakes.unity_catalog import (
     governance,
     layout,
     locations,
+    policies,
     properties,
     statements,
 )
@@ -41,7 +42,7 @@ from tests.fakes.unity_catalog.lineage import LineageEvent, lineage_rows
 from tests.fakes.unity_catalog.refusals import Refusal, require
 from tests.fakes.unity_catalog.rights import check_rights, require_manager, shown_to, visible_to
 from tests.fakes.unity_catalog.spelling import as_read, names_of
-from tests.fakes.unity_catalog.statements import Path
+from tests.fakes.unity_catalog.statements import Path, Tags
 from tests.fakes.unity_catalog.stored import Stored
 from tests.fakes.unity_catalog.views import VIEWS, Shown, schemas_of, selected
 
@@ -67,6 +68,10 @@ class FakeUnityCatalog:
         hides: whether views and listings leave out what the user has no privileges on.
         catalogs: the holders of catalogs; a catalog without any has no owner and no grants.
         files: what dropped external tables left at their locations.
+        policies: the ABAC policies of catalogs, schemas and tables.
+        knows_policies: whether it runs `SHOW EFFECTIVE POLICIES`, which runtimes before 16.4 do not.
+        travels_under_policies: whether time travel is filtered by policies, in place of being refused.
+        catalog_tags: the tags of catalogs.
         views: the columns of the views of `information_schema`, as they list them.
         without_files: the keys of registered tables whose files are missing: no statement but DROP works on them.
         queries: the definitions of the users' views, by schema and name; None for one that the user may not see.
@@ -96,6 +101,10 @@ class FakeUnityCatalog:
         self.groups: set[str] = set()
         self.hides = False
         self.catalogs: dict[str, Permissions] = {}
+        self.policies: list[policies.Policy] = []
+        self.knows_policies = True
+        self.travels_under_policies = False
+        self.catalog_tags: dict[str, Tags] = {}
         self.views = dict(VIEWS)
         self.without_files: set[str] = set()
         self.queries: dict[tuple[str, str], str | None] = {}
@@ -197,7 +206,8 @@ class FakeUnityCatalog:
                     for (schema, name), query in self.queries.items()
                     if f"'{schema}'" in sql
                 ]
-            case statements.Question(_, ()) if " VERSION AS OF " in sql:
+            case statements.Question("SELECT", path) if path:
+                self._check_time_travel(_dotted(path, 3))
                 return [{"verified": None}]  # it has no rows, so that no two versions differ
             case statements.Question(_, ()) if self.audit_log is not None and "system.access.audit" in sql:
                 return self.audit_log.rows(sql)
@@ -216,12 +226,38 @@ class FakeUnityCatalog:
             case statements.Question("SHOW CREATE TABLE", path):
                 return as_create_statement(self._described(path))
             case statements.Question("DESCRIBE HISTORY", path, limit):
-                return self.histories.rows(_dotted(path, 3), limit)
+                key = _dotted(path, 3)
+                policies.refuse_history(self.stored(key).state, key, "DESCRIBE_HISTORY")
+                return self.histories.rows(key, limit)
+            case statements.Question("SHOW EFFECTIVE POLICIES", path):
+                return self._effective_policies(self.stored(_dotted(path, 3)).name.key)
             case statements.Question("DESCRIBE DETAIL", path):
                 return [{"id": self.histories.id_of(self.stored(_dotted(path, 3)).name.key)}]
             case statements.Question(_, path):
                 require(self.knows_json, "PARSE_SYNTAX_ERROR", "no viable alternative at 'AS'")
                 return as_json(self._described(path))
+
+    def _effective_policies(self, key: str) -> Sequence[Row]:
+        require(self.knows_policies, "PARSE_SYNTAX_ERROR", "no viable alternative at 'EFFECTIVE'")
+        if self._checks_owners:
+            require_manager(key, self.user, self.tables, self.schemas)
+        return [policy.as_row() for policy in policies.effective(self.policies, key)]
+
+    def hidden_by(self, key: str, user: str) -> str | None:
+        """Return what hides stored values of a table from a user; None for nothing."""
+        found = policies.effective(self.policies, key)
+        return policies.hides(found, user, self.stored(key).state, self.inherited_tags(key))
+
+    def inherited_tags(self, key: str) -> Tags:
+        """Return the tags of a table's catalog and schema."""
+        schema = key.rpartition(".")[0]
+        return {**self.catalog_tags.get(key.partition(".")[0], {}), **self.schemas[schema].tags}
+
+    def _check_time_travel(self, key: str) -> None:
+        """Refuse former versions of a table that something filters or masks for the user."""
+        policies.refuse_history(self.stored(key).state, key, "TIME_TRAVEL")
+        is_free = self.travels_under_policies or self.hidden_by(key, self.user) is None
+        require(is_free, "FGAC_TIME_TRAVEL_NOT_SUPPORTED.NOT_CATALOG_OWNED", f"{key} has no catalog commits")
 
     def _grants(self, key: str) -> Sequence[Row]:
         if self._checks_owners:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -39,14 +40,19 @@ def parse(sql: str) -> statements.Statement:
     return statement
 
 
+_VERSION = re.compile(r"((?:`(?:[^`]|``)*`\.?)+) VERSION AS OF ")
+"""A former version of a table."""
+
+
 def parse_question(sql: str) -> statements.Question:
-    """Return what a statement asks about a table or a schema; about none for a query.
+    """Return what a statement asks about a table or a schema; about none for a query, unless it travels in time.
 
     Raises:
         StatementError: it is none that the grammar knows.
     """
     if sql.startswith("SELECT"):
-        return statements.Question("SELECT", ())
+        version = _VERSION.search(sql)
+        return statements.Question("SELECT", Cursor(version[1]).path() if version else ())
     cursor = Cursor(sql)
     if cursor.take("SHOW", "TBLPROPERTIES"):
         question = statements.Question("SHOW TBLPROPERTIES", cursor.path())
@@ -57,6 +63,8 @@ def parse_question(sql: str) -> statements.Question:
         question = statements.Question(f"SHOW GRANTS ON {kind}", cursor.path())
     elif cursor.take("SHOW", "CREATE", "TABLE"):
         question = statements.Question("SHOW CREATE TABLE", cursor.path())
+    elif cursor.take("SHOW", "EFFECTIVE", "POLICIES", "ON", "TABLE"):
+        question = statements.Question("SHOW EFFECTIVE POLICIES", cursor.path())
     elif cursor.take("DESCRIBE", "DETAIL"):
         question = statements.Question("DESCRIBE DETAIL", cursor.path())
     elif cursor.take("DESCRIBE", "HISTORY"):

@@ -109,7 +109,7 @@ def test_the_variable(delta_engine: CommandLine, project: Path, monkeypatch: pyt
         (
             ["-e", "local", "plan", "--allow", "x"],
             "refused: --allow: 'x' is not one of: drop_column, drop_table, drop_row_filter, drop_column_mask, "
-            "drop_constraint, backfill_column, rewrite_table.",
+            "drop_constraint, backfill_column, rewrite_table, protected_data.",
         ),
     ],
 )

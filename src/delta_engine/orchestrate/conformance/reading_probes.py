@@ -245,6 +245,21 @@ def _lineage(scene: Scene) -> Answer:
     return Holds.YES, [f"{len(found.reads)} reads of a table that does not exist"]
 
 
+def _effective_policies(scene: Scene) -> Answer:
+    """Ask for the policies of a scratch table: the answer's titles show only where a policy reaches the schema."""
+    if scene.backend.policies is None:
+        return Holds.CANNOT_TELL, ["the backend reads no policies"]
+    model = scratch_table(scene.place, "policies")
+    scene.create([model])
+    try:
+        policies = scene.backend.policies.read(scene.backend.addressing.table(model.qualified_name))
+    except StatementError as error:
+        return Holds.NO, [error.first_line]
+    return Holds.YES if policies else Holds.CANNOT_TELL, [
+        f"policies that reach a scratch table: {len(policies)}"
+    ]
+
+
 def _grantee(row: Mapping[str, object], user: str) -> str:
     """Return the grantee of a privilege; the names of other principals stay out of the report."""
     return user if str(row["grantee"]).lower() == user.lower() else "<another principal>"
@@ -294,5 +309,12 @@ READING_PROBES: Final = (
         assumption="They do, where the schema is enabled and readable.",
         ask=_lineage,
         needs=UNITY_CATALOG,
+    ),
+    Probe(
+        name="effective policies",
+        question="Does SHOW EFFECTIVE POLICIES answer under the documented titles?",
+        assumption="It does, for a principal that owns the table.",
+        ask=_effective_policies,
+        needs=(*UNITY_CATALOG, Feature.ROW_FILTERS),
     ),
 )

@@ -1,10 +1,17 @@
 """What the rules for tags, filters, masks, owners and grants refuse, with the whole message."""
 
+from dataclasses import replace
+
+from delta_engine.actions import AlignSchema
+from delta_engine.aspects.aspect import EntryChange
 from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
 from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
+from delta_engine.aspects.tags import SetColumnTags, SetTableTags
 from delta_engine.models import CheckConstraint, Column, ColumnMask, RowFilter
 from delta_engine.validation import governance_rules
 from tests.unit.validation.rule_cases.subjects import ID, ModelCase, PlanCase, aligned, model
+
+PII = EntryChange("pii", "high", None)
 
 MODEL_CASES: list[ModelCase] = [
     (governance_rules.RowFiltersFit(), [model(ID, row_filter=RowFilter("a.b.c.d", ["id"]))]),
@@ -64,5 +71,26 @@ PLAN_CASES: list[PlanCase] = [
         governance_rules.NoUnallowedExposure(),
         aligned(DropColumnMask("a", ColumnMask("dev.s.f")), DropColumnMask("b", ColumnMask("dev.s.f"))),
         aligned(SetColumnMask("a", ColumnMask("dev.s.g"), ColumnMask("dev.s.f"))),
+    ),
+    (
+        governance_rules.NoExposureBeforeTags(),
+        aligned(DropRowFilter(RowFilter("f")), SetTableTags((PII,))),
+        aligned(DropRowFilter(RowFilter("f")), SetColumnTags("a", (PII,))),
+    ),
+    (
+        governance_rules.NoExposureBeforeTags(),
+        aligned(DropColumnMask("a", ColumnMask("f")), SetColumnTags("A", (PII,))),
+        aligned(DropColumnMask("a", ColumnMask("f")), SetColumnTags("b", (PII,))),
+    ),
+    (
+        governance_rules.NoExposureBeforeTags(),
+        replace(
+            aligned(DropColumnMask("a", ColumnMask("f"))),
+            align_schemas=(AlignSchema("DEV", "silver", (SetTableTags((PII,)),)),),
+        ),
+        replace(
+            aligned(DropColumnMask("a", ColumnMask("f"))),
+            align_schemas=(AlignSchema("dev", "gold", (SetTableTags((PII,)),)),),
+        ),
     ),
 ]

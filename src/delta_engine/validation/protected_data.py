@@ -1,0 +1,192 @@
+"""Refuses to compute stored values from stored values where a policy (ABAC) may hide some of them from the engine.
+
+A fill, a conversion, a rewrite, SET MANAGED or RESTORE would store masked or filtered values for good. The plan asks
+before anything runs, only for tables with such a change: three statements each. A table's own filter and masks are
+obstacles of the change itself (`aspects.protection`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Final
+
+from delta_engine.actions import AlignTable, TablePlan
+from delta_engine.actions.policy import DestructiveKind, Policy
+from delta_engine.aspects.backfill_actions import FillColumn
+from delta_engine.aspects.columns import ColumnAdd
+from delta_engine.aspects.restores import RestoreTable
+from delta_engine.aspects.storage import SetManaged
+from delta_engine.aspects.tags import SetColumnTags
+from delta_engine.backends.addressing import Addressing
+from delta_engine.backends.sql_runner import SqlRunner, query_each
+from delta_engine.errors import StatementError, UnsafePlanError
+from delta_engine.models import Column, Table
+from delta_engine.models.types import is_same_type
+from delta_engine.sql.expressions import referenced_columns
+from delta_engine.sql.queries import sql_describe_history, sql_read_version
+from delta_engine.state.effective_policies import COLUMN_MASK, EffectivePolicy, EffectivePolicyReader
+from delta_engine.state.states import CatalogState, TableState
+from delta_engine.validation.rules import Problem, consent, plan_refusal
+
+_COMPUTES: Final = "the plan computes stored values"
+_TAG_DELAY: Final = "policies see new tags only after some minutes"
+"""Databricks documentation, "ABAC requirements, quotas, and limitations"."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProtectedData:
+    """Asks which policies reach a table whose values a plan computes, and whether its history can be read."""
+
+    policies: EffectivePolicyReader
+    runner: SqlRunner
+    addressing: Addressing
+    _: KW_ONLY
+    parallelism: int = 4
+
+    def refusals(
+        self, plan: TablePlan, models: Sequence[Table], observed: CatalogState, policy: Policy
+    ) -> tuple[UnsafePlanError, ...]:
+        """Return why values must not be computed, table by table; no statement for tables without such a change.
+
+        Args:
+            models: what the tables become.
+            policy: what the run may do; `protected_data` says that the policies except the engine's principal.
+        """
+        by_key = {model.key: model for model in models}
+        computed = [align for align in plan.align_tables if _computes_values(align)]
+        problems = query_each(
+            lambda align: tuple(
+                self._problems(align, by_key.get(align.table.key), observed.table(align.table), policy)
+            ),
+            computed,
+            self.parallelism,
+        )
+        return tuple(plan_refusal(align, *problem) for align, found in problems for problem in found)
+
+    def _problems(
+        self, align: AlignTable, model: Table | None, observed: TableState, policy: Policy
+    ) -> Iterator[Problem]:
+        table = self.addressing.table(observed.former_name or align.table)
+        may_compute = policy.allows(DestructiveKind.PROTECTED_DATA, align.table)
+        try:
+            policies = self.policies.read(table)
+        except StatementError as error:
+            policies = ()
+            if not may_compute:
+                yield _unknown_policies(align, error)
+                return
+        if policies and not may_compute:
+            yield _hiding_policies(align, policies)
+            return
+        yield from _exposed_columns(align, model, observed, policies)
+        if not align.of_type(SetManaged):  # no version is compared
+            yield from self._unreadable_history(table)
+
+    def _unreadable_history(self, table: str) -> Iterator[Problem]:
+        """Yield why no version of a table could be compared with another one."""
+        try:
+            (commit,) = self.runner.run(sql_describe_history(table, 1))
+            self.runner.run(sql_read_version(table, int(str(commit["version"]))))
+        except (StatementError, ValueError) as error:
+            reason = error.first_line if isinstance(error, StatementError) else "it has no commits"
+            yield Problem(
+                f"{_COMPUTES} and verifies them by the table's versions, which cannot be read: {reason}",
+                "Run the engine on compute and as a principal that may read the table's history and travel in time.",
+            )
+
+
+def tag_warnings(plan: TablePlan, models: Sequence[Table], observed: CatalogState) -> Iterator[str]:
+    """Yield what the tags of columns that get values mean for policies (ABAC)."""
+    by_key = {model.key: model for model in models}
+    for align in plan.align_tables:
+        fills, model = align.of_type(FillColumn), by_key.get(align.table.key)
+        if not fills or model is None:
+            continue
+        desired = {column.key: column for column in model.columns}
+        present = {column.key: column for column in observed.table(align.table).columns}
+        for fill in fills:
+            tags = desired[fill.name.lower()].tags
+            for name in sorted(referenced_columns(fill.using) - {fill.name.lower()}):
+                if lacking := sorted(_tags_of(name, desired, present) - tags.keys()):
+                    yield (
+                        f"{align.table}.{fill.name}: its using reads {name}, which has tags that it lacks "
+                        f"({', '.join(lacking)}): policies on them do not cover it"
+                    )
+        filled = {fill.target.lower() for fill in fills}
+        for change in align.of_type(SetColumnTags):
+            if change.column.lower() in filled:
+                keys = ", ".join(tag.key for tag in change.tags)
+                yield f"{align.table}.{change.column} gets tags ({keys}) and values in one run: {_TAG_DELAY}"
+
+
+def _tags_of(name: str, *sides: Mapping[str, Column]) -> set[str]:
+    return {key for side in sides if name in side for key in side[name].tags}
+
+
+def _computes_values(align: AlignTable) -> bool:
+    return align.writes_rows or bool(align.of_type(RestoreTable))
+
+
+def _unknown_policies(align: AlignTable, error: StatementError) -> Problem:
+    return Problem(
+        f"{_COMPUTES}, and the policies (ABAC) that may hide some of them from the engine cannot be read: "
+        f"{error.first_line}",
+        f"Grant READ METADATA on the table to the engine's principal, and use a SQL warehouse, serverless compute or "
+        f"Databricks Runtime 16.4 or later. Or, if no policy applies to that principal: {_consent(align)}",
+    )
+
+
+def _hiding_policies(align: AlignTable, policies: Sequence[EffectivePolicy]) -> Problem:
+    named = ", ".join(map(str, policies))
+    return Problem(
+        f"{_COMPUTES}, and these policies (ABAC) may hide some of them from the engine: {named}",
+        f"Add EXCEPT with the engine's principal to each of them, then allow it: {_consent(align)}",
+    )
+
+
+def _consent(align: AlignTable) -> str:
+    return consent(DestructiveKind.PROTECTED_DATA, align.table)
+
+
+def _exposed_columns(
+    align: AlignTable, model: Table | None, observed: TableState, policies: Sequence[EffectivePolicy]
+) -> Iterator[Problem]:
+    """Yield the columns that would show values which a policy masks."""
+    mask = next((policy for policy in policies if policy.policy_type == COLUMN_MASK), None)
+    if mask is None:
+        return
+    present = {column.key: column for column in observed.columns}
+    for name in _new_columns(align, model, present):
+        yield Problem(
+            f"it would show values before {mask} can mask them: {_TAG_DELAY}",
+            "Sync a new column with its tags and without values first. Fill it some minutes later: by UPDATE, or with "
+            "using and nullable: false.",
+            name,
+        )
+    for fill in align.of_type(FillColumn):
+        target = present.get(fill.name.lower())
+        if target is None:
+            continue
+        for source in sorted(referenced_columns(fill.using) & present.keys() - {target.key}):
+            if not present[source].tags.items() <= target.tags.items():
+                yield Problem(
+                    f"its using reads {source}, whose tags it lacks, so that {mask} may not mask the values",
+                    f"Give it the tags of {source} with an earlier sync, or read another column.",
+                    fill.name,
+                )
+
+
+def _new_columns(align: AlignTable, model: Table | None, present: Mapping[str, Column]) -> list[str]:
+    """Return the columns that come with values: added, converted, or brought back by RESTORE."""
+    added = {add.desired.key for add in align.of_type(ColumnAdd)}
+    names = [
+        fill.name for fill in align.of_type(FillColumn) if fill.is_converted or fill.name.lower() in added
+    ]
+    if align.of_type(RestoreTable) and model is not None:
+        names += [column.name for column in model.columns if not _is_kept(column, present.get(column.key))]
+    return names
+
+
+def _is_kept(column: Column, present: Column | None) -> bool:
+    return present is not None and is_same_type(present.data_type, column.data_type)

@@ -1,0 +1,269 @@
+"""No stored value is computed where a policy may hide values from the engine. Other changes cost no question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from delta_engine.backends.sql_runner import Row
+from delta_engine.errors import StatementError
+from tests.fakes.unity_catalog.policies import Policy
+from tests.projects.catalog_project import CatalogProject
+from tests.projects.commandline import CommandLine
+
+ENGINE = "ann@example.com"
+ID = "{name: id, type: bigint, nullable: false}"
+BEFORE = f"name: orders, columns: [{ID}, {{name: note, type: string}}]"
+FILLED = f"name: orders, columns: [{ID}, {{name: note, type: string, nullable: false, using: \"'none'\"}}]"
+ADDED = f"name: orders, columns: [{ID}, {{name: note, type: string}}, {{name: day, type: int, using: 'length(note)'}}]"
+CONVERTED = f"name: orders, columns: [{ID}, {{name: note, type: int, using: 'length(note)'}}]"
+PARTITIONED = f"{BEFORE}, partitioned_by: [note]"
+FILTER = Policy(name="mine", securable="dev")
+EXCEPTED = Policy(name="mine", securable="dev", excepted=frozenset({ENGINE}))
+MASK = Policy(name="pii", securable="dev.silver", policy_type="COLUMN_MASK", excepted=frozenset({ENGINE}))
+ALLOWED = "--allow backfill_column --allow rewrite_table"
+VOUCHED = f"{ALLOWED} --allow protected_data:dev.silver.orders"
+ASKED = "SHOW EFFECTIVE POLICIES ON TABLE `dev`.`silver`.`orders`"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
+    """Return a project whose table is synced."""
+    made = CatalogProject(tmp_path, monkeypatch, delta_engine)
+    made.declare(BEFORE)
+    made.sync()
+    made.catalog.statements.clear()
+    made.catalog.questions.clear()
+    return made
+
+
+def refusal(project: CatalogProject, model: str, options: str = ALLOWED) -> str:
+    """Return the refusal of a sync; no statement ran."""
+    ran = len(project.catalog.statements)
+    project.declare(model)
+    result = project.run(f"sync --yes {options}")
+    assert result.code == 3, result.stdout
+    assert len(project.catalog.statements) == ran
+    return " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("model", [FILLED, ADDED, CONVERTED, PARTITIONED])
+@pytest.mark.parametrize("securable", ["dev", "dev.silver", "dev.silver.orders"])
+def test_a_policy_that_may_apply_refuses_every_change_of_data(
+    project: CatalogProject, model: str, securable: str
+) -> None:
+    project.catalog.policies = [Policy(name="mine", securable=securable)]
+    kind = ["catalog", "schema", "table"][securable.count(".")]
+    message = refusal(project, model)
+    assert (
+        f"these policies (ABAC) may hide some of them from the engine: mine of {kind} {securable}" in message
+    )
+    assert "Add EXCEPT with the engine's principal to each of them" in message
+    assert "--allow protected_data:dev.silver.orders for one run" in message
+
+
+@pytest.mark.parametrize("model", [FILLED, ADDED, CONVERTED, PARTITIONED])
+def test_consent_computes_under_a_filter_that_excepts_the_engine(project: CatalogProject, model: str) -> None:
+    project.catalog.policies = [EXCEPTED]
+    refusal(project, model)
+    project.sync(VOUCHED)
+    assert project.plan()["tables"] == []
+
+
+@pytest.mark.parametrize("model", [ADDED, CONVERTED])
+def test_a_new_column_with_values_is_refused_under_a_mask_in_spite_of_consent(
+    project: CatalogProject, model: str
+) -> None:
+    project.catalog.policies = [MASK]
+    message = refusal(project, model, VOUCHED)
+    assert "it would show values before pii of schema dev.silver (COLUMN_MASK) can mask them" in message
+    assert "policies see new tags only after some minutes" in message
+
+
+def test_a_column_that_exists_is_filled_under_a_mask_with_consent(project: CatalogProject) -> None:
+    project.catalog.policies = [MASK]
+    refusal(project, FILLED)
+    project.sync(VOUCHED)
+
+
+def test_values_of_a_tagged_column_go_into_no_other_one_under_a_mask(project: CatalogProject) -> None:
+    pii = "tags: {pii: low}"
+    email = f"{{name: email, type: string, {pii}}}"
+    note = "{{name: note, type: string, {}}}"
+    copied = "nullable: false, using: email"
+    project.declare(f"name: orders, columns: [{ID}, {note.format('')}, {email}]")
+    project.sync()
+    project.catalog.policies = [MASK]
+    message = refusal(project, f"name: orders, columns: [{ID}, {note.format(copied)}, {email}]", VOUCHED)
+    assert "column note: its using reads email, whose tags it lacks" in message
+    project.declare(f"name: orders, columns: [{ID}, {note.format(pii)}, {email}]")
+    project.sync()
+    project.declare(f"name: orders, columns: [{ID}, {note.format(f'{pii}, {copied}')}, {email}]")
+    project.sync(VOUCHED)
+
+
+def test_policies_about_rights_hide_nothing(project: CatalogProject) -> None:
+    project.catalog.policies = [Policy(name="readers", securable="dev", policy_type="GRANT")]
+    project.declare(FILLED)
+    project.sync(ALLOWED)
+
+
+def test_a_change_of_data_asks_three_questions_and_others_none(project: CatalogProject) -> None:
+    project.declare(BEFORE.replace("type: string", "type: string, comment: Note, tags: {pii: low}"))
+    project.sync()
+    assert not [sql for sql in project.catalog.questions if "POLICIES" in sql or "AS OF" in sql]
+    project.declare(FILLED)
+    project.run(f"plan {ALLOWED}")
+    asked = [sql for sql in project.catalog.questions if "POLICIES" in sql or "AS OF" in sql]
+    assert asked == [ASKED, "SELECT 1 AS is_readable FROM `dev`.`silver`.`orders` VERSION AS OF 1 LIMIT 1"]
+
+
+def answering(words: str, answer: Callable[[str], Sequence[Row]]) -> Callable[[CatalogProject], None]:
+    """Return what lets the platform answer questions with some words in another way."""
+
+    def change(project: CatalogProject) -> None:
+        run = project.catalog.run
+        object.__setattr__(
+            project.catalog, "run", lambda sql: answer(sql) if sql.startswith(words) else run(sql)
+        )
+
+    return change
+
+
+def refusing(error_class: str | None, message: str = "ask ann") -> Callable[[str], Sequence[Row]]:
+    def refuse(sql: str) -> Sequence[Row]:
+        raise StatementError(message, sql=sql, error_class=error_class)
+
+    return refuse
+
+
+UNREADABLE = {
+    "refused": refusing("INSUFFICIENT_PERMISSIONS"),
+    "an older runtime": refusing("PARSE_SYNTAX_ERROR"),
+    "an outage": refusing("TEMPORARILY_UNAVAILABLE"),
+    "another form": lambda _sql: [{"policy": "mine"}],
+    "a missing name": lambda _sql: [{"Policy Name": None, "Policy Type": "ROW_FILTER"}],
+}
+
+
+@pytest.mark.parametrize("answer", UNREADABLE.values(), ids=UNREADABLE)
+def test_policies_that_cannot_be_read_refuse_until_consent(
+    project: CatalogProject, answer: Callable[[str], Sequence[Row]]
+) -> None:
+    answering("SHOW EFFECTIVE", answer)(project)
+    message = refusal(project, ADDED)
+    assert "the policies (ABAC) that may hide some of them from the engine cannot be read" in message
+    assert "Grant READ METADATA on the table to the engine's principal" in message
+    project.sync(VOUCHED)
+
+
+def test_an_empty_answer_is_no_policy(project: CatalogProject) -> None:
+    answering("SHOW EFFECTIVE", lambda _sql: [])(project)
+    project.declare(FILLED)
+    project.sync(ALLOWED)
+
+
+def test_other_spellings_of_the_answer_are_read(project: CatalogProject) -> None:
+    row = {"policy_name": "mine", "policy_type": "row_filter", "catalog": None, "schema": None, "table": None}
+    answering("SHOW EFFECTIVE", lambda _sql: [row])(project)
+    assert "mine of the metastore (ROW_FILTER)" in refusal(project, FILLED)
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        ("DESCRIBE HISTORY `dev`.`silver`.`orders` LIMIT 1", refusing("INSUFFICIENT_PERMISSIONS")),
+        ("DESCRIBE HISTORY `dev`.`silver`.`orders` LIMIT 1", lambda _sql: []),
+        ("SELECT 1 AS is_readable", refusing("FGAC_TIME_TRAVEL_NOT_SUPPORTED.NOT_CATALOG_OWNED")),
+    ],
+    ids=["a refused history", "an empty history", "refused time travel"],
+)
+def test_an_unreadable_history_refuses_before_anything_changes(
+    project: CatalogProject, words: str, answer: Callable[[str], Sequence[Row]]
+) -> None:
+    answering(words, answer)(project)
+    assert "verifies them by the table's versions, which cannot be read" in refusal(project, FILLED)
+
+
+def test_time_travel_that_policies_refuse_is_found_before_anything_changes(project: CatalogProject) -> None:
+    project.catalog.policies = [FILTER]  # it applies to the engine, whatever was said
+    message = refusal(project, CONVERTED, VOUCHED)
+    assert "which cannot be read: dev.silver.orders has no catalog commits" in message
+
+
+def test_a_policy_that_comes_after_the_review_stops_the_apply(project: CatalogProject) -> None:
+    project.declare(FILLED)
+    assert project.run(f"plan {ALLOWED} --out plan.json").code == 0
+    project.catalog.policies = [FILTER]
+    stale = project.run("apply plan.json --yes")
+    assert stale.code == 3
+    assert "may hide some of them" in " ".join(stale.stderr.split())
+    assert not project.catalog.statements
+
+
+def test_a_policy_that_comes_after_a_failure_stops_the_next_run(project: CatalogProject) -> None:
+    run = project.catalog.run
+    answering("UPDATE", refusing(None))(project)
+    project.declare(CONVERTED)
+    assert project.run(f"sync --yes {ALLOWED}").code != 0
+    object.__setattr__(project.catalog, "run", run)
+    project.catalog.policies = [FILTER]
+    refusal(project, CONVERTED)
+    project.catalog.policies = []
+    project.sync(ALLOWED)
+    assert project.plan()["tables"] == []
+
+
+def test_a_restore_is_refused_too(project: CatalogProject) -> None:
+    project.declare(FILLED)
+    project.sync(ALLOWED)
+    project.catalog.policies = [FILTER]
+    ran = len(project.catalog.statements)
+    refused = project.run("undo --yes")
+    assert refused.code == 3
+    assert "mine of catalog dev (ROW_FILTER)" in refused.stderr
+    assert len(project.catalog.statements) == ran
+
+
+def test_a_restore_brings_no_column_back_under_a_mask(project: CatalogProject) -> None:
+    project.declare(CONVERTED)
+    project.sync(ALLOWED)
+    project.catalog.policies = [MASK]
+    refused = project.run("undo --yes --allow protected_data")
+    assert refused.code == 3
+    shown = " ".join(refused.stderr.split())
+    assert "column note: it would show values before pii of schema dev.silver (COLUMN_MASK) can mask" in shown
+
+
+def test_files_are_not_copied_under_a_policy(project: CatalogProject) -> None:
+    project.declare(BEFORE.replace("orders", "files") + ", location: 's3://bucket/files'")
+    project.sync()
+    project.catalog.policies = [FILTER]
+    message = refusal(project, BEFORE.replace("orders", "files"))
+    assert "mine of catalog dev (ROW_FILTER)" in message
+    project.catalog.policies = [EXCEPTED]
+    project.sync(f"{ALLOWED} --allow protected_data")
+
+
+def test_a_plan_warns_of_tags_that_a_new_column_lacks_and_of_the_minutes(project: CatalogProject) -> None:
+    project.declare(BEFORE.replace("type: string", "type: string, tags: {pii: low}"))
+    project.sync()
+    tagged = ADDED.replace("type: string", "type: string, tags: {pii: low}")
+    tagged = tagged.replace("type: int", "type: int, tags: {team: sales}")
+    project.declare(tagged)
+    lacking, minutes = project.plan()["warnings"]
+    assert lacking == (
+        "dev.silver.orders.day: its using reads note, which has tags that it lacks (pii): policies on them do not "
+        "cover it"
+    )
+    assert minutes == (
+        "dev.silver.orders.day gets tags (team) and values in one run: policies see new tags only after some minutes"
+    )
+
+
+def test_drift_says_that_a_history_is_hidden(project: CatalogProject) -> None:
+    project.by_hand("ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `note` SET MASK `dev`.`gov`.`hide`")
+    shown = " ".join(project.run("drift").stdout.split())
+    assert "Databricks shows no history of such a table. Authors come from the audit log alone" in shown
