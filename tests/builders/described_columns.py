@@ -18,6 +18,7 @@ from delta_engine.models.types import (
 )
 from delta_engine.sql.text import quote_ident, sql_data_type, sql_literal
 
+_COLLATED = "string collate "
 _OTHER_NAMES = {"timestamp": "timestamp_ltz"}
 
 
@@ -30,6 +31,8 @@ def json_type(data_type: DataType) -> dict[str, object]:
     match data_type:
         case AtomicType("string"):
             return {"name": "string", "collation": "UTF8_BINARY"}
+        case UnsupportedType(text) if text.startswith(_COLLATED):
+            return {"name": "string", "collation": text.removeprefix(_COLLATED)}
         case AtomicType(name):
             return {"name": _OTHER_NAMES.get(name, name)}
         case DecimalType(precision, scale):

@@ -89,6 +89,7 @@ def _clauses(create: CreateTable) -> Iterator[str]:
         "PRIMARY KEY … RELY": key is not None and key.rely,
         "PRIMARY KEY": key is not None and not key.rely,
         "FOREIGN KEY": bool(state.foreign_keys),
+        "DEFAULT COLLATION": create.collation is not None,
         "CLUSTER BY (…)": bool(state.cluster_by),
         "CLUSTER BY AUTO": state.clusters_automatically,
         "PARTITIONED BY": bool(state.partitioned_by),

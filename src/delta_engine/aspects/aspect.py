@@ -18,7 +18,7 @@ from delta_engine.models import Column, Part, QualifiedName, Schema, SchemaName,
 from delta_engine.models.nested_types import Path, with_field_at
 from delta_engine.models.parts import ALL_PRIVILEGES
 from delta_engine.models.types import DataType
-from delta_engine.sql.tables import sql_schema
+from delta_engine.sql.tables import BINARY_COLLATION, sql_schema
 from delta_engine.state.states import SchemaState, TableState
 
 if TYPE_CHECKING:
@@ -61,6 +61,11 @@ class RenderContext:
     def securable(self) -> str:
         """The SQL that names the table in statements about comments, tags, grants and owners."""
         return f"TABLE {self.table}"
+
+    @property
+    def collation(self) -> tuple[str, ...]:
+        """The clause of a new or replaced table against its schema's default collation, where the platform has one."""
+        return (BINARY_COLLATION,) if self.capabilities.takes_default_collation else ()
 
     def together(self, groups: Iterable[Sequence[_T]]) -> Iterator[Sequence[_T]]:
         """Yield the changes of each ALTER COLUMN, merging columns where the platform allows."""

@@ -91,10 +91,14 @@ def _diff(comparison: Comparison) -> Iterable[ColumnAction]:
             yield FieldDrop(pair.path, pair.observed)
 
 
-def _create(desired: Table, _context: RenderContext) -> CreateClauses:
-    """Return the column definitions: name, type, nullability, source of values, comment and mask."""
+def _create(desired: Table, context: RenderContext) -> CreateClauses:
+    """Return the column definitions: name, type, nullability, source of values, comment and mask.
+
+    Types are written without a collation, so strings would inherit that of the schema (docs: "ALTER SCHEMA").
+    """
     name = desired.qualified_name
-    return CreateClauses(columns=tuple(_definition(one) + _mask(one, name) for one in desired.columns))
+    definitions = tuple(_definition(one) + _mask(one, name) for one in desired.columns)
+    return CreateClauses(columns=definitions, clauses=context.collation)
 
 
 def _render(actions: Sequence[ColumnAction], context: RenderContext) -> Iterable[str]:

@@ -200,6 +200,7 @@ def _render(actions: Sequence[_Action], context: RenderContext) -> Iterable[str]
                 comment=action.comment,
                 properties=dict(action.properties),
                 location=action.location,
+                clauses=context.collation,
             )
         else:
             yield sql_compare_versions(context.table, action.columns)

@@ -148,6 +148,7 @@ class Capabilities:
     """The capabilities of one platform.
 
     Args:
+        takes_default_collation: whether CREATE TABLE takes DEFAULT COLLATION.
         refused: the unsupported features, and why.
         refused_in: the features that single catalogs do not support, and why, by the catalog's name.
         equivalents: the features that it provides in another way, and how.
@@ -162,6 +163,7 @@ class Capabilities:
     visibility: Visibility
     columns_per_statement: ColumnsPerStatement = ColumnsPerStatement.MANY
     rename_target: RenameTarget = RenameTarget.FULL_NAME
+    takes_default_collation: bool = False
     refused: Mapping[Feature, str] = field(default_factory=dict)
     refused_in: Mapping[str, Mapping[Feature, str]] = field(default_factory=dict)
     equivalents: Mapping[Feature, str] = field(default_factory=dict)
@@ -180,6 +182,7 @@ DATABRICKS = Capabilities(
     tightening=TighteningSupport.SET_NOT_NULL,
     inline_clustering=InlineClustering.ANYWHERE,
     visibility=Visibility.BY_RIGHTS,
+    takes_default_collation=True,
 )
 """Databricks SQL: it has every feature and is always current."""
 
@@ -202,6 +205,7 @@ class RuntimeFeature(Enum):
     """Features that Databricks Runtime has since a certain version."""
 
     SEVERAL_COLUMNS = "several columns in one ALTER COLUMN"
+    DEFAULT_COLLATION = "new tables that inherit no collation from their schema"
     SET_MANAGED = "external tables that become managed"
     VOID_WIDENING = "void columns that get a type"
 
@@ -209,6 +213,7 @@ class RuntimeFeature(Enum):
 LEAST_RUNTIMES: Mapping[RuntimeFeature, tuple[int, int]] = MappingProxyType(
     {
         RuntimeFeature.SEVERAL_COLUMNS: (16, 3),
+        RuntimeFeature.DEFAULT_COLLATION: (16, 4),
         RuntimeFeature.SET_MANAGED: (17, 0),
         RuntimeFeature.VOID_WIDENING: (18, 2),
     }
@@ -240,6 +245,8 @@ def on_runtime(version: str) -> Capabilities:
         return capabilities
     if runtime < LEAST_RUNTIMES[RuntimeFeature.SEVERAL_COLUMNS]:
         capabilities = replace(capabilities, columns_per_statement=ColumnsPerStatement.ONE)
+    if runtime < LEAST_RUNTIMES[RuntimeFeature.DEFAULT_COLLATION]:
+        capabilities = replace(capabilities, takes_default_collation=False)
     refused = {
         feature: f"it needs Databricks Runtime {'.'.join(map(str, least))}, serverless compute or a SQL warehouse"
         for feature, least in _NEWER_FEATURES.items()

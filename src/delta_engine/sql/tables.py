@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from delta_engine.sql.text import idents, quote_ident, sql_comment, sql_literal, sql_pairs
+
+BINARY_COLLATION: Final = "DEFAULT COLLATION UTF8_BINARY"
+"""The clause of CREATE TABLE by which a table, and its later columns, inherit no collation from its schema."""
 
 
 def sql_partitioned_by(columns: Sequence[str]) -> str:
@@ -101,15 +105,17 @@ def sql_rewrite_table(
     comment: str,
     properties: Mapping[str, str],
     location: str | None,
+    clauses: Sequence[str] = (),
 ) -> str:
     """Replace a table by its own rows, in one commit."""
-    clauses = [
+    whole = [
         *([sql_partitioned_by(partitioned_by)] if partitioned_by else []),
         *([f"COMMENT {sql_literal(comment)}"] if comment else []),
+        *clauses,
         *([sql_location(location)] if location is not None else []),
         *([f"TBLPROPERTIES ({sql_pairs(properties)})"] if properties else []),
     ]
-    further = "".join(f"\n{clause}" for clause in clauses)
+    further = "".join(f"\n{clause}" for clause in whole)
     return f"CREATE OR REPLACE TABLE {table}\nUSING delta{further}\nAS SELECT * FROM {table}"
 
 

@@ -28,6 +28,7 @@ from tests.fakes.unity_catalog import (
     statements,
 )
 from tests.fakes.unity_catalog.audit import AuditLog
+from tests.fakes.unity_catalog.collations import created_in
 from tests.fakes.unity_catalog.creation import created
 from tests.fakes.unity_catalog.descriptions import (
     as_create_statement,
@@ -43,7 +44,7 @@ from tests.fakes.unity_catalog.refusals import Refusal, require
 from tests.fakes.unity_catalog.rights import check_rights, require_manager, shown_to, visible_to
 from tests.fakes.unity_catalog.spelling import as_read, names_of
 from tests.fakes.unity_catalog.statements import Path, Tags
-from tests.fakes.unity_catalog.stored import Stored
+from tests.fakes.unity_catalog.stored import BINARY, Stored
 from tests.fakes.unity_catalog.views import VIEWS, Shown, schemas_of, selected
 
 _QUESTIONS = ("SELECT", "SHOW", "DESCRIBE")
@@ -74,6 +75,7 @@ class FakeUnityCatalog:
         catalog_tags: the tags of catalogs.
         views: the columns of the views of `information_schema`, as they list them.
         without_files: the keys of registered tables whose files are missing: no statement but DROP works on them.
+        collations: the default collations of schemas, by name; the others have UTF8_BINARY.
         queries: the definitions of the users' views, by schema and name; None for one that the user may not see.
         statements: what changed something.
         questions: what was asked.
@@ -107,6 +109,7 @@ class FakeUnityCatalog:
         self.catalog_tags: dict[str, Tags] = {}
         self.views = dict(VIEWS)
         self.without_files: set[str] = set()
+        self.collations: dict[str, str] = {}
         self.queries: dict[tuple[str, str], str | None] = {}
         self.statements: list[str] = []
         self.questions: list[str] = []
@@ -281,9 +284,10 @@ class FakeUnityCatalog:
                 for key in [key for key in self.tables if key.startswith(f"{name}.")]:
                     self._drop(key, if_exists=False)
                 del self.schemas[name]
-            case statements.CreateTable(path, state):
+            case statements.CreateTable(path, state, collation):
                 table = self._new_name(path)
-                self.tables[table.key] = self._created(table, replace(state, owner=self.user))
+                made = self._created(table, replace(state, owner=self.user))
+                self.tables[table.key] = created_in(made, collation or self._collation(table))
             case statements.DropTable(path, if_exists):
                 self._drop(_dotted(path, 3), if_exists)
             case statements.AlterTable(path, change):
@@ -304,8 +308,9 @@ class FakeUnityCatalog:
                 filled = {stored.column(name).key for name in assigned}
                 nulls = {name: count for name, count in stored.nulls.items() if name not in filled}
                 self._keep(replace(stored, nulls=nulls))
-            case statements.RewriteTable(path, state):
-                self._keep(layout.rewritten(self.stored(_dotted(path, 3)), state))
+            case statements.RewriteTable(path, state, collation):
+                rewritten = layout.rewritten(self.stored(_dotted(path, 3)), state)
+                self._keep(created_in(rewritten, collation or self._collation(rewritten.name)))
             case statements.Restore(path, version):
                 stored = self.stored(_dotted(path, 3))
                 former = self.histories.state_at(stored.name.key, version)
@@ -426,6 +431,9 @@ class FakeUnityCatalog:
 
     def _keep(self, stored: Stored) -> None:
         self.tables[stored.name.key] = stored
+
+    def _collation(self, table: QualifiedName) -> str:
+        return self.collations.get(f"{table.catalog}.{table.schema}", BINARY)
 
     def _schema(self, path: Path) -> str:
         name = _dotted(path, 2)

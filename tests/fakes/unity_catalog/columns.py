@@ -19,6 +19,7 @@ from delta_engine.models.types import (
     uses_type,
 )
 from tests.fakes.unity_catalog import statements
+from tests.fakes.unity_catalog.collations import collated, collated_type
 from tests.fakes.unity_catalog.governance import altered_tags, check_mask
 from tests.fakes.unity_catalog.refusals import Refusal, require
 from tests.fakes.unity_catalog.statements import Path
@@ -62,8 +63,8 @@ def _with_new_column(stored: Stored, column: Column, after: str | None) -> Store
     taken = [one.key for one in stored.state.columns]
     require(column.key not in taken, "FIELD_ALREADY_EXISTS", f"{stored.name} has {column.name} already")
     place = len(taken) if after is None else taken.index(after.lower()) + 1
-    columns = stored.state.columns
-    stored = stored.with_state(columns=(*columns[:place], column, *columns[place:]))
+    columns, added = stored.state.columns, collated(column, stored.collation)
+    stored = stored.with_state(columns=(*columns[:place], added, *columns[place:]))
     check_mask(stored, column)
     return stored
 
@@ -72,7 +73,8 @@ def _with_new_field(stored: Stored, path: Path, column: Column) -> Stored:
     def with_it(fields: Fields) -> Fields:
         taken = keys(field.name for field in fields)
         require(column.key not in taken, "FIELD_ALREADY_EXISTS", f"{'.'.join(path)} is there already")
-        return (*fields, StructField(column.name, column.data_type, True, column.comment))
+        added = collated_type(column.data_type, stored.collation)
+        return (*fields, StructField(column.name, added, True, column.comment))
 
     outer = stored.column(path[0])
     return stored.with_column(path[0], data_type=changed_fields(outer.data_type, path[1:-1], with_it))

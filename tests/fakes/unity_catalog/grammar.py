@@ -25,6 +25,7 @@ from tests.fakes.unity_catalog.values import VALUE_FACETS
 
 Part = TypeVar("Part")
 
+_COLLATION = "collation"
 _END_OF_DEFAULT = (",", ")", "COMMENT", "MASK", "GENERATED")
 
 
@@ -179,9 +180,9 @@ def _create_table(cursor: Cursor) -> statements.CreateTable:
     cursor.expect("USING", "DELTA")
     while not cursor.is_at_end:
         fields.update(_clause(cursor))
-    return statements.CreateTable(
-        name, TableState(columns=tuple(columns), foreign_keys=tuple(keys), **fields)
-    )
+    collation = fields.pop(_COLLATION, None)
+    state = TableState(columns=tuple(columns), foreign_keys=tuple(keys), **fields)
+    return statements.CreateTable(name, state, collation)
 
 
 def _rewrite(cursor: Cursor) -> statements.RewriteTable:
@@ -193,7 +194,8 @@ def _rewrite(cursor: Cursor) -> statements.RewriteTable:
     cursor.expect("SELECT", "*", "FROM")
     if cursor.path() != name:
         raise cursor.error("a table is rewritten from itself")
-    return statements.RewriteTable(name, TableState(**fields))
+    collation = fields.pop(_COLLATION, None)
+    return statements.RewriteTable(name, TableState(**fields), collation)
 
 
 def _clause(cursor: Cursor) -> dict[str, object]:
@@ -203,6 +205,8 @@ def _clause(cursor: Cursor) -> dict[str, object]:
         return {"table_properties": _pairs(cursor)}
     if cursor.take("PARTITIONED", "BY"):
         return {"partitioned_by": cursor.listed(cursor.name)}
+    if cursor.take("DEFAULT", "COLLATION"):
+        return {_COLLATION: cursor.word()}
     if cursor.take("LOCATION"):
         return {"location": cursor.text()}
     if cursor.take("WITH", "ROW", "FILTER"):

@@ -27,11 +27,13 @@ class DropSchema(NamedTuple):
 class CreateTable(NamedTuple):
     name: Path
     state: TableState
+    collation: str | None = None
 
 
 class RewriteTable(NamedTuple):
     name: Path
     state: TableState  # without columns, which stay
+    collation: str | None = None
 
 
 class DropTable(NamedTuple):

@@ -16,6 +16,7 @@ from delta_engine.state.states import TableState
 from tests.fakes.unity_catalog.refusals import Refusal, require
 
 MAPPED = ("name", "id")
+BINARY = "UTF8_BINARY"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +29,7 @@ class Stored:
         nulls: how many rows have NULL there, by column in lower case.
         governed_tags: the tags that block the drop of a column that has them.
         former_location: of an external table that became a managed one.
+        collation: the default collation of new columns.
     """
 
     name: QualifiedName
@@ -35,6 +37,7 @@ class Stored:
     nulls: Mapping[str, int] = field(default_factory=dict)
     governed_tags: frozenset[str] = frozenset()
     former_location: str | None = None
+    collation: str = BINARY
 
     def with_state(self, **changes: Any) -> Stored:
         return replace(self, state=replace(self.state, **changes))

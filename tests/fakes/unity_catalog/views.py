@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from delta_engine.backends.sql_runner import Row
 from delta_engine.models import ForeignKey, Grants, PrimaryKey, QualifiedName
-from delta_engine.models.types import ArrayType, DataType, MapType, StructType
+from delta_engine.models.types import ArrayType, DataType, MapType, StructType, UnsupportedType
 from delta_engine.sql.text import quote_ident, sql_data_type
 from delta_engine.state.principals import Permissions
 from delta_engine.state.states import Audit, SchemaState
@@ -369,6 +369,8 @@ def _listed(names: tuple[str, ...]) -> str:
 def _full_data_type(data_type: DataType) -> str:
     """Return a type as the views spell it: without spaces, and without what is said of fields inside."""
     match data_type:
+        case UnsupportedType(text):
+            return text
         case ArrayType(element):
             return f"array<{_full_data_type(element)}>"
         case MapType(key, value):

@@ -3,4 +3,5 @@ CREATE TABLE `dev`.`silver`.`orders` (
 )
 USING delta
 COMMENT 'Beyond 🎉'
+DEFAULT COLLATION UTF8_BINARY
 CLUSTER BY AUTO;

@@ -3,4 +3,5 @@ CREATE TABLE `dev`.`silver`.`orders` (
 )
 USING delta
 CLUSTER BY (`a`)
-COMMENT '🎉';
+COMMENT '🎉'
+DEFAULT COLLATION UTF8_BINARY;

@@ -4,4 +4,5 @@ CREATE TABLE `dev`.`silver`.`orders` (
   `at` timestamp DEFAULT current_timestamp()
 )
 USING delta
+DEFAULT COLLATION UTF8_BINARY
 TBLPROPERTIES ('delta.columnMapping.mode' = 'name', 'delta.feature.allowColumnDefaults' = 'supported');

@@ -3,4 +3,5 @@ CREATE TABLE `dev`.`silver`.`orders` (
 )
 USING delta
 COMMENT 'it\'s $\{x} a \\ back\nslash 🎉'
+DEFAULT COLLATION UTF8_BINARY
 TBLPROPERTIES ('delta.columnMapping.mode' = 'name', 'k\'ey.$\{x' = 'v\'alue\\n');

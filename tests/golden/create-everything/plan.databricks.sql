@@ -8,4 +8,5 @@ CREATE TABLE `dev`.`silver`.`orders` (
 USING delta
 CLUSTER BY (`created_ts`, `id`)
 COMMENT 'Orders table'
+DEFAULT COLLATION UTF8_BINARY
 TBLPROPERTIES ('delta.autoOptimize.optimizeWrite' = 'true', 'delta.columnMapping.mode' = 'name');

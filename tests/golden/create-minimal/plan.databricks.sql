@@ -1,4 +1,5 @@
 CREATE TABLE `dev`.`silver`.`orders` (
   `id` bigint
 )
-USING delta;
+USING delta
+DEFAULT COLLATION UTF8_BINARY;

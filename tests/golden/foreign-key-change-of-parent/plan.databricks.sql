@@ -3,5 +3,6 @@ CREATE TABLE `dev`.`silver`.`people` (
   `id` bigint NOT NULL,
   CONSTRAINT `pk_dev_silver_people__id` PRIMARY KEY (`id`)
 )
-USING delta;
+USING delta
+DEFAULT COLLATION UTF8_BINARY;
 ALTER TABLE `dev`.`silver`.`orders` ADD CONSTRAINT `fk_orders` FOREIGN KEY (`customer_id`) REFERENCES `dev`.`silver`.`people` (`id`);

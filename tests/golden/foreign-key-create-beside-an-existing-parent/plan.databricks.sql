@@ -3,4 +3,5 @@ CREATE TABLE `dev`.`silver`.`orders` (
   `customer_id` bigint,
   CONSTRAINT `fk_dev_silver_orders__customer_id__customers` FOREIGN KEY (`customer_id`) REFERENCES `dev`.`silver`.`customers` (`id`)
 )
-USING delta;
+USING delta
+DEFAULT COLLATION UTF8_BINARY;

@@ -2,10 +2,12 @@ CREATE TABLE `dev`.`silver`.`customers` (
   `id` bigint NOT NULL,
   CONSTRAINT `pk_dev_silver_customers__id` PRIMARY KEY (`id`)
 )
-USING delta;
+USING delta
+DEFAULT COLLATION UTF8_BINARY;
 CREATE TABLE `dev`.`silver`.`orders` (
   `id` bigint NOT NULL,
   `customer_id` bigint,
   CONSTRAINT `fk_dev_silver_orders__customer_id__customers` FOREIGN KEY (`customer_id`) REFERENCES `dev`.`silver`.`customers` (`id`)
 )
-USING delta;
+USING delta
+DEFAULT COLLATION UTF8_BINARY;

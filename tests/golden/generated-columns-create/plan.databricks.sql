@@ -5,4 +5,5 @@ CREATE TABLE `dev`.`silver`.`orders` (
   `twice` int GENERATED ALWAYS AS (`amo``unt` * 2) COMMENT 'Computed'
 )
 USING delta
+DEFAULT COLLATION UTF8_BINARY
 TBLPROPERTIES ('delta.columnMapping.mode' = 'name');

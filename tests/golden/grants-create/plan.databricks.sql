@@ -1,7 +1,8 @@
 CREATE TABLE `dev`.`silver`.`orders` (
   `id` bigint
 )
-USING delta;
+USING delta
+DEFAULT COLLATION UTF8_BINARY;
 GRANT SELECT ON TABLE `dev`.`silver`.`orders` TO `analysts`;
 GRANT ALL PRIVILEGES ON TABLE `dev`.`silver`.`orders` TO `dev admins`;
 GRANT MODIFY, SELECT ON TABLE `dev`.`silver`.`orders` TO `jo@example.com`;

@@ -4,5 +4,6 @@ CREATE TABLE `dev`.`silver`.`orders` (
 )
 USING delta
 COMMENT 'By day'
+DEFAULT COLLATION UTF8_BINARY
 PARTITIONED BY (`d``ay`)
 TBLPROPERTIES ('delta.columnMapping.mode' = 'name');

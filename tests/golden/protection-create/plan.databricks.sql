@@ -6,5 +6,6 @@ CREATE TABLE `dev`.`silver`.`orders` (
 USING delta
 CLUSTER BY (`id`)
 COMMENT 'Orders'
+DEFAULT COLLATION UTF8_BINARY
 WITH ROW FILTER `dev`.`silver`.`by_region` ON (`region`)
 TBLPROPERTIES ('a.b' = 'c');

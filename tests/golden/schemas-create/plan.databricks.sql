@@ -4,5 +4,6 @@ GRANT SELECT, USE SCHEMA ON SCHEMA `dev`.`silver` TO `analysts`;
 CREATE TABLE `dev`.`silver`.`orders` (
   `id` bigint
 )
-USING delta;
+USING delta
+DEFAULT COLLATION UTF8_BINARY;
 ALTER SCHEMA `dev`.`silver` OWNER TO `it's ``us```;

@@ -81,7 +81,12 @@ CURRENT, OLDER = ColumnsPerStatement.MANY, ColumnsPerStatement.ONE
 )
 def test_a_runtime_takes_several_columns_since_a_version(version: str, columns: ColumnsPerStatement) -> None:
     assert on_runtime(version).columns_per_statement is columns
-    same = replace(on_runtime(version), columns_per_statement=CURRENT, refused=DATABRICKS_SPARK.refused)
+    same = replace(
+        on_runtime(version),
+        columns_per_statement=CURRENT,
+        takes_default_collation=True,
+        refused=DATABRICKS_SPARK.refused,
+    )
     assert same == DATABRICKS_SPARK
 
 

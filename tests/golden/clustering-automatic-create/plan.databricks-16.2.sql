@@ -1,0 +1,6 @@
+CREATE TABLE `dev`.`silver`.`orders` (
+  `id` bigint
+)
+USING delta
+COMMENT 'Beyond 🎉'
+CLUSTER BY AUTO;

@@ -1,0 +1,6 @@
+CREATE TABLE `dev`.`silver`.`orders` (
+  `a` int
+)
+USING delta
+CLUSTER BY (`a`)
+COMMENT '🎉';

@@ -1,0 +1,4 @@
+CREATE TABLE `dev`.`silver`.`orders` (
+  `id` bigint
+)
+USING delta;

@@ -1,0 +1,5 @@
+CREATE TABLE `dev`.`silver`.`orders` (
+  `id` bigint
+)
+USING delta
+LOCATION 's3://bucket/it\'s';

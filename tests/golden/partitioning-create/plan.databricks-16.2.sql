@@ -1,0 +1,8 @@
+CREATE TABLE `dev`.`silver`.`orders` (
+  `id` bigint,
+  `d``ay` date
+)
+USING delta
+COMMENT 'By day'
+PARTITIONED BY (`d``ay`)
+TBLPROPERTIES ('delta.columnMapping.mode' = 'name');
