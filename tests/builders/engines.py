@@ -43,7 +43,7 @@ def engine_on(
     return Orchestrator(
         reader=reader,
         action_runner=runner_on(runner, capabilities, parallelism=parallelism),
-        planner=TablePlanner(policy, schemas),
+        planner=TablePlanner(policy, schemas, capabilities),
         validator=PlanValidator(policy),
         deployment=deployment or Deployment.unrecorded(),
         versions=versions,

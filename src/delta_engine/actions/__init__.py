@@ -248,6 +248,7 @@ class DropTable:
     Args:
         keys: drops of its keys that block changes of other tables; they run before those changes.
         referenced_by: foreign keys of remaining tables, which the drop would also remove.
+        can_be_undropped: whether the platform's UNDROP brings the table back, by default for seven days.
     """
 
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.LOSES_DATA, Hazard.BREAKS_READERS)
@@ -256,6 +257,7 @@ class DropTable:
     references: tuple[QualifiedName, ...] = ()
     keys: tuple[Action, ...] = ()
     referenced_by: tuple[Reference, ...] = ()
+    can_be_undropped: bool = False
 
 
 TableAction: TypeAlias = CreateTable | AlignTable | DropTable

@@ -11,10 +11,10 @@ from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, RenderContext, takes_ownership
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.facet import NAME, Facet
-from delta_engine.backends.capabilities import Feature, RenameTarget
+from delta_engine.backends.capabilities import Capabilities, Feature, RenameTarget
 from delta_engine.models import Part, QualifiedName, Table
 from delta_engine.sql.tables import sql_rename_table
-from delta_engine.sql.text import sql_path
+from delta_engine.sql.text import sql_name, sql_path
 from delta_engine.state.states import TableState
 
 
@@ -37,12 +37,16 @@ def _diff(comparison: Comparison) -> Iterable[RenameTable]:
         yield RenameTable(comparison.desired.qualified_name, comparison.observed.former_name)
 
 
+def rename_statement(observed: QualifiedName, desired: QualifiedName, capabilities: Capabilities) -> str:
+    """Return the statement that renames a table in a catalog, as a platform spells it."""
+    target = desired.key.split(".")
+    if capabilities.rename_target is RenameTarget.WITHIN_CATALOG:
+        target = target[1:]
+    return sql_rename_table(sql_name(observed), sql_path(target))
+
+
 def _render(actions: Sequence[RenameTable], context: RenderContext) -> Iterable[str]:
-    for action in actions:
-        target = context.table
-        if context.capabilities.rename_target is RenameTarget.WITHIN_CATALOG:
-            target = sql_path(action.desired.key.split(".")[1:])
-        yield sql_rename_table(context.addressing.table(action.observed), target)
+    return [rename_statement(one.observed, one.desired, context.capabilities) for one in actions]
 
 
 def _explain(action: RenameTable) -> Iterable[Change]:

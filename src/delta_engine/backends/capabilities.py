@@ -154,6 +154,8 @@ class Capabilities:
         equivalents: the features that it provides in another way, and how.
         refused_values: the values of Delta's table properties that other platforms take, by the property's name in
             lower case.
+        undrops_tables: whether UNDROP brings back a dropped table.
+        clones_tables: whether CREATE TABLE … DEEP CLONE copies a table with its metadata.
     """
 
     name: str
@@ -168,6 +170,8 @@ class Capabilities:
     refused_in: Mapping[str, Mapping[Feature, str]] = field(default_factory=dict)
     equivalents: Mapping[Feature, str] = field(default_factory=dict)
     refused_values: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    undrops_tables: bool = False
+    clones_tables: bool = False
 
     def refusal(self, feature: Feature, catalog: str) -> str | None:
         """Return why a catalog does not support a feature; None if it does."""
@@ -183,6 +187,8 @@ DATABRICKS = Capabilities(
     inline_clustering=InlineClustering.ANYWHERE,
     visibility=Visibility.BY_RIGHTS,
     takes_default_collation=True,
+    undrops_tables=True,
+    clones_tables=True,
 )
 """Databricks SQL: it has every feature and is always current."""
 
@@ -310,9 +316,12 @@ OPEN_SOURCE_CATALOG = replace(
 )
 """Spark with Delta, tables by name; the class of a catalog determines what it lacks."""
 
+UNITY_CATALOG = "io.unitycatalog.spark.UCSingleCatalog"
+"""The class of open-source Unity Catalog's connector."""
+
 REFUSED_BY_CLASS: Mapping[str, Mapping[Feature, str]] = MappingProxyType(
     {
-        "io.unitycatalog.spark.UCSingleCatalog": MappingProxyType(
+        UNITY_CATALOG: MappingProxyType(
             {
                 Feature.COLUMN_RENAMES: "open-source Unity Catalog does not rename columns yet",
                 Feature.TABLE_RENAMES: "open-source Unity Catalog does not rename tables yet",

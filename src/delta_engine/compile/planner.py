@@ -12,6 +12,7 @@ from delta_engine.actions.policy import NO_POLICY, Ownership, Policy, RemovedTab
 from delta_engine.aspects.column_renames import renamed_columns
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.renames import with_renames
+from delta_engine.backends.capabilities import DATABRICKS, Capabilities
 from delta_engine.compile.adopting import adoption
 from delta_engine.compile.keys import dropped_tables, with_referencing_keys
 from delta_engine.compile.rewriting import with_lost_parts
@@ -33,19 +34,26 @@ def while_renaming(records: Mapping[str, Record], align: AlignTable) -> Mapping[
 
 
 class TablePlanner:
-    """Compares models with the observed state under a policy."""
+    """Compares models with the observed state under a policy, for a platform."""
 
-    def __init__(self, policy: Policy = NO_POLICY, schemas: Sequence[Schema] = ()) -> None:
+    def __init__(
+        self,
+        policy: Policy = NO_POLICY,
+        schemas: Sequence[Schema] = (),
+        capabilities: Capabilities = DATABRICKS,
+    ) -> None:
         self.policy = policy
         self.schemas = tuple(sorted(schemas, key=lambda schema: schema.key))
+        self.capabilities = capabilities
 
     def with_schemas(self, schemas: Sequence[Schema]) -> TablePlanner:
         """Return this planner with other schemas."""
-        return TablePlanner(self.policy, schemas)
+        return TablePlanner(self.policy, schemas, self.capabilities)
 
     def restoring(self) -> TablePlanner:
         """Return this planner for reverts: its models are what was applied, and undeclared definitions are removed."""
-        return TablePlanner(replace(self.policy, definitions=Ownership.FULL), self.schemas)
+        policy = replace(self.policy, definitions=Ownership.FULL)
+        return TablePlanner(policy, self.schemas, self.capabilities)
 
     @property
     def drops_tables(self) -> bool:
@@ -91,7 +99,10 @@ class TablePlanner:
             align_tables=aligned,
             create_schemas=tuple(self._missing_schemas(models, state)),
             align_schemas=tuple(self._changed_schemas(state, schema_records)),
-            drop_tables=dropped_tables(gone, (*created, *aligned), needed, state),
+            drop_tables=tuple(
+                replace(drop, can_be_undropped=self.capabilities.undrops_tables)
+                for drop in dropped_tables(gone, (*created, *aligned), needed, state)
+            ),
             kept_tables=tuple(sorted(removed.keys() - gone.keys(), key=lambda name: name.key)),
             kept_schemas=tuple(self._kept_schemas(state, schema_records)),
         )

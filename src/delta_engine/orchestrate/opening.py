@@ -141,7 +141,7 @@ def open_environment(
         action_runner=ActionRunner(
             runner, addressing, backend.capabilities, parallelism=settings.parallelism
         ),
-        planner=TablePlanner(settings.policy, project.synced_schemas),
+        planner=TablePlanner(settings.policy, project.synced_schemas, backend.capabilities),
         validator=PlanValidator(
             settings.policy,
             model_rules=(),  # `load_project` has applied them

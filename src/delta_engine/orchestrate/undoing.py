@@ -10,6 +10,7 @@ from delta_engine.actions.policy import matches_any
 from delta_engine.aspects.conversions import is_reserved_name
 from delta_engine.aspects.protection import HISTORY_HIDDEN, is_protected
 from delta_engine.aspects.restores import DEFINITIONS, RestoreTable
+from delta_engine.backends.capabilities import Capabilities
 from delta_engine.deployment.definitions import as_schema, as_table
 from delta_engine.deployment.document import (
     DeploymentState,
@@ -88,7 +89,7 @@ def plan_undo(environment: Environment, state: DeploymentState | None, request: 
     """
     past = _past_run(environment, state, request.run)
     changes = _left_changes(past, state.resources if state else {}, request)
-    refused = [refusal for one in changes for refusal in one.refusals()]
+    refused = [refusal for one in changes for refusal in one.refusals(environment.planner.capabilities)]
     created = tuple(one.created for one in changes if one.created is not None)
     schemas = tuple(one.schema for one in changes if one.schema is not None)
     environment = replace(environment, planner=environment.planner.with_schemas(schemas))
@@ -186,12 +187,16 @@ class _Change:
         is_new = metadata.change is not None and metadata.change.is_new
         return as_table(definition) if is_new and definition else None
 
-    def refusals(self) -> Iterator[RefusedError]:
+    def refusals(self, capabilities: Capabilities) -> Iterator[RefusedError]:
         """Yield why it cannot be undone, as far as the records tell."""
         if self.after is None:
             assert isinstance(self.name, QualifiedName)  # a run removes no schema
             undrop = sql_undrop_table(sql_name(self.name))
-            way_out = f"On Databricks, {undrop} brings it back, by default for seven days."
+            way_out = (
+                f"{undrop} brings it back, by default for seven days."
+                if capabilities.undrops_tables
+                else "The platform does not bring it back. Declare it again, sync, and load its rows."
+            )
             yield _refusal(self.name, "the run dropped it, or its record was removed", way_out)
         elif not self.is_last:
             later = f"run {self.later.run}" if self.later else "a later run"

@@ -252,7 +252,7 @@ def _finding(finding: Finding) -> Iterator[Line]:
     elif finding.last_written:
         yield Line(f"      last written: {_author(finding.last_written)}, not necessarily with this change")
     elif finding.kind in _WITHOUT_TRACE:
-        yield Line("      last_modified: unknown (Databricks' audit log may have it)")
+        yield Line("      last_modified: unknown")
     if finding.accepted:
         yield Line(f"      accepted: {_shown(str(finding.accepted))}; it waits for its model")
 

@@ -81,8 +81,9 @@ def table_branch(action: TableAction, undone: UndoneDrift) -> Branch:
             leaves = changed_branches(actions, key, undone)
             return Branch(Sign.CHANGED, f"{table}{_cost(action.cost)}", leaves)
         case DropTable(table, rows):
-            undrop = sql_undrop_table(sql_name(table))
-            note = f"with {counted(rows, 'row')}; on Databricks, {undrop} brings it back, by default for seven days"
+            note = f"with {counted(rows, 'row')}"
+            if action.can_be_undropped:
+                note += f"; {sql_undrop_table(sql_name(table))} brings it back, by default for seven days"
             return Branch(Sign.REMOVED, f"{table}  {note}{hazards_note(action.hazards)}")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from delta_engine import aspects
 from delta_engine.actions import AlignTable, TablePlan
@@ -18,11 +18,13 @@ from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.aspects.primary_key import PrimaryKeyAdd
 from delta_engine.aspects.storage import ChangeLocation
 from delta_engine.aspects.table_features import ContradictFeature, EnableTableFeature
+from delta_engine.aspects.table_names import rename_statement
+from delta_engine.backends.capabilities import DATABRICKS, Capabilities, Feature
 from delta_engine.errors import UnsafePlanError
 from delta_engine.models import QualifiedName, Table
 from delta_engine.models.nested_types import Widening, has_not_null_field, lengths_inside
 from delta_engine.models.types import AtomicType, CharacterType, DataType, DecimalType, uses_type
-from delta_engine.sql.tables import sql_location, sql_register_table, sql_rename_table, sql_undrop_table
+from delta_engine.sql.tables import sql_location, sql_register_table, sql_undrop_table
 from delta_engine.sql.text import quote_ident, sql_data_type, sql_name
 from delta_engine.telemetry.visible import counted
 from delta_engine.validation.rules import (
@@ -217,8 +219,11 @@ def _lengths(change: ColumnTypeChange, data_type: DataType) -> list[str]:
     return [f"{'.'.join(path)} {sql_data_type(length)}" for path, length in found]
 
 
+@dataclass(frozen=True, slots=True)
 class OnlyAtCreation:
     """Generation and identity are set at creation. So is the location, until an external table becomes managed."""
+
+    capabilities: Capabilities = DATABRICKS
 
     @of_each_alignment
     def check(self, align: AlignTable, _policy: Policy) -> Iterator[Problem]:
@@ -235,19 +240,26 @@ class OnlyAtCreation:
             )
             what = f"its location would change from {observed} to {desired}"
             reason = f"{what}, which would lose what is written meanwhile"
-            yield Problem(reason, _moved_by_hand(align.table, moved.desired))
+            yield Problem(reason, _moved_by_hand(align.table, moved.desired, self.capabilities))
 
 
-def _moved_by_hand(table: QualifiedName, location: str | None) -> str:
+def _moved_by_hand(table: QualifiedName, location: str | None, capabilities: Capabilities) -> str:
     """Return how to move a table's files: a copy of another name takes its place, while nothing writes."""
-    here, copied, former = (
-        sql_name(replace(table, table=f"{table.table}{end}")) for end in ("", "_copied", "_former")
+    if capabilities.refusal(Feature.TABLE_RENAMES, table.catalog):
+        return "Declare it as it is, or declare another table there and copy the rows."
+    copied, former = (replace(table, table=f"{table.table}_{end}") for end in ("copied", "former"))
+    place = f" {sql_location(location)}" if location is not None else ""
+    copy, lost = f"USING delta{place} AS SELECT * FROM {sql_name(table)}", "Keys, checks and NOT NULL"
+    if capabilities.clones_tables:
+        copy, lost = f"DEEP CLONE {sql_name(table)}{place}", "Masks, filters, tags and rights"
+    steps = (
+        f"CREATE TABLE {sql_name(copied)} {copy}",
+        rename_statement(table, former, capabilities),
+        rename_statement(copied, table, capabilities),
     )
     return (
-        "Declare it as it is, or stop its writers and move it by hand: CREATE TABLE "
-        f"{copied} DEEP CLONE {here}{f' {sql_location(location)}' if location is not None else ''}; "
-        f"{sql_rename_table(here, former)}; {sql_rename_table(copied, here)}. Then sync. Masks, filters, "
-        "tags and rights are not copied, so keep readers out until then."
+        f"Declare it as it is, or stop its writers and move it by hand: {'; '.join(steps)}. Then sync. {lost} are not "
+        "copied, so keep readers out until then."
     )
 
 
@@ -374,13 +386,14 @@ class NoUnallowedTableDrops:
         kind = DestructiveKind.DROP_TABLE
         for drop in plan.drop_tables:
             if not policy.allows(kind, drop.table):
-                undrop = sql_undrop_table(sql_name(drop.table))
+                way_out = f"Declare it, keep it (policy.removed_tables: keep), or allow it: {consent(kind, drop.table)}"
+                if drop.can_be_undropped:
+                    undrop = sql_undrop_table(sql_name(drop.table))
+                    way_out += f" {undrop} would bring it back, by default for seven days."
                 yield UnsafePlanError(
                     f"it is not declared any more, and would be dropped with its {counted(drop.rows, 'row')}",
                     table=str(drop.table),
-                    way_out="Declare it, keep it (policy.removed_tables: keep), or allow it: "
-                    f"{consent(kind, drop.table)} On Databricks, {undrop} would bring it back, by default for seven "
-                    "days.",
+                    way_out=way_out,
                 )
 
 

@@ -167,7 +167,9 @@ class RuleSet:
     def on(self, capabilities: Capabilities) -> RuleSet:
         """Return the rules for an opened platform, whose exact capabilities are known."""
         plans = (
-            SupportedChanges(capabilities) if isinstance(rule, SupportedChanges) else rule
+            replace(rule, capabilities=capabilities)
+            if isinstance(rule, SupportedChanges | plan_rules.OnlyAtCreation)
+            else rule
             for rule in self.plans
         )
         return replace(self, plans=tuple(plans))

@@ -11,6 +11,7 @@ import pytest
 
 from delta_engine.actions import DropTable
 from delta_engine.actions.policy import Allowance, DestructiveKind, Policy, RemovedTables
+from delta_engine.backends.capabilities import DATABRICKS, OPEN_SOURCE_CATALOG, Capabilities
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import UnsafePlanError
 from delta_engine.execute.action_runner import ApplyFailedError
@@ -19,8 +20,10 @@ from delta_engine.orchestrate.orchestrator import plan_sync
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.orchestrate.undeclared_tables import removed_tables
+from delta_engine.report.plan_text import tree_lines
 from delta_engine.state.states import Audit, CatalogState
 from tests.builders.deployment import NOON, deployment_over, deployment_state
+from tests.builders.engines import engine_on
 from tests.builders.models import orders
 from tests.fakes.platform import FakePlatform, engine_over, recorded, statuses, sync
 from tests.projects.commandline import CommandLine
@@ -49,9 +52,24 @@ def test_a_table_is_kept_and_told(platform: FakePlatform, deployment: Deployment
     assert statuses(deployment) == {"a": "healthy", "b": "healthy"}
 
 
+@pytest.mark.parametrize(
+    ("capabilities", "can_be_undropped"), [(DATABRICKS, True), (OPEN_SOURCE_CATALOG, False)]
+)
+def test_undrop_is_named_where_the_platform_has_it(
+    platform: FakePlatform, deployment: Deployment, capabilities: Capabilities, can_be_undropped: bool
+) -> None:
+    engine = engine_on(
+        platform, platform, deployment, NO_CONSENT, row_counter=platform, capabilities=capabilities
+    )
+    planned = plan_unlocked(engine, [A])
+    assert any("UNDROP" in line for line in tree_lines(planned.plan, {})) is can_be_undropped
+    assert ["UNDROP" in str(refusal) for refusal in planned.refusals] == [can_be_undropped]
+
+
 def test_a_table_is_dropped_with_consent(platform: FakePlatform, deployment: Deployment) -> None:
     engine = engine_over(platform, deployment, DROP)
-    assert plan_unlocked(engine, [A]).plan.drop_tables == (DropTable(GONE, 12_345),)
+    drop = DropTable(GONE, 12_345, can_be_undropped=True)
+    assert plan_unlocked(engine, [A]).plan.drop_tables == (drop,)
     outcomes = engine.sync_tables([A])
     assert [str(outcome.name) for outcome in outcomes] == ["dev.silver.b"]
     assert platform.statements == ["DROP TABLE `dev`.`silver`.`b`"]

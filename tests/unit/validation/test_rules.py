@@ -131,7 +131,7 @@ def test_the_policy_allows_exposure_by_kind() -> None:
 
 def test_every_default_rule_has_a_case() -> None:
     covered = {type(case[0]) for case in chain(*MODEL_CASES.values(), *PLAN_CASES.values())}
-    defaults = {*PlanValidator.DEFAULT_MODEL_RULES, *PlanValidator.DEFAULT_PLAN_RULES}
+    defaults = (*PlanValidator.DEFAULT_MODEL_RULES, *PlanValidator.DEFAULT_PLAN_RULES)
     needs_a_limit = {WithinRewriteLimit}  # test_costs.py
     assert {type(rule) for rule in defaults} == covered | needs_a_limit
 

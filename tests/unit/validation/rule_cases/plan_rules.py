@@ -10,6 +10,7 @@ from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.aspects.primary_key import PrimaryKeyAdd
 from delta_engine.aspects.storage import ChangeLocation
 from delta_engine.aspects.table_features import ContradictFeature, EnableTableFeature
+from delta_engine.backends.capabilities import OPEN_SOURCE_CATALOG, UNITY_CATALOG, in_catalogs
 from delta_engine.models import Column, ColumnMask, Identity, RowFilter
 from delta_engine.models.types import AtomicType, StructField
 from delta_engine.validation import plan_rules
@@ -26,6 +27,11 @@ PLAN_CASES: list[PlanCase] = [
     (
         plan_rules.NoUnallowedTableDrops(),
         TablePlan(drop_tables=(DropTable(ORDERS, 12_345),)),
+        TablePlan(kept_tables=(ORDERS,)),
+    ),
+    (
+        plan_rules.NoUnallowedTableDrops(),
+        TablePlan(drop_tables=(DropTable(ORDERS, 12_345, can_be_undropped=True),)),
         TablePlan(kept_tables=(ORDERS,)),
     ),
     (
@@ -119,6 +125,16 @@ PLAN_CASES: list[PlanCase] = [
         ADDED,
     ),
     (plan_rules.OnlyAtCreation(), aligned(ChangeLocation(None, "s3://bucket/orders")), ADDED),
+    (
+        plan_rules.OnlyAtCreation(OPEN_SOURCE_CATALOG),
+        aligned(ChangeLocation("s3://bucket/new", "s3://bucket/orders")),
+        ADDED,
+    ),
+    (
+        plan_rules.OnlyAtCreation(in_catalogs({"dev": UNITY_CATALOG})),
+        aligned(ChangeLocation("s3://bucket/new", "s3://bucket/orders")),
+        ADDED,
+    ),
     (plan_rules.NoChangeOfFixedColumns(), aligned(ChangeFixedColumn("id")), ADDED),
     (plan_rules.NoChangeOfFixedColumns(), aligned(ChangeFixedColumn("id", "twice")), ADDED),
     (
