@@ -13,6 +13,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from delta_engine.backends.cancellation import current_stop, pause
+from delta_engine.backends.error_conditions import UNAUTHENTICATED
 from delta_engine.errors import DeltaEngineError
 
 if TYPE_CHECKING:
@@ -180,6 +181,8 @@ def _call_error(error: BaseException) -> CallError:
             failure, code = Failure.THROTTLED, "TOO_MANY_REQUESTS"
         case sdk.TemporarilyUnavailable():
             failure, code = Failure.UNAVAILABLE, "TEMPORARILY_UNAVAILABLE"
+        case sdk.Unauthenticated():
+            failure, code = Failure.REFUSED, UNAUTHENTICATED
         case sdk.InternalError() | sdk.DeadlineExceeded() | sdk.OperationTimeout():
             failure = Failure.UNKNOWN
         case DatabricksError() if (

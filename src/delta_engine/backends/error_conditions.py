@@ -91,14 +91,19 @@ WAREHOUSE_UNREACHABLE: Final = "WAREHOUSE_UNREACHABLE"
 MESSAGE_TOO_LARGE: Final = "MESSAGE_TOO_LARGE"
 """The engine's own condition: a statement or an answer exceeds the limit of the Spark Connect channel."""
 
-_NO_ANSWERS: Final = ("UNAUTHENTICATED", WAREHOUSE_UNREACHABLE)
+UNAUTHENTICATED: Final = "UNAUTHENTICATED"
+"""HTTP 401: the service does not know who asks."""
+
+_SERVER_FAILED: Final = ("INTERNAL", "INTERNAL_ERROR")
+"""HTTP 500 of the server of open-source Unity Catalog (`ErrorCode`) and of Databricks."""
+
 _FORBIDDEN_STATE: Final = "42501"
 """SQLSTATE of a missing privilege (docs.databricks.com: "SQLSTATE error codes", class 42)."""
 
 _KNOWN: Final = (
     *(*_MISSING_TABLE, *_MISSING_CATALOG, *_MISSING_SCHEMA, *_EXISTING_TABLE, *_EXISTING_SCHEMA),
     *(*_THROTTLED, *_UNAVAILABLE, *_COMMIT_CONFLICTS, *_CREATION_RACES, *_UNSUPPORTED, *_FORBIDDEN),
-    *_UNKNOWN_COLUMN,
+    *(*_UNKNOWN_COLUMN, UNAUTHENTICATED),
 )
 """Prefixes of all conditions that the engine interprets."""
 
@@ -111,6 +116,7 @@ _HTTP_NOTHING: Final = "(HTTP 0)"
 """How the connector of open-source Unity Catalog reports a missing answer; its exception is an IOException."""
 
 _MISSING_CLASS: Final = ("ClassNotFoundException", "NoClassDefFoundError")
+_ILLEGAL_ARGUMENT: Final = ("IllegalArgumentException",)
 _CLASS_CONFLICT: Final = (
     *("AbstractMethodError", "IllegalAccessError", "IncompatibleClassChangeError", "LinkageError"),
     *("NoSuchFieldError", "NoSuchMethodError", "UnsupportedClassVersionError"),
@@ -198,6 +204,13 @@ is_class_conflict: Question = partial(_raised, _CLASS_CONFLICT)
 """Whether two of Spark's jars are incompatible."""
 
 
+is_illegal_argument: Question = partial(_raised, _ILLEGAL_ARGUMENT)
+"""Whether Java code refused a value, such as a setting of a catalog."""
+
+is_unauthenticated: Question = partial(_names, (UNAUTHENTICATED,))
+"""Whether the service does not know who asks: the token is missing, wrong or expired (HTTP 401)."""
+
+
 def is_known(error: StatementError) -> bool:
     """Whether the engine interprets the condition of an error."""
     return any(part.startswith(_KNOWN) for part in _parts(error))
@@ -218,12 +231,24 @@ def is_unreachable(error: StatementError) -> bool:
     return _raised(_UNREACHABLE, error) or _HTTP_NOTHING in error.message
 
 
+def is_unanswered(error: StatementError) -> bool:
+    """Whether no usable answer came: the connection was lost, or the server was unreachable, busy or failed itself."""
+    return _is_without_answer(error) or _names(_SERVER_FAILED, error) or _http_status(error).startswith("5")
+
+
+def _is_without_answer(error: StatementError) -> bool:
+    return (
+        (error.is_outcome_unknown and error.error_class != MESSAGE_TOO_LARGE)
+        or _names((*_THROTTLED, *_UNAVAILABLE, WAREHOUSE_UNREACHABLE), error)
+        or is_unreachable(error)
+    )
+
+
 def is_of_every_table(error: StatementError) -> bool:
     """Whether a failed read says nothing about its table: no server, login or class answers for any table."""
     return (
-        (error.is_outcome_unknown and error.error_class != MESSAGE_TOO_LARGE)
-        or _names((*_THROTTLED, *_UNAVAILABLE, *_NO_ANSWERS), error)
-        or is_unreachable(error)
+        _is_without_answer(error)
+        or is_unauthenticated(error)
         or is_missing_class(error)
         or is_class_conflict(error)
     )
@@ -277,7 +302,7 @@ _HTTP: Final = re.compile(
     re.IGNORECASE,
 )
 _OF_HTTP: Final = {
-    "401": "UNAUTHENTICATED",
+    "401": UNAUTHENTICATED,
     "403": "PERMISSION_DENIED",
     "429": "TOO_MANY_REQUESTS",
     "503": "SERVICE_UNAVAILABLE",
@@ -285,6 +310,8 @@ _OF_HTTP: Final = {
 """The conditions of HTTP statuses in messages without a condition (docs.databricks.com/api: "Errors")."""
 
 _OF_EXCEPTION: Final = {"UnauthorizedAccessException": "PERMISSION_DENIED"}
+
+_REJECTED_TOKEN: Final = "the token is missing, wrong or expired: log in again, or replace it"
 
 _UNSPECIFIC: Final = ("_LEGACY_ERROR_TEMP_", "INTERNAL_ERROR", "UNCLASSIFIED_ERROR", "UNKNOWN")
 """Prefixes of Spark's conditions for unclassified errors: the message or a cause may be more specific."""
@@ -314,10 +341,12 @@ def statement_error(
     place = next((n for n, one in enumerate(found) if one and not one.startswith(_UNSPECIFIC)), None)
     speaker = chain[-1] if place is None else chain[max(place - 1, 0)]
     states = _SQL_STATE.findall(_QUOTED.sub("", words))
+    error_class = found[place] if place is not None else next(filter(None, found), None) or code
+    message = _with_cause(words, speaker)
     return StatementError(
-        _with_cause(words, speaker),
+        _with_note(message, _REJECTED_TOKEN) if error_class == UNAUTHENTICATED else message,
         sql=sql,
-        error_class=found[place] if place is not None else next(filter(None, found), None) or code,
+        error_class=error_class,
         sql_state=sql_state or (states[-1] if states else None),
         exceptions=[match[1] for one in chain if (match := _EXCEPTION.match(one))],
         is_outcome_unknown=is_outcome_unknown,
@@ -336,14 +365,27 @@ def _condition(words: str, *, has_data: bool) -> str | None:
     known = _OF_EXCEPTION.get(exception[1].rpartition(".")[2]) if exception else None
     if known or has_data:
         return known
+    return _OF_HTTP.get(_status_in(outside))
+
+
+def _status_in(outside: str) -> str:
+    """Return the HTTP status in a message without the words of users; empty if it has none."""
     status = _HTTP.search(_DOUBLY_QUOTED.sub("", outside))
-    return _OF_HTTP.get(status[1] or status[2]) if status else None
+    return (status[1] or status[2]) if status else ""
+
+
+def _http_status(error: StatementError) -> str:
+    return _status_in(_QUOTED.sub("", error.message))
 
 
 def _with_cause(head: str, cause: str) -> str:
     """Return a message whose first line, which users see, includes the innermost cause."""
-    first, _, rest = head.partition("\n")
+    first = head.partition("\n")[0]
     reason = cause.partition("\n")[0]
-    if reason.rpartition(": ")[2] in first:
-        return head
-    return "\n".join(filter(None, [f"{first.removesuffix('.')} (caused by {reason})", rest]))
+    return head if reason.rpartition(": ")[2] in first else _with_note(head, f"caused by {reason}")
+
+
+def _with_note(message: str, note: str) -> str:
+    """Return a message with a note at the end of its first line."""
+    first, _, rest = message.partition("\n")
+    return "\n".join(filter(None, [f"{first.removesuffix('.')} ({note})", rest]))

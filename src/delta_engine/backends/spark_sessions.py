@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from delta_engine.backends.cancellation import deferred_signals
 from delta_engine.backends.local_jars import SessionJars, delta_jars, java, session_jars
+from delta_engine.backends.spark_catalogs import empty_tokens
 from delta_engine.errors import MissingDependencyError, SparkStartError, StatementError
 from delta_engine.sql.queries import sql_current_version
 
@@ -71,6 +72,7 @@ def open_local_session(
         MissingDependencyError: pyspark, Delta's jars or Java is missing.
         SparkStartError: Java did not start.
     """
+    settings = {**empty_tokens(settings), **settings}
     settings = {key: text for key, text in settings.items() if key not in secrets}
     jars = session_jars(delta_jars(), settings)
     for replaced in jars.replaced:

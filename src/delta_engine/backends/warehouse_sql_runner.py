@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from delta_engine.backends.cancellation import StoppedError, current_stop
 from delta_engine.backends.databricks_sdk import CallError, Calls, Failure, growing_waits
-from delta_engine.backends.error_conditions import WAREHOUSE_UNREACHABLE, statement_error
+from delta_engine.backends.error_conditions import UNAUTHENTICATED, WAREHOUSE_UNREACHABLE, statement_error
 from delta_engine.backends.sql_runner import Row, past_throttling
 from delta_engine.backends.warehouse_results import incomplete, rows_of
 from delta_engine.errors import ConfigError, StatementError
@@ -166,6 +166,12 @@ class WarehouseSqlRunner:
             return ConfigError(
                 f"the host of SQL warehouse {self.warehouse_id!r} is unreachable: {reason}",
                 way_out="Correct DATABRICKS_HOST or the profile's host, or check the network.",
+            )
+        if error.code == UNAUTHENTICATED:
+            return ConfigError(
+                f"the workspace of SQL warehouse {self.warehouse_id!r} does not accept the token: {reason}",
+                way_out="Log in again (`databricks auth login`), or replace the token in DATABRICKS_TOKEN or in the "
+                "profile.",
             )
         return ConfigError(
             f"SQL warehouse {self.warehouse_id!r} cannot be used: {reason}",

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from delta_engine.backends.addressing import Addressing, CatalogAddressing, PathAddressing
 from delta_engine.backends.capabilities import DATABRICKS, OPEN_SOURCE, Capabilities, in_catalogs
 from delta_engine.backends.databricks_sdk import SINGLE_ATTEMPT_SECONDS, open_workspace
 from delta_engine.backends.local_jars import spark_version
+from delta_engine.backends.spark_catalogs import catalog_classes
 from delta_engine.backends.spark_sql_runner import LazySparkSqlRunner, SparkSqlRunner
 from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.backends.warehouse_sql_runner import WarehouseSqlRunner
@@ -41,7 +43,6 @@ if TYPE_CHECKING:
     from databricks.sdk import WorkspaceClient
     from pyspark.sql import SparkSession
 
-_CATALOG_SETTING = "spark.sql.catalog."
 
 RunnerDecorator: TypeAlias = Callable[[SqlRunner], SqlRunner]
 """Wraps a runner, for example to record its statements."""
@@ -174,9 +175,9 @@ def catalog_backend(
     spark: SparkSession, *, parallelism: int = 4, decorate: RunnerDecorator = undecorated
 ) -> Backend:
     """Return open-source Spark and Delta with tables by name, as Spark's catalogs resolve them."""
-    capabilities = in_catalogs(_catalog_classes(spark))
+    classes = catalog_classes(spark.conf.getAll)
     session, addressing = SparkSqlRunner(spark), CatalogAddressing()
-    backend = _spark_backend(session, addressing, capabilities, parallelism, decorate)
+    backend = _spark_backend(session, addressing, in_catalogs(classes), parallelism, decorate, classes)
     return replace(backend, platform_version=lambda: f"spark {spark.version}")
 
 
@@ -212,9 +213,10 @@ def _spark_backend(
     capabilities: Capabilities,
     parallelism: int,
     decorate: RunnerDecorator,
+    classes: Mapping[str, str] = MappingProxyType({}),
 ) -> Backend:
     runner = decorate(session)
-    reader = SparkDeltaReader(runner, session.schema, addressing, parallelism=parallelism)
+    reader = SparkDeltaReader(runner, session.schema, addressing, parallelism=parallelism, classes=classes)
     queries = TableQueries(runner, addressing, parallelism=parallelism)
     return Backend(
         runner=runner,
@@ -247,9 +249,3 @@ def _workspace(warehouse: SqlWarehouse) -> WorkspaceClient:
 def _warehouse_version(runner: SqlRunner) -> str:
     (row,) = runner.run(sql_current_version("dbsql_version"))
     return f"databricks sql {row['version']}"
-
-
-def _catalog_classes(spark: SparkSession) -> Mapping[str, str]:
-    settings = spark.conf.getAll
-    names = {key: key.removeprefix(_CATALOG_SETTING) for key in settings if key.startswith(_CATALOG_SETTING)}
-    return {name: settings[key] for key, name in names.items() if "." not in name}

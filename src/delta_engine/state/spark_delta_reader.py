@@ -12,10 +12,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from itertools import dropwhile, takewhile
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from delta_engine.backends import error_conditions
 from delta_engine.backends.addressing import CatalogAddressing, PathAddressing
+from delta_engine.backends.spark_catalogs import catalog_way_out
 from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.errors import CatalogReadError, StatementError, raise_all
 from delta_engine.models import QualifiedName, Schema, Table
@@ -169,8 +171,9 @@ class CatalogFinder:
     that another tool named with upper-case letters.
     """
 
-    def __init__(self, runner: SqlRunner) -> None:
+    def __init__(self, runner: SqlRunner, classes: Mapping[str, str] = MappingProxyType({})) -> None:
         self._runner = runner
+        self._classes = classes
 
     def missing_schemas(self, schemas: set[_SchemaPair]) -> Mapping[_SchemaPair, str | None]:
         """Return the pairs that their catalog does not list; see `_missing`."""
@@ -203,7 +206,7 @@ class CatalogFinder:
         except StatementError as error:
             raise CatalogReadError(
                 f"{listed} cannot be listed: {error.first_line}",
-                way_out=_catalog_way_out(error, f"spark.sql.catalog.{catalog}"),
+                way_out=catalog_way_out(error, catalog, self._classes.get(catalog.lower())),
             ) from error
 
 
@@ -214,6 +217,7 @@ class SparkDeltaReader:
         schema_at: returns the schema at an address.
         log: describes tables without Spark.
         start: starts what runs statements; called before several threads run them.
+        classes: the classes of the session's catalogs, by name in lower case.
     """
 
     def __init__(
@@ -225,6 +229,7 @@ class SparkDeltaReader:
         parallelism: int = 4,
         log: TableDescriber | None = None,
         start: Callable[[], object] = lambda: None,
+        classes: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._runner = runner
         self._schema_at = schema_at
@@ -234,7 +239,9 @@ class SparkDeltaReader:
         self._parallelism = parallelism
         self._failed_reads = FailedReads()
         self._finder: FolderFinder | CatalogFinder = (
-            FolderFinder(addressing) if isinstance(addressing, PathAddressing) else CatalogFinder(runner)
+            FolderFinder(addressing)
+            if isinstance(addressing, PathAddressing)
+            else CatalogFinder(runner, classes)
         )
 
     def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
@@ -366,24 +373,6 @@ def _columns(schema: StructType) -> tuple[ColumnDescription, ...]:
         )
         for field in schema
     )
-
-
-def _catalog_way_out(error: StatementError, setting: str) -> str:
-    """Return how to make a catalog visible; `setting` is the Spark setting with its class."""
-    if error_conditions.is_missing_class(error):
-        return f"Add the connector's jar to backend.spark (spark.jars or spark.jars.packages), or correct {setting}."
-    if error_conditions.is_class_conflict(error):
-        return (
-            "Two jars of backend.spark are incompatible. Use the versions that the connector was built for."
-        )
-    if error_conditions.is_unreachable(error):
-        return f"Start the catalog's server, or correct its address in backend.spark ({setting}.uri)."
-    if error_conditions.is_forbidden(error):
-        return "Ask for USE CATALOG on it."
-    # Spark interprets an unknown catalog as a schema.
-    if error_conditions.is_missing_catalog(error) or error_conditions.is_missing_schema(error):
-        return "Correct the catalog's name, or configure it in backend.spark."
-    return f"Check the settings of the catalog in backend.spark ({setting})."
 
 
 def _spelled_otherwise(table: QualifiedName, listed: QualifiedName) -> CatalogReadError:

@@ -36,6 +36,21 @@ def test_a_refusal_is_data(warehouse: Warehouse) -> None:
     assert warehouse.workspace.requests == ["submit", "ask"]
 
 
+def test_a_token_that_the_workspace_does_not_accept_is_named(warehouse: Warehouse) -> None:
+    warehouse.workspace.faults["submit"] = ["401"]
+    with pytest.raises(ConfigError, match="does not accept the token: told to say 401") as refused:
+        warehouse.run(QUERY)
+    assert "DATABRICKS_TOKEN" in refused.value.way_out
+
+
+def test_a_token_that_expires_is_named(warehouse: Warehouse) -> None:
+    assert warehouse.run(QUERY)
+    warehouse.workspace.faults["submit"] = ["401"]
+    error = warehouse.refused(CHANGE)
+    assert (error.error_class, error.is_outcome_unknown) == ("UNAUTHENTICATED", False)
+    assert "the token is missing, wrong or expired" in error.first_line
+
+
 def test_a_failure_without_a_condition_has_the_services_code(warehouse: Warehouse) -> None:
     warehouse.workspace.run = failing("the warehouse was stopped")
     assert warehouse.refused(CHANGE).error_class == "BAD_REQUEST"

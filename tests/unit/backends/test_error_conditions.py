@@ -17,6 +17,7 @@ from delta_engine.backends.error_conditions import (
     is_missing_catalog,
     is_missing_class,
     is_missing_table,
+    is_unauthenticated,
     is_unreachable,
     statement_error,
     transience,
@@ -215,6 +216,24 @@ def test_kinds_of_java_exceptions(cause: str, is_kind: Callable[[StatementError]
         kinds = [is_missing_class, is_class_conflict, is_unreachable, is_missing_catalog, is_forbidden]
         assert [kind for kind in kinds if kind(error)] == [is_kind]
         assert cause in error.first_line
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "call failed with: 401 - no token",
+        'call failed with: 401 - {"error_code": "UNAUTHENTICATED"}',
+        "HTTP 401: expired\nmore",
+        "[UNAUTHENTICATED] no",
+    ],
+)
+def test_a_rejected_login_names_the_token(text: str) -> None:
+    error = statement_error(text, sql="S")
+    assert is_unauthenticated(error)
+    assert not is_forbidden(error)
+    assert error.first_line == (
+        f"{text.splitlines()[0]} (the token is missing, wrong or expired: log in again, or replace it)"
+    )
 
 
 def test_a_sql_state_tells_of_a_missing_right_where_the_condition_is_new() -> None:

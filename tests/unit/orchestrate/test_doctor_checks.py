@@ -15,9 +15,13 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from jsonschema import Draft202012Validator
 
+from delta_engine.backends import error_conditions
+from delta_engine.backends.capabilities import UNITY_CATALOG
+from delta_engine.backends.databricks_sdk import CallError, Failure
 from delta_engine.backends.sql_runner import Row
 from delta_engine.deployment.errors import ConflictError, StoreError, UnansweredError, UncertainWriteError
 from delta_engine.errors import (
+    CatalogReadError,
     ConfigError,
     DeltaEngineError,
     MissingDependencyError,
@@ -170,9 +174,37 @@ def store_error(cause: Exception) -> StoreError:
     return error
 
 
+def refused_read(text: str, *, is_outcome_unknown: bool = False) -> CatalogReadError:
+    """Return the refusal of a read that failed with a text of the platform."""
+    refusal = CatalogReadError("it cannot be read", table="dev.silver.orders")
+    refusal.__cause__ = error_conditions.statement_error(text, sql="S", is_outcome_unknown=is_outcome_unknown)
+    return refusal
+
+
+def no_call(failure: Failure) -> ConfigError:
+    error = ConfigError("no warehouse")
+    error.__cause__ = CallError("no", failure=failure)
+    return error
+
+
 @pytest.mark.parametrize(
     ("error", "status"),
     [
+        (refused_read("java.net.ConnectException: refused"), Status.UNKNOWN),
+        (refused_read("java.io.IOException: listSchemas failed (HTTP 0)"), Status.UNKNOWN),
+        (refused_read("listSchemas call failed with: 500 - no"), Status.UNKNOWN),
+        (refused_read('call failed with: 500 - {"error_code": "INTERNAL"}'), Status.UNKNOWN),
+        (refused_read("HTTP 503: later"), Status.UNKNOWN),
+        (refused_read("HTTP 429: later"), Status.UNKNOWN),
+        (refused_read("reset", is_outcome_unknown=True), Status.UNKNOWN),
+        (refused_read("[DELTA_TRUNCATED_TRANSACTION_LOG] no 'HTTP 500'"), Status.MISSING),
+        (refused_read("call failed with: 401 - no"), Status.MISSING),
+        (refused_read("call failed with: 404 - no"), Status.MISSING),
+        (refused_read("java.lang.ClassNotFoundException: a.B"), Status.MISSING),
+        (no_call(Failure.UNREACHED), Status.UNKNOWN),
+        (no_call(Failure.UNAVAILABLE), Status.UNKNOWN),
+        (no_call(Failure.REFUSED), Status.MISSING),
+        (statement_error("UNAUTHENTICATED"), Status.MISSING),
         (statement_error("INSUFFICIENT_PERMISSIONS"), Status.MISSING),
         (statement_error("INTERNAL_ERROR"), Status.UNKNOWN),
         (ConfigError("no"), Status.MISSING),
@@ -283,6 +315,39 @@ def test_the_task_names_its_environment_in_hints(project: Path) -> None:
     spark = cast("SparkSession", SimpleNamespace(version="4.1.1"))
     with pytest.raises(DoctorError, match="`delta-engine -e local state restore`"):
         run_doctor(environment="local", conf_dir="conf", spark=spark, show=lambda _html: None)
+
+
+class LostCatalog:
+    """A Spark session whose catalog's server answers nothing."""
+
+    version = "4.1.1"
+    conf = SimpleNamespace(
+        getAll={
+            "spark.sql.catalog.unity": UNITY_CATALOG,
+            "spark.sql.catalog.unity.uri": "http://127.0.0.1:9",
+            "spark.sql.catalog.unity.token": "",
+        }
+    )
+
+    def sql(self, _sql: str) -> object:
+        raise ConnectionRefusedError("Connection refused")
+
+
+def test_a_server_that_is_down_is_no_verdict(project: Path) -> None:
+    config = project / "conf" / "local.yml"
+    config.write_text(config.read_text().replace("{type: oss}", "{type: oss, names: catalog}"))
+    shown = json.loads(
+        run_doctor(
+            environment="local",
+            conf_dir="conf",
+            spark=cast("SparkSession", LostCatalog()),
+            show=lambda _html: None,
+        )
+    )
+    (plan,) = (check for check in shown["checks"] if check["topic"] == "plan")
+    assert plan["status"] == "cannot tell"
+    assert "Connection refused" in plan["found"]
+    assert shown["counts"]["missing"] == 0
 
 
 def test_a_project_without_configuration(delta_engine: CommandLine, tmp_path: Path) -> None:

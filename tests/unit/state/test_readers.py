@@ -11,6 +11,7 @@ import pytest
 
 from delta_engine.backends.addressing import CatalogAddressing, PathAddressing
 from delta_engine.backends.cancellation import StoppedError, current_stop
+from delta_engine.backends.capabilities import UNITY_CATALOG
 from delta_engine.backends.error_conditions import statement_error
 from delta_engine.backends.sql_runner import Row
 from delta_engine.backends.stored_keys import find_primary_key, primary_key_property
@@ -112,16 +113,20 @@ UNLISTABLE = [
     f"{PY4J}java.io.IOException: listSchemas failed (HTTP 0){STACK}",
     "[SCHEMA_NOT_FOUND] The schema `spark_catalog`.`dev` cannot be found.\nIf you did not\nSQLSTATE: 42704",
     f"{PY4J}io.unitycatalog.client.ApiException: listSchemas call failed with: 500 - no{STACK}",
+    f"{PY4J}io.unitycatalog.client.ApiException: listSchemas call failed with: 401 - "
+    f'{{"error_code":"UNAUTHENTICATED","message":"Invalid access token."}}{STACK}',
+    f"{PY4J}java.lang.IllegalArgumentException: Required configuration key 'type' is missing or empty.{STACK}",
 ]
 
 
 def test_an_unlistable_catalog_is_refused_with_cause_and_remedy(request: pytest.FixtureRequest) -> None:
     refusals = []
-    for text in UNLISTABLE:
-        runner = ScriptedRunner({"SHOW": statement_error(text, sql="SHOW SCHEMAS")})
-        with pytest.raises(CatalogReadError) as caught:
-            CatalogFinder(runner).missing_schemas({("dev", "silver")})
-        refusals.append(str(caught.value))
+    for classes in ({}, {"dev": UNITY_CATALOG}):
+        for text in UNLISTABLE:
+            runner = ScriptedRunner({"SHOW": statement_error(text, sql="SHOW SCHEMAS")})
+            with pytest.raises(CatalogReadError) as caught:
+                CatalogFinder(runner, classes).missing_schemas({("dev", "silver")})
+            refusals.append(str(caught.value))
     assert_golden_lines(refusals, Path(__file__).parent / "unlistable_catalogs.txt", request)
 
 

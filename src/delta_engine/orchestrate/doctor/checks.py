@@ -27,6 +27,7 @@ from delta_engine.deployment.stores.s3 import S3Folder
 from delta_engine.deployment.stores.volume_files import VolumeFiles
 from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName, Schema, SchemaName
+from delta_engine.orchestrate.doctor.statuses import status_of
 from delta_engine.orchestrate.runs import PlannedRun
 from delta_engine.report.doctor_report import Check, Topic
 from delta_engine.report.plan_tree import plan_summary
@@ -294,7 +295,13 @@ def catalog_checks(
             found = "it does not exist, or is not visible to this identity"
             yield Check.missing(Topic.CATALOGS, subject, found, way_out)
     for refusal in refusals:
-        yield Check.missing(Topic.CATALOGS, f"table {refusal.table}", refusal.reason, refusal.way_out)
+        yield Check(
+            topic=Topic.CATALOGS,
+            subject=f"table {refusal.table}",
+            status=status_of(refusal),
+            found=refusal.reason,
+            way_out=refusal.way_out,
+        )
 
 
 def view_check(runner: SqlRunner, catalog: str) -> Check:
@@ -324,7 +331,9 @@ def plan_checks(planned: PlannedRun, *, is_recorded: bool) -> Iterator[Check]:
     yield Check.ok(Topic.PLAN, "sync", f"{plan_summary(planned.plan)}{without}")
     for refusal in planned.refusals:
         found = f"it would refuse: {str(refusal).removesuffix(refusal.way_out).strip()}"
-        yield Check.missing(Topic.PLAN, "sync", found, refusal.way_out)
+        yield Check(
+            topic=Topic.PLAN, subject="sync", status=status_of(refusal), found=found, way_out=refusal.way_out
+        )
 
 
 def unchecked_rights(plan: TablePlan, principal: str) -> Iterator[Check]:

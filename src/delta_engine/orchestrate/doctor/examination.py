@@ -12,18 +12,14 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from typing_extensions import assert_never
 
 from delta_engine.aspects.aspect import Right
-from delta_engine.backends.error_conditions import is_forbidden
 from delta_engine.config.settings import BackendType, Settings, load_settings
 from delta_engine.config.state_backend import DatabricksState, LocalState, S3State
 from delta_engine.deployment.deployment import Deployment
-from delta_engine.deployment.errors import StoreError, UnansweredError, UncertainWriteError
 from delta_engine.deployment.stores.databricks import HEADS, LOCKS
 from delta_engine.errors import (
     DeltaEngineError,
-    MissingDependencyError,
     RefusalGroup,
     RefusedError,
-    SparkStartError,
     StatementError,
 )
 from delta_engine.models import QualifiedName, Schema
@@ -56,6 +52,7 @@ from delta_engine.orchestrate.doctor.checks import (
     view_check,
     volume_check,
 )
+from delta_engine.orchestrate.doctor.statuses import status_of
 from delta_engine.orchestrate.opening import open_backend, open_environment
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.project import Project, load_project
@@ -74,15 +71,6 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 
 _TOPICS_OF_LOGIN: Final = (Topic.PLATFORM, Topic.CATALOGS, Topic.PLAN, Topic.RIGHTS)
-
-_FILE_ERRORS: Final = (
-    PermissionError,
-    FileNotFoundError,
-    FileExistsError,
-    NotADirectoryError,
-    IsADirectoryError,
-)
-"""File errors of the operating system; other OSErrors mostly concern the network."""
 
 
 def examine(
@@ -168,24 +156,6 @@ def failure_checks(
         found, ways_out = found.removesuffix(error.way_out).strip(), [error.way_out, way_out]
     text = " ".join(filter(None, ways_out))
     return (Check(topic=topic, subject=subject, status=status_of(error), found=found, way_out=text),)
-
-
-def status_of(error: BaseException) -> Status:
-    """Return the status of an error: missing for a refusal, unknown for no usable answer."""
-    match error:
-        case StatementError():
-            return Status.MISSING if is_forbidden(error) else Status.UNKNOWN
-        case UncertainWriteError() | UnansweredError():
-            return Status.UNKNOWN
-        case StoreError():
-            cause = error.__cause__
-            return status_of(cause) if isinstance(cause, StatementError) else Status.MISSING
-        case RefusedError() | MissingDependencyError() | SparkStartError():
-            return Status.MISSING
-        case OSError():
-            is_about_a_file = isinstance(error, _FILE_ERRORS) or error.filename is not None
-            return Status.MISSING if is_about_a_file else Status.UNKNOWN
-    return Status.UNKNOWN
 
 
 def _check_environment(
