@@ -54,7 +54,10 @@ class GoldenCase:
 
     @property
     def state(self) -> CatalogState:
-        """The states of `observed.json`: of the one table, or of several tables and schemas by key; null is absent."""
+        """The states of `observed.json`: of the one table, or of several tables and schemas by key; null is absent.
+
+        `files.json` has what lies at the locations of absent tables, by key.
+        """
         document = json.loads((self.folder / "observed.json").read_text("utf-8"))
         if document is None or "columns" in document:
             document = {model.qualified_name.key: document for model in self.models}
@@ -67,6 +70,7 @@ class GoldenCase:
                 for key, schema in schemas.items()
                 if schema is not None
             },
+            files={key: state_from_json(table) for key, table in self._beside("files").items()},
         )
 
     @property

@@ -17,11 +17,13 @@ from delta_engine.state.states import TableState
 
 def adoption(model: Table, files: TableState, policy: Policy) -> Adoption:
     """Return how a missing table takes a Delta table: what completes it, and what differs from the model."""
-    actions = tuple(aspects.diff(Comparison.of(model, files, None, policy)))
-    return Adoption(
-        completing=tuple(action for action in actions if _completes(action)),
-        differing=tuple(action for action in actions if not _completes(action)),
-    )
+    comparison = Comparison.of(model, files, None, policy)
+    actions = tuple(aspects.diff(comparison))
+    differing = tuple(action for action in actions if not _completes(action))
+    if differing:  # without the actions that only enable others
+        found = tuple(one.action for one in aspects.differences(comparison))
+        differing = tuple(action for action in found if not _completes(action)) or differing
+    return Adoption(completing=tuple(action for action in actions if _completes(action)), differing=differing)
 
 
 def _completes(action: Action) -> bool:

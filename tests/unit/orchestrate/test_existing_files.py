@@ -81,7 +81,7 @@ def test_a_new_model_takes_the_files_at_its_location(project: CatalogProject, kn
     [
         ("type: int,", "type: bigint,", "column amount type is int, the model has bigint"),
         ("in euros}", "in cents}", "column amount comment is 'in euros', the model has 'in cents'"),
-        ("amount > 0", "amount > 1", "check positive is ( amount > 0 ), the model has none"),
+        ("amount > 0", "amount > 1", "check positive is ( amount > 0 ), the model has amount > 1"),
         ("for a year", "for a day", "property kept is 'for a year', the model has 'for a day'"),
         ("cluster_by: [id]", "cluster_by: [amount]", "clustering is (id), the model has (amount)"),
         ("comment: Orders", "comment: All", "table comment is 'Orders', the model has 'All'"),
