@@ -57,17 +57,29 @@ class FakeHistory:
 
 
 class FakeVersions:
-    """Says the same id for every table, and notes which were asked for."""
+    """Says the same id and version for every table, and notes which were asked for."""
 
-    def __init__(self, table_id: str) -> None:
+    def __init__(self, table_id: str, version: int = 9) -> None:
         self.asked: list[str] = []
-        self._table_id = table_id
+        self._version = TableVersion(table_id=table_id, version=version)
 
     def read_versions(
         self, tables: Sequence[QualifiedName], *, with_id: Collection[str]
     ) -> Mapping[str, TableVersion]:
         self.asked += [table.key for table in tables]
-        return {table.key: TableVersion(table_id=self._table_id, version=9) for table in tables}
+        return {table.key: self._version for table in tables}
+
+
+class FakeRefusedVersions:
+    """Says nothing of any table, as for a principal without SELECT."""
+
+    def read_versions(
+        self,
+        tables: Sequence[QualifiedName],
+        *,
+        with_id: Collection[str],
+    ) -> Mapping[str, TableVersion]:
+        return {}
 
 
 def detect(
@@ -76,7 +88,7 @@ def detect(
     state: DeploymentState | None = None,
     policy: DriftPolicy | None = None,
     history: FakeHistory | None = None,
-    versions: FakeVersions | None = None,
+    versions: FakeVersions | FakeRefusedVersions | None = None,
     is_thorough: bool = True,
 ) -> tuple[DriftedTable, ...]:
     detector = DriftDetector(

@@ -107,6 +107,7 @@ def noted(
     """Return a table's record with its creation time and the order of its columns, without moves that are drift.
 
     Args:
+        resource: without a creation time if the run has replaced the table.
         earlier: the record before the apply.
         added: the keys of the columns that the apply added.
     """
@@ -116,7 +117,7 @@ def noted(
     is_as_declared = [name.lower() for name in order] == [column.key for column in model.columns]
     known, created_at = resource.metadata, observed.audit.created_at
     if earlier is not None and known.delta_table_id == earlier.metadata.delta_table_id is not None:
-        created_at = earlier.metadata.created_at or created_at  # another table may have replaced it
+        created_at = known.created_at or created_at  # another table may have replaced it
     metadata = msgspec.structs.replace(
         known, created_at=created_at, column_order=() if is_as_declared else order
     )

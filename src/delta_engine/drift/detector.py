@@ -34,6 +34,7 @@ from delta_engine.drift.drifted_resources import (
     classified,
 )
 from delta_engine.drift.renames import has_path
+from delta_engine.drift.replacements import is_created_again, needs_history, replacement
 from delta_engine.errors import RefusedError
 from delta_engine.models import Column, QualifiedName, Schema, SchemaName
 from delta_engine.models.nested_types import Path, lower_path
@@ -136,7 +137,11 @@ class DriftDetector:
         present = [suspect for suspect in suspects if suspect.observed.exists]
         versions = self._current_versions([suspect for suspect in present if self._may_be_replaced(suspect)])
         changed = _table_names(
-            one for one in present if one.found or may_be_renamed(one.compared) or _is_replaced(one, versions)
+            suspect
+            for suspect in present
+            if suspect.found
+            or may_be_renamed(suspect.compared)
+            or (self._may_be_replaced(suspect) and _needs_history(suspect, versions))
         )
         commits = self._history.read_commits(changed) if self._history and changed else {}
         return [
@@ -151,13 +156,13 @@ class DriftDetector:
         return self._versions.read_versions(names, with_id={name.key for name in names})
 
     def _may_be_replaced(self, suspect: _Suspect) -> bool:
-        resource = suspect.compared.resource
-        if self._versions is None or isinstance(resource, SchemaResource) or not suspect.observed.exists:
+        resource, observed = suspect.compared.resource, suspect.observed
+        if self._versions is None or isinstance(resource, SchemaResource) or not observed.exists:
             return False
-        known, found = resource.metadata.created_at, suspect.observed.audit.created_at
-        if resource.metadata.delta_table_id is None:
+        if isinstance(observed, SchemaState) or resource.metadata.delta_table_id is None:
             return False
-        return self._is_thorough if known is None or found is None else known != found
+        is_another = is_created_again(resource.metadata, observed)
+        return self._is_thorough if is_another is None else is_another
 
     def _drifted(self, suspect: _Suspect, now: datetime) -> DriftedResource:
         resource = suspect.compared.resource
@@ -201,13 +206,20 @@ def _table_names(suspects: Iterable[_Suspect]) -> list[QualifiedName]:
     return [one.name for one in suspects if isinstance(one.name, QualifiedName)]
 
 
-def _is_replaced(suspect: _Suspect, versions: Mapping[str, TableVersion]) -> bool:
-    version = versions.get(suspect.name.key)
-    known = suspect.applied_version
-    if _is_rewritten(suspect):
+def _needs_history(suspect: _Suspect, versions: Mapping[str, TableVersion]) -> bool:
+    resource, observed = suspect.compared.resource, suspect.observed
+    if isinstance(resource, SchemaResource) or isinstance(observed, SchemaState) or _is_rewritten(suspect):
         return False
-    known_id = known.table_id if known else None
-    return version is not None and version.table_id is not None and version.table_id != known_id
+    return needs_history(resource.metadata, observed, versions.get(suspect.name.key))
+
+
+def _replacement(
+    suspect: _Suspect, version: TableVersion | None, commits: Sequence[Commit]
+) -> Deviation | None:
+    resource, observed = suspect.compared.resource, suspect.observed
+    if isinstance(resource, SchemaResource) or isinstance(observed, SchemaState) or _is_rewritten(suspect):
+        return None
+    return replacement(resource.metadata, observed, version, commits)
 
 
 def _is_rewritten(suspect: _Suspect) -> bool:
@@ -225,9 +237,9 @@ def _with_history(suspect: _Suspect, version: TableVersion | None, commits: tupl
     declared, known = suspect.compared.recorded.declared, suspect.applied_version
     if isinstance(declared, Schema) or isinstance(suspect.observed, SchemaState):
         return suspect
-    is_replaced = version is not None and _is_replaced(suspect, {suspect.name.key: version})
+    replaced = _replacement(suspect, version, commits)
     known_id, known_version = (known.table_id, known.version) if known else (None, None)
-    news = since_recreated(commits) if is_replaced else since(commits, known_version)
+    news = since_recreated(commits) if replaced else since(commits, known_version)
     since_when = -1 if known_version is None else known_version
     is_whole = bool(commits) and commits[-1].version <= since_when + 1
     if version is None and commits:
@@ -240,10 +252,8 @@ def _with_history(suspect: _Suspect, version: TableVersion | None, commits: tupl
         fields = {old: new for old, new in renamed.items() if len(old) > 1}
         compared = with_new_names(compared, columns, fields)
         found = deviations(compared)
-    if is_replaced and version is not None:
-        expected, actual = f"id {known_id}", f"id {version.table_id}"
-        kind = DriftKind.TABLE_REPLACED
-        found = (Deviation(kind=kind, field="table", expected=expected, actual=actual), *found)
+    if replaced is not None:
+        found = (replaced, *found)
     return replace(
         suspect, compared=compared, found=found, version=version, commits=news, is_history_whole=is_whole
     )

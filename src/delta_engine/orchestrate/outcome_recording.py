@@ -138,7 +138,9 @@ class OutcomeRecording:
                 key, table_id = resource_key(outcome.name), version.table_id or ids[outcome.name.key]
                 known = TableVersion(table_id=table_id, version=version.version)
                 resource = _table(self._recorder, outcome.name)
-                self._recorder.resources[key] = with_version(resource, known, resource.metadata.created_at)
+                # the second read tells the creation time of a table that the run has replaced
+                created_at = None if outcome.name.key in self._replaced else resource.metadata.created_at
+                self._recorder.resources[key] = with_version(resource, known, created_at)
 
     def confirm(self, wanted: Sequence[Table], observed: CatalogState, policy: Policy) -> frozenset[str]:
         """Compare what was just applied with a second read, and record a difference as lag.

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from delta_engine.actions.policy import Allowance
+from delta_engine.aspects.delta_properties import is_catalog_managed
 from delta_engine.deployment.document import AppliedPlan, DeploymentState
 from delta_engine.deployment.local_files import write_atomically
 from delta_engine.deployment.recorded_models import with_recorded_grants
@@ -171,8 +172,16 @@ def _fingerprints(environment: Environment, planned: PlannedRun, like: Fingerpri
             seen = seen.with_tables(environment.reader.snapshot(with_recorded_grants(models, basis.loaded)))
     keys = {model.key for model in basis.models} | recorded.touched
     tables = {key: seen.tables[key] for key in keys & seen.tables.keys()}
-    ids = _table_ids(environment, {key: tables[key] for key in changed & tables.keys() if tables[key].exists})
+    asked = (
+        key for key in changed & tables.keys() if tables[key].exists and not _is_told_by_its_age(tables[key])
+    )
+    ids = _table_ids(environment, {key: tables[key] for key in asked})
     return fingerprints(tables, basis.observed, recorded, ids)
+
+
+def _is_told_by_its_age(table: TableState) -> bool:
+    """Whether the creation time tells another table of the name, and Delta's id does not: see `drift.replacements`."""
+    return is_catalog_managed(table.table_properties) and table.audit.created_at is not None
 
 
 def _table_ids(environment: Environment, tables: Mapping[str, TableState]) -> Mapping[str, str]:

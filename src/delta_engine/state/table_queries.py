@@ -56,7 +56,10 @@ class Commit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableVersion:
-    """The version of a table's log, and Delta's id, which changes when a table is recreated (None if not requested)."""
+    """The version of a table's log, and Delta's id, which a recreated table does not have (None if not requested).
+
+    A catalog-managed table that is replaced keeps its id.
+    """
 
     table_id: str | None
     version: int

@@ -8,12 +8,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
+from delta_engine.aspects.delta_properties import is_catalog_managed
 from delta_engine.backends.sql_runner import Row
 from delta_engine.models import CheckConstraint
 from delta_engine.state.states import NO_AUDIT, Audit, TableState
 from tests.fakes.unity_catalog import statements
 from tests.fakes.unity_catalog.refusals import Refusal
 from tests.fakes.unity_catalog.statements import Path
+
+_CREATIONS = ("CREATE TABLE", "CREATE OR REPLACE TABLE")
+"""How the operations start that give a table another creation time."""
 
 _START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
@@ -46,6 +50,8 @@ class Histories:
                 self._created[_key(path)] += 1
                 again = self._created[_key(path)]
                 self._ids[_key(path)] = f"id {again} of {_key(path)}" if again > 1 else f"id of {_key(path)}"
+            case statements.RewriteTable(path) if state and is_catalog_managed(state.table_properties):
+                pass  # a catalog-managed table keeps its id (delta-io/delta 7f55e7602e)
             case statements.RewriteTable(path):
                 self._created[_key(path)] += 1
                 self._ids[_key(path)] = f"id {self._created[_key(path)]} of {_key(path)}"
@@ -102,8 +108,11 @@ class Histories:
         commits = self._tables.get(key)
         if not commits:
             return NO_AUDIT
-        created = Audit(created_at=commits[0].at, created_by=commits[0].user)
-        if len(commits) == 1:
+        first = next(
+            one for one in reversed(commits) if one.operation.startswith(_CREATIONS) or one is commits[0]
+        )
+        created = Audit(created_at=first.at, created_by=first.user)
+        if first is commits[-1]:
             return created
         return replace(created, altered_at=commits[-1].at, altered_by=commits[-1].user)
 

@@ -30,6 +30,7 @@ from tests.builders.detection import (
     LATER,
     MODEL,
     FakeHistory,
+    FakeRefusedVersions,
     FakeVersions,
     commit,
     detect,
@@ -68,6 +69,86 @@ def test_an_untouched_table_costs_nothing_unless_it_may_be_another() -> None:
 
     anew = replace(AS_APPLIED, audit=Audit(created_at=born + timedelta(days=1)))
     assert kinds(detect(anew, state=state, versions=versions, is_thorough=False)) == ["table_replaced"]
+
+
+ID = "0e8400e2-29b1-41d4-a716-446655440000"
+BORN = NOON + timedelta(seconds=5)
+MANAGED_BY_CATALOG = replace(AS_APPLIED, table_properties={"delta.feature.catalogManaged": "supported"})
+CREATED_AGAIN = replace(MANAGED_BY_CATALOG, audit=Audit(created_at=BORN + timedelta(days=1)))
+REPLACE = commit(5, "CREATE OR REPLACE TABLE AS SELECT")
+
+
+@pytest.mark.parametrize(
+    "operation", ["CREATE OR REPLACE TABLE AS SELECT", "REPLACE TABLE", "CREATE OR REPLACE TABLE", "CLONE"]
+)
+def test_a_catalog_managed_table_that_was_replaced_keeps_its_id_and_is_drift(operation: str) -> None:
+    replaced_by = commit(5, operation)
+    history = FakeHistory(commit(2, operation), replaced_by, commit(6, "WRITE"))
+    found = detect(CREATED_AGAIN, state=recorded(created_at=BORN), history=history, versions=FakeVersions(ID))
+    (detail,) = found[0].details
+    assert (detail.finding.kind.value, detail.finding.expected) == ("table_replaced", "version 3")
+    assert detail.finding.actual == "replaced by version 5"
+    assert detail.finding.changed is not None
+    assert detail.finding.changed.who == "user 5"
+
+
+def test_a_catalog_managed_table_that_the_engine_replaced_is_the_recorded_one() -> None:
+    history = FakeHistory(commit(3, "CREATE OR REPLACE TABLE AS SELECT"), commit(4, "WRITE"))
+    assert (
+        detect(CREATED_AGAIN, state=recorded(created_at=BORN), history=history, versions=FakeVersions(ID))
+        == ()
+    )
+
+
+def restore(version: int, to: str) -> Commit:
+    return replace(commit(version, "RESTORE"), parameters={"version": to})
+
+
+def test_a_restore_takes_a_replacement_back() -> None:
+    history = FakeHistory(commit(4, "WRITE"), REPLACE, restore(6, "3"))
+    assert (
+        detect(CREATED_AGAIN, state=recorded(created_at=BORN), history=history, versions=FakeVersions(ID))
+        == ()
+    )
+    of_the_new_table = FakeHistory(commit(4, "WRITE"), REPLACE, restore(7, "5"))
+    found = detect(
+        CREATED_AGAIN, state=recorded(created_at=BORN), history=of_the_new_table, versions=FakeVersions(ID)
+    )
+    assert kinds(found) == ["table_replaced"]
+
+
+@pytest.mark.parametrize(
+    "history", [None, FakeHistory(), FakeHistory(commit(900, "WRITE")), FakeHistory(commit(1, "WRITE"))]
+)
+def test_the_creation_time_decides_where_the_history_does_not_tell(history: FakeHistory | None) -> None:
+    state = recorded(created_at=BORN)
+    found = detect(CREATED_AGAIN, state=state, history=history, versions=FakeVersions(ID), is_thorough=False)
+    assert kinds(found) == ["table_replaced"]
+    (detail,) = found[0].details
+    assert detail.finding.actual == "created 2026-03-02 12:00:05 UTC"
+    refused = detect(CREATED_AGAIN, state=state, history=history, versions=FakeRefusedVersions())
+    assert kinds(refused) == ["table_replaced"]
+
+
+def test_only_a_suspected_table_costs_a_read_of_its_history() -> None:
+    history, versions = FakeHistory(REPLACE), FakeVersions(ID)
+    same = replace(MANAGED_BY_CATALOG, audit=Audit(created_at=BORN))
+    assert detect(same, state=recorded(created_at=BORN), history=history, versions=versions) == ()
+    assert (history.asked, versions.asked) == ([], [])
+    of_another_kind = replace(AS_APPLIED, audit=Audit(created_at=BORN + timedelta(days=1)))
+    assert detect(of_another_kind, state=recorded(created_at=BORN), history=history, versions=versions) == ()
+    assert history.asked == []
+    unchanged = FakeVersions(ID, version=3)  # the recorded version
+    assert detect(MANAGED_BY_CATALOG, history=history, versions=unchanged) == ()
+    assert history.asked == []
+    assert kinds(detect(MANAGED_BY_CATALOG, history=history, versions=versions)) == ["table_replaced"]
+
+
+def test_a_replacement_shows_in_the_history_of_any_changed_table() -> None:
+    """Its creation time may be the same."""
+    changed = observed(*MODEL.columns, comment="theirs")
+    assert kinds(detect(changed, history=FakeHistory(REPLACE))) == ["table_replaced", "table_comment"]
+    assert kinds(detect(changed, history=FakeHistory(commit(5, "WRITE")))) == ["table_comment"]
 
 
 def test_what_the_catalog_showed_late_after_our_apply_is_no_drift_and_hides_none() -> None:

@@ -1,0 +1,97 @@
+"""Whether another table has the name of an applied one. Pure.
+
+Another table has another Delta id. A catalog-managed table keeps its id when it is replaced (delta-io/delta
+7f55e7602e): there its history tells, or its creation time where the history does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import Final
+
+from delta_engine.actions.drift_policy import DriftKind
+from delta_engine.aspects.delta_properties import is_catalog_managed
+from delta_engine.aspects.restores import REPLACES, RESTORE
+from delta_engine.deployment.document import TableMetadata
+from delta_engine.deployment.resources import recorded_version
+from delta_engine.drift.attribution import since
+from delta_engine.drift.drifted_resources import Deviation
+from delta_engine.state.states import TableState
+from delta_engine.state.table_queries import Commit, TableVersion
+from delta_engine.telemetry.visible import shown_moment
+
+_REPLACEMENTS: Final = (*REPLACES, "CLONE")
+"""How the operations start that replace an existing table."""
+
+
+def is_created_again(recorded: TableMetadata, observed: TableState) -> bool | None:
+    """Whether a table has another creation time than its record; None if one of the two is unknown."""
+    known, found = recorded.created_at, observed.audit.created_at
+    return None if known is None or found is None else known != found
+
+
+def needs_history(recorded: TableMetadata, observed: TableState, version: TableVersion | None) -> bool:
+    """Whether the history of a table that may be another one tells more than its present version."""
+    if _has_another_id(recorded, version):
+        return True
+    return is_catalog_managed(observed.table_properties) and not _is_unchanged(recorded, version)
+
+
+def replacement(
+    recorded: TableMetadata,
+    observed: TableState,
+    version: TableVersion | None,
+    commits: Sequence[Commit],
+) -> Deviation | None:
+    """Return the drift of a table that was replaced since the record; None if it is the recorded one.
+
+    Args:
+        version: the present one; None if it was not read.
+        commits: the latest ones, newest first; empty if they were not read.
+    """
+    if version is not None and _has_another_id(recorded, version):
+        return _replaced(f"id {recorded.delta_table_id}", f"id {version.table_id}")
+    if _is_unchanged(recorded, version):
+        return None
+    known = recorded_version(recorded)
+    if known is not None and (commit := _replacing(commits, known.version)):
+        return _replaced(f"version {known.version}", f"replaced by version {commit.version}")
+    is_told = known is not None and _reach(commits, known.version)
+    if (
+        is_told
+        or not is_catalog_managed(observed.table_properties)
+        or not is_created_again(recorded, observed)
+    ):
+        return None
+    moments = (shown_moment(at) for at in (recorded.created_at, observed.audit.created_at) if at is not None)
+    return _replaced(*(f"created {moment}" for moment in moments))
+
+
+def _has_another_id(recorded: TableMetadata, version: TableVersion | None) -> bool:
+    return version is not None and version.table_id not in (None, recorded.delta_table_id)
+
+
+def _is_unchanged(recorded: TableMetadata, version: TableVersion | None) -> bool:
+    return version is not None and version == recorded_version(recorded)
+
+
+def _replacing(commits: Sequence[Commit], known: int) -> Commit | None:
+    """Return the latest commit that replaced the table since a version, unless a RESTORE took it back."""
+    news = takewhile(lambda commit: not _takes_back(commit, known), since(commits, known))
+    return next((commit for commit in news if commit.operation.startswith(_REPLACEMENTS)), None)
+
+
+def _takes_back(commit: Commit, known: int) -> bool:
+    """Whether a commit restores a version that the table had before all that came since a version."""
+    version = commit.parameters.get("version", "")
+    return commit.operation.startswith(RESTORE) and version.isdecimal() and int(version) <= known
+
+
+def _reach(commits: Sequence[Commit], known: int) -> bool:
+    """Whether commits, newest first, are all that a table has had since a version."""
+    return bool(commits) and commits[0].version >= known and commits[-1].version <= known + 1
+
+
+def _replaced(expected: str, actual: str) -> Deviation:
+    return Deviation(kind=DriftKind.TABLE_REPLACED, field="table", expected=expected, actual=actual)
