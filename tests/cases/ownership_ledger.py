@@ -39,7 +39,10 @@ class Seen:
 
 
 def parts_of(table: Table | TableState) -> dict[str, str]:
-    """Return the parts of a model or of a table. The catalog puts parentheses around expressions."""
+    """Return the parts of a model or of a table. The catalog puts parentheses around expressions.
+
+    The feature of clustering is no part: it comes with clustering, and stays when that goes.
+    """
     key, rows = table.primary_key, table.row_filter
     comment = table.comment if isinstance(table, Table) else table.table_comment
     found = {
@@ -49,7 +52,11 @@ def parts_of(table: Table | TableState) -> dict[str, str]:
         "row filter": f"{rows.function} ({','.join(rows.columns)})" if rows else "",
         "owner": table.owner or "",
         **{f"check {one.name}": one.expression.strip("( )") for one in table.checks},
-        **{f"property {name}": value for name, value in table.table_properties.items()},
+        **{
+            f"property {name}": value
+            for name, value in table.table_properties.items()
+            if name != "delta.feature.clustering"
+        },
         **{f"tag {name}": value for name, value in table.tags.items()},
         **{f"grant {right} to {who}": "granted" for who, rights in table.grants.items() for right in rights},
     }

@@ -77,6 +77,14 @@ def test_keys_that_are_not_understood_come_from_the_views(text: str) -> None:
     assert (state.primary_key, state.unique_constraints) == (PrimaryKey(["Id"], "pk"), ("u",))
 
 
+def test_the_columns_that_automatic_clustering_has_chosen_are_read() -> None:
+    chosen = document(
+        *PLAIN, table_properties={"clusterByAuto": "true"}, clustering_information=[{"name": "`Id`"}]
+    )
+    state = read(texts={"AS JSON": chosen})
+    assert (state.cluster_by, state.clusters_automatically) == (("Id",), True)
+
+
 def test_what_is_gone_by_now_is_absent() -> None:
     gone = StatementError("x", sql="y", error_class="TABLE_OR_VIEW_NOT_FOUND")
     assert read(texts={"AS JSON": gone}) is ABSENT
