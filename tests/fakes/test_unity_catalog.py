@@ -36,10 +36,23 @@ SETUP = [
     "CREATE TABLE dev.silver.checked (`id` BIGINT, `n` INT, `s` struct<a: int, b: int, c: int>,"
     " `of_a` INT GENERATED ALWAYS AS (s.a + 1)) USING delta"
     " TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
+    "CREATE TABLE dev.silver.committed (`id` INT) USING delta"
+    " TBLPROPERTIES ('delta.feature.catalogManaged' = 'supported', 'delta.enableInCommitTimestamps' = 'true')",
     "ALTER TABLE dev.silver.checked ADD CONSTRAINT `Positive` CHECK (id > 0)",
     "CREATE TABLE dev.silver.parted (`day` DATE, `n` INT) USING delta PARTITIONED BY (`day`)",
 ]
 REFUSED = {
+    "ALTER TABLE dev.silver.committed SET TBLPROPERTIES ('delta.enableincommittimestamps' = 'false')": (
+        "DELTA_CANNOT_MODIFY_CATALOG_MANAGED_DEPENDENCIES"
+    ),
+    "ALTER TABLE dev.silver.committed UNSET TBLPROPERTIES ('delta.inCommitTimestampEnablementVersion')": (
+        "DELTA_CANNOT_MODIFY_CATALOG_MANAGED_DEPENDENCIES"
+    ),
+    "ALTER TABLE dev.silver.parent SET TBLPROPERTIES ('delta.feature.clustering' = 'enabled')": (
+        "DELTA_UNSUPPORTED_FEATURE_STATUS"
+    ),
+    "CREATE TABLE dev.silver.t (`a` INTERVAL) USING delta": "DELTA_UNSUPPORTED_DATA_TYPES",
+    "CREATE TABLE dev.silver.t (`a` nope) USING delta": "UNSUPPORTED_DATATYPE",
     "CREATE TABLE dev.silver.parent (`id` INT) USING delta": "TABLE_OR_VIEW_ALREADY_EXISTS",
     "CREATE TABLE dev.gold.t (`id` INT) USING delta": "SCHEMA_NOT_FOUND",
     "CREATE TABLE dev.silver.t (`a` INT, `A` INT) USING delta": "COLUMN_ALREADY_EXISTS",

@@ -142,7 +142,7 @@ def is_maintained(key: str) -> bool:
 
 def is_catalog_managed(properties: Mapping[str, str]) -> bool:
     """Whether the catalog commits to the table with these properties."""
-    return CATALOG_MANAGED in properties or _CATALOG_MANAGED_PREVIEW in properties
+    return any(spelled(key) == CATALOG_MANAGED for key in properties)
 
 
 def is_held_by_catalog(key: str, properties: Mapping[str, str]) -> bool:

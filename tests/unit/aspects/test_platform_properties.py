@@ -74,8 +74,12 @@ def test_what_was_imported_earlier_and_is_removed_is_not_unset_where_the_platfor
     assert unset == ([key] if may_go else [])
 
 
-def test_in_commit_timestamps_of_a_catalog_managed_table_are_as_declared_or_refused() -> None:
-    state = observed(properties=CATALOG_MANAGED)
+@pytest.mark.parametrize(
+    "feature",
+    ["delta.feature.catalogManaged", "delta.feature.catalogmanaged", "delta.feature.catalogOwned-preview"],
+)
+def test_in_commit_timestamps_of_a_catalog_managed_table_are_as_declared_or_refused(feature: str) -> None:
+    state = observed(properties={feature: "supported", "delta.enableInCommitTimestamps": "true"})
     on = orders(properties={"delta.enableInCommitTimestamps": "TRUE"})
     assert not TablePlanner().plan([on], catalog_of([on], state))
     off = orders(properties={"delta.enableInCommitTimestamps": "false"})

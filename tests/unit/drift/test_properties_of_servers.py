@@ -50,9 +50,7 @@ OF_SERVER = {
 
 @pytest.mark.parametrize("key", OF_SERVER)
 def test_a_property_of_the_server_is_no_drift_and_not_listed(key: str) -> None:
-    with_property = replace(
-        AS_APPLIED, table_properties={**AS_APPLIED.table_properties, key: OF_SERVER[key]}
-    )
+    with_property = replace(AS_APPLIED, table_properties={**AS_APPLIED.table_properties, key: OF_SERVER[key]})
     assert detect(with_property) == ()
     assert [*listed_parts([MODEL], catalog_of([MODEL], with_property), {}, NO_POLICY.column_order)] == []
     assert key not in as_model(ORDERS, with_property).table_properties
