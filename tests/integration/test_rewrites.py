@@ -198,6 +198,10 @@ def test_a_partitioned_table_becomes_a_clustered_one(orders: Orders) -> None:
     assert [row["id"] for row in orders.rows] == [1, 2]
     assert orders.is_settled(clustered)
 
+    orders.undo()  # RESTORE brings the partitions back, which no other statement does by now
+    assert (orders.state.partitioned_by, orders.state.cluster_by) == (("note",), ())
+    assert orders.is_settled(partitioned)
+
 
 def test_a_table_that_was_ever_clustered_gets_no_partitions(orders: Orders) -> None:
     """Its protocol keeps the feature after CLUSTER BY NONE, and Delta refuses the rewrite."""
