@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from delta_engine.backends.addressing import PathAddressing
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
-from delta_engine.errors import StatementError
+from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import Identity, QualifiedName
 from delta_engine.orchestrate.backend import embedded_backend
 from delta_engine.state.catalog_reader import bare_model
@@ -190,9 +190,11 @@ def test_errors_are_those_of_spark(spark: SparkSession, warehouse: Warehouse, te
     (warehouse.folder / "_delta_log" / f"{0:020}.json").write_text(text)
     refusals = []
     for reader in (embedded_backend(spark, warehouse.addressing.warehouse).reader, warehouse.by_spark):
-        with pytest.raises(StatementError) as caught:
+        with pytest.raises(CatalogReadError) as caught:
             reader.snapshot([bare_model(TABLE)])
-        refusals.append((caught.value.error_class, caught.value.first_line, caught.value.sql))
+        error = caught.value.__cause__
+        assert isinstance(error, StatementError)
+        refusals.append((str(caught.value), error.error_class, error.sql))
     assert refusals[0] == refusals[1]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from delta_engine.actions import Adoption
 from delta_engine.actions.policy import Policy
 from delta_engine.backends.capabilities import OPEN_SOURCE, OPEN_SOURCE_CATALOG, Feature
+from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import UnsafePlanError
 from delta_engine.models import CheckConstraint, Column, PrimaryKey, Table
@@ -129,6 +130,42 @@ def test_an_empty_location_holds_no_table(spark: SparkSession, tmp_path: Path) -
     assert backend.locations.at_location(model.qualified_name, str(model.location)) is None
     (tmp_path / "nothing").mkdir()
     assert backend.locations.at_location(model.qualified_name, str(model.location)) is None
+
+
+class Recorded:
+    """Runs statements, and keeps them."""
+
+    def __init__(self, runner: SqlRunner) -> None:
+        self.statements: list[str] = []
+        self._runner = runner
+
+    def run(self, sql: str) -> Sequence[Row]:
+        self.statements.append(sql)
+        return self._runner.run(sql)
+
+
+@pytest.mark.usefixtures("schema")
+def test_a_replaced_table_is_known_by_its_id_at_no_extra_statement(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Spark's catalogs show no creation times; the read of a table shows its id."""
+    runners: list[Recorded] = []
+
+    def decorate(runner: SqlRunner) -> SqlRunner:
+        runners.append(Recorded(runner))
+        return runners[-1]
+
+    backend = catalog_backend(spark, decorate=decorate)
+    engine = replace(engine_over(backend, deployment_over(tmp_path)), versions=backend.versions)
+    model = replace(orders(), catalog_name=CATALOG)
+    engine.sync_tables([model])
+    (create,) = [sql for sql in runners[0].statements if sql.startswith("CREATE TABLE")]
+    runners[0].statements.clear()
+    assert not plan_unlocked(engine, [model]).replaced
+    assert not [sql for sql in runners[0].statements if "HISTORY" in sql or "DETAIL" in sql]
+    spark.sql(f"DROP TABLE {CATALOG}.silver.orders")
+    spark.sql(create)
+    assert plan_unlocked(engine, [model]).replaced == (model.qualified_name,)
 
 
 def test_catalogs_are_known_by_their_class(spark: SparkSession) -> None:

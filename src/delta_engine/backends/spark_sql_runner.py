@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache
 from logging import LogRecord
 from threading import Lock
@@ -52,6 +53,14 @@ _CONTEXT_LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger
 _IS_RUNNING: ContextVar[bool] = ContextVar("is_running", default=False)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeltaSchema:
+    """The schema of a Delta table, and Delta's id of the table; None in Spark Connect, whose client sees no id."""
+
+    fields: StructType
+    table_id: str | None = None
+
+
 class SparkSqlRunner:
     """Runs statements in a session, which several threads may use."""
 
@@ -64,8 +73,8 @@ class SparkSqlRunner:
         """Run one statement and return its rows; see `SqlRunner.run`."""
         return past_throttling(lambda: self._run(sql), sql, pause=self._pause)
 
-    def schema(self, address: str) -> StructType:
-        """Return the schema of the Delta table at an address, without running a statement.
+    def schema(self, address: str) -> DeltaSchema:
+        """Return the schema and the id of the Delta table at an address, without running a statement.
 
         Its fields have the metadata of Delta's protocol: generation and identity, which no statement shows. A client of
         Spark Connect cannot see them.
@@ -74,9 +83,11 @@ class SparkSqlRunner:
             table = self._spark.table(address)
             dataset = getattr(table, "_jdf", None)  # none in Spark Connect
             if dataset is None:
-                return table.schema
+                return DeltaSchema(fields=table.schema)
             files = dataset.queryExecution().analyzed().collectLeaves().head().relation().location()
-            return type(table.schema).fromJson(json.loads(files.metadata().schemaString()))
+            metadata = files.metadata()
+            fields = type(table.schema).fromJson(json.loads(metadata.schemaString()))
+            return DeltaSchema(fields=fields, table_id=metadata.id())
 
     def _run(self, sql: str) -> Sequence[Row]:
         with _statement_errors(sql):
@@ -95,7 +106,7 @@ class LazySparkSqlRunner:
         """Run one statement and return its rows; see `SqlRunner.run`."""
         return self.start().run(sql)
 
-    def schema(self, address: str) -> StructType:
+    def schema(self, address: str) -> DeltaSchema:
         """Return the schema of the table at an address; see `SparkSqlRunner.schema`."""
         return self.start().schema(address)
 

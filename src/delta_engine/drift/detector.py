@@ -71,7 +71,8 @@ class DriftDetector:
     """Finds changes since the last apply.
 
     Args:
-        is_thorough: whether to read the ids of tables also where a creation time is unknown.
+        is_thorough: whether to read the ids of tables also where only the record has no creation time. Where the
+            catalog has none, they are read in any case, unless the read of the table has shown the recorded id.
     """
 
     def __init__(
@@ -162,7 +163,11 @@ class DriftDetector:
         if isinstance(observed, SchemaState) or resource.metadata.delta_table_id is None:
             return False
         is_another = is_created_again(resource.metadata, observed)
-        return self._is_thorough if is_another is None else is_another
+        if is_another is not None:
+            return is_another
+        shown = observed.audit
+        is_unknown = shown.created_at is None and shown.table_id != resource.metadata.delta_table_id
+        return self._is_thorough or is_unknown
 
     def _drifted(self, suspect: _Suspect, now: datetime) -> DriftedResource:
         resource = suspect.compared.resource

@@ -190,6 +190,11 @@ def is_accepted_deletion(resource: Resource) -> bool:
     return any(one.kind in kinds for one in resource.metadata.accepted)
 
 
+def has_accepted_replacement(resource: Resource) -> bool:
+    """Whether it was accepted that another table replaced the recorded one: the next sync records that table."""
+    return any(one.kind == DriftKind.TABLE_REPLACED.value for one in resource.metadata.accepted)
+
+
 def _synchronized(resource: Resource, observed: CatalogState, compared: ComparedResource | None) -> Resource:
     name = resource_name(resource)
     found = state_under(name, observed)

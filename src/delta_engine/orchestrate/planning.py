@@ -42,7 +42,7 @@ from delta_engine.drift.handling import (
     without_ignored_deletions,
 )
 from delta_engine.drift.renames import ignored_renames, irreversible, taken_renames, with_taken_renames
-from delta_engine.drift.status import synchronize
+from delta_engine.drift.status import has_accepted_replacement, synchronize
 from delta_engine.errors import RefusedError, raise_all
 from delta_engine.models import QualifiedName, Table
 from delta_engine.models.constraints import referenced_tables, resolved, tables_of_open_keys
@@ -109,10 +109,14 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
     now = utc_now()
     drifted = drift_detector(environment, is_thorough=False).detect(basis.compared.values(), now=now)
     draft = _with_undone(environment, _planned(environment, basis, drifted, basis.observed), drifted)
-    renamed = {key for key, one in basis.compared.items() if may_be_renamed(one)}
-    if renamed or draft.undone:
-        # Worth a statement per table: the history tells renames from drops, and names the author.
-        found = renamed | {one.resource for one in drifted}
+    in_history = {
+        key
+        for key, one in basis.compared.items()
+        if may_be_renamed(one) or has_accepted_replacement(one.resource)
+    }
+    if in_history or draft.undone:
+        # Worth a statement per table: the history tells renames from drops and replaced tables, and names the author.
+        found = in_history | {one.resource for one in drifted}
         records = [one for key, one in basis.compared.items() if key in found]
         drifted = detected_drift(environment, records, basis.observed, basis.models, now=now)
         if any(one.recorded.renames or one.recorded.field_renames for one in drifted):

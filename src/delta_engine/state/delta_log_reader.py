@@ -143,6 +143,7 @@ class _OpenedLog:
             comment=metadata.description or "",
             cluster_by=tuple(_logical_name(fields, path) for path in self._clustering()),
             partitioned_by=tuple(metadata.partition_columns),
+            table_id=str(metadata.id),
         )
 
     def commits(self) -> tuple[Commit, ...]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from delta_engine.backends import error_conditions
 from delta_engine.backends.addressing import CatalogAddressing, PathAddressing
 from delta_engine.backends.spark_catalogs import catalog_way_out
+from delta_engine.backends.spark_sql_runner import DeltaSchema
 from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.errors import CatalogReadError, StatementError, raise_all
 from delta_engine.models import QualifiedName, Schema, Table
@@ -214,7 +215,7 @@ class SparkDeltaReader:
     """Reads Delta tables through a Spark session.
 
     Args:
-        schema_at: returns the schema at an address.
+        schema_at: returns the schema and the id of the table at an address.
         log: describes tables without Spark.
         start: starts what runs statements; called before several threads run them.
         classes: the classes of the session's catalogs, by name in lower case.
@@ -223,7 +224,7 @@ class SparkDeltaReader:
     def __init__(
         self,
         runner: SqlRunner,
-        schema_at: Callable[[str], StructType],
+        schema_at: Callable[[str], DeltaSchema],
         addressing: PathAddressing | CatalogAddressing,
         *,
         parallelism: int = 4,
@@ -260,8 +261,10 @@ class SparkDeltaReader:
         states = {name.key: ABSENT for name in names}
         states |= self._read(found, {model.key: model for model in models})
         for table in found.existing:
-            if states[table.key].exists:
-                states[table.key] = replace(states[table.key], audit=found.audits.get(table.key, NO_AUDIT))
+            state, audit = states[table.key], found.audits.get(table.key, NO_AUDIT)
+            if state.exists:
+                audit = replace(audit, table_id=state.audit.table_id)
+                states[table.key] = replace(state, audit=audit)
         return CatalogState(
             tables=states, missing_schemas=frozenset(missing), other_tables=found.others, audits=found.audits
         )
@@ -323,7 +326,8 @@ class SparkDeltaReader:
         if _ANY_DELTA_TABLE_HAS not in properties:
             raise interpretation.not_a_delta_table(table, "a view or a table of another format")
         cluster_by = interpretation.pop_clustering(properties)
-        columns = _columns(self._schema_at(address))
+        schema = self._schema_at(address)
+        columns = _columns(schema.fields)
         description = self._runner.run(sql_describe_table(address))[len(columns) :]
         details = _details(description)
         return TableDescription(
@@ -333,6 +337,7 @@ class SparkDeltaReader:
             cluster_by=cluster_by,
             partitioned_by=_partitions(description),
             location=self._location(details),
+            table_id=schema.table_id,
         )
 
     def _read(self, found: FoundTables, models: Mapping[str, Table]) -> dict[str, TableState]:

@@ -12,7 +12,7 @@ from delta_engine.models import Column, QualifiedName
 from delta_engine.models.type_forms import data_type_from_spark_json
 from delta_engine.models.types import DataType
 from delta_engine.state import interpretation
-from delta_engine.state.states import TableState
+from delta_engine.state.states import Audit, TableState
 
 _HIDDEN = (PROPERTY_PREFIX, interpretation.CHECK_PREFIX)
 """The prefixes of properties that store keys and checks."""
@@ -38,6 +38,7 @@ class TableDescription:
     Args:
         properties: all of them, with the versions of the protocol and its table features as Spark shows them.
         location: the location of an external table's files; None for a managed table or a table by path.
+        table_id: Delta's id; None if the reader cannot see it.
     """
 
     columns: tuple[ColumnDescription, ...]
@@ -46,6 +47,7 @@ class TableDescription:
     cluster_by: tuple[str, ...] = ()
     partitioned_by: tuple[str, ...] = ()
     location: str | None = None
+    table_id: str | None = None
 
 
 class TableDescriber(Protocol):
@@ -85,6 +87,7 @@ def described_state(table: QualifiedName, description: TableDescription) -> Tabl
         cluster_by=description.cluster_by,
         partitioned_by=description.partitioned_by,
         location=description.location,
+        audit=Audit(table_id=description.table_id),
     )
 
 

@@ -16,7 +16,7 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
 from delta_engine.models import QualifiedName, Reference, Schema, Table
 from delta_engine.state.principals import Permissions
-from delta_engine.state.states import ABSENT, CatalogState, SchemaState, TableState
+from delta_engine.state.states import ABSENT, NO_AUDIT, Audit, CatalogState, SchemaState, TableState
 from tests.fakes.unity_catalog import (
     columns,
     constraints,
@@ -66,6 +66,7 @@ class FakeUnityCatalog:
         lineage: the reads in the lineage tables; None if these may not be read.
         knows_json: whether it runs `DESCRIBE TABLE … AS JSON`, which older runtimes do not.
         groups: the groups that the user is in.
+        records_times: whether the views show when tables were created; Spark's catalogs do not.
         hides: whether views and listings leave out what the user has no privileges on.
         catalogs: the holders of catalogs; a catalog without any has no owner and no grants.
         files: what dropped external tables left at their locations.
@@ -102,6 +103,7 @@ class FakeUnityCatalog:
         self.knows_json = True
         self.groups: set[str] = set()
         self.hides = False
+        self.records_times = True
         self.catalogs: dict[str, Permissions] = {}
         self.policies: list[policies.Policy] = []
         self.knows_policies = True
@@ -186,13 +188,16 @@ class FakeUnityCatalog:
         tables, schemas = shown_to(user, *self._visible())
         return Shown(
             views=self.views,
-            tables={key: one.with_state(audit=self.histories.audit(key)) for key, one in tables.items()},
+            tables={key: one.with_state(audit=self._audit(key)) for key, one in tables.items()},
             schemas=schemas,
             catalogs=self.catalogs,
             user=self.user,
             groups=frozenset(self.groups),
             renamed=self.renamed_catalogs,
         )
+
+    def _audit(self, key: str) -> Audit:
+        return self.histories.audit(key) if self.records_times else NO_AUDIT
 
     def _visible(self) -> tuple[Mapping[str, Stored], Mapping[str, SchemaState]]:
         if not self.hides:

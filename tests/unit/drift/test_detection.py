@@ -62,7 +62,8 @@ def test_an_untouched_table_costs_nothing_unless_it_may_be_another() -> None:
     assert detect(same, state=state, history=history, versions=versions) == ()
     assert (history.asked, versions.asked) == ([], [])
 
-    assert detect(AS_APPLIED, history=history, versions=versions, is_thorough=False) == ()
+    unknown = recorded(created_at=None)
+    assert detect(same, state=unknown, history=history, versions=versions, is_thorough=False) == ()
     assert versions.asked == []
     assert kinds(detect(AS_APPLIED, history=history, versions=versions)) == ["table_replaced"]
     assert kinds(detect(AS_APPLIED, versions=FakeVersions("0e8400e2-29b1-41d4-a716-446655440000"))) == []
@@ -149,6 +150,17 @@ def test_a_replacement_shows_in_the_history_of_any_changed_table() -> None:
     changed = observed(*MODEL.columns, comment="theirs")
     assert kinds(detect(changed, history=FakeHistory(REPLACE))) == ["table_replaced", "table_comment"]
     assert kinds(detect(changed, history=FakeHistory(commit(5, "WRITE")))) == ["table_comment"]
+
+
+def test_ids_are_read_where_the_catalog_has_no_times_unless_the_read_has_shown_them() -> None:
+    versions = FakeVersions("another id")
+    assert kinds(detect(AS_APPLIED, versions=versions, is_thorough=False)) == ["table_replaced"]
+    versions.asked.clear()
+    shown = replace(AS_APPLIED, audit=Audit(table_id=ID))
+    assert detect(shown, versions=versions, is_thorough=False) == ()
+    assert versions.asked == []
+    other = replace(AS_APPLIED, audit=Audit(table_id="another id"))
+    assert kinds(detect(other, versions=versions, is_thorough=False)) == ["table_replaced"]
 
 
 def test_what_the_catalog_showed_late_after_our_apply_is_no_drift_and_hides_none() -> None:

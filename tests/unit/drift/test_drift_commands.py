@@ -220,6 +220,37 @@ def test_an_undeclared_table_without_files_is_kept_with_a_warning(
     assert done.stderr.count(WITHOUT_FILES) == 1
 
 
+@pytest.mark.parametrize("records_times", [True, False])
+def test_a_replaced_table_is_seen_by_a_sync_and_settles_once_it_is_accepted(
+    catalog: FakeUnityCatalog, delta_engine: CommandLine, *, records_times: bool
+) -> None:
+    """Without creation times, as in Spark's catalogs, Delta's ids tell."""
+    catalog.records_times = records_times
+
+    def run(command: str) -> Result:
+        return delta_engine("-e", "dev", *command.split())
+
+    assert run("sync --yes").code == 0
+    catalog.questions.clear()
+    assert run("plan --detailed-exitcode").code == 0
+    assert len([sql for sql in catalog.questions if sql.startswith("DESCRIBE DETAIL")]) == (
+        0 if records_times else 2
+    )
+    (create,) = [sql for sql in catalog.statements if sql.startswith(f"CREATE TABLE {TABLE}")]
+    for sql in (f"DROP TABLE {TABLE}", create):  # by nothing but its id another table
+        catalog.run(sql)
+    refused = run("sync --yes")
+    assert refused.code == 3
+    assert "it was changed outside the engine" in refused.stderr
+    assert run("drift --accept --yes").code == 0
+    done = run("sync --yes")
+    assert done.code == 0, done.stderr
+    assert "was replaced outside the engine: from now on, the new table is the recorded one" in done.stderr
+    for _ in range(2):
+        assert json.loads(run("drift --json").stdout)["drifted"] == []
+        assert "replaced" not in run("sync --yes").stderr
+
+
 def test_an_accepted_deletion_takes_the_model_away(catalog: FakeUnityCatalog, run: Run) -> None:
     catalog.run(f"DROP TABLE {TABLE}")
     refused = run("sync --yes")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from shutil import copytree
-from typing import TYPE_CHECKING
+from typing import NoReturn
 
 import pytest
 
@@ -13,6 +13,7 @@ from delta_engine.backends.addressing import CatalogAddressing, PathAddressing
 from delta_engine.backends.cancellation import StoppedError, current_stop
 from delta_engine.backends.capabilities import UNITY_CATALOG
 from delta_engine.backends.error_conditions import statement_error
+from delta_engine.backends.spark_sql_runner import DeltaSchema
 from delta_engine.backends.sql_runner import Row
 from delta_engine.backends.stored_keys import find_primary_key, primary_key_property
 from delta_engine.errors import CatalogReadError, StatementError
@@ -33,9 +34,6 @@ from delta_engine.state.table_queries import DeltaLogVersionReader, TableVersion
 from tests.builders.error_forms import FORMS, OF_EVERY_TABLE, OF_ONE_TABLE, PY4J, STACK
 from tests.builders.models import ORDERS
 from tests.cases.golden_texts import assert_golden_lines
-
-if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
 
 
 class ScriptedRunner:
@@ -289,7 +287,7 @@ def test_an_external_table_keeps_its_location_when_it_is_imported(kind: str, loc
             "DESCRIBE": description(kind),
         }
     )
-    reader = SparkDeltaReader(runner, lambda _address: StructType(), CatalogAddressing())
+    reader = SparkDeltaReader(runner, lambda _address: DeltaSchema(fields=StructType()), CatalogAddressing())
     state = reader.snapshot([bare_model(ORDERS)]).table(ORDERS)
     assert (state.location, state.table_comment) == (location, "Orders")
     assert as_model(ORDERS, state).location == location
@@ -307,9 +305,9 @@ def catalog_reader(part: str, answer: list[Row] | Exception) -> tuple[SparkDelta
         {part: answer, **LISTED, "TBLPROPERTIES": DELTA, "DESCRIBE": description("MANAGED")}
     )
 
-    def schema_at(address: str) -> StructType:
+    def schema_at(address: str) -> DeltaSchema:
         runner.run(f"SCHEMA OF {address}")
-        return StructType()
+        return DeltaSchema(fields=StructType())
 
     return SparkDeltaReader(runner, schema_at, CatalogAddressing()), runner
 
@@ -407,5 +405,5 @@ def test_an_interrupt_gives_up_what_is_under_way_and_leaves_the_rest_unread() ->
     assert len(given_up) < 100
 
 
-def _no_schema(address: str) -> StructType:
+def _no_schema(address: str) -> NoReturn:
     raise AssertionError(f"{address} is no Delta table")
