@@ -206,9 +206,10 @@ def test_a_table_that_goes_while_it_is_read_is_an_error_of_the_platform(
         return rows
 
     monkeypatch.setattr(SparkSqlRunner, "run", dropping)
-    with pytest.raises(StatementError) as caught:
+    with pytest.raises(CatalogReadError) as caught:
         backend.reader.snapshot([model])
-    assert "SELECT * FROM delta.`" in str(caught.value.sql)
+    assert isinstance(caught.value.__cause__, StatementError)
+    assert "SELECT * FROM delta.`" in caught.value.__cause__.sql
 
 
 def test_a_schema_by_name_is_created_when_allowed(spark: SparkSession) -> None:

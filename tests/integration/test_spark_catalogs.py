@@ -81,7 +81,7 @@ def test_a_registered_table_without_files_is_refused(spark: SparkSession, tmp_pa
     observed, (refusal,) = readable_snapshot(reader, [model, replace(model, table_name="lines")])
     assert refusal.table == f"{CATALOG}.silver.orders"
     assert "DELTA_PATH_DOES_NOT_EXIST" in refusal.reason
-    assert "its files are missing" in refusal.way_out
+    assert "Its files are missing" in refusal.way_out
     assert [*observed.tables] == [f"{CATALOG}.silver.lines"]
 
 

@@ -71,5 +71,5 @@ def _way_out(error: StatementError) -> str:
     if error_conditions.is_forbidden(error):
         return "Ask for SELECT on it."
     if error_conditions.is_missing_files(error):
-        return "Its name is registered, and its files are missing: restore them, or drop the table in the catalog."
+        return "Its files are missing: restore them, or drop the table where it is still listed."
     return "Run it again. If it persists, repair the table, or leave it out of the models."

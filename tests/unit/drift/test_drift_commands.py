@@ -184,7 +184,7 @@ def test_drift_of_a_table_with_foreign_keys_is_accepted(
 
 
 WITHOUT_FILES = (
-    "table dev.silver.orders: it cannot be read: dev.silver.orders is not a Delta table. Its name is "
+    "table dev.silver.orders: it cannot be read: dev.silver.orders is not a Delta table. Its files "
 )
 
 
