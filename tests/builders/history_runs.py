@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from delta_engine.actions.drift_policy import IgnoreEntry
+from delta_engine.aspects.protection import is_protected
 from delta_engine.drift.drifted_resources import is_table
 from delta_engine.drift.handling import edited
 from delta_engine.errors import StatementError
@@ -76,6 +77,9 @@ def do(world: World, step: Step) -> None:
             _accept(world, is_merged=is_merged)
         case Revert():
             _revert(world)
+    for name, page in world.pages.items():
+        stored = world.stored(name)
+        page.is_hidden = stored is not None and is_protected(stored.state)
 
 
 def _declare(world: World, name: str, facets: dict[str, object]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from delta_engine.actions.drift_policy import DriftHandling
@@ -31,9 +30,8 @@ def view(world: World, name: str) -> tuple[Page, Seen | None]:
     renames = renames_of(world.models[name], seen)
     if seen is None or not renames:
         return page, seen
-    page = replace(page)
     for old, new in renames.items():
-        page.note_rename(old, new)
+        page = page.with_rename(old, new)
     return page, seen.renamed(renames)
 
 

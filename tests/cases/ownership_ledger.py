@@ -164,6 +164,7 @@ class Page:
         full: the kinds of parts that the engine owned whole at the last apply.
         names: of applied columns and fields now, by the applied ones; empty for one that is gone.
         accepted: the drift that waits for its model, with the value that was accepted.
+        is_hidden: whether the history of the table is hidden: a rename by others looks like a drop and an addition.
     """
 
     declared: Parts | None = None
@@ -176,11 +177,19 @@ class Page:
     names: Mapping[str, str] = field(default_factory=dict)
     accepted: Mapping[str, str] = field(default_factory=dict)
     model: Table | None = None
+    is_hidden: bool = False
 
     @property
     def renames(self) -> dict[str, str]:
         """The columns and fields that were renamed since the last apply, new names by old ones."""
-        return {old: now for old, now in self.names.items() if now not in ("", old)}
+        return {} if self.is_hidden else {old: now for old, now in self.names.items() if now not in ("", old)}
+
+    def with_rename(self, old: str, new: str) -> Page:
+        """Return the page with a rename that the model declares, which no history has to show."""
+        names = {first: now if now == first else "" for first, now in self.names.items()}
+        page = replace(self, names=names, is_hidden=False) if self.is_hidden else replace(self)
+        page.note_rename(old, new)
+        return page
 
     @property
     def base(self) -> Parts:
