@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from delta_engine.backends.sql_runner import SqlRunner
+from delta_engine.errors import StatementError
 from delta_engine.models import Grants
 from delta_engine.models.parts import to_grants
 from delta_engine.sql.queries import sql_catalog_rights, sql_memberships
@@ -50,10 +51,12 @@ class PrincipalReader:
         self._runner = runner
 
     def principal(self, candidates: Collection[str]) -> Principal:
-        """Return the current principal, with the candidates among its groups."""
+        """Return the current principal, with the candidates among its groups; StatementError if none is named."""
         names = sorted(candidates)
-        (row,) = self._runner.run(sql_memberships(names))
-        who, *answers = row.values()
+        sql = sql_memberships(names)
+        who, *answers = next((row.values() for row in self._runner.run(sql)), [None])
+        if who is None:
+            raise StatementError("the platform does not name the principal", sql=sql, error_class=None)
         groups = (name.lower() for name, answer in zip(names, answers, strict=True) if answer)
         return Principal(name=str(who), groups=frozenset(groups))
 

@@ -16,7 +16,7 @@ from delta_engine.backends.capabilities import (
     OPEN_SOURCE_CATALOG,
     Visibility,
 )
-from delta_engine.backends.sql_runner import SqlRunner
+from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.errors import StatementError
 from delta_engine.orchestrate.backend import Backend, databricks_backend
 from delta_engine.state.principals import Permissions
@@ -153,10 +153,12 @@ def test_a_hidden_schema_hides_its_tables(project: CatalogProject) -> None:
     assert project.models.read_text() == before
 
 
-REFUSED = {
+REFUSED: Mapping[str, StatementError | list[Row]] = {
     "refused": StatementError("no rights", sql="x", error_class="INSUFFICIENT_PERMISSIONS"),
     "throttled": StatementError("too many", sql="x", error_class="TOO_MANY_REQUESTS"),
     "lost": StatementError("no answer came", sql="x", error_class=None, is_outcome_unknown=True),
+    "empty": [],
+    "missing": [{"who": None}],
 }
 
 
@@ -164,17 +166,25 @@ REFUSED = {
 def test_without_an_answer_about_rights_a_table_may_be_hidden(
     project: CatalogProject, monkeypatch: pytest.MonkeyPatch, failure: str
 ) -> None:
+    answer = REFUSED[failure]
+
     class Silent:
         def run(self, sql: str) -> Any:
             if "is_account_group_member" in sql or "catalog_privileges" in sql or "current_user" in sql:
-                raise REFUSED[failure]
+                if isinstance(answer, StatementError):
+                    raise answer
+                return answer
             return project.catalog.run(sql)
 
     runner: SqlRunner = Silent()
     monkeypatch.setattr("delta_engine.cli.commands.open_backend", lambda *_, **__: databricks_backend(runner))
     project.by_hand("DROP TABLE `dev`.`silver`.`orders`", *SEES_ALL["an owner of the schema"])
-    reason = f"your rights cannot be read: {REFUSED[failure].first_line}"
-    assert absence(project) == {"may_be_hidden": True, "reason": reason}
+    why = (
+        answer.first_line
+        if isinstance(answer, StatementError)
+        else "the platform does not name the principal"
+    )
+    assert absence(project) == {"may_be_hidden": True, "reason": f"your rights cannot be read: {why}"}
 
 
 def on(visibility: Visibility, project: CatalogProject) -> Backend:
