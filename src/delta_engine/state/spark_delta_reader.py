@@ -129,6 +129,8 @@ class FolderFinder:
                     existing.append(table)
             except CatalogReadError as refusal:
                 refusals.append(refusal)
+            except OSError as error:
+                refusals.append(_unreadable_folder(table, error))
         found = _found(tables, existing, self.listed({_schema_of(table) for table in tables}))
         addressed = (*found.existing, *found.others)
         return replace(
@@ -410,6 +412,14 @@ def _schema_of(name: QualifiedName) -> tuple[str, str]:
 
 def _has_delta_log(folder: Path) -> bool:
     return (folder / "_delta_log").is_dir() and any((folder / "_delta_log").glob("*.json"))
+
+
+def _unreadable_folder(table: QualifiedName, error: OSError) -> CatalogReadError:
+    return CatalogReadError(
+        f"its folder cannot be read: {error.strerror} ({error.filename})",
+        table=str(table),
+        way_out="Restore the permission to read it, or rename the model if its name is too long for a folder.",
+    )
 
 
 def _audit(folder: Path) -> Audit:

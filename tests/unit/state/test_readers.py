@@ -88,6 +88,16 @@ def test_folders_of_other_files_are_all_refused_at_once(tmp_path: Path) -> None:
     assert not observed.table(names[2]).exists
 
 
+def test_a_folder_that_cannot_be_read_refuses_its_table_alone(tmp_path: Path) -> None:
+    too_long, absent = (QualifiedName("dev", "silver", name) for name in ("ü" * 200, "absent"))
+    (tmp_path / "dev" / "silver").mkdir(parents=True)
+    reader = SparkDeltaReader(ScriptedRunner({}), _no_schema, PathAddressing(tmp_path))
+    observed, (refusal,) = readable_snapshot(reader, [bare_model(too_long), bare_model(absent)])
+    assert refusal.table == str(too_long)
+    assert refusal.reason.startswith("its folder cannot be read: ")
+    assert [*observed.tables] == [absent.key]
+
+
 def test_a_broken_log_hides_the_version_of_its_table_alone(tmp_path: Path) -> None:
     names = [QualifiedName("dev", "silver", name) for name in ("broken", "whole")]
     for name, text in zip(names, ("{broken", '{"metaData": {"id": "a"}}'), strict=True):
