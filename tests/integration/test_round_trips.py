@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from pyspark.sql import SparkSession
 
+from delta_engine.backends.addressing import PathAddressing
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError, InvalidModelError, StatementError
@@ -23,6 +24,7 @@ from delta_engine.orchestrate.backend import Backend, catalog_backend, embedded_
 from delta_engine.orchestrate.importing import import_tables
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.sql.text import sql_data_type
+from delta_engine.state.spark_delta_reader import SparkDeltaReader
 from tests.builders.models import orders
 from tests.builders.strategies import successive_models
 from tests.integration.engines import apply_anyway, engine_over
@@ -193,8 +195,8 @@ def test_what_is_no_manageable_table_is_refused(spark: SparkSession, statement: 
         spark.sql("DROP SCHEMA spark_catalog.refused CASCADE")
 
 
-def test_a_table_that_goes_while_it_is_read_is_an_error_of_the_platform(
-    backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_table_that_goes_while_it_is_read_is_refused_with_the_error_of_the_platform(
+    backend: Backend, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = orders()
     engine_over(backend).sync_tables([model])
@@ -206,8 +208,9 @@ def test_a_table_that_goes_while_it_is_read_is_an_error_of_the_platform(
         return rows
 
     monkeypatch.setattr(SparkSqlRunner, "run", dropping)
+    reader = SparkDeltaReader(backend.runner, SparkSqlRunner(spark).schema, PathAddressing(tmp_path))
     with pytest.raises(CatalogReadError) as caught:
-        backend.reader.snapshot([model])
+        reader.snapshot([model])
     assert isinstance(caught.value.__cause__, StatementError)
     assert "SELECT * FROM delta.`" in caught.value.__cause__.sql
 
