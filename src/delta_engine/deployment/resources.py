@@ -152,13 +152,13 @@ def _settled_order(
 
 
 def with_version(
-    resource: TableResource, version: TableVersion, created_at: datetime | None
+    resource: TableResource, version: TableVersion | None, created_at: datetime | None
 ) -> TableResource:
-    """Return a table's record with its Delta id, version and time of creation."""
+    """Return a table's record with its Delta id, version and time of creation; None if the version is hidden."""
     metadata = msgspec.structs.replace(
         resource.metadata,
-        delta_table_id=version.table_id,
-        delta_version=version.version,
+        delta_table_id=version.table_id if version else None,
+        delta_version=version.version if version else None,
         created_at=created_at,
     )
     return msgspec.structs.replace(resource, metadata=metadata)

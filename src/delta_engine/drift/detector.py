@@ -10,6 +10,7 @@ from types import MappingProxyType
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
 from delta_engine.aspects.comparison import SecurableState
 from delta_engine.aspects.partitioning import is_rewritten
+from delta_engine.aspects.protection import is_protected
 from delta_engine.aspects.storage import is_moved
 from delta_engine.deployment.document import SchemaResource, TableResource
 from delta_engine.deployment.resources import is_half_done, recorded_version
@@ -160,9 +161,11 @@ class DriftDetector:
         resource, observed = suspect.compared.resource, suspect.observed
         if self._versions is None or isinstance(resource, SchemaResource) or not observed.exists:
             return False
-        if isinstance(observed, SchemaState) or resource.metadata.delta_table_id is None:
+        if isinstance(observed, SchemaState):
             return False
         is_another = is_created_again(resource.metadata, observed)
+        if resource.metadata.delta_table_id is None:
+            return is_protected(observed) and bool(is_another)
         if is_another is not None:
             return is_another
         shown = observed.audit

@@ -1,7 +1,8 @@
 """Whether another table has the name of an applied one. Pure.
 
 Another table has another Delta id. A catalog-managed table keeps its id when it is replaced (delta-io/delta
-7f55e7602e): there its history tells, or its creation time where the history does not.
+7f55e7602e): there its history tells, or its creation time where the history does not. The creation time also decides
+for a table whose row filter or masks hide its history.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Final
 
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.delta_properties import is_catalog_managed
+from delta_engine.aspects.protection import is_protected
 from delta_engine.aspects.restores import REPLACES, RESTORE
 from delta_engine.deployment.document import TableMetadata
 from delta_engine.deployment.resources import recorded_version
@@ -58,11 +60,9 @@ def replacement(
     if known is not None and (commit := _replacing(commits, known.version)):
         return _replaced(f"version {known.version}", f"replaced by version {commit.version}")
     is_told = known is not None and _reach(commits, known.version)
-    if (
-        is_told
-        or not is_catalog_managed(observed.table_properties)
-        or not is_created_again(recorded, observed)
-    ):
+    is_hidden = version is None and is_protected(observed)
+    has_no_other_fact = is_hidden or is_catalog_managed(observed.table_properties)
+    if is_told or not has_no_other_fact or not is_created_again(recorded, observed):
         return None
     moments = (shown_moment(at) for at in (recorded.created_at, observed.audit.created_at) if at is not None)
     return _replaced(*(f"created {moment}" for moment in moments))

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from delta_engine.aspects.protection import is_protected
 from delta_engine.backends.cancellation import Stop, stopped_by_signals
 from delta_engine.deployment.document import ApplyActions
 from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
@@ -266,16 +267,16 @@ def _refresh_replaced(
     observed: CatalogState,
     replaced: Sequence[QualifiedName],
 ) -> None:
-    """Record the new ids of replaced tables. Without a reader of versions, the recorded ids stay."""
+    """Record the new ids and creation times of replaced tables. Without a reader of versions, the recorded ids stay."""
     if versions is None or not replaced:
         return
     found = versions.read_versions(replaced, with_id={name.key for name in replaced})
     for name in replaced:
-        if name.key in found:
-            created_at = observed.table(name).audit.created_at
+        state = observed.table(name)
+        if name.key in found or is_protected(state):  # whose history is hidden
             resource = recorded_table(recorder.resources, name)
             assert resource is not None
-            resource = with_version(resource, found[name.key], created_at)
+            resource = with_version(resource, found.get(name.key), state.audit.created_at)
             metadata = msgspec.structs.replace(resource.metadata, accepted=())
             recorder.resources[resource_key(name)] = msgspec.structs.replace(resource, metadata=metadata)
             recorder.warn(

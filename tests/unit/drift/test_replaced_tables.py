@@ -51,3 +51,18 @@ def test_a_reviewed_plan_is_stale_after_a_replacement(managed: CatalogProject) -
     assert refused.code == 3
     assert "dev.silver.orders" in refused.stderr
     assert "created 2026-01-01" in refused.stderr
+
+
+def test_a_replaced_table_with_a_mask_is_found_by_its_creation_time(project: CatalogProject) -> None:
+    column = "{name: id, type: bigint, mask: dev.gov.hide}"
+    project.declare(f"name: orders, columns: [{column}]")
+    project.sync()
+    assert project.drift() == {}
+    project.by_hand(
+        f"DROP TABLE {TABLE}",
+        f"CREATE TABLE {TABLE} (`id` bigint MASK `dev`.`gov`.`hide`) USING delta",
+    )
+    assert project.drift() == {KEY: [("table_replaced", "table")]}
+    assert project.run("drift --accept --yes").code == 0
+    project.sync()
+    assert project.drift() == {}
