@@ -283,3 +283,60 @@ def reachable(goal: Table, *starts: Table) -> Table:
         return replace(goal, row_filter=None, columns=tuple(replace(one, mask=None) for one in columns))
     is_hidden = any(start.row_filter or any(one.mask for one in start.columns) for start in starts)
     return replace(goal, checks=()) if is_hidden else goal
+
+
+_ESCAPES = [
+    r"\'",
+    r"\"",
+    r"\\",
+    r"\n",
+    r"\d",
+    r"\%",
+    r"\_",
+    r"\0",
+    r"\x",
+    r"\101",
+    r"\400",
+    r"\u0041",
+    r"\u00e9",
+]
+_LONG_ESCAPES = [r"\U0001F600", r"\ud83d", r"\ude00", "\\\n", "\\u00", "\\U0001F60"]
+_INSIDE = [
+    "a",
+    "s",
+    "12",
+    "r",
+    " ",
+    "\n",
+    "%",
+    "{x}",
+    "${x}",
+    "$\\{x}",
+    "`",
+    "--",
+    "/*",
+    "*/",
+    "é",
+    "🎉",
+    ";",
+    ":p",
+]
+
+
+def _quoted(opening: str, fragments: Sequence[str]) -> st.SearchStrategy[str]:
+    inside = st.lists(st.sampled_from(fragments), max_size=5).map("".join)
+    return inside.map(lambda text: f"{opening}{text}{opening[-1]}")
+
+
+literals = st.one_of(
+    _quoted("'", [*_INSIDE, *_ESCAPES, *_LONG_ESCAPES, "''", '"', '""']),
+    _quoted('"', [*_INSIDE, *_ESCAPES, *_LONG_ESCAPES, '""', "'", "''"]),
+    *(_quoted(f"{prefix}'", [*_INSIDE, "\\", '"', "\\d"]) for prefix in "rR"),
+    *(_quoted(f'{prefix}"', [*_INSIDE, "\\", "'", "\\d"]) for prefix in "rR"),
+)
+"""String literals of Spark in each form."""
+
+literal_chains = st.tuples(
+    literals, st.lists(st.tuples(st.sampled_from(["", " ", "\n\t"]), literals), max_size=2)
+).map(lambda chain: chain[0] + "".join(between + literal for between, literal in chain[1]))
+"""One to three adjacent literals, which Spark joins."""

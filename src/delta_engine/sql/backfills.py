@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from delta_engine.models.types import CharacterType, DataType, MapType, parts, uses_type
+from delta_engine.sql.string_literals import with_portable_literals
 from delta_engine.sql.text import quote_ident, sql_data_type, sql_literal
 
 BEFORE = "VERSION AS OF :before"
@@ -29,9 +30,10 @@ class Assignment(NamedTuple):
 
 def sql_converted(expression: str, data_type: DataType) -> str:
     """Return an expression as a value of a type; the platform itself refuses texts beyond a limited length."""
+    value = with_portable_literals(expression)
     if isinstance(data_type, CharacterType):
-        return f"({expression})"
-    return f"CAST(({expression}) AS {sql_data_type(data_type)})"
+        return f"({value})"
+    return f"CAST(({value}) AS {sql_data_type(data_type)})"
 
 
 def new_values(column: str, value: str) -> Assignment:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from delta_engine.models.parts import Identity
 from delta_engine.models.types import DataType
+from delta_engine.sql.string_literals import with_portable_literals
 from delta_engine.sql.text import quote_ident, sql_comment, sql_data_type, sql_literal, sql_path
 
 
@@ -23,12 +24,12 @@ def sql_generation(generated_as: str | None, identity: Identity | None) -> str:
     if identity is not None:
         kind = "ALWAYS" if identity.always else "BY DEFAULT"
         return f"GENERATED {kind} AS IDENTITY (START WITH {identity.start} INCREMENT BY {identity.step})"
-    return "" if generated_as is None else f"GENERATED ALWAYS AS ({generated_as})"
+    return "" if generated_as is None else f"GENERATED ALWAYS AS ({with_portable_literals(generated_as)})"
 
 
 def sql_default(expression: str) -> str:
     """Return the clause for a column's default."""
-    return f"DEFAULT {expression}"
+    return f"DEFAULT {with_portable_literals(expression)}"
 
 
 def sql_add_columns(table: str, definitions: Iterable[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from delta_engine.sql.string_literals import with_portable_literals
 from delta_engine.sql.text import idents, quote_ident, sql_path
 
 
@@ -36,7 +37,9 @@ def sql_add_constraint(table: str, clause: str) -> str:
 
 def sql_add_check(table: str, name: str, expression: str) -> str:
     """Add an enforced check; the platform first checks existing rows."""
-    return f"ALTER TABLE {table} ADD CONSTRAINT {quote_ident(name)} CHECK ({expression})"
+    return (
+        f"ALTER TABLE {table} ADD CONSTRAINT {quote_ident(name)} CHECK ({with_portable_literals(expression)})"
+    )
 
 
 def sql_not_null_condition(*path: str) -> str:

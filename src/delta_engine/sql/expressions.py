@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from delta_engine.models import Column
 from delta_engine.models.types import ArrayType, DataType, StructType
+from delta_engine.sql.string_literals import with_portable_literals
+from delta_engine.sql.text import sql_literal
 
 if TYPE_CHECKING:
     from sqlglot import Dialect
@@ -53,7 +55,7 @@ _TYPES: Final = {"integer": "int", "long": "bigint", "short": "smallint", "byte"
 
 
 def is_same_expression(one: str, other: str) -> bool:
-    """Whether two expressions differ in spelling alone: case and quotes of names, parentheses, `!=` and `<>`.
+    """Whether two expressions differ in spelling alone: case and quotes of names, parentheses, string literals.
 
     The parser also normalizes date formats, string lengths and argument order. So names, texts and numbers must be
     equal as well: a needless change is better than a missing one.
@@ -107,8 +109,8 @@ def row_problem(expression: str) -> str | None:
     """
     from sqlglot import exp
 
-    if "${" in expression:
-        return "holds ${, which Spark takes for a variable"
+    if "${" in with_portable_literals(expression):
+        return "holds ${ outside a string, which Spark takes for a variable"
     tree = _parsed(expression)
     if tree is None or isinstance(tree, exp.Command) or _ends_early(expression):
         return "is no SQL expression"
@@ -158,9 +160,10 @@ def is_text_literal(expression: str) -> bool:
 
 
 def with_column_renamed(expression: str, column: str, name: str) -> str:
-    """Return an expression that reads a column under another name; `name` is SQL. All else keeps its spelling."""
+    """Return an expression that reads a column under another name, with portable literals; `name` is SQL."""
     from sqlglot import exp
 
+    expression = with_portable_literals(expression)
     tree = _parsed(expression)
     read = [one.parts[0].meta for one in tree.find_all(exp.Column) if _is_named(one, column)] if tree else []
     for place in sorted(read, key=lambda place: -place["start"]):
@@ -203,7 +206,7 @@ def _normal_form(expression: str) -> str:
 
     tree = _parsed(expression)
     if tree is None:
-        return expression.strip()
+        return with_portable_literals(expression).strip()
     try:
         plain = tree.unnest()
         for parentheses in list(plain.find_all(exp.Paren)):
@@ -221,7 +224,7 @@ def _normal_form(expression: str) -> str:
                     node.set("this", node.name.lower())
         return repr(plain)
     except RecursionError:
-        return expression.strip()
+        return with_portable_literals(expression).strip()
 
 
 def _parsed(expression: str) -> exp.Condition | None:
@@ -229,7 +232,7 @@ def _parsed(expression: str) -> exp.Condition | None:
     from sqlglot.errors import SqlglotError
 
     try:
-        return parse_one(expression, dialect=databricks_dialect(), into=exp.Condition)
+        return parse_one(with_portable_literals(expression), dialect=databricks_dialect(), into=exp.Condition)
     except (SqlglotError, RecursionError):
         return None
 
@@ -287,7 +290,7 @@ def _tokens(expression: str) -> Sequence[Token]:
     from sqlglot.errors import SqlglotError
 
     try:
-        return tokenize(expression, dialect=databricks_dialect())
+        return tokenize(with_portable_literals(expression), dialect=databricks_dialect())
     except SqlglotError:
         return ()
 
@@ -318,15 +321,20 @@ def _has(data_type: DataType, path: Sequence[str]) -> bool:
 
 @cache
 def databricks_dialect() -> type[Dialect]:
-    """Return sqlglot's Databricks dialect, without array constructors.
+    """Return sqlglot's Databricks dialect for SQL `with_portable_literals`, without array constructors.
 
     The original reads `list[0]` and `array[0]` as array constructors and loses the qualifier of `payload.list[0]`. In
-    Spark, brackets never construct an array.
+    Spark, brackets never construct an array. It also writes `${`, which Spark takes for a variable.
     """
     from sqlglot.dialects.databricks import Databricks
 
     class SparkSql(Databricks):
         class Parser(Databricks.Parser):  # type: ignore[misc, valid-type]  # a variable, to type checkers
             ARRAY_CONSTRUCTORS: ClassVar[dict[str, type[exp.Expression]]] = {}
+
+        class Generator(Databricks.Generator):  # type: ignore[misc, valid-type]  # the same
+            def literal_sql(self, expression: exp.Literal) -> str:
+                plain: str = super().literal_sql(expression)
+                return sql_literal(expression.name) if expression.is_string else plain
 
     return SparkSql

@@ -13,6 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from delta_engine.sql.expressions import databricks_dialect
+from delta_engine.sql.string_literals import with_portable_literals
 
 if TYPE_CHECKING:
     from sqlglot import Dialect, exp
@@ -54,7 +55,7 @@ def failure_condition(expression: str) -> str | None:
     from sqlglot.errors import SqlglotError
 
     try:
-        tree = parse_one(expression, dialect=_verbatim_dialect(), into=exp.Condition)
+        tree = parse_one(with_portable_literals(expression), dialect=_verbatim_dialect(), into=exp.Condition)
         condition = _fails(tree)
     except (SqlglotError, RecursionError, _UnknownError):
         return None

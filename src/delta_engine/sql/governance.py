@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from delta_engine.models.parts import QualifiedName
+from delta_engine.sql.string_literals import with_portable_literals
 from delta_engine.sql.text import idents, quote_ident, sql_literal, sql_name, sql_pairs
 
 
@@ -86,7 +87,8 @@ def _of_column(name: str | None) -> str:
 
 def sql_create_function(function: QualifiedName, parameter: str, returned: str, expression: str) -> str:
     """Create a SQL function with one parameter `x` (docs: "CREATE FUNCTION")."""
-    return f"CREATE FUNCTION {sql_name(function)}(x {parameter}) RETURNS {returned} RETURN {expression}"
+    body = with_portable_literals(expression)
+    return f"CREATE FUNCTION {sql_name(function)}(x {parameter}) RETURNS {returned} RETURN {body}"
 
 
 def sql_drop_function(function: QualifiedName) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from delta_engine.models.types import ArrayType, DataType, MapType, StructField, StructType
+from delta_engine.sql.string_literals import with_portable_literals
 from delta_engine.sql.text import quote_ident, sql_data_type, sql_literal
 
 
@@ -201,7 +202,7 @@ def sql_count_where(table: str, conditions: Iterable[str]) -> str:
 
 def sql_violation(condition: str) -> str:
     """Return the condition of the rows that violate another condition."""
-    return f"NOT coalesce(({condition}), false)"
+    return f"NOT coalesce(({with_portable_literals(condition)}), false)"
 
 
 def sql_select(table: str, columns: Iterable[str]) -> str:

@@ -20,7 +20,7 @@ from delta_engine.models.types import (
     UnsupportedType,
 )
 
-_ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
+_ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\u0000"})
 
 
 def quote_ident(name: str) -> str:
@@ -41,9 +41,9 @@ def sql_name(name: QualifiedName) -> str:
 def escape_sql_literal(text: str) -> str:
     r"""Return text escaped for the inside of a SQL string literal.
 
-    A quote becomes `\'`, which every Spark version accepts; before Spark 4, `''` separates two adjacent literals. `${`
-    becomes `$\{`: Spark substitutes variables inside literals (`spark.sql.variable.substitute`), and serverless compute
-    does not allow switching that off.
+    A quote becomes `\'`, which every Spark version accepts; before Spark 4.1, `''` separates two adjacent literals.
+    `${` becomes `$\{`: Spark substitutes variables inside literals (`spark.sql.variable.substitute`), and serverless
+    compute does not allow switching that off.
     """
     return text.translate(_ESCAPES).replace("${", "$\\{")
 

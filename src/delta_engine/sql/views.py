@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from delta_engine.models import QualifiedName, SchemaName
 from delta_engine.sql.expressions import databricks_dialect
+from delta_engine.sql.string_literals import with_portable_literals
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -46,7 +47,7 @@ def lost_reads(
     from sqlglot.optimizer.scope import traverse_scope
 
     try:
-        tree = parse_one(definition, dialect=databricks_dialect())
+        tree = parse_one(with_portable_literals(definition), dialect=databricks_dialect())
         scopes = traverse_scope(tree) if isinstance(tree, exp.Query) else []
     except (SqlglotError, RecursionError) as error:
         raise ValueError("sqlglot does not read it") from error

@@ -11,6 +11,7 @@ from sqlglot.errors import SqlglotError
 from delta_engine.models import CheckConstraint, ForeignKey, PrimaryKey, QualifiedName
 from delta_engine.models.types import is_same_type
 from delta_engine.sql.expressions import databricks_dialect
+from tests.fakes.spark_strings import as_delta_stores
 from tests.fakes.unity_catalog.refusals import Refusal, require
 from tests.fakes.unity_catalog.statements import DropConstraint, UniqueConstraint
 from tests.fakes.unity_catalog.stored import Stored, columns_in, keys
@@ -76,10 +77,11 @@ def _with_check(stored: Stored, check: CheckConstraint) -> Stored:
     name = check.name.lower()
     taken = {one.name for one in stored.state.checks}
     require(name not in taken, "DELTA_CONSTRAINT_ALREADY_EXISTS", f"{stored.name} has {name} already")
-    _check_condition(check.expression)
-    for column in columns_in(check.expression):
+    expression = as_delta_stores(check.expression)
+    _check_condition(expression)
+    for column in columns_in(expression):
         stored.column(column)
-    return stored.with_state(checks=(*stored.state.checks, CheckConstraint(name, check.expression)))
+    return stored.with_state(checks=(*stored.state.checks, CheckConstraint(name, expression)))
 
 
 def _check_condition(text: str) -> None:

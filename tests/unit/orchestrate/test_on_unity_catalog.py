@@ -10,7 +10,7 @@ from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import Status
 from delta_engine.errors import CatalogReadError
 from delta_engine.execute.action_runner import ActionRunner
-from delta_engine.models import Column, PrimaryKey, Table
+from delta_engine.models import CheckConstraint, Column, PrimaryKey, Table
 from delta_engine.orchestrate.backend import databricks_backend
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.importing import import_tables
@@ -48,6 +48,44 @@ def test_the_worked_example_converges(catalog: FakeUnityCatalog) -> None:
     state = databricks_backend(catalog).reader.snapshot([WORKED_MODEL]).tables["dev.silver.orders"]
     assert (state.columns, state.table_comment) == (WORKED_MODEL.columns, "Orders table")
     assert state.primary_key == PrimaryKey(("id",), "pk_dev_silver_orders__id")
+
+
+def test_texts_in_expressions_keep_their_meaning(catalog: FakeUnityCatalog) -> None:
+    """Delta's parser of CHECK takes a doubled quote for two literals, and does not know raw literals."""
+    model = Table(
+        "dev",
+        "silver",
+        "quoted",
+        [
+            Column("status", "string", default="'it''s'"),
+            Column("shout", "string", generated_as="concat(status, r'\\', \"it's\")"),
+        ],
+        checks=[CheckConstraint("known", "status IN ('new', 'it''s', '${x}')")],
+    )
+    engine = engine_over(catalog)
+    engine.sync_tables([model])
+    state = databricks_backend(catalog).reader.snapshot([model]).tables["dev.silver.quoted"]
+    assert [check.expression for check in state.checks] == [r"( status IN ('new', 'it\'s', '$\{x}') )"]
+    assert state.columns[0].default == r"( 'it\'s' )"
+    assert state.columns[1].generated_as == r"CONCAT(status, '\\', 'it\'s')"
+    assert not engine.plan_tables([model])
+
+
+def test_a_check_that_delta_split_is_made_again(catalog: FakeUnityCatalog) -> None:
+    model = Table(
+        "dev",
+        "silver",
+        "quoted",
+        [Column("status", "string")],
+        checks=[CheckConstraint("known", "status <> 'it''s'")],
+    )
+    catalog.run("CREATE TABLE dev.silver.quoted (status STRING) USING delta")
+    catalog.run("ALTER TABLE dev.silver.quoted ADD CONSTRAINT known CHECK (status <> 'it''s')")
+    engine = engine_over(catalog)
+    assert engine.plan_tables([model])
+    engine.sync_tables([model])
+    assert catalog.statements[-1].endswith(r"CHECK (status <> 'it\'s')")
+    assert not engine.plan_tables([model])
 
 
 def test_drift_costs_few_statements_and_names_its_author(catalog: FakeUnityCatalog, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from delta_engine.sql.queries import (
     sql_show_create_table,
     sql_show_table_properties,
 )
+from delta_engine.sql.string_literals import with_portable_literals
 from delta_engine.state.failed_reads import FailedReads, unknown_form
 from delta_engine.state.interpretation import readable_column
 from delta_engine.state.states import TableState
@@ -158,6 +159,7 @@ def declaration(table: QualifiedName, statement: str, *, knows_policies: bool = 
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
+    statement = with_portable_literals(statement)
     statement = _without_unknown_clauses(statement, knows_policies=knows_policies)
     try:
         create = sqlglot.parse_one(statement, dialect=databricks_dialect())

@@ -1,0 +1,1 @@
+ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `a` SET DEFAULT 'it\'s', `c` SET DEFAULT '\\d$\{x}';
