@@ -39,9 +39,8 @@ def _diff(comparison: Comparison) -> Iterable[RenameTable]:
 
 def rename_statement(observed: QualifiedName, desired: QualifiedName, capabilities: Capabilities) -> str:
     """Return the statement that renames a table in a catalog, as a platform spells it."""
-    target = desired.key.split(".")
-    if capabilities.rename_target is RenameTarget.WITHIN_CATALOG:
-        target = target[1:]
+    is_within = capabilities.rename_target is RenameTarget.WITHIN_CATALOG
+    target = desired.parts[1:] if is_within else desired.parts
     return sql_rename_table(sql_name(observed), sql_path(target))
 
 

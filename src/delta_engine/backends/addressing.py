@@ -50,4 +50,4 @@ class PathAddressing:
 
     def folder(self, name: QualifiedName) -> Path:
         """Return the folder of a table."""
-        return self.warehouse.joinpath(*name.key.split("."))
+        return self.warehouse.joinpath(*name.parts)

@@ -24,6 +24,11 @@ class QualifiedName:
         """The dotted name in lower case, by which tables compare."""
         return str(self).lower()
 
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """The three parts in lower case; only hand-made names have dots in them."""
+        return self.catalog.lower(), self.schema.lower(), self.table.lower()
+
     @classmethod
     def of_key(cls, key: str) -> QualifiedName:
         """Return the table of a key; ValueError for a text that is no key."""

@@ -35,7 +35,7 @@ def sql_path(path: Sequence[str]) -> str:
 
 def sql_name(name: QualifiedName) -> str:
     """Return the three-part name of a table or a function, in lower case as the catalog stores it."""
-    return sql_path(name.key.split("."))
+    return sql_path(name.parts)
 
 
 def escape_sql_literal(text: str) -> str:

@@ -138,15 +138,9 @@ class PrimaryKeyColumnsNotNull:
             return
         if not model.primary_key.columns:
             yield Problem("its primary key has no columns", "Name them, or leave the key out.")
-        missing, nullable = unfit_key_columns(model)
-        if missing:
-            reason = f"primary key columns ({', '.join(missing)}) are not columns of the table"
-            yield Problem(reason, "Declare them, or correct the key.", missing[0])
+        yield from unfit_key_columns(model)
         for repetition in repeated_in_primary_key(model.primary_key):
             yield Problem(*repetition)
-        if nullable:
-            reason = f"primary key columns ({', '.join(nullable)}) are nullable"
-            yield Problem(reason, "Declare them with nullable: false (is_nullable=False).", nullable[0])
 
 
 class ReadableProperties:

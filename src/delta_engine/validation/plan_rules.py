@@ -111,11 +111,7 @@ class CreatePrimaryKeyColumnsNotNull:
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse CREATE with a key over absent or nullable columns."""
         for create in plan.create_tables:
-            missing, nullable = unfit_key_columns(create.desired)
-            for columns, problem in ((missing, "do not exist"), (nullable, "are nullable")):
-                if columns:
-                    reason = f"primary key columns ({', '.join(columns)}) {problem}"
-                    yield plan_refusal(create, reason, "", columns[0])
+            yield from (plan_refusal(create, *problem) for problem in unfit_key_columns(create.desired))
 
 
 class NoAddNotNullColumns:

@@ -158,15 +158,18 @@ def name_problem(name: str, forbidden: re.Pattern[str] = FORBIDDEN_IN_NAMES) -> 
     return f"has a character that is not allowed here: {found[0]!r}" if found else ""
 
 
-def unfit_key_columns(model: Table) -> tuple[list[str], list[str]]:
-    """Return the (missing, nullable) columns of a model's key; both empty if the model does not manage columns."""
+def unfit_key_columns(model: Table) -> Iterator[Problem]:
+    """Yield what is wrong with the columns of a model's key; nothing if the model does not manage columns."""
     if model.primary_key is None or not model.is_about(Part.COLUMNS):
-        return [], []
+        return
     by_key = {column.key: column for column in model.columns}
     names = model.primary_key.columns
-    missing = [name for name in names if name.lower() not in by_key]
-    nullable = [name for name in names if name.lower() in by_key and by_key[name.lower()].is_nullable]
-    return missing, nullable
+    if missing := [name for name in names if name.lower() not in by_key]:
+        reason = f"primary key columns ({', '.join(missing)}) are not columns of the table"
+        yield Problem(reason, "Declare them, or correct the key.", missing[0])
+    if nullable := [name for name in names if name.lower() in by_key and by_key[name.lower()].is_nullable]:
+        reason = f"primary key columns ({', '.join(nullable)}) are nullable"
+        yield Problem(reason, "Declare them with nullable: false (is_nullable=False).", nullable[0])
 
 
 def consent(kind: DestructiveKind, table: QualifiedName) -> str:

@@ -1,16 +1,22 @@
 """The planner: whole plans."""
 
 import itertools
+from pathlib import Path
 
 import pytest
 
-from delta_engine.actions import CreateSchema
+from delta_engine.actions import AlignTable, CreateSchema, CreateTable, TablePlan
 from delta_engine.aspects.check_constraints import CheckAdd, CheckDrop
+from delta_engine.aspects.table_comment import SetTableComment
+from delta_engine.aspects.table_names import RenameTable
+from delta_engine.backends.addressing import PathAddressing
+from delta_engine.backends.capabilities import OPEN_SOURCE_CATALOG
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.models import CheckConstraint, Column, Table
+from delta_engine.models import CheckConstraint, Column, QualifiedName, Table
 from delta_engine.report.json_documents import plan_document
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from tests.builders.models import catalog_of, observed, orders
+from tests.fakes.planning import statements_of
 
 
 def test_missing_schemas_are_created_in_order() -> None:
@@ -38,6 +44,22 @@ def test_the_same_input_gives_the_same_bytes_in_any_order() -> None:
             plan = TablePlanner().plan(some, catalog_of(some, *their))
             documents.add(plan_document(plan, environment="dev", statements={}))
     assert len(documents) == 1
+
+
+@pytest.mark.parametrize("name", ["a.b", "it's `x`. Y"])
+def test_a_plan_made_by_hand_quotes_its_name_in_three_parts(name: str) -> None:
+    table = QualifiedName("Dev", "silver", name)
+    quoted = f"`dev`.`silver`.`{name.lower().replace('`', '``')}`"
+    other = QualifiedName("dev", "silver", "c.d")
+    created = TablePlan((CreateTable(Table("Dev", "silver", name, [Column("id", "int")])),))
+    commented = TablePlan(align_tables=(AlignTable(table, (SetTableComment("new", ""),)),))
+    renamed = TablePlan(align_tables=(AlignTable(table, (RenameTable(table, other),)),))
+    assert statements_of(created)[0].startswith(f"CREATE TABLE {quoted} (")
+    assert statements_of(commented) == [f"COMMENT ON TABLE {quoted} IS 'new'"]
+    assert statements_of(renamed) == [f"ALTER TABLE `dev`.`silver`.`c.d` RENAME TO {quoted}"]
+    within = quoted.removeprefix("`dev`.")
+    assert statements_of(renamed, OPEN_SOURCE_CATALOG)[0].endswith(f" RENAME TO {within}")
+    assert PathAddressing(Path("/w")).folder(table) == Path("/w", "dev", "silver", name.lower())
 
 
 def test_a_snapshot_that_misses_a_model_is_an_error() -> None:

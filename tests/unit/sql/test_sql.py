@@ -89,3 +89,8 @@ STATEMENTS = [
 
 def test_statements(request: pytest.FixtureRequest) -> None:
     assert_golden_lines(STATEMENTS, Path(__file__).parent / "golden" / "statements.sql", request)
+
+
+def test_functions_with_dots_are_quoted_in_three_parts() -> None:
+    function = governance.full_function_name("`F.g`", QualifiedName("Dev", "silver", "orders"))
+    assert governance.sql_mask(function, []) == "MASK `dev`.`silver`.`f.g`"

@@ -95,6 +95,16 @@ def test_rules_refuse_with_the_whole_message(room: str, request: pytest.FixtureR
     assert_golden_lines(refusals, REFUSALS / f"{room}.txt", request)
 
 
+def test_every_refusal_of_a_rule_names_its_fix() -> None:
+    refusals: list[DeltaEngineError] = [
+        refusal for rule, models in chain(*MODEL_CASES.values()) for refusal in rule.check(models)
+    ]
+    refusals += [
+        refusal for rule, bad, _ in chain(*PLAN_CASES.values()) for refusal in rule.check(bad, Policy())
+    ]
+    assert [str(refusal) for refusal in refusals if not refusal.way_out] == []
+
+
 @pytest.mark.parametrize("rule", PlanValidator.DEFAULT_MODEL_RULES, ids=lambda r: type(r).__name__)
 def test_a_model_rule_passes_good_models(rule: ModelRule) -> None:
     assert list(rule.check(FINE)) == []
