@@ -149,8 +149,8 @@ _COLLATION = "utf8_binary"
 def declaration(table: QualifiedName, statement: str, *, knows_policies: bool = False) -> TableState:
     """Parse a CREATE TABLE statement, the only SQL source of generated and identity columns.
 
-    The parser uses Databricks' dialect and refuses unknown syntax. Expressions keep their original text, because the
-    parser renames many functions.
+    The parser uses Databricks' dialect and refuses unknown syntax. Expressions keep their original text
+    with portable literals, because the parser renames many functions.
 
     Args:
         knows_policies: whether another source has masks and row filter, which are refused otherwise.
@@ -160,8 +160,8 @@ def declaration(table: QualifiedName, statement: str, *, knows_policies: bool = 
     from sqlglot.errors import SqlglotError
 
     statement = with_portable_literals(statement)
-    statement = _without_unknown_clauses(statement, knows_policies=knows_policies)
     try:
+        statement = _without_unknown_clauses(statement, knows_policies=knows_policies)
         create = sqlglot.parse_one(statement, dialect=databricks_dialect())
     except SqlglotError as error:
         raise _unsupported(table, statement) from error

@@ -318,3 +318,21 @@ def test_expressions_are_read_as_they_are_written(expression: str) -> None:
     assert [column.generated_as for column in columns] == [None, None, None, expression, None, None]
     assert [column.default for column in columns] == [None, None, None, None, expression, expression]
     assert [column.is_nullable for column in columns] == [True, True, True, True, False, True]
+
+
+def test_string_literals_of_show_create_table_are_read_as_spark_does() -> None:
+    statement = r"""CREATE TABLE t (
+      a STRING DEFAULT 'it''s, COMMENT' COMMENT 'it''s',
+      b STRING GENERATED ALWAYS AS (concat(a, r'\)', ')')) COMMENT 'a\'b\\n',
+      c STRING COMMENT "x'y")
+    USING delta COMMENT 'whose' 's'"""
+    state = declaration(ORDERS, statement)
+    assert [column.comment for column in state.columns] == ["it's", "a'b\\n", "x'y"]
+    assert state.columns[0].default == r"'it\'s, COMMENT'"
+    assert state.columns[1].generated_as == r"concat(a, '\\)', ')')"
+    assert state.table_comment == "whoses"
+
+
+def test_a_statement_that_ends_inside_a_literal_is_refused() -> None:
+    with pytest.raises(CatalogReadError, match="does not understand its SHOW CREATE TABLE"):
+        declaration(ORDERS, "CREATE TABLE t (a INT COMMENT 'it) USING delta")
