@@ -87,12 +87,14 @@ _OF_CATALOG = (
     "option.",
     "serialization.",
     "transient_",
-    "external",
-    "io.unitycatalog.",
     "spark.",
     "view.",
 )
-"""Prefixes of properties that catalogs and Spark set by themselves, or that stand for something else."""
+"""Prefixes of properties that catalogs and Spark set by themselves, or that stand for something else. Users may set
+properties with the same prefixes: a property that a model declares is set like all others."""
+
+_EXTERNAL = "external"
+"""The key, in lower case, under which Hive and Spark note that a table is external."""
 
 _NEEDS_MAPPING = re.compile(r"[ ,;{}()=.`]")
 _NEEDS_MAPPING_INSIDE = re.compile(r"[ ,;{}()=]")
@@ -126,13 +128,17 @@ def is_set_by_platform(key: str) -> bool:
     Imports leave such properties out, and they are not listed as unmanaged.
     """
     lower = key.lower()
-    if not lower.startswith("delta."):
-        return key.startswith(_OF_CATALOG)
     return (
-        is_maintained(key)
+        is_of_catalog(key)
+        or is_maintained(key)
         or lower.startswith((FEATURE_PREFIX, *_SWITCHED_ON))
         or spelled(key) in _PROTOCOL_VERSIONS
     )
+
+
+def is_of_catalog(key: str) -> bool:
+    """Whether catalogs and Spark set properties like this one by themselves."""
+    return key.startswith(_OF_CATALOG) or key.lower() == _EXTERNAL
 
 
 def is_maintained(key: str) -> bool:
@@ -152,8 +158,6 @@ def is_held_by_catalog(key: str, properties: Mapping[str, str]) -> bool:
 
 def is_settable(key: str, properties: Mapping[str, str]) -> bool:
     """Whether a statement can set and unset a property of a table that has these properties."""
-    if not key.lower().startswith("delta."):
-        return not key.startswith(_OF_CATALOG)
     is_protocol = key.lower().startswith(FEATURE_PREFIX) or spelled(key) in _PROTOCOL_VERSIONS
     return not (is_protocol or is_maintained(key) or is_held_by_catalog(key, properties))
 

@@ -24,7 +24,7 @@ from delta_engine.aspects.aspect import (
 from delta_engine.aspects.clustering import was_ever_clustered
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.conversions import is_reserved
-from delta_engine.aspects.delta_properties import is_settable
+from delta_engine.aspects.delta_properties import is_of_catalog, is_settable
 from delta_engine.aspects.facet import NAMES, Facet
 from delta_engine.aspects.protection import PROTECTED, UNPROTECT, is_protected_on_a_side
 from delta_engine.models import Part, Table
@@ -43,7 +43,7 @@ class RewriteTable:
 
     Args:
         comment: of the table as it is.
-        properties: of the table as it is, without those that no statement can set.
+        properties: of the table as it is, without those that no statement can set or that the catalog sets.
         location: of an external table; None for a managed one.
         problem: why it cannot be rewritten; empty if it can. A rule refuses it.
         way_out: what to do about that.
@@ -119,17 +119,23 @@ def _differences(comparison: Comparison) -> Iterator[RewriteTable]:
     if _keys(model.partitioned_by) == _keys(observed.partitioned_by):
         return
     problem, way_out = next(_problems(comparison), ("", ""))
-    held = observed.table_properties
-    properties = {key: value for key, value in held.items() if is_settable(key, held)}
     yield RewriteTable(
         desired=model.partitioned_by,
         observed=observed.partitioned_by,
         comment=observed.table_comment,
-        properties=tuple(sorted(properties.items())),
+        properties=tuple(sorted(_carried(comparison))),
         location=observed.location,
         problem=problem,
         way_out=way_out,
     )
+
+
+def _carried(comparison: Comparison) -> Iterator[tuple[str, str]]:
+    """Yield the properties that a rewrite has to name: CREATE OR REPLACE drops all others."""
+    held, declared = comparison.observed.table_properties, comparison.desired.effective_table_properties
+    for key, value in held.items():
+        if is_settable(key, held) and (key in declared or not is_of_catalog(key)):
+            yield key, value
 
 
 def _verifiable(comparison: Comparison) -> Iterator[tuple[str, DataType]]:

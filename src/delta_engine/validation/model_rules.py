@@ -156,6 +156,10 @@ class ReadableProperties:
     )
     """Keys that Spark refuses as a property, or interprets and does not store (measured on 4.1.1)."""
 
+    _OPTION = "option."
+    """Spark passes options of a statement under this prefix. Delta drops them from the properties of a table that
+    CREATE OR REPLACE makes, and `option.path` of each new one (measured on Spark 4.1.1 with Delta 4.3.1)."""
+
     @of_each_table
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse keys that Spark redacts, keys under the engine's prefixes, and Delta's own keys in two spellings."""
@@ -175,6 +179,8 @@ class ReadableProperties:
                 reason = "is how clustering is stored, not a property to set"
             elif key.lower().startswith((PROPERTY_PREFIX, "delta.constraints.")):
                 reason = "is how constraints are stored, not a property to set"
+            elif key.startswith(self._OPTION):
+                reason = "is an option of Spark: CREATE OR REPLACE TABLE does not store such properties"
             elif is_maintained(key):
                 reason, way_out = "is set by the platform alone", "Remove it."
             if reason:

@@ -74,6 +74,40 @@ def test_what_was_imported_earlier_and_is_removed_is_not_unset_where_the_platfor
     assert unset == ([key] if may_go else [])
 
 
+LIKE_CATALOGS = ["external_owner", "externalId", "view.count", "spark.team", "transient_x", "serialization.x"]
+
+
+@pytest.mark.parametrize("key", LIKE_CATALOGS)
+def test_a_declared_property_is_set_changed_and_unset_whatever_its_prefix(key: str) -> None:
+    model = orders(properties={key: "new"})
+    assert not any(PlanValidator().model_violations([model]))
+    for before in (observed(), observed(properties={key: "old"})):
+        (align,) = TablePlanner().plan([model], catalog_of([model], before)).align_tables
+        (change,) = align.of_type(SetTableProperties)
+        assert [(one.key, one.desired) for one in change.properties] == [(key, "new")]
+    plan = TablePlanner().plan(
+        [orders()],
+        catalog_of([orders()], observed(properties={key: "new"})),
+        {model.key: Record(declared=model)},
+    )
+    (removal,) = plan.align_tables[0].of_type(UnsetTableProperties)
+    assert removal.properties == ((key, "new"),)
+
+
+@pytest.mark.parametrize("key", ["EXTERNAL", "external", "view.count", "spark.sql.statistics.numRows"])
+def test_what_catalogs_set_is_neither_imported_nor_unmanaged(key: str) -> None:
+    state = observed(properties={key: "1", "external_owner": "ann"})
+    assert as_model(ORDERS, state).table_properties == {"external_owner": "ann"}
+    listed = listed_parts([orders()], catalog_of([orders()], state), {}, NO_POLICY.column_order)
+    assert [part.key for part in listed] == ["external_owner"]
+
+
+@pytest.mark.parametrize("key", ["option.path", "option.x"])
+def test_a_property_that_delta_does_not_store_is_refused_in_the_model(key: str) -> None:
+    (refusal,) = PlanValidator().model_violations([orders(properties={key: "1"})])
+    assert f"property '{key}' is an option of Spark" in str(refusal)
+
+
 @pytest.mark.parametrize(
     "feature",
     ["delta.feature.catalogManaged", "delta.feature.catalogmanaged", "delta.feature.catalogOwned-preview"],
@@ -124,3 +158,13 @@ def test_a_rewrite_keeps_what_can_be_set() -> None:
         "delta.checkpoint.writeStatsAsStruct": "true",
         "delta.randomizeFilePrefixes": "true",
     }
+
+
+def test_a_rewrite_keeps_what_the_model_declares_whatever_its_prefix() -> None:
+    columns = (Column("id", "bigint"), Column("day", "date"))
+    declared = dict.fromkeys(LIKE_CATALOGS, "1")
+    state = observed(*columns, properties={**declared, "spark.sql.statistics.numRows": "7"})
+    model = orders(*columns, partitioned_by=["day"], properties=declared)
+    (align,) = TablePlanner().plan([model], catalog_of([model], state)).align_tables
+    (rewrite,) = align.of_type(RewriteTable)
+    assert dict(rewrite.properties) == declared

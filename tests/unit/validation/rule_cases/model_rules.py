@@ -84,6 +84,7 @@ MODEL_CASES: list[ModelCase] = [
     (model_rules.ReadableProperties(), [model(ID, table_properties={"my.Password": "x"})]),
     (model_rules.ReadableProperties(), [model(ID, table_properties={"owner": "ann"})]),
     (model_rules.ReadableProperties(), [model(ID, table_properties={"clusterByAuto": "true"})]),
+    (model_rules.ReadableProperties(), [model(ID, table_properties={"option.path": "x"})]),
     (
         model_rules.ReadableProperties(),
         [model(ID, table_properties={"delta.inCommitTimestampEnablementVersion": "3"})],
