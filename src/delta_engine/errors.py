@@ -8,7 +8,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypedDict
+from functools import cache
+from typing import ClassVar, TypedDict, TypeVar
+
+Fact = TypeVar("Fact")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +38,8 @@ class DeltaEngineError(Exception):
     """The section of `docs/troubleshooting.md` with causes and ways out: its anchor, which never changes."""
 
 
-class Refusal(DeltaEngineError):
-    """One or several refusals, in the order found."""
-
-    topic = "refused"
-
-    refusals: tuple[RefusedError, ...]
-
-
-class RefusedError(Refusal):
-    """The engine refuses to go on; nothing was changed.
+class RefusedError(DeltaEngineError):
+    """The engine refuses to go on; nothing was changed. `refusals` has this refusal, or all those of a `RefusalGroup`.
 
     Args:
         reason: what was refused and why, without a final period.
@@ -52,6 +47,10 @@ class RefusedError(Refusal):
         location: the place of the refused declaration.
         way_out: what the user can do about it.
     """
+
+    topic = "refused"
+
+    refusals: tuple[RefusedError, ...]
 
     def __init__(
         self,
@@ -122,12 +121,57 @@ class NotADeltaTableError(CatalogReadError):
     """A name belongs to a view, a table of another format, or another kind of relation."""
 
 
-class RefusalGroup(Refusal):
-    """Several refusals at once."""
+class RefusalGroup(RefusedError):
+    """Several refusals at once, in the order found. It is also of the kind that all of them are.
+
+    So `except UnsafePlanError` catches one unsafe change and several. Table, column and location are those that the
+    refusals share.
+    """
+
+    def __new__(cls, refusals: Sequence[RefusedError]) -> RefusalGroup:
+        """Return a group that is of the refusals' nearest common class as well."""
+        first, *others = _flat(refusals)
+        shared = (
+            kind for kind in type(first).__mro__ if all(isinstance(refusal, kind) for refusal in others)
+        )
+        group: RefusalGroup = RefusedError.__new__(_group_of(next(shared)))
+        return group
 
     def __init__(self, refusals: Sequence[RefusedError]) -> None:
-        self.refusals = tuple(refusals)
-        super().__init__("\n".join(str(refusal) for refusal in self.refusals))
+        each = _flat(refusals)
+        RefusedError.__init__(
+            self,
+            "\n".join(map(str, each)),
+            table=_shared(refusal.table for refusal in each),
+            column=_shared(refusal.column for refusal in each),
+            location=_shared(refusal.location for refusal in each),
+        )
+        self.refusals = each
+
+    def __str__(self) -> str:
+        return self.reason
+
+    def __reduce__(self) -> tuple[type[RefusalGroup], tuple[Sequence[RefusedError]]]:
+        return RefusalGroup, (self.refusals,)
+
+
+def _flat(refusals: Iterable[RefusedError]) -> tuple[RefusedError, ...]:
+    """Return refusals with those of groups in place of the groups."""
+    return tuple(refusal for group in refusals for refusal in group.refusals)
+
+
+@cache
+def _group_of(kind: type[RefusedError]) -> type[RefusalGroup]:
+    """Return the class of groups whose refusals are of a kind."""
+    if issubclass(RefusalGroup, kind):
+        return RefusalGroup
+    return type("RefusalGroup", (RefusalGroup, kind), {"__doc__": RefusalGroup.__doc__})
+
+
+def _shared(values: Iterable[Fact | None]) -> Fact | None:
+    """Return the value that all have; None if they differ."""
+    distinct = {*values}
+    return distinct.pop() if len(distinct) == 1 else None
 
 
 class StatementFacts(TypedDict):

@@ -18,7 +18,7 @@ from delta_engine.deployment.definitions import as_schema, as_table, define, def
 from delta_engine.deployment.recorded_models import under_new_names
 from delta_engine.deployment.stored_definitions import TableDefinition
 from delta_engine.drift.status import attempted_by
-from delta_engine.errors import RefusalGroup, RefusedError, StatementError
+from delta_engine.errors import RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.models import ColumnMask, QualifiedName, Schema, Table
 from delta_engine.models.constraints import resolved
@@ -190,7 +190,7 @@ def outcome(
     before = dict(catalog.tables), dict(catalog.schemas)
     try:
         sync(catalog, models, applied, choose, schemas)
-    except (RefusedError, RefusalGroup):
+    except RefusedError:
         assert (catalog.tables, catalog.schemas) == before
         return False
     done = Schemas(schemas.declared, schemas.declared)
@@ -232,7 +232,7 @@ def test_a_run_that_died_anywhere_can_be_followed_by_another(scenario: Scenario,
     applied = remembered(scenario.start)
     try:
         interrupted_sync(catalog, scenario.goal, applied, statements)
-    except (RefusedError, RefusalGroup):
+    except RefusedError:
         return
     sync(catalog, scenario.goal, applied)
     assert not planned(catalog, scenario.goal, remembered(scenario.goal))
@@ -277,7 +277,7 @@ def test_what_a_run_that_died_anywhere_did_goes_with_its_models(scenario: Scenar
             for key, found in attempted.items()
         }
         plan = planned(catalog, start, remembered(start), tables)
-    except (RefusedError, RefusalGroup):
+    except RefusedError:
         return
     ActionRunner(catalog, CatalogAddressing(), DATABRICKS, parallelism=1).apply(compiled(plan))
     found = catalog.snapshot(start)

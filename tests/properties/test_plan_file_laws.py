@@ -17,7 +17,7 @@ from delta_engine.actions.policy import Ownership
 from delta_engine.config.settings import Settings, load_settings
 from delta_engine.deployment.document import AppliedPlan, TableResource
 from delta_engine.deployment.recorded_models import table_record
-from delta_engine.errors import DeltaEngineError, RefusalGroup, StatementError
+from delta_engine.errors import DeltaEngineError, StatementError
 from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.models import Table
 from delta_engine.orchestrate.applying import apply_planned
@@ -113,7 +113,7 @@ class Checkouts:
 
     def sync(self, models: Sequence[Table], fault: Sync = WHOLE, *, is_partial: bool = False) -> None:
         with (
-            suppress(DeltaEngineError, RefusalGroup, Kill),
+            suppress(DeltaEngineError, Kill),
             open_run(self.world.engine(fault), "sync") as run,
         ):
             planned = plan_sync(run, models, is_partial=is_partial)
@@ -122,7 +122,7 @@ class Checkouts:
 
     def _look(self, accepts: str) -> None:
         models = models_of(self.theirs)
-        with suppress(DeltaEngineError, RefusalGroup), open_run(self.world.engine(), "drift") as run:
+        with suppress(DeltaEngineError), open_run(self.world.engine(), "drift") as run:
             record_statuses(run, models)
             found = find_drift(run, models)
             record_accepted(run, [one for one in found if one.drift and one.model_name.key.endswith(accepts)])
@@ -292,7 +292,7 @@ def test_a_file_is_applied_unless_what_it_touches_moved(
     for step in changes:
         checkouts.do(step)
     planned = None
-    with suppress(DeltaEngineError, RefusalGroup):
+    with suppress(DeltaEngineError):
         planned = checkouts.plan(only)
     assume(planned is not None and not planned.refusals)
     assert planned is not None
@@ -304,7 +304,7 @@ def test_a_file_is_applied_unless_what_it_touches_moved(
     after = facts(checkouts, only)
     is_still_so = policy == checkouts.world.policy and all(before[one] == after[one] for one in touched)
     fresh = None
-    with suppress(DeltaEngineError, RefusalGroup):
+    with suppress(DeltaEngineError):
         fresh = checkouts.plan(only)
     if fresh is None:
         return  # the models do not fit what exists: they are refused before the plan file is looked at
@@ -334,6 +334,6 @@ def end_of(apply: Callable[[], Quiet], fresh: PlannedRun) -> str:
         return "stale"
     except ApplyFailedError:
         return "failed"
-    except (DeltaEngineError, RefusalGroup):
+    except DeltaEngineError:
         assert fresh.refusals
         return "refused"

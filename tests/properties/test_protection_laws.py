@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from delta_engine.actions.policy import DestructiveKind
 from delta_engine.actions.policy import Policy as PlanPolicy
 from delta_engine.backends.sql_runner import Row
-from delta_engine.errors import ConfigError, RefusalGroup, RefusedError
+from delta_engine.errors import ConfigError, RefusedError
 from delta_engine.models import Column, ColumnMask, RowFilter, Table, Using
 from delta_engine.models.types import AtomicType
 from delta_engine.orchestrate.applying import apply_planned
@@ -284,7 +284,7 @@ def ran(world: World, goal: Table, plan: Callable[[OpenRun], PlannedRun], fault:
             done.result()
     except Kill:
         return "killed"
-    except (RefusedError, RefusalGroup):
+    except RefusedError:
         assert len(world.catalog.statements) == before
         return "refused"
     return "done" if len(world.catalog.statements) > before else "idle"

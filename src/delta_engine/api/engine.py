@@ -222,7 +222,8 @@ class Engine:
         """Apply a plan: exactly its statements, or nothing. Takes the lock, plans again and compares.
 
         Raises:
-            UnsafePlanError, RefusalGroup: the plan has refusals.
+            UnsafePlanError, DriftRefusal: the plan has such a refusal, or several, all in `refusals` of the error.
+            RefusalGroup: the plan has refusals of different kinds.
             StalePlanError: what the plan was made from has changed since; nothing was changed.
             LockHeld: another run holds the lock.
             ApplyFailedError: tables failed, with their outcomes; the others are done.

@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 
 from delta_engine.cli.terminal import Context, ExitCode, say
-from delta_engine.errors import InvalidCommandError, Refusal, RefusedError, raise_all
+from delta_engine.errors import InvalidCommandError, RefusedError, raise_all
 from delta_engine.orchestrate.formatting import (
     FormattedText,
     files_of_projects,
@@ -67,7 +67,7 @@ def _formatted(files: Sequence[Path], *, writes: bool) -> tuple[list[FormattedTe
     for file in files:
         try:
             found.append(format_file(file, writes=writes))
-        except Refusal as refusal:
+        except RefusedError as refusal:
             refusals += refusal.refusals
     return found, refusals
 

@@ -17,7 +17,6 @@ import typer
 from delta_engine.errors import (
     DeltaEngineError,
     InvalidCommandError,
-    Refusal,
     RefusalGroup,
     RefusedError,
 )
@@ -305,7 +304,7 @@ def report_error(error: DeltaEngineError) -> ExitCode:
     from delta_engine.execute.action_runner import ApplyFailedError, ApplyStoppedError
 
     match error:
-        case RefusedError() | RefusalGroup():
+        case RefusedError():
             word, code = "refused", ExitCode.REFUSED
         case ApplyStoppedError():
             word, code = "stopped", ExitCode.INTERRUPTED
@@ -331,8 +330,8 @@ def _print_more(error: DeltaEngineError) -> None:
     if isinstance(error, ApplyStoppedError) and error.is_complete:
         return
     topics = {one.topic for one in error.refusals} if isinstance(error, RefusalGroup) else {error.topic}
-    topic = topics.pop() if len(topics) == 1 else Refusal.topic
-    if topic not in (Refusal.topic, DeltaEngineError.topic) and not logs_json_lines():
+    topic = topics.pop() if len(topics) == 1 else RefusedError.topic
+    if topic not in (RefusedError.topic, DeltaEngineError.topic) and not logs_json_lines():
         _print_line("more", MORE.format(topic), "dim", logging.INFO)
 
 

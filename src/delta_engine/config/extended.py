@@ -19,7 +19,7 @@ from yaml import MappingNode, Node
 from delta_engine.config.shapes import problems
 from delta_engine.config.yaml_documents import Document, read_document
 from delta_engine.config.yaml_nodes import Reader
-from delta_engine.errors import ConfigError, SourceLocation, raise_all
+from delta_engine.errors import ConfigError, RefusedError, SourceLocation, raise_all
 
 EXTENDS: Final = "extends"
 
@@ -108,8 +108,12 @@ def _named(place: SourceLocation) -> Iterator[None]:
     try:
         yield
     except ConfigError as error:
-        location = replace(error.location, extended_by=place) if error.location else place
-        raise ConfigError(error.reason, location=location, way_out=error.way_out) from None
+        raise_all(_extended(refusal, place) for refusal in error.refusals)
+
+
+def _extended(refusal: RefusedError, place: SourceLocation) -> ConfigError:
+    location = replace(refusal.location, extended_by=place) if refusal.location else place
+    return ConfigError(refusal.reason, location=location, way_out=refusal.way_out)
 
 
 def _circle(document: Document, base: Path, found: Mapping[Path, Document]) -> ConfigError:

@@ -21,7 +21,7 @@ from delta_engine.config.file_patterns import matching_files
 from delta_engine.config.model_files import models_in
 from delta_engine.config.variables import fill_in
 from delta_engine.config.yaml_documents import parse_document, read_text
-from delta_engine.errors import ConfigError, Refusal, RefusedError, SourceLocation, raise_all
+from delta_engine.errors import ConfigError, RefusedError, SourceLocation, raise_all
 from delta_engine.models import Schema, Table
 from delta_engine.models.constraints import referenced_tables
 from delta_engine.models.open_struct import checksum_of
@@ -193,7 +193,7 @@ def _collected(models: Iterator[_Model | RefusedError], refusals: list[RefusedEr
                 refusals.append(found)
             else:
                 yield found
-    except Refusal as refusal:
+    except RefusedError as refusal:
         refusals += refusal.refusals
 
 
@@ -297,7 +297,7 @@ def load_reference(
     try:
         with redirect_stdout(sys.stderr):  # results alone go to stdout
             return use(getattr(importlib.import_module(module_name), attribute))
-    except Refusal:
+    except RefusedError:
         raise
     except Exception as error:
         raise ConfigError(

@@ -29,7 +29,7 @@ from delta_engine.config.yaml_edits import (
     rearranged,
     spliced,
 )
-from delta_engine.errors import ConfigError, Refusal, RefusalGroup, RefusedError, SourceLocation, raise_all
+from delta_engine.errors import ConfigError, RefusalGroup, RefusedError, SourceLocation, raise_all
 from delta_engine.models import ForeignKey, QualifiedName, Schema, Table
 from delta_engine.models.constraints import referenced_table
 
@@ -75,7 +75,7 @@ def edit_models(edits: Sequence[ModelEdit], settings: Settings) -> tuple[Path, .
         try:
             text = _text(path, file)
             contents[path] = _edited(text, file, its_edits, settings).encode()
-        except Refusal as refused:
+        except RefusedError as refused:
             refusals += refused.refusals
         else:
             if contents[path] == text.encode():
@@ -135,7 +135,7 @@ def _edited(text: str, file: str, edits: Sequence[ModelEdit], settings: Settings
         outcome = models_of_text(new_lines, file, settings)
     except UnusualLayoutError as error:
         raise _unsafe(edits, str(error)) from error
-    except Refusal as error:
+    except RefusedError as error:
         raise _unsafe(edits, f"it would be refused: {error.refusals[0].reason}") from error
     expected = [places[place].after if place in places else model for place, model in _placed(loaded)]
     if [_comparable(model) for model in outcome] != [_comparable(model) for model in expected if model]:
@@ -247,7 +247,7 @@ def as_written(edit: ModelEdit, declared: Table | Schema) -> ModelEdit:
     return replace(edit, before=declared, after=replace(after, foreign_keys=keys))
 
 
-def _unsafe(edits: Sequence[ModelEdit], reason: str) -> Refusal:
+def _unsafe(edits: Sequence[ModelEdit], reason: str) -> RefusedError:
     refusals = [_refusal(edit, f"the file cannot be edited safely: {reason}") for edit in edits]
     return refusals[0] if len(refusals) == 1 else RefusalGroup(refusals)
 

@@ -11,7 +11,7 @@ import msgspec
 from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
 from delta_engine.aspects.facet import Facet
 from delta_engine.config.yaml_documents import Document, DocumentPath
-from delta_engine.errors import ConfigError, Refusal, RefusedError, unknown
+from delta_engine.errors import ConfigError, RefusedError, unknown
 from delta_engine.models import Column, Part, Schema, Table
 
 
@@ -22,7 +22,7 @@ def models_in(document: Document) -> Iterator[Table | Schema | RefusedError]:
         for position, value in enumerate(lists.get(key, ())):
             try:
                 yield model_of(document, (key, position), value)
-            except Refusal as refusal:
+            except RefusedError as refusal:
                 for one in refusal.refusals:
                     if key == "tables":
                         one.table = one.table or _declared_name(value)

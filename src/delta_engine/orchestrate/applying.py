@@ -16,7 +16,7 @@ from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.resources import recorded_table, with_version
 from delta_engine.drift.status import NOT_SHOWN_YET
-from delta_engine.errors import RefusalGroup, RefusedError, StatementError
+from delta_engine.errors import RefusedError, StatementError
 from delta_engine.execute.action_runner import ApplyFailedError, ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import (
@@ -324,7 +324,7 @@ def _statements_now(environment: Environment, planned: PlannedRun, table: Qualif
     try:
         fresh = _found_under(table, former, environment.reader.snapshot_directly(asked))
         plan = planned.replan(planned.seen.with_tables(fresh), under_way)
-    except (RefusedError, RefusalGroup) as error:
+    except RefusedError as error:
         raise StaleTableError(f"reading it again failed: {error}", sql="", error_class=None) from error
     return environment.action_runner.compile(plan).lasting_sql_of(table)
 

@@ -11,7 +11,7 @@ from delta_engine.config.extended import configuration_files
 from delta_engine.config.file_patterns import folder_of_pattern, matching_files
 from delta_engine.config.project_folders import ProjectFolder
 from delta_engine.config.settings import load_settings
-from delta_engine.errors import ConfigError, InvalidCommandError, Refusal
+from delta_engine.errors import ConfigError, InvalidCommandError, RefusedError
 
 
 def changed_projects(folders: Iterable[ProjectFolder], environment: str, since: str) -> list[ProjectFolder]:
@@ -36,7 +36,7 @@ def _has_changed(folder: ProjectFolder, environment: str, changed: frozenset[Pat
         return True
     try:
         read = {inside, *_outside_files(folder, environment, changed)}
-    except (Refusal, OSError):
+    except (RefusedError, OSError):
         return True  # its command says why
     return any(not changed.isdisjoint((path, *path.parents)) for path in read)
 

@@ -42,7 +42,6 @@ from delta_engine.errors import (
     CatalogReadError,
     InvalidCommandError,
     InvalidModelError,
-    RefusalGroup,
     RefusedError,
     StatementError,
     raise_all,
@@ -302,9 +301,7 @@ def _reversal(environment: Environment, facts: DriftFacts) -> Reversal:
         try:
             draft = draft_revert(environment, basis, left)
         except RefusedError as refusal:
-            found = (refusal,)
-        except RefusalGroup as group:
-            found = group.refusals
+            found = refusal.refusals
         else:
             found = (*draft.refusals, *_violations(environment, draft.plan, DestructiveKind))
             if not found:

@@ -14,7 +14,7 @@ from delta_engine.config.loading import forget_modules
 from delta_engine.config.project_folders import ProjectFolder
 from delta_engine.config.settings import BackendType, Settings
 from delta_engine.config.state_backend import DatabricksState, LocalState, S3State
-from delta_engine.errors import ConfigError, Refusal, RefusedError
+from delta_engine.errors import ConfigError, RefusedError
 from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.project import Project, load_project
 from delta_engine.validation.owned_names import common_table
@@ -66,7 +66,7 @@ def project_conflicts(
                 continue
             try:
                 loaded[str(folder)] = load_project(folder.conf_dir, environment)
-            except Refusal as refusal:
+            except RefusedError as refusal:
                 yield from ((str(folder), one) for one in refusal.refusals)
             forget_modules(folder.path.absolute())
         for (one, project), (other, another) in combinations(loaded.items(), 2):

@@ -24,7 +24,6 @@ from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, ComparedResour
 from delta_engine.drift.renames import TakenRenames
 from delta_engine.errors import (
     MissingDependencyError,
-    RefusalGroup,
     RefusedError,
     SparkStartError,
     StatementError,
@@ -58,7 +57,7 @@ from delta_engine.validation.validator import PlanValidator
 if TYPE_CHECKING:
     from delta_engine.orchestrate.histories import DriftHistory, RunHistory
 
-UNREADABLE: Final = (RefusedError, RefusalGroup, StatementError, OSError)
+UNREADABLE: Final = (RefusedError, StatementError, OSError)
 """What a read may raise that is not worth ending a run for."""
 
 NOT_STARTED: Final = (MissingDependencyError, SparkStartError)

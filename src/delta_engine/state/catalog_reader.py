@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from delta_engine.backends.sql_runner import query_each
-from delta_engine.errors import CatalogReadError, RefusalGroup, RefusedError, raise_all
+from delta_engine.errors import CatalogReadError, RefusedError, raise_all
 from delta_engine.models import Part, QualifiedName, Schema, Table
 from delta_engine.models.parts import joined_grants
 from delta_engine.models.types import NOT_MANAGED, first_unsupported
@@ -111,7 +111,7 @@ def readable_snapshot(
     """
     try:
         return snapshot_with_former_names(reader, models, schemas), ()
-    except (CatalogReadError, RefusalGroup) as error:
+    except CatalogReadError as error:
         refusals = error.refusals
         if any(refusal.table is None for refusal in refusals):
             raise

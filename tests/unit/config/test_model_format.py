@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 from delta_engine.config.model_files import models_in
 from delta_engine.config.model_format import formatted
 from delta_engine.config.yaml_documents import parse_document
-from delta_engine.errors import Refusal
+from delta_engine.errors import RefusedError
 from tests.unit.config.test_model_edits import LAYOUTS
 
 ROOT = Path(__file__).parents[3]
@@ -49,9 +49,9 @@ def models(text: str) -> list[object] | None:
     """Return the models of a text, None if it is no model file, or has a broken model."""
     try:
         found = [*models_in(parse_document(text.replace("\r\n", "\n"), "m.yml"))]
-    except Refusal:
+    except RefusedError:
         return None
-    return None if any(isinstance(one, Refusal) for one in found) else [*found]
+    return None if any(isinstance(one, RefusedError) for one in found) else [*found]
 
 
 CORPUS = {name: text for name, text in corpus() if models(text) is not None}
@@ -110,6 +110,6 @@ def test_the_models_that_are_shipped_are_formatted(path: Path) -> None:
     ],
 )
 def test_what_is_no_model_file_or_is_not_safe_is_refused(text: str, refused: str) -> None:
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(RefusedError) as caught:
         formatted(text, "m.yml")
     assert refused in str(caught.value)

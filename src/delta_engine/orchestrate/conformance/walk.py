@@ -146,7 +146,7 @@ def _taken(scene: Scene, walked: Walked, step: Step, position: int) -> StepRepor
     with scene.log.at(name):
         try:
             plan = _planned(scene, walked, step, position)
-        except (RefusedError, RefusalGroup, StatementError, OSError) as error:
+        except (RefusedError, StatementError, OSError) as error:
             scene.control.stop.check()
             return StepReport(name=name, status=CheckStatus.REFUSED, differences=(f"not planned: {error}",))
         actions = tuple(sorted({type(action).__name__ for action in _actions(plan)}))
@@ -248,7 +248,7 @@ def _differences(scene: Scene, step: Step, found: Reading) -> Iterator[str]:
             found.state,
             lambda: planner.plan(step.tables, found.state, records, {}, of_schemas),
         )
-    except (RefusedError, RefusalGroup) as error:
+    except RefusedError as error:
         yield f"not planned again: {error}"
     else:
         yield from remaining_changes(again)
@@ -267,9 +267,9 @@ def reading(read: Read, resources: Sequence[Resource]) -> Reading:
         refused = {"": [f"a read was refused: {error.first_line}"]}
     except OSError as error:
         refused = {"": [f"a read had no answer: {error}"]}
-    except (CatalogReadError, RefusalGroup) as error:
+    except CatalogReadError as error:
         refused = {}
-        for refusal in error.refusals if isinstance(error, RefusalGroup) else (error,):
+        for refusal in error.refusals:
             refused.setdefault((refusal.table or "").lower(), []).append(str(refusal))
     readable = [one for one in resources if one.key not in refused]
     if "" in refused or len(readable) == len(resources):
