@@ -13,7 +13,7 @@ Unity Catalog reports one refusal in several forms, depending on the runtime, th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import partial
 from typing import Final, TypeAlias
@@ -91,6 +91,15 @@ WAREHOUSE_UNREACHABLE: Final = "WAREHOUSE_UNREACHABLE"
 MESSAGE_TOO_LARGE: Final = "MESSAGE_TOO_LARGE"
 """The engine's own condition: a statement or an answer exceeds the limit of the Spark Connect channel."""
 
+INCOMPLETE_RESULT: Final = "INCOMPLETE_RESULT"
+"""The engine's own condition: rows of a warehouse's answer are missing."""
+
+UNREADABLE_RESULT: Final = "UNREADABLE_RESULT"
+"""The engine's own condition: a value in a warehouse's answer is not of its type."""
+
+_BAD_ANSWERS: Final = (MESSAGE_TOO_LARGE, INCOMPLETE_RESULT, UNREADABLE_RESULT)
+"""Conditions of answers that came, but cannot be used: the next statement may be answered."""
+
 UNAUTHENTICATED: Final = "UNAUTHENTICATED"
 """HTTP 401: the service does not know who asks."""
 
@@ -114,6 +123,18 @@ _UNREACHABLE: Final = (
 )
 _HTTP_NOTHING: Final = "(HTTP 0)"
 """How the connector of open-source Unity Catalog reports a missing answer; its exception is an IOException."""
+
+_CATALOG_CLIENTS: Final = (
+    "io.unitycatalog.",
+    "com.databricks.sql.managedcatalog.",
+    "com.databricks.managedcatalog.",
+)
+"""Packages of Unity Catalog's clients. Other Java exceptions may come from the storage of a single table."""
+
+_OF_CONNECTOR: Final = re.compile(r"\b\w+ failed \(HTTP \d+\)")
+"""The connector's message of a failed request; its exception is an IOException."""
+
+_CATALOG_CLASS: Final = re.compile(r"\bio[./]unitycatalog[./]")
 
 _MISSING_CLASS: Final = ("ClassNotFoundException", "NoClassDefFoundError")
 _ILLEGAL_ARGUMENT: Final = ("IllegalArgumentException",)
@@ -233,25 +254,28 @@ def is_unreachable(error: StatementError) -> bool:
 
 def is_unanswered(error: StatementError) -> bool:
     """Whether no usable answer came: the connection was lost, or the server was unreachable, busy or failed itself."""
-    return _is_without_answer(error) or _names(_SERVER_FAILED, error) or _http_status(error).startswith("5")
-
-
-def _is_without_answer(error: StatementError) -> bool:
     return (
         (error.is_outcome_unknown and error.error_class != MESSAGE_TOO_LARGE)
-        or _names((*_THROTTLED, *_UNAVAILABLE, WAREHOUSE_UNREACHABLE), error)
+        or _names((*_THROTTLED, *_UNAVAILABLE, *_SERVER_FAILED, WAREHOUSE_UNREACHABLE), error)
         or is_unreachable(error)
+        or _http_status(error).startswith("5")
     )
+
+
+def is_of_platform(error: StatementError) -> bool:
+    """Whether an error comes from the client or the catalog. Storage, such as a deleted account, fails in Java."""
+    return _speaks_for_platform(error.exceptions, error.message)
 
 
 def is_of_every_table(error: StatementError) -> bool:
-    """Whether a failed read says nothing about its table: no server, login or class answers for any table."""
-    return (
-        _is_without_answer(error)
-        or is_unauthenticated(error)
-        or is_missing_class(error)
-        or is_class_conflict(error)
-    )
+    """Whether a failed read says nothing about its table: no server, login or class of the catalog answers for any."""
+    is_lost = error.is_outcome_unknown and error.error_class not in _BAD_ANSWERS
+    if is_lost or _names((WAREHOUSE_UNREACHABLE,), error):
+        return True
+    if is_missing_class(error) or is_class_conflict(error):
+        return bool(_CATALOG_CLASS.search(error.message))
+    is_refused = _names((*_THROTTLED, *_UNAVAILABLE), error) or is_unauthenticated(error)
+    return is_of_platform(error) and (is_refused or is_unreachable(error))
 
 
 def is_of_one_table(error: StatementError) -> bool:
@@ -343,14 +367,22 @@ def statement_error(
     states = _SQL_STATE.findall(_QUOTED.sub("", words))
     error_class = found[place] if place is not None else next(filter(None, found), None) or code
     message = _with_cause(words, speaker)
+    exceptions = [match[1] for one in chain if (match := _EXCEPTION.match(one))]
+    if error_class == UNAUTHENTICATED and not _speaks_for_platform(exceptions, message):
+        error_class = None  # the storage of a table rejects its own credentials
     return StatementError(
         _with_note(message, _REJECTED_TOKEN) if error_class == UNAUTHENTICATED else message,
         sql=sql,
         error_class=error_class,
         sql_state=sql_state or (states[-1] if states else None),
-        exceptions=[match[1] for one in chain if (match := _EXCEPTION.match(one))],
+        exceptions=exceptions,
         is_outcome_unknown=is_outcome_unknown,
     )
+
+
+def _speaks_for_platform(exceptions: Sequence[str], message: str) -> bool:
+    is_of_catalog = any(name.startswith(_CATALOG_CLIENTS) for name in exceptions)
+    return not exceptions or is_of_catalog or bool(_OF_CONNECTOR.search(message))
 
 
 def _condition(words: str, *, has_data: bool) -> str | None:

@@ -9,6 +9,7 @@ from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from delta_engine.backends.error_conditions import INCOMPLETE_RESULT, UNREADABLE_RESULT
 from delta_engine.errors import StatementError
 from delta_engine.models.type_text import parse_data_type
 from delta_engine.models.types import ArrayType, AtomicType, DataType, DecimalType, MapType, StructType
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
     from delta_engine.backends.databricks_sdk import Calls
     from delta_engine.backends.sql_runner import Row
-
-_INCOMPLETE: Final = "INCOMPLETE_RESULT"
 
 
 def rows_of(response: StatementResponse, sql: str, api: StatementExecutionAPI, calls: Calls) -> Sequence[Row]:
@@ -61,7 +60,7 @@ def _values(
 def incomplete(reason: str, sql: str) -> StatementError:
     """Return the error of an incomplete result, because half of a catalog would look like drift."""
     message = f"the warehouse's answer is not whole: {reason}"
-    return StatementError(message, sql=sql, error_class=_INCOMPLETE, is_outcome_unknown=True)
+    return StatementError(message, sql=sql, error_class=INCOMPLETE_RESULT, is_outcome_unknown=True)
 
 
 def _parsed(data: bytes, sql: str) -> object:
@@ -91,7 +90,7 @@ def _row(columns: Sequence[tuple[str, Convert]], values: Sequence[object], sql: 
         raise StatementError(
             f"the warehouse's answer cannot be read: {error}",
             sql=sql,
-            error_class="UNREADABLE_RESULT",
+            error_class=UNREADABLE_RESULT,
             is_outcome_unknown=True,
         ) from error
 

@@ -10,45 +10,61 @@ from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import QualifiedName
 
 _MOST_FAILED: Final = 8
-"""How many tables may fail before any was read. Each may take a timeout, and there may be thousands."""
+"""How many tables may fail in a row. Each may take a timeout, and there may be thousands."""
 
 
 class FailedReads:
     """Turns the failed reads of a reader into refusals, so that one table stops no other.
 
-    A lost server, a rejected login and a throttled client concern every table. So do other failures of the first tables
-    if the reader has read none, except those that are certainly of one table, such as missing files.
+    A lost server, a rejected login and a throttled client concern every table. So do other failures in a row: before
+    the first table is read, all that may concern other tables; later, only those of the client or the catalog.
     """
 
     def __init__(self) -> None:
         self._has_read = False
-        self._failed: set[str] = set()
+        self._failed: dict[str, None] = {}
 
     def note_read(self) -> None:
         """Note that a table was read."""
         self._has_read = True
+        self._failed.clear()
 
     def refusal(self, table: QualifiedName, error: StatementError) -> CatalogReadError:
         """Return why a table cannot be read; StatementError if the failure concerns every table."""
-        require_answers(error)
-        if not self._has_read and not error_conditions.is_of_one_table(error):
-            self._failed.add(str(table))
-            if len(self._failed) >= _MOST_FAILED:
-                names = ", ".join(sorted(self._failed))
-                raise _of_every_table(error, f" (the first {len(self._failed)} failed: {names})") from error
+        require_answers(error, f"table {table}")
+        if self._may_be_of_others(error):
+            self._failed[str(table)] = None
+            failed = [*self._failed]  # other threads add theirs meanwhile
+            if len(failed) >= _MOST_FAILED:
+                outcome = "no further table can be read" if self._has_read else _NO_TABLE
+                raise _of_every_table(
+                    error, f"{outcome} ({len(failed)} failed in a row: {', '.join(sorted(failed))})"
+                ) from error
         refusal = CatalogReadError(
             f"it cannot be read: {error.first_line}", table=str(table), way_out=_way_out(error)
         )
         refusal.__cause__ = error
         return refusal
 
+    def _may_be_of_others(self, error: StatementError) -> bool:
+        if error_conditions.is_of_one_table(error):
+            return False
+        return not self._has_read or error_conditions.is_of_platform(error)
 
-def require_answers(error: StatementError) -> None:
-    """Raise StatementError if a failed read concerns every table, or if the run is ending."""
+
+_NO_TABLE: Final = "no table can be read"
+
+
+def require_answers(error: StatementError, subject: str) -> None:
+    """Raise StatementError if a failed read concerns every table, or if the run is ending.
+
+    Args:
+        subject: what was read, for the message.
+    """
     if isinstance(error, StoppedError):
         raise error
     if error_conditions.is_of_every_table(error):
-        raise _of_every_table(error) from error
+        raise _of_every_table(error, f"{_NO_TABLE} (reading {subject} failed)") from error
 
 
 def unknown_form(table: QualifiedName, error: ValueError) -> CatalogReadError:
@@ -62,9 +78,8 @@ def unknown_form(table: QualifiedName, error: ValueError) -> CatalogReadError:
     return refusal
 
 
-def _of_every_table(error: StatementError, examples: str = "") -> StatementError:
-    message = f"no table can be read{examples}: {error.message}"
-    return StatementError(message, sql=error.sql, **error.facts)
+def _of_every_table(error: StatementError, outcome: str) -> StatementError:
+    return StatementError(f"{outcome}: {error.message}", sql=error.sql, **error.facts)
 
 
 def _way_out(error: StatementError) -> str:
@@ -72,4 +87,4 @@ def _way_out(error: StatementError) -> str:
         return "Ask for SELECT on it."
     if error_conditions.is_missing_files(error):
         return "Its files are missing: restore them, or drop the table where it is still listed."
-    return "Run it again. If it persists, repair the table, or leave it out of the models."
+    return "Run it again. If it persists, repair the table or the access to its files, or leave it out of the models."

@@ -201,7 +201,7 @@ class _CatalogReading:
         try:
             rows = self._runner.run(sql_describe_schema(sql_schema(self._catalog, schema)))
         except StatementError as error:
-            require_answers(error)
+            require_answers(error, f"schema {self._catalog}.{schema}")
             raise CatalogReadError(
                 f"schema {self._catalog}.{schema} cannot be described: {error.first_line}",
                 way_out="Run it again. If it persists, ask for USE SCHEMA on it.",

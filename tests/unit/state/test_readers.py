@@ -351,7 +351,8 @@ def test_a_read_that_fails_for_every_table_is_one_failure(failure: str) -> None:
     reader, _ = catalog_reader(READS[0], error)
     with pytest.raises(StatementError) as caught:
         readable_snapshot(reader, [bare_model(ORDERS), bare_model(OTHER)])
-    assert caught.value.first_line == f"no table can be read: {error.first_line}"
+    failed = f"no table can be read (reading table {ORDERS} failed)"
+    assert caught.value.first_line == f"{failed}: {error.first_line}"
     assert caught.value.facts == error.facts
 
 
@@ -382,17 +383,39 @@ def test_a_schema_that_cannot_be_listed_is_named() -> None:
         reader.snapshot([bare_model(ORDERS)])
 
 
+NAMES = [QualifiedName("dev", "silver", f"t{number}") for number in range(8)]
+
+
 def test_the_first_tables_that_all_fail_end_the_reading() -> None:
     """Each may take a timeout. Missing files are of one table, however many lack them."""
-    failed, names = FailedReads(), [QualifiedName("dev", "silver", f"t{number}") for number in range(8)]
-    for name in names * 2:
+    failed = FailedReads()
+    for name in NAMES * 2:
         failed.refusal(name, OF_ONE_TABLE["files"])
-    for name in names[:7] * 2:
+    for name in NAMES[:7] * 2:
+        failed.refusal(name, OF_ONE_TABLE["throttled storage"])
+    with pytest.raises(StatementError, match=r"^no table can be read \(8 failed in a row: dev\.silver\.t0, "):
+        failed.refusal(NAMES[7], OF_ONE_TABLE["throttled storage"])
+
+
+def test_a_server_that_fails_later_ends_the_reading_after_some_tables() -> None:
+    failed = FailedReads()
+    for name in NAMES:
+        failed.note_read()
         failed.refusal(name, OF_ONE_TABLE["status 500"])
-    with pytest.raises(StatementError, match=r"no table can be read \(the first 8 failed: dev\.silver\.t0, "):
-        failed.refusal(names[7], OF_ONE_TABLE["status 500"])
+    for name in NAMES[:6]:
+        failed.refusal(name, OF_ONE_TABLE["status 500"])
+    with pytest.raises(
+        StatementError, match=r"^no further table can be read \(8 failed in a row: "
+    ) as caught:
+        failed.refusal(QualifiedName("dev", "silver", "t8"), OF_ONE_TABLE["status 500"])
+    assert "500" in str(caught.value)
+
+
+def test_storage_that_fails_refuses_each_of_its_tables_where_others_are_read() -> None:
+    failed = FailedReads()
     failed.note_read()
-    assert failed.refusal(names[7], OF_ONE_TABLE["status 500"]).table == "dev.silver.t7"
+    refusals = [failed.refusal(name, OF_ONE_TABLE["host of storage"]) for name in NAMES * 2]
+    assert {refusal.table for refusal in refusals} == {*map(str, NAMES)}
 
 
 TABLES = [QualifiedName("dev", "silver", f"table_{number}") for number in range(300)]

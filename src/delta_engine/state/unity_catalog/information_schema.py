@@ -332,7 +332,7 @@ class ViewReader:
         try:
             return self._runner.run(KEY_COLUMN_USAGE.query(catalog, ()))
         except StatementError as error:
-            require_answers(error)
+            require_answers(error, f"catalog {catalog}")
             reason = f"{catalog!r} cannot be read ({error.first_line.rstrip('.')})"
             raise CatalogReadError(reason) from error
 

@@ -173,7 +173,9 @@ def test_a_description_that_fails_for_one_table_refuses_that_table_alone(failure
 
 @pytest.mark.parametrize("failure", OF_EVERY_TABLE)
 def test_a_description_that_fails_for_every_table_is_one_failure(failure: str) -> None:
-    with pytest.raises(StatementError, match=r"^no table can be read: "):
+    with pytest.raises(
+        StatementError, match=r"^no table can be read \(reading table dev\.silver\.a failed\): "
+    ):
         of_two_tables(OF_EVERY_TABLE[failure])
 
 
@@ -316,7 +318,7 @@ def test_another_catalog_that_fails_otherwise_refuses_the_table_alone_too() -> N
     with pytest.raises(CatalogReadError, match="'other' cannot be read"):
         UnityCatalogReader(runner).snapshot([orders()])
     runner.error_class = "TEMPORARILY_UNAVAILABLE"
-    with pytest.raises(StatementError, match=r"^no table can be read: "):
+    with pytest.raises(StatementError, match=r"^no table can be read \(reading catalog other failed\): "):
         UnityCatalogReader(runner).snapshot([orders()])
 
 
