@@ -52,6 +52,7 @@ TYPES = {"a": "string", "b": "string", "c": "int", "d": "date"}
 ENGINE, READER, AUDITOR = "ann@example.com", "bob", "eve"
 PRINCIPALS = (ENGINE, READER, AUDITOR)
 PII = {"pii": "high"}
+"""A tag of columns, and of the schema."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +118,7 @@ class Watched(Catalog):
         self._exposure.note(sql, len(self.histories._tables[KEY]) - 1)
         for who in PRINCIPALS:
             hidden = self._hidden_now(who)
-            shown = self._protected[who] - hidden
+            shown = self._protected[who] & self._origins() - hidden
             assert not shown, f"values of {shown} are visible to {who} after {sql}"
             self._protected[who] |= hidden & bounds.hidden[who]
             is_open = self._filtered[who] and not self._is_filtered(who)

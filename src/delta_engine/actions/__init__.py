@@ -25,20 +25,20 @@ class Phase(Enum):
     RENAME_COLUMNS = "rename_columns"  # later statements use the new names
     ADD_COLUMNS = "add_columns"  # before drops: Delta refuses a table without columns
     EXPAND_COLUMNS = "expand_columns"  # the columns that get the values of converted ones
-    SET_TAGS = "set_tags"  # before values: policies may mask or filter what has a tag
-    FILL_COLUMNS = "fill_columns"  # before a new row filter could hide rows
-    VERIFY_ROWS = "verify_rows"
-    SWAP_COLUMNS = "swap_columns"  # readers see the new values from here on
-    FILL_SWAPPED_COLUMNS = "fill_swapped_columns"  # rows that were added since the first fill
-    VERIFY_SWAPPED_ROWS = "verify_swapped_rows"
-    REWRITE_TABLE = "rewrite_table"  # with the columns that the partitions need, before new filters and masks
-    VERIFY_REWRITE = "verify_rewrite"
     CHANGE_ROW_FILTERS = (
-        "change_row_filters"  # a new filter may need an added column, an old one a dropped one
+        "change_row_filters"  # a new filter may need an added column; before tags are weakened
     )
     CHANGE_COLUMN_MASKS = (
         "change_column_masks"  # right after adding: an added column is never visible unmasked
     )
+    SET_TAGS = "set_tags"  # before values: policies may mask or filter what has a tag
+    FILL_COLUMNS = "fill_columns"
+    VERIFY_ROWS = "verify_rows"
+    SWAP_COLUMNS = "swap_columns"  # readers see the new values from here on
+    FILL_SWAPPED_COLUMNS = "fill_swapped_columns"  # rows that were added since the first fill
+    VERIFY_SWAPPED_ROWS = "verify_swapped_rows"
+    REWRITE_TABLE = "rewrite_table"  # with the columns that the partitions need
+    VERIFY_REWRITE = "verify_rewrite"
     CHANGE_CLUSTERING = "change_clustering"  # before drops: Delta refuses to drop a clustering column
     UNSET_TAGS = "unset_tags"  # governed tags block the drop of their column
     DROP_COLUMNS = "drop_columns"

@@ -158,21 +158,30 @@ class VerifySwappedRows:
 
 @dataclass(frozen=True, slots=True)
 class DropFormerColumn:
-    """Drop the former column of a conversion."""
+    """Drop the former column of a conversion; `tags` are those that it has, which are unset right before.
+
+    Governed tags block the drop, and until then policies on them mask the former values.
+    """
 
     phase: ClassVar[Phase] = Phase.DROP_FORMER_COLUMNS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.LOSES_DATA,)
     name: str
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class AbandonConversion:
-    """Undo a conversion that its model no longer declares, before its swap: readers see the former column again."""
+    """Undo a conversion that its model no longer declares, before its swap: readers see the former column again.
+
+    Args:
+        tags: the keys of the tags that the new column has, which are unset right before its drop.
+    """
 
     phase: ClassVar[Phase] = Phase.EXPAND_COLUMNS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     observed: Column
     stage: Stage
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,7 @@ from delta_engine.sql.columns import (
     sql_rename_column,
 )
 from delta_engine.sql.expressions import gives_null_on_purpose, referenced_columns
+from delta_engine.sql.governance import sql_unset_tags
 from delta_engine.sql.text import quote_ident, sql_data_type
 from delta_engine.state.states import TableState
 
@@ -101,7 +102,7 @@ def _diff(comparison: Comparison) -> Iterator[BackfillAction]:
     for conversion in comparison.conversions:
         desired, observed, stage = conversion.desired, conversion.observed, conversion.progress.stage
         if conversion.is_abandoned:
-            yield AbandonConversion(observed, stage)
+            yield AbandonConversion(observed, stage, _tag_keys(conversion.progress.new))
             continue
         if stage in _BEFORE_SWAP:
             expand = ExpandColumn(desired, observed, conversion.progress.new)
@@ -111,7 +112,8 @@ def _diff(comparison: Comparison) -> Iterator[BackfillAction]:
         if conversion.is_pending:
             yield SwapColumn(desired, observed, is_begun=stage is Stage.SWAPPING)
         swapped.append(_refill(desired))
-        yield DropFormerColumn(desired.name)
+        left = observed if conversion.is_pending else conversion.progress.old
+        yield DropFormerColumn(desired.name, _tag_keys(left))
     assigned = {fill.name.lower() for fill in fills} | {fill.name.lower() for fill in swapped}
     columns = comparison.observed.columns
     untouched = tuple((one.name, one.data_type) for one in columns if one.key not in assigned)
@@ -122,6 +124,10 @@ def _diff(comparison: Comparison) -> Iterator[BackfillAction]:
     if swapped:
         yield from swapped
         yield VerifySwappedRows(tuple(swapped), untouched)
+
+
+def _tag_keys(column: Column | None) -> tuple[str, ...]:
+    return tuple(column.tags) if column is not None else ()
 
 
 def _using(column: Column) -> Using:
@@ -188,17 +194,28 @@ def _render(actions: Sequence[BackfillAction], context: RenderContext) -> Iterat
                 yield sql_compare_versions(context.table, untouched)
             case SwapColumn(desired, observed, is_begun):
                 yield from _swap(desired, observed, context, is_begun=is_begun)
-            case AbandonConversion(observed, stage):
+            case AbandonConversion(observed, stage, tags):
                 if stage is Stage.SWAPPING:
                     yield sql_rename_column(context.table, [old_name(observed.name)], observed.name)
-                yield sql_drop_columns(context.table, [[new_name(observed.name)]])
-    if former := [[old_name(action.name)] for action in actions if isinstance(action, DropFormerColumn)]:
-        yield sql_drop_columns(context.table, former)
+                yield from _drops({new_name(observed.name): tags}, context)
+    yield from _drops(
+        {old_name(action.name): action.tags for action in actions if isinstance(action, DropFormerColumn)},
+        context,
+    )
+
+
+def _drops(columns: Mapping[str, Iterable[str]], context: RenderContext) -> Iterator[str]:
+    """Yield the drop of columns, by name with the keys of their tags: governed ones block it."""
+    for name, tags in columns.items():
+        if keys := [*tags]:
+            yield sql_unset_tags(context.securable, keys, name)
+    if columns:
+        yield sql_drop_columns(context.table, [[name] for name in columns])
 
 
 def _expansion(actions: Sequence[ExpandColumn], context: RenderContext) -> Iterator[str]:
-    if leftovers := [[action.present.name] for action in actions if action.present is not None]:
-        yield sql_drop_columns(context.table, leftovers)
+    leftovers = [action.present for action in actions if action.present is not None]
+    yield from _drops({column.name: column.tags for column in leftovers}, context)
     if actions:
         yield sql_add_columns(context.table, map(_new_definition, actions))
 

@@ -116,7 +116,7 @@ def set_aside(observed: TableState, model: Table | None = None) -> tuple[TableSt
                 progress[key] = Progress(stage=Stage.SWAPPING, new=new, old=old)
                 hidden.add(new_name(key))
                 former[old_name(key)] = column.name[len(OLD_PREFIX) :]
-            case (True, None, Column()):
+            case (True, None, Column()) if declared is None or key in declared:
                 progress[key] = Progress(stage=Stage.SWAPPED, old=old)
                 hidden.add(old_name(key))
     if not progress:

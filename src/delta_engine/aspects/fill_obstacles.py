@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.conversions import Conversion, Stage, new_name
-from delta_engine.aspects.protection import PROTECTED, UNPROTECT, is_protected_on_a_side
+from delta_engine.aspects.protection import protection
 from delta_engine.models import Column
 from delta_engine.models.constraints import MAX_NAME_LENGTH
 from delta_engine.models.types import CharacterType, DataType, MapType, is_same_type, parts, uses_type
@@ -40,8 +40,8 @@ def obstacles(comparison: Comparison) -> Iterator[Obstacle]:
         reason, way_out = f"the table is {observed.relation.value}", "Change it where it is computed."
         yield from (Obstacle(column.name, reason, way_out) for column in filled)
         return
-    if filled and is_protected_on_a_side(comparison):
-        yield from (Obstacle(column.name, PROTECTED, UNPROTECT) for column in filled)
+    if filled and (found := protection(comparison)):
+        yield from (Obstacle(column.name, *found) for column in filled)
         return
     if filled and observed.table_properties.get(_APPEND_ONLY, "").lower() == "true":
         yield from (

@@ -26,7 +26,7 @@ from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.conversions import is_reserved
 from delta_engine.aspects.delta_properties import is_of_catalog, is_settable
 from delta_engine.aspects.facet import NAMES, Facet
-from delta_engine.aspects.protection import PROTECTED, UNPROTECT, is_protected_on_a_side
+from delta_engine.aspects.protection import protection
 from delta_engine.models import Part, Table
 from delta_engine.models.nested_types import has_not_null_field
 from delta_engine.models.types import DataType
@@ -159,8 +159,8 @@ def _problems(comparison: Comparison) -> Iterator[tuple[str, str]]:
         yield f"it is {observed.relation.value}", "Change its partitions where it is computed."
     if model.manages is not None:
         yield "the model manages only a part of it", "Let the model of its owner change the partitions."
-    if is_protected_on_a_side(comparison):
-        yield PROTECTED, UNPROTECT
+    if found := protection(comparison):
+        yield found
     if any(side.tags or any(column.tags for column in side.columns) for side in (observed, model)):
         reason = "it has tags, which policies may depend on, and a rewrite may lose them for a moment"
         yield reason, f"Drop the tags first, and declare them again afterwards. Or: {anew}"

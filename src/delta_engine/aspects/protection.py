@@ -14,17 +14,26 @@ from delta_engine.aspects.comparison import Comparison
 from delta_engine.models import Table
 from delta_engine.state.states import TableState
 
+HISTORY_HIDDEN: Final = "it has a row filter or a mask, and Databricks shows no history of such a table"
+"""Why versions, authors and renames are unknown."""
+
 PROTECTED: Final = "it has a row filter or a mask, so the engine may not see all values, nor read its history"
 """Why no statement computes values of such a table."""
 
-UNPROTECT: Final = (
+_UNPROTECT: Final = (
     "Drop the row filter and the masks first, with consent, and declare them again afterwards. Or replace them by "
     "policies (ABAC) that except the engine's principal."
 )
-"""The fix."""
 
-HISTORY_HIDDEN: Final = "it has a row filter or a mask, and Databricks shows no history of such a table"
-"""Why versions, authors and renames are unknown."""
+PROTECTED_BY_MODEL: Final = (
+    "its model has a row filter or a mask, so the engine could not see all values, nor read its history"
+)
+"""Why no statement computes values of a table that the same plan protects."""
+
+_PROTECT_LATER: Final = (
+    "Sync the new values first, and declare the row filter and the masks with a later sync. Or, to hide the values "
+    "from the start, sync without using, and fill the columns by UPDATE."
+)
 
 
 def is_protected(table: Table | TableState) -> bool:
@@ -32,6 +41,8 @@ def is_protected(table: Table | TableState) -> bool:
     return table.row_filter is not None or any(column.mask is not None for column in table.columns)
 
 
-def is_protected_on_a_side(comparison: Comparison) -> bool:
-    """Whether a table is protected, or its model protects it."""
-    return is_protected(comparison.observed) or is_protected(comparison.desired)
+def protection(comparison: Comparison) -> tuple[str, str] | None:
+    """Return why no statement computes values of a table, and the fix; None if neither side is protected."""
+    if is_protected(comparison.observed):
+        return PROTECTED, _UNPROTECT
+    return (PROTECTED_BY_MODEL, _PROTECT_LATER) if is_protected(comparison.desired) else None

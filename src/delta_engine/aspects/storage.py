@@ -16,7 +16,7 @@ from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, CreateClauses, RenderContext, takes_ownership
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.facet import FILLED_TEXT, Facet
-from delta_engine.aspects.protection import UNPROTECT, is_protected_on_a_side
+from delta_engine.aspects.protection import protection
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Part, Table
 from delta_engine.sql.tables import sql_location, sql_set_managed, sql_unset_managed
@@ -112,9 +112,9 @@ def _diff(comparison: Comparison) -> Iterable[_Action]:
 def _problems(comparison: Comparison) -> Iterator[tuple[str, str]]:
     """Yield each reason against SET MANAGED, with the way out."""
     set_managed = sql_set_managed(str(comparison.desired.qualified_name))
-    if is_protected_on_a_side(comparison):
-        reason = "it has a row filter or a mask, and no document says that these hold meanwhile"
-        yield reason, f"Run {set_managed} by hand, and sync again. Or: {UNPROTECT}"
+    if found := protection(comparison):
+        reason, fix = found
+        yield reason, f"Run {set_managed} by hand, and sync again. Or: {fix}"
     if comparison.observed.table_properties.get(_ICEBERG_READS):
         reason = "it has Iceberg reads (UniForm), whose history has to be truncated"
         yield reason, f"Run {set_managed} TRUNCATE UNIFORM HISTORY by hand, and sync again."

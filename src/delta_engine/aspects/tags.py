@@ -37,7 +37,7 @@ from delta_engine.aspects.comparison import (
     SecurableState,
     bare_column,
 )
-from delta_engine.aspects.conversions import new_name, old_name
+from delta_engine.aspects.conversions import new_name
 from delta_engine.aspects.facet import TEXTS, Facet
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Column, Part, Schema, Table
@@ -144,10 +144,6 @@ def _diff_columns(comparison: Comparison) -> Iterable[ColumnTags]:
     for name, changes in (*_column_changes(comparison, pairs), *_tags_of_new_columns(comparison)):
         yield SetColumnTags(name, changes)
     yield from (UnsetColumnTags(name, unwanted) for name, unwanted in _unwanted_of_columns(comparison))
-    for one in comparison.conversions:
-        former = one.observed if one.is_pending else one.progress.old
-        if former is not None and former.tags and not one.is_abandoned:
-            yield UnsetColumnTags(old_name(one.observed.name), tuple(former.tags.items()), before_drop=True)
     for column in comparison.dropped:
         if column.tags:
             yield UnsetColumnTags(column.name, tuple(column.tags.items()), before_drop=True)

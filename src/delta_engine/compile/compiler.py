@@ -37,6 +37,7 @@ from delta_engine.aspects.foreign_keys import ForeignKeyAdd
 from delta_engine.aspects.grants import RevokePrivileges
 from delta_engine.aspects.owner import ChangeOwner
 from delta_engine.aspects.table_names import RenameTable
+from delta_engine.aspects.tags import SetTableTags, UnsetTableTags
 from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.capabilities import Capabilities, InlineClustering
 from delta_engine.compile.compiled_plan import CompiledPlan, Operation, Round, Statement, Step
@@ -60,8 +61,18 @@ from delta_engine.sql.tables import (
     sql_register_table,
 )
 
-_TAKING_RIGHTS = (RevokePrivileges, ChangeOwner)
-"""Actions on a schema that may revoke the engine's rights on its tables."""
+
+def _is_late(action: Action) -> bool:
+    """Whether a change of a schema waits for its tables: it may revoke the engine's rights, or weaken a policy.
+
+    Tables inherit the tags of their schema. A policy may depend on one that is unset or gets another value.
+    """
+    match action:
+        case RevokePrivileges() | ChangeOwner() | UnsetTableTags():
+            return True
+        case SetTableTags(tags):
+            return any(tag.observed is not None for tag in tags)
+    return False
 
 
 def compile_plan(plan: TablePlan, addressing: Addressing, capabilities: Capabilities) -> CompiledPlan:
@@ -98,9 +109,9 @@ def _add_schemas(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> list[St
 
 
 def _split(align: AlignSchema) -> tuple[AlignSchema | None, AlignSchema | None]:
-    """Return the early changes, and the late ones, which may revoke the engine's rights on tables."""
-    late = tuple(one for one in align.actions if isinstance(one, _TAKING_RIGHTS))
-    early = tuple(one for one in align.actions if not isinstance(one, _TAKING_RIGHTS))
+    """Return the changes before those of tables, and those after them."""
+    late = tuple(filter(_is_late, align.actions))
+    early = tuple(action for action in align.actions if action not in late)
     return (
         replace(align, actions=early) if early else None,
         replace(align, actions=late) if late else None,

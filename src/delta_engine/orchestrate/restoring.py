@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
-from delta_engine.aspects.protection import is_protected
+from delta_engine.aspects.protection import HISTORY_HIDDEN, is_protected
 from delta_engine.aspects.restores import RestoreTable
 from delta_engine.aspects.storage import RETURNS_FOR_DAYS
 from delta_engine.deployment.definitions import as_table
@@ -20,11 +20,6 @@ from delta_engine.validation.costs import KEPT_BY_DEFAULT, KEPT_FILES
 
 _INTERVAL: Final = re.compile(r"(?:interval\s+)?(\d{1,5})\s+(week|day|hour|minute)s?", re.IGNORECASE)
 _ONLY_RESTORE: Final = "only RESTORE brings its values back"
-
-RESTORE_SHOWS: Final = (
-    f"{_ONLY_RESTORE}, which would show what a row filter or a mask hides, until it is set again"
-)
-"""Why a table with a row filter or a mask is not restored."""
 
 
 def restore_of(after: TableResource, before: Table) -> RestoreTable | None:
@@ -72,6 +67,13 @@ def _left(after: TableResource, before: Table) -> Table:
     return as_table(definition) if definition else before
 
 
+def why_hidden(wanted: Table, observed: TableState) -> str:
+    """Return why a row filter or a mask forbids RESTORE; empty if neither side has one."""
+    if is_protected(wanted):
+        return f"{_ONLY_RESTORE}, which would show what a row filter or a mask hides, until it is set again"
+    return f"{_ONLY_RESTORE}, and {HISTORY_HIDDEN}" if is_protected(observed) else ""
+
+
 def why_not_restored(
     after: TableResource,
     restore: RestoreTable,
@@ -87,8 +89,8 @@ def why_not_restored(
         observed: the table as it is.
         commits: its history, newest first; None if it could not be read.
     """
-    if is_protected(wanted) or is_protected(observed):
-        return RESTORE_SHOWS
+    if why := why_hidden(wanted, observed):
+        return why
     assert after.metadata.change is not None
     kept = kept_for(observed.table_properties.get(KEPT_FILES, KEPT_BY_DEFAULT))
     if kept is None or after.metadata.change.at + kept < utc_now():

@@ -29,9 +29,9 @@ from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.orchestrate.past_runs import PastRun, find_run
 from delta_engine.orchestrate.planning import draft_sync, judged, observe
 from delta_engine.orchestrate.restoring import (
-    RESTORE_SHOWS,
     is_made_managed,
     restore_of,
+    why_hidden,
     why_not_restored,
     why_not_returned,
 )
@@ -287,8 +287,8 @@ class _FormerTable:
             return why
         change = self.after.metadata.change
         if self.restore is None and change is not None and change.needs_restore and not self.is_restored:
-            if is_protected(self.wanted) or is_protected(observed):
-                return RESTORE_SHOWS
+            if why := why_hidden(self.wanted, observed):
+                return why
             return "only RESTORE brings its values back, and its version from before the run is not known"
         if self.restore is not None:
             others = [one for one in self.commits or () if not self._is_of_undo(one)]

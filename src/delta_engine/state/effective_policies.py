@@ -15,8 +15,8 @@ from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.errors import StatementError
 from delta_engine.sql.queries import sql_effective_policies
 
-COLUMN_MASK: Final = "COLUMN_MASK"
-"""The type of policies that mask columns."""
+ROW_FILTER: Final = "ROW_FILTER"
+"""The type of policies that filter rows. Every other type that hides values counts as one that masks columns."""
 
 _RIGHTS: Final = frozenset({"GRANT", "DENY"})
 """The types of policies that give or take privileges, and hide no values (docs: "ABAC_POLICY_DEFINITIONS")."""
@@ -27,7 +27,7 @@ class EffectivePolicy:
     """A policy that may filter rows or mask columns of a table.
 
     Args:
-        policy_type: `ROW_FILTER` or `COLUMN_MASK`; other types count as ones that hide values, too.
+        policy_type: `ROW_FILTER`, `COLUMN_MASK`, or a type that this module does not know.
         securable: what it is defined on, such as `schema prod.sales`.
     """
 

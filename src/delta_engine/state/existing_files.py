@@ -53,7 +53,7 @@ def with_existing_files(
         except ValueError as error:
             return unknown_form(model.qualified_name, error)
         except (StatementError, OSError) as error:
-            return _warning(model, error)
+            return _exposed(model, error) if _has_tags(model) else _warning(model, error)
 
     missing = [
         model for model in models if model.location is not None and not observed.tables[model.key].exists
@@ -64,6 +64,22 @@ def with_existing_files(
     raise_all(answer for _, answer in answers if isinstance(answer, CatalogReadError))
     files = {model.key: answer for model, answer in answers if isinstance(answer, TableState)}
     return replace(observed, files=files), tuple(one for _, one in answers if isinstance(one, str))
+
+
+def _has_tags(model: Table) -> bool:
+    return bool(model.tags) or any(column.tags for column in model.columns)
+
+
+def _exposed(model: Table, error: StatementError | OSError) -> CatalogReadError:
+    """Return the refusal of a table whose rows, if there are any, would be visible before its tags are set."""
+    reason = error.first_line if isinstance(error, StatementError) else str(error)
+    return CatalogReadError(
+        f"its location {model.location} cannot be read, and the model has tags, which policies may depend on: rows "
+        f"that lie there would be visible until they are set: {reason.removesuffix('.')}",
+        table=str(model.qualified_name),
+        location=model.declared_at,
+        way_out="Ask for READ FILES on the external location, or declare an empty one.",
+    )
 
 
 def _warning(model: Table, error: StatementError | OSError) -> str:

@@ -26,6 +26,7 @@ from delta_engine.models.nested_types import Widening, has_not_null_field, lengt
 from delta_engine.models.types import AtomicType, CharacterType, DataType, DecimalType, uses_type
 from delta_engine.sql.tables import sql_location, sql_register_table, sql_undrop_table
 from delta_engine.sql.text import quote_ident, sql_data_type, sql_name
+from delta_engine.telemetry.context import command
 from delta_engine.telemetry.visible import counted
 from delta_engine.validation.rules import (
     Problem,
@@ -82,8 +83,9 @@ class TakenFilesFit:
                 yield plan_refusal(
                     create,
                     f"{there}, and the model has {protection}: the rows would be visible until it is set",
-                    f"Register the table by hand while no reader has rights on its schema, and sync: "
-                    f"{' '.join(register.split())}.",
+                    f"Register the table by hand while no reader has rights on its schema: "
+                    f"{' '.join(register.split())}. Then sync, or, if a run has applied the table before, "
+                    f"{command('drift --revert')}.",
                 )
 
 

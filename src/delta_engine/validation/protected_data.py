@@ -22,10 +22,11 @@ from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.sql_runner import SqlRunner, query_each
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.models import Column, Table
+from delta_engine.models.parts import NOTHING
 from delta_engine.models.types import is_same_type
 from delta_engine.sql.expressions import referenced_columns
 from delta_engine.sql.queries import sql_describe_history, sql_read_version
-from delta_engine.state.effective_policies import COLUMN_MASK, EffectivePolicy, EffectivePolicyReader
+from delta_engine.state.effective_policies import ROW_FILTER, EffectivePolicy, EffectivePolicyReader
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.validation.rules import Problem, consent, plan_refusal
 
@@ -72,24 +73,33 @@ class ProtectedData:
         try:
             policies = self.policies.read(table)
         except StatementError as error:
-            policies = ()
             if not may_compute:
                 yield _unknown_policies(align, error)
                 return
-        if policies and not may_compute:
-            yield _hiding_policies(align, policies)
-            return
-        yield from _exposed_columns(align, model, observed, policies)
+            mask = "a policy that cannot be read"
+        else:
+            if policies and not may_compute:
+                yield _hiding_policies(align, policies)
+                return
+            mask = next((str(policy) for policy in policies if policy.policy_type != ROW_FILTER), "")
+        if mask:
+            yield from _exposed_columns(align, model, observed, mask)
         if not align.of_type(SetManaged):  # no version is compared
             yield from self._unreadable_history(table)
 
     def _unreadable_history(self, table: str) -> Iterator[Problem]:
         """Yield why no version of a table could be compared with another one."""
+        reason = ""
         try:
-            (commit,) = self.runner.run(sql_describe_history(table, 1))
-            self.runner.run(sql_read_version(table, int(str(commit["version"]))))
-        except (StatementError, ValueError) as error:
-            reason = error.first_line if isinstance(error, StatementError) else "it has no commits"
+            commits = self.runner.run(sql_describe_history(table, 1))
+            version = str(commits[0].get("version", "")) if commits else ""
+            if version.isdecimal():
+                self.runner.run(sql_read_version(table, int(version)))
+            else:
+                reason = "DESCRIBE HISTORY names no version"
+        except StatementError as error:
+            reason = error.first_line
+        if reason:
             yield Problem(
                 f"{_COMPUTES} and verifies them by the table's versions, which cannot be read: {reason}",
                 "Run the engine on compute and as a principal that may read the table's history and travel in time.",
@@ -150,42 +160,55 @@ def _consent(align: AlignTable) -> str:
 
 
 def _exposed_columns(
-    align: AlignTable, model: Table | None, observed: TableState, policies: Sequence[EffectivePolicy]
+    align: AlignTable, model: Table | None, observed: TableState, mask: str
 ) -> Iterator[Problem]:
-    """Yield the columns that would show values which a policy masks."""
-    mask = next((policy for policy in policies if policy.policy_type == COLUMN_MASK), None)
-    if mask is None:
-        return
+    """Yield the columns that would show values which a policy masks.
+
+    A policy that matches no tags of a column and of those that it reads treats them alike.
+
+    Args:
+        mask: the policy.
+    """
     present = {column.key: column for column in observed.columns}
-    for name in _new_columns(align, model, present):
-        yield Problem(
-            f"it would show values before {mask} can mask them: {_TAG_DELAY}",
-            "Sync a new column with its tags and without values first. Fill it some minutes later: by UPDATE, or with "
-            "using and nullable: false.",
-            name,
-        )
+    desired = {column.key: column for column in model.columns} if model is not None else {}
+    added = {add.desired.key for add in align.of_type(ColumnAdd)}
     for fill in align.of_type(FillColumn):
-        target = present.get(fill.name.lower())
-        if target is None:
+        key = fill.name.lower()
+        sources = [present[name] for name in sorted(referenced_columns(fill.using) & present.keys())]
+        if fill.is_converted or key in added:
+            if desired[key].tags or any(source.tags for source in sources):
+                yield Problem(_too_early(mask), _BY_HAND if fill.is_converted else _LATER, fill.name)
             continue
-        for source in sorted(referenced_columns(fill.using) & present.keys() - {target.key}):
-            if not present[source].tags.items() <= target.tags.items():
+        tags = present[key].tags if key in present else NOTHING
+        for source in sources:
+            if not source.tags.items() <= tags.items():
                 yield Problem(
-                    f"its using reads {source}, whose tags it lacks, so that {mask} may not mask the values",
-                    f"Give it the tags of {source} with an earlier sync, or read another column.",
+                    f"its using reads {source.name}, whose tags it lacks, so that {mask} may not mask the values",
+                    f"Give it the tags of {source.name} with an earlier sync, or read another column.",
                     fill.name,
                 )
+    if align.of_type(RestoreTable):
+        for column in desired.values():
+            if column.tags and not _is_kept(column, present.get(column.key)):
+                yield Problem(_too_early(mask), _WITHOUT_UNDO, column.name)
 
 
-def _new_columns(align: AlignTable, model: Table | None, present: Mapping[str, Column]) -> list[str]:
-    """Return the columns that come with values: added, converted, or brought back by RESTORE."""
-    added = {add.desired.key for add in align.of_type(ColumnAdd)}
-    names = [
-        fill.name for fill in align.of_type(FillColumn) if fill.is_converted or fill.name.lower() in added
-    ]
-    if align.of_type(RestoreTable) and model is not None:
-        names += [column.name for column in model.columns if not _is_kept(column, present.get(column.key))]
-    return names
+def _too_early(mask: str) -> str:
+    return f"it would show values before {mask} can mask them: {_TAG_DELAY}"
+
+
+_LATER: Final = (
+    "Sync the column with its tags and without using first. Fill it some minutes later: by UPDATE, or with using and "
+    "nullable: false."
+)
+_BY_HAND: Final = (
+    "Add a column of another name with the tags, without using. Fill it some minutes later by UPDATE, and drop this "
+    "column when nothing reads it any more."
+)
+_WITHOUT_UNDO: Final = (
+    "Leave the table out of the undo. Declare the column with its tags, and fill it some minutes later from a former "
+    "version of the table."
+)
 
 
 def _is_kept(column: Column, present: Column | None) -> bool:

@@ -14,7 +14,7 @@ from delta_engine.aspects.backfill_actions import AbandonConversion, BlockedFill
 from delta_engine.aspects.columns import ColumnDrop
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.conversions import Stage, set_aside
-from delta_engine.aspects.protection import PROTECTED
+from delta_engine.aspects.protection import PROTECTED, PROTECTED_BY_MODEL
 from delta_engine.aspects.tags import SetColumnTags, UnsetColumnTags
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import (
@@ -209,29 +209,30 @@ COPY = Column("copy", "string", using="upper(secret)")
 
 
 @pytest.mark.parametrize(
-    ("columns", "observed"),
+    ("columns", "observed", "reason"),
     [
-        ((ID, SECRET, replace(COPY, mask=MASK)), (ID, SECRET)),
-        ((ID, replace(SECRET, mask=MASK), COPY), (ID, SECRET)),
-        ((ID, replace(SECRET, mask=MASK), COPY), (ID, replace(SECRET, mask=MASK))),
-        ((ID, SECRET, COPY), (ID, replace(SECRET, mask=MASK))),
-        ((replace(ID, mask=MASK), SECRET, COPY), (ID, SECRET)),
-        ((replace(ID, mask=MASK), CONVERTED), (ID, AMOUNT)),
+        ((ID, SECRET, replace(COPY, mask=MASK)), (ID, SECRET), PROTECTED_BY_MODEL),
+        ((ID, replace(SECRET, mask=MASK), COPY), (ID, SECRET), PROTECTED_BY_MODEL),
+        ((replace(ID, mask=MASK), SECRET, COPY), (ID, SECRET), PROTECTED_BY_MODEL),
+        ((replace(ID, mask=MASK), CONVERTED), (ID, AMOUNT), PROTECTED_BY_MODEL),
         (
             (ID, replace(CONVERTED, mask=MASK)),
             (ID, Column("delta_engine_old_amount", "string"), Column("amount", "int")),
+            PROTECTED_BY_MODEL,
         ),
+        ((ID, replace(SECRET, mask=MASK), COPY), (ID, replace(SECRET, mask=MASK)), PROTECTED),
+        ((ID, SECRET, COPY), (ID, replace(SECRET, mask=MASK)), PROTECTED),
     ],
 )
 def test_a_mask_on_any_column_and_side_blocks_every_fill(
-    columns: tuple[Column, ...], observed: tuple[Column, ...]
+    columns: tuple[Column, ...], observed: tuple[Column, ...], reason: str
 ) -> None:
-    assert blocked(orders(*columns), TableState(columns=observed)) == [PROTECTED]
+    assert blocked(orders(*columns), TableState(columns=observed)) == [reason]
 
 
 def test_a_row_filter_on_the_model_blocks_every_fill() -> None:
     model = replace(orders(ID, SECRET, COPY), row_filter=RowFilter("f", ["id"]))
-    assert blocked(model, TableState(columns=(ID, SECRET))) == [PROTECTED]
+    assert blocked(model, TableState(columns=(ID, SECRET))) == [PROTECTED_BY_MODEL]
 
 
 @pytest.mark.parametrize("is_begun", [True, False])

@@ -127,7 +127,7 @@ def test_files_of_a_protected_table_are_not_taken(
     project.declare(f"{ORDERS.replace('checks: {positive: amount > 0}, ', '')}, {protection}")
     refusal = refused(project)
     assert f"and the model has {named}: the rows would be visible until it is set" in refusal
-    assert f"and sync: CREATE TABLE {TABLE} USING delta LOCATION '{LOCATION}'." in refusal
+    assert f"on its schema: CREATE TABLE {TABLE} USING delta LOCATION '{LOCATION}'. Then sync" in refusal
 
 
 def test_only_missing_tables_with_a_location_cost_a_statement(project: CatalogProject) -> None:
@@ -163,6 +163,10 @@ def test_a_location_that_cannot_be_read_is_named(
 
     monkeypatch.setattr(project.catalog, "run", refusing)
     shown = project.run("plan").stderr
+    project.declare(f"{ORDERS}, tags: {{domain: sales}}")
+    message = refused(project)
+    assert "cannot be read, and the model has tags, which policies may depend on" in message
+    assert message.partition(" Ask for READ FILES")[0].endswith(f"{reason.partition('.')[0]}.")
     assert f"dev.silver.orders: its location {LOCATION} cannot be read: {reason}" in " ".join(shown.split())
     is_forbidden = isinstance(error, StatementError) and error.error_class == "INSUFFICIENT_PERMISSIONS"
     assert ("Ask for READ FILES on the external location." in " ".join(shown.split())) is is_forbidden

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,14 +73,48 @@ def test_consent_computes_under_a_filter_that_excepts_the_engine(project: Catalo
     assert project.plan()["tables"] == []
 
 
-@pytest.mark.parametrize("model", [ADDED, CONVERTED])
-def test_a_new_column_with_values_is_refused_under_a_mask_in_spite_of_consent(
-    project: CatalogProject, model: str
+def tagged(name: str, definition: str) -> str:
+    """Return a column with a tag."""
+    return f"{{name: {name}, tags: {{pii: low}}, {definition}}}"
+
+
+def table(*columns: str) -> str:
+    return f"name: orders, columns: [{', '.join((ID, *columns))}]"
+
+
+TEXT = tagged("note", "type: string")
+NUMBER = tagged("note", "type: int, using: 'length(note)'")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        table("{name: note, type: string}", tagged("day", "type: int, using: 'length(note)'")),
+        table(TEXT, "{name: day, type: int, using: 'length(note)'}"),
+        table(NUMBER),
+    ],
+    ids=["a new column with tags", "one that reads a tagged column", "a conversion of a tagged column"],
+)
+@pytest.mark.parametrize("policy_type", ["COLUMN_MASK", "A_NEW_TYPE", "unreadable"])
+def test_a_column_that_comes_with_values_waits_for_its_mask_in_spite_of_consent(
+    project: CatalogProject, model: str, policy_type: str
 ) -> None:
-    project.catalog.policies = [MASK]
+    project.declare(table(TEXT if "day" not in model or TEXT in model else "{name: note, type: string}"))
+    project.sync()
+    project.catalog.policies = [replace(MASK, policy_type=policy_type)]
+    if policy_type == "unreadable":
+        answering("SHOW EFFECTIVE", refusing("INSUFFICIENT_PERMISSIONS"))(project)
     message = refusal(project, model, VOUCHED)
-    assert "it would show values before pii of schema dev.silver (COLUMN_MASK) can mask them" in message
-    assert "policies see new tags only after some minutes" in message
+    assert "it would show values before" in message
+    assert "can mask them: policies see new tags only after some minutes" in message
+
+
+@pytest.mark.parametrize("model", [ADDED, CONVERTED])
+def test_columns_without_tags_are_masked_alike(project: CatalogProject, model: str) -> None:
+    project.catalog.policies = [MASK]
+    refusal(project, model)
+    project.declare(model)
+    project.sync(VOUCHED)
 
 
 def test_a_column_that_exists_is_filled_under_a_mask_with_consent(project: CatalogProject) -> None:
@@ -153,7 +188,7 @@ def test_policies_that_cannot_be_read_refuse_until_consent(
     project: CatalogProject, answer: Callable[[str], Sequence[Row]]
 ) -> None:
     answering("SHOW EFFECTIVE", answer)(project)
-    message = refusal(project, ADDED)
+    message = refusal(project, FILLED)
     assert "the policies (ABAC) that may hide some of them from the engine cannot be read" in message
     assert "Grant READ METADATA on the table to the engine's principal" in message
     project.sync(VOUCHED)
@@ -176,9 +211,10 @@ def test_other_spellings_of_the_answer_are_read(project: CatalogProject) -> None
     [
         ("DESCRIBE HISTORY `dev`.`silver`.`orders` LIMIT 1", refusing("INSUFFICIENT_PERMISSIONS")),
         ("DESCRIBE HISTORY `dev`.`silver`.`orders` LIMIT 1", lambda _sql: []),
+        ("DESCRIBE HISTORY `dev`.`silver`.`orders` LIMIT 1", lambda _sql: [{"v": 1}]),
         ("SELECT 1 AS is_readable", refusing("FGAC_TIME_TRAVEL_NOT_SUPPORTED.NOT_CATALOG_OWNED")),
     ],
-    ids=["a refused history", "an empty history", "refused time travel"],
+    ids=["a refused history", "an empty history", "a history of another form", "refused time travel"],
 )
 def test_an_unreadable_history_refuses_before_anything_changes(
     project: CatalogProject, words: str, answer: Callable[[str], Sequence[Row]]
@@ -227,14 +263,74 @@ def test_a_restore_is_refused_too(project: CatalogProject) -> None:
     assert len(project.catalog.statements) == ran
 
 
-def test_a_restore_brings_no_column_back_under_a_mask(project: CatalogProject) -> None:
-    project.declare(CONVERTED)
+def test_a_restore_brings_no_tagged_column_back_under_a_mask(project: CatalogProject) -> None:
+    project.declare(table(TEXT))
+    project.sync()
+    project.declare(table(NUMBER))
     project.sync(ALLOWED)
     project.catalog.policies = [MASK]
     refused = project.run("undo --yes --allow protected_data")
     assert refused.code == 3
     shown = " ".join(refused.stderr.split())
     assert "column note: it would show values before pii of schema dev.silver (COLUMN_MASK) can mask" in shown
+
+
+def test_a_former_column_keeps_its_tags_until_right_before_its_drop(project: CatalogProject) -> None:
+    project.declare(table(TEXT))
+    project.sync()
+    project.declare(f"{table(NUMBER)}, checks: {{short: note < 100}}")
+    project.sync(ALLOWED)
+    assert [sql.partition("orders` ")[2] for sql in project.catalog.statements[-3:]] == [
+        "ADD CONSTRAINT `short` CHECK (note < 100)",
+        "ALTER COLUMN `delta_engine_old_note` UNSET TAGS ('pii')",
+        "DROP COLUMNS (`delta_engine_old_note`)",
+    ]
+
+
+@pytest.mark.parametrize("then", [TEXT, tagged("note", "type: date, using: \"DATE '2026-01-01'\"")])
+def test_a_conversion_with_governed_tags_is_given_up_or_changed(project: CatalogProject, then: str) -> None:
+    project.declare(table(TEXT))
+    project.sync()
+    project.catalog.governed_tags = frozenset({"pii"})
+    run = project.catalog.run
+    answering("UPDATE", refusing(None))(project)
+    project.declare(table(NUMBER))
+    assert project.run(f"sync --yes {ALLOWED}").code != 0
+    object.__setattr__(project.catalog, "run", run)
+    project.declare(table(then))
+    project.sync(ALLOWED)
+    assert project.plan()["tables"] == []
+
+
+def test_a_removed_column_leaves_no_former_values_of_its_conversion(project: CatalogProject) -> None:
+    project.declare(table(TEXT))
+    project.sync()
+    run = project.catalog.run
+    object.__setattr__(
+        project.catalog, "run", lambda sql: refusing(None)(sql) if "UNSET TAGS" in sql else run(sql)
+    )
+    project.declare(table(NUMBER))
+    assert project.run(f"sync --yes {ALLOWED}").code != 0
+    object.__setattr__(project.catalog, "run", run)
+    project.declare(table())
+    project.sync(f"{ALLOWED} --allow drop_column")
+    assert [column.name for column in project.catalog.tables["dev.silver.orders"].state.columns] == ["id"]
+
+
+def test_protection_is_set_before_tags_are_weakened(project: CatalogProject) -> None:
+    schema = "\nschemas:\n  - {catalog: dev, name: silver%s}\n"
+    project.declare(table(TEXT), schemas=schema % ", tags: {domain: hr, team: a}")
+    project.sync()
+    ran = len(project.catalog.statements)
+    masked = tagged("note", "type: string, mask: dev.silver.hide").replace("low", "none")
+    project.declare(
+        f"{table(masked)}, row_filter: {{function: dev.silver.mine, columns: [id]}}",
+        schemas=schema % ", tags: {team: b}",
+    )
+    project.sync()
+    kinds = ["SET ROW FILTER", "SET MASK", "SET TAGS", "UNSET TAGS"]
+    found = [kind for sql in project.catalog.statements[ran:] for kind in kinds if f" {kind} " in sql]
+    assert found == ["SET ROW FILTER", "SET MASK", "SET TAGS", "SET TAGS", "UNSET TAGS"]
 
 
 def test_files_are_not_copied_under_a_policy(project: CatalogProject) -> None:
