@@ -14,8 +14,11 @@ from delta_engine.sql.text import sql_literal
 
 _LITERAL: Final = r"""(?:(?<!\w)[rR](?:'[^']*'|"[^"]*")|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")"""
 _COMMENT: Final = r"(?:--(?:\\\n|\\(?!\n)|[^\r\n\\])*(?=[\r\n]|\Z)|/\*(?:[^*]|\*(?!/))*\*/)"
+_BETWEEN: Final = rf"(?:\s|{_COMMENT})*"
 _TOKEN: Final = re.compile(
-    rf"(?P<chain>{_LITERAL}(?:(?:\s|{_COMMENT})*{_LITERAL})*)|`(?:[^`]|``)*`|{_COMMENT}", re.DOTALL
+    rf"(?:(?<!\w)(?P<binary>[xX]){_BETWEEN})?(?P<chain>{_LITERAL}(?:{_BETWEEN}{_LITERAL})*)"
+    rf"|`(?:[^`]|``)*`|{_COMMENT}",
+    re.DOTALL,
 )
 _EACH_LITERAL: Final = re.compile(rf"(?P<literal>{_LITERAL})|{_COMMENT}", re.DOTALL)
 
@@ -32,16 +35,20 @@ def with_portable_literals(sql: str) -> str:
     r"""Return SQL with its string literals written so that every version of Spark and of Delta reads the same.
 
     Each literal, and each chain of adjacent literals, becomes one literal in single quotes with `\'` for a quote. What
-    it means follows Spark 4.1 (docs: "Literals"). All else keeps its spelling. The result maps to itself.
+    it means follows Spark 4.1 (docs: "Literals"). `x '1F'` becomes `x'1F'`. All else keeps its
+    spelling. The result maps to itself.
     """
     if "'" not in sql and '"' not in sql:
         return sql
-    return _TOKEN.sub(lambda token: _portable(token["chain"]) if token["chain"] else token[0], sql)
+    return _TOKEN.sub(_portable, sql)
 
 
-def _portable(chain: str) -> str:
-    literals = (token["literal"] for token in _EACH_LITERAL.finditer(chain))
-    return sql_literal(_without_surrogates("".join(_units(literal) for literal in literals if literal)))
+def _portable(token: re.Match[str]) -> str:
+    if not token["chain"]:
+        return token[0]
+    literals = (each["literal"] for each in _EACH_LITERAL.finditer(token["chain"]))
+    text = _without_surrogates("".join(_units(literal) for literal in literals if literal))
+    return (token["binary"] or "") + sql_literal(text)
 
 
 def _units(literal: str) -> str:

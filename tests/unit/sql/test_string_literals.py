@@ -45,6 +45,7 @@ from delta_engine.sql.views import lost_reads
         ("'x' /* a */ = b /* c */ 'd'", "'x' /* a */ = b /* c */ 'd'"),
         ("bar'x'", "bar'x'"),
         ("date\"2020-01-01\" < X'1F'", "date'2020-01-01' < X'1F'"),
+        ("x '1F' = X /* a */ \"2E\"", "x'1F' = X'2E'"),
         ("'not closed", "'not closed"),
     ],
 )
@@ -73,6 +74,8 @@ def test_every_statement_with_an_expression_sends_that_form() -> None:
         (r"s RLIKE r'\d+'", r"s RLIKE '\\d+'"),
         (r"s = 'a\d'", "s = 'ad'"),
         ("s = '${x}'", r"s = '$\{x}'"),
+        ("x'1F' = b", "x '1F' = b"),
+        ("date'2020-01-01' < d", "date '2020-01-01' < d"),
     ],
 )
 def test_literals_that_spark_reads_alike_are_equal(one: str, other: str) -> None:

@@ -12,7 +12,7 @@ from delta_engine.aspects.column_masks import DropColumnMask
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
 from delta_engine.aspects.row_filters import DropRowFilter
 from delta_engine.config.settings import load_settings
-from delta_engine.errors import DeltaEngineError, InvalidModelError, UnsafePlanError
+from delta_engine.errors import DeltaEngineError, InvalidModelError, RefusedError, UnsafePlanError
 from delta_engine.models import Column, ColumnMask, RowFilter, Table
 from delta_engine.orchestrate.project import load_rules
 from delta_engine.validation.backfill_rules import WithinRewriteLimit
@@ -96,7 +96,7 @@ def test_rules_refuse_with_the_whole_message(room: str, request: pytest.FixtureR
 
 
 def test_every_refusal_of_a_rule_names_its_fix() -> None:
-    refusals: list[DeltaEngineError] = [
+    refusals: list[RefusedError] = [
         refusal for rule, models in chain(*MODEL_CASES.values()) for refusal in rule.check(models)
     ]
     refusals += [
