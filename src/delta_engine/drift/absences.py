@@ -6,7 +6,7 @@ table counts as deleted only if known rights would show it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -18,7 +18,7 @@ from delta_engine.models import QualifiedName, SchemaName
 from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.states import CatalogState
 from delta_engine.telemetry.context import command
-from delta_engine.validation.needed_rights import Need, RightsAtHand, Securable, Verdict, rights_at_hand
+from delta_engine.validation.needed_rights import Need, RightsAtHand, Securable, rights_at_hand
 
 _NO_RIGHTS: Final = "the catalog does not show what you may see"
 
@@ -57,17 +57,35 @@ def may_be_hidden(drifted: DriftedResource) -> bool:
     return any(detail.finding.may_be_hidden for detail in drifted.details)
 
 
+def without_hidden(
+    drifted: Iterable[DriftedResource], notify: Callable[[str], None]
+) -> list[DriftedResource]:
+    """Return drift without missing tables and schemas that may be hidden, of which it notifies."""
+    resources = [*drifted]
+    for note in hidden_notes(resources):
+        notify(note)
+    return [resource for resource in resources if not may_be_hidden(resource)]
+
+
 def hidden_notes(drifted: Iterable[DriftedResource]) -> Iterator[str]:
-    """Yield what to do about missing tables and schemas that may be hidden: a note per parent, and one for all."""
+    """Yield what to do about missing tables and schemas that may be hidden: a note per right, and a common one."""
     hidden: dict[str, list[str]] = {}
-    for one in filter(may_be_hidden, drifted):
-        (need, *_) = _needs(one.name, ())
-        hidden.setdefault(f"{need.right.privilege} on {need.securable}", []).append(str(one.name))
-    for right, names in hidden.items():
-        yield f"Ask for {right}, and run it again: this may be hidden from you: {', '.join(names)}"
+    for resource in drifted:
+        lacking = {
+            right: None
+            for detail in resource.details
+            if detail.finding.may_be_hidden and detail.finding.absence
+            for right in detail.finding.absence.lacking
+        }
+        if lacking:
+            hidden.setdefault(_listed(lacking), []).append(str(resource.name))
+    for rights, names in hidden.items():
+        yield f"{', '.join(names)} may be hidden from you. Ask for {rights}, and run the command again"
     if hidden:
-        by_hand = f"remove its model by hand and run {command('state rm')}"
-        yield f"If it is gone, {by_hand}, or run {command('drift --revert')}: --accept leaves it"
+        yield (
+            f"What is gone: remove its model and run {command('state rm')}, or create it again with "
+            f"{command('drift --revert -t TABLE')}. {command('drift --accept')} keeps its model"
+        )
 
 
 def _with_absence(drifted: DriftedResource, absence: Absence) -> DriftedResource:
@@ -82,23 +100,31 @@ def _absences(
 ) -> Mapping[str, Absence]:
     needs = {name.key: _needs(name, observed.missing_schemas) for name in names}
     if principals is None:
-        return dict.fromkeys(needs, Absence(may_be_hidden=True, reason=_NO_RIGHTS))
+        return {key: _unknown(wanted, _NO_RIGHTS) for key, wanted in needs.items()}
     try:
         at_hand = rights_at_hand(principals, [need for wanted in needs.values() for need in wanted], observed)
     except StatementError as error:
         reason = f"your rights cannot be read: {error.first_line.rstrip('.')}"
-        return dict.fromkeys(needs, Absence(may_be_hidden=True, reason=reason))
+        return {key: _unknown(wanted, reason) for key, wanted in needs.items()}
     return {key: _absence(at_hand, wanted) for key, wanted in needs.items()}
 
 
-def _needs(name: QualifiedName | SchemaName, missing_schemas: Iterable[tuple[str, str]]) -> list[Need]:
-    """Return the rights that show everything of the kind in the parent. Tables inherit SELECT of their schema."""
-    parent = _parent(name)
+def _needs(
+    name: QualifiedName | SchemaName, missing_schemas: Collection[tuple[str, str]]
+) -> tuple[Need, ...]:
+    """Return the rights that show everything of the kind in the parent. Tables inherit SELECT of their schema.
+
+    Access also needs USE of all parents, which the owner of a schema does not have in the catalog by itself
+    (docs.databricks.com: "Unity Catalog permissions model concepts").
+    """
+    catalog, parent = Securable((name.catalog,)), _parent(name)
+    use_catalog = Need(securable=catalog, right=Right.USE_CATALOG)
+    use_schemas = Need(securable=parent, right=Right.USE_SCHEMA, owners_above=True)
     if isinstance(name, SchemaName):
-        return [Need(securable=parent, right=Right.USE_SCHEMA)]
-    needs = [Need(securable=parent, right=Right.SELECT, owners_above=True)]
-    if tuple(parent.levels[0].split(".")) in {*missing_schemas}:
-        needs += _needs(SchemaName(*parent.parts), ())
+        return (use_schemas, use_catalog)
+    needs = (Need(securable=parent, right=Right.SELECT, owners_above=True), use_schemas, use_catalog)
+    if tuple(parent.levels[0].split(".")) in missing_schemas:
+        return (*needs, Need(securable=catalog, right=Right.USE_SCHEMA))
     return needs
 
 
@@ -106,13 +132,23 @@ def _parent(name: QualifiedName | SchemaName) -> Securable:
     return Securable((name.catalog, name.schema) if isinstance(name, QualifiedName) else (name.catalog,))
 
 
-def _absence(at_hand: RightsAtHand, wanted: Iterable[Need]) -> Absence:
-    who = at_hand.principal.name
-    for need in wanted:
-        if at_hand.verdict(need) is not Verdict.HELD:
-            reason = f"{who} is not known to own {need.securable}, or to have {need.right.privilege} on it"
-            return Absence(may_be_hidden=True, reason=reason)
-    (shown, *_) = wanted
-    return Absence(
-        may_be_hidden=False, reason=f"{who} owns {shown.securable}, or has {shown.right.privilege} on it"
-    )
+def _absence(at_hand: RightsAtHand, wanted: Sequence[Need]) -> Absence:
+    who, lacking = at_hand.principal.name, at_hand.lacking(wanted)
+    if lacking:
+        need = lacking[0]
+        reason = f"{who} is not known to own {need.securable}, or to have {need.right.privilege} on it"
+        return _unknown(lacking, reason)
+    shown = wanted[0]
+    used = "it and its catalog" if len(shown.securable.parts) > 1 else "it"
+    reason = f"{who} owns {shown.securable}, or has {shown.right.privilege} on it, and may use {used}"
+    return Absence(may_be_hidden=False, reason=reason)
+
+
+def _unknown(lacking: Iterable[Need], reason: str) -> Absence:
+    rights = tuple(f"{need.right.privilege} on {need.securable}" for need in lacking)
+    return Absence(may_be_hidden=True, reason=reason, lacking=rights)
+
+
+def _listed(rights: Iterable[str]) -> str:
+    *others, last = rights
+    return f"{', '.join(others)} and {last}" if others else last

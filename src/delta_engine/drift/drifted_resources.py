@@ -73,10 +73,12 @@ class Absence:
     Args:
         may_be_hidden: whether it may exist, hidden from the principal, instead of being deleted.
         reason: the rights that would show it, or why they are not known to.
+        lacking: the rights to ask for, such as `SELECT on schema dev.silver`, if it may be hidden.
     """
 
     may_be_hidden: bool
     reason: str
+    lacking: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

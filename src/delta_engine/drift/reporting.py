@@ -172,11 +172,10 @@ def _recommendations(
     unmanaged: Sequence[ResourceDrift],
 ) -> Iterator[Recommendation]:
     program = f"delta-engine -e {shlex.quote(facts.environment)}"
-    hides = any(map(may_be_hidden, schemas)) or any(map(may_be_hidden, gone))
     schemas = [schema for schema in schemas if not may_be_hidden(schema)]
     gone = [table for table in gone if not may_be_hidden(table)]
     if existing or schemas:
-        yield from _reverts_of(facts, [*schemas, *existing, *gone], program, hides=hides)
+        yield from _reverts_of(facts, [*schemas, *existing, *gone], program)
         yield Recommendation(
             text="Take the drift into the models, and commit them", command=f"{program} drift --accept"
         )
@@ -199,14 +198,14 @@ def _recommendations(
 
 
 def _reverts_of(
-    facts: DriftFacts, drifted: Sequence[DriftedResource], program: str, *, hides: bool
+    facts: DriftFacts, drifted: Sequence[DriftedResource], program: str
 ) -> Iterator[Recommendation]:
-    """Yield the revert of everything that a revert can bring back, if there is any; `hides` if others may be hidden."""
+    """Yield the revert of everything that a revert can bring back, if there is any."""
     reversal, policy = facts.reversal, facts.plan_policy
     able = [one for one in drifted if one.resource in reversal.resources]
     if not any(_changes_anything(one, policy) for one in able):
         return
-    targets = f" {_targets(able)}" if reversal.refusals or hides else ""
+    targets = f" {_targets(able)}" if reversal.refusals else ""
     allowed = "".join(f" --allow {kind.value}" for kind in reversal.consents)
     kinds = {detail.deviation.kind for one in able for detail in one.drift}
     names = {

@@ -23,7 +23,7 @@ from delta_engine.deployment.recorded_models import (
     without_done_renames,
 )
 from delta_engine.deployment.resources import with_settled_renames
-from delta_engine.drift.absences import hidden_notes, may_be_hidden
+from delta_engine.drift.absences import may_be_hidden, without_hidden
 from delta_engine.drift.attribution import with_audited_authors
 from delta_engine.drift.comparison import compared
 from delta_engine.drift.drift_report import DriftReport
@@ -127,9 +127,7 @@ def acceptable(
     declared = {resource_key(model.qualified_name) for model in project.models}
     declared |= {resource_key(schema.qualified_name) for schema in project.synced_schemas}
     drifted = [one for one in found if one.drift and resource_key(one.model_name) in declared]
-    for note in hidden_notes(drifted):
-        notify(note)
-    return [one for one in drifted if not may_be_hidden(one)]
+    return without_hidden(drifted, notify)
 
 
 def replaced_edits(project: Project, drifted: Sequence[DriftedResource]) -> Iterator[str]:

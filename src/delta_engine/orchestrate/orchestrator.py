@@ -15,6 +15,7 @@ from delta_engine.actions import TablePlan
 from delta_engine.deployment.document import AcceptedDrift, TableResource
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.resources import resource_name
+from delta_engine.drift.absences import without_hidden
 from delta_engine.drift.comparison import state_under
 from delta_engine.drift.drifted_resources import DriftedResource
 from delta_engine.drift.status import is_accepted_deletion
@@ -165,10 +166,15 @@ def plan_sync(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = False
 
 
 def plan_revert(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = False) -> PlannedRun:
-    """Return what brings the declared tables and schemas that drifted back to what was applied to them last."""
+    """Return what brings the declared tables and schemas that drifted back to what was applied to them last.
+
+    Without those that may be hidden, of which it warns, unless the tables were selected.
+    """
     declared = {model.key for model in tables} | {one.key for one in run.environment.planner.schemas}
     basis, found = _detected(run, tables, is_partial=is_partial)
     drifted = [one for one in found if one.drift and one.model_name.key in declared]
+    if not is_partial:
+        drifted = without_hidden(drifted, run.recorder.warn)
     return _judged(run, draft_revert(run.environment, basis, drifted))
 
 

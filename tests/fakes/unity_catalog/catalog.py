@@ -15,7 +15,7 @@ from typing_extensions import assert_never
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
 from delta_engine.models import QualifiedName, Reference, Schema, Table
-from delta_engine.state.principals import Permissions
+from delta_engine.state.principals import ALL_ACCOUNT_USERS, Permissions
 from delta_engine.state.states import ABSENT, NO_AUDIT, Audit, CatalogState, SchemaState, TableState
 from tests.fakes.unity_catalog import (
     columns,
@@ -68,7 +68,8 @@ class FakeUnityCatalog:
         groups: the groups that the user is in.
         records_times: whether the views show when tables were created; Spark's catalogs do not.
         hides: whether views and listings leave out what the user has no privileges on.
-        catalogs: the holders of catalogs; a catalog without any has no owner and no grants.
+        catalogs: the holders of catalogs. Every user may use those of `schemas`, as a workspace's own catalog
+            ("Manage privileges in Unity Catalog"); another catalog has no owner and no grants.
         files: what dropped external tables left at their locations.
         policies: the ABAC policies of catalogs, schemas and tables.
         knows_policies: whether it runs `SHOW EFFECTIVE POLICIES`, which runtimes before 16.4 do not.
@@ -104,7 +105,8 @@ class FakeUnityCatalog:
         self.groups: set[str] = set()
         self.hides = False
         self.records_times = True
-        self.catalogs: dict[str, Permissions] = {}
+        usable = Permissions(grants={ALL_ACCOUNT_USERS: ("USE CATALOG",)})
+        self.catalogs: dict[str, Permissions] = {name.partition(".")[0]: usable for name in self.schemas}
         self.policies: list[policies.Policy] = []
         self.knows_policies = True
         self.travels_under_policies = False
@@ -202,7 +204,9 @@ class FakeUnityCatalog:
     def _visible(self) -> tuple[Mapping[str, Stored], Mapping[str, SchemaState]]:
         if not self.hides:
             return self.tables, self.schemas
-        return visible_to({self.user, *self.groups}, self.tables, self.schemas, self.catalogs)
+        return visible_to(
+            {self.user, ALL_ACCOUNT_USERS, *self.groups}, self.tables, self.schemas, self.catalogs
+        )
 
     def _answer(self, sql: str) -> Sequence[Row]:
         self.questions.append(sql)

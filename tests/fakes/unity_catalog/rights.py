@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from delta_engine.models import ForeignKey, Grants, QualifiedName
@@ -68,7 +68,8 @@ def visible_to(
 ) -> tuple[Mapping[str, Stored], Mapping[str, SchemaState]]:
     """Return the tables and schemas on which one of some principals has a privilege, inherited ones included.
 
-    Databricks' SQL reference, "Information schema": it shows only the objects that the user may access.
+    Databricks' SQL reference, "Information schema": it shows only the objects that the user may access. Access to a
+    table also needs USE SCHEMA and USE CATALOG ("Unity Catalog permissions model concepts").
     """
 
     holders = {
@@ -83,14 +84,25 @@ def visible_to(
         held = {*holders.get(key, ()), *(one for one in held if one[1] not in _USES)}
         return any(name in who for name, _ in held)
 
+    def may_use(key: str) -> bool:
+        catalog, _, _ = key.partition(".")
+        schema = key.rpartition(".")[0]
+        return _holds("USE CATALOG", who, holders.get(catalog, ())) and _holds(
+            "USE SCHEMA", who, (*holders.get(catalog, ()), *holders.get(schema, ()))
+        )
+
     return (
-        {key: one for key, one in tables.items() if is_visible(key)},
+        {key: one for key, one in tables.items() if is_visible(key) and may_use(key)},
         {key: one for key, one in schemas.items() if is_visible(key)},
     )
 
 
 _USES = ("USE CATALOG", "USE SCHEMA")
 """Privileges that show what they are granted on, and nothing inside it."""
+
+
+def _holds(privilege: str, who: Collection[str], held: Iterable[tuple[str | None, str]]) -> bool:
+    return any(name in who and right in (privilege, "ALL PRIVILEGES", "OWN") for name, right in held)
 
 
 def _holders(owner: str | None, grants: Grants) -> set[tuple[str | None, str]]:

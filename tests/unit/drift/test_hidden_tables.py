@@ -33,6 +33,7 @@ SEES_ALL: Mapping[str, tuple[str, ...]] = {
     "a reader of the schema": ("GRANT SELECT ON SCHEMA `dev`.`silver` TO `ann@example.com`",),
     "a reader by group": ("GRANT SELECT ON SCHEMA `dev`.`silver` TO `team`",),
 }
+ALL_RIGHTS = ("SELECT on schema dev.silver", "USE SCHEMA on schema dev.silver", "USE CATALOG on catalog dev")
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def project(project: CatalogProject) -> CatalogProject:
     project.sync()
     project.catalog.hides = True
     project.catalog.groups = {"team"}
-    project.catalog.catalogs["dev"] = Permissions(owner=BOSS)
+    project.catalog.catalogs["dev"] = Permissions(owner=BOSS, grants={"team": ("USE CATALOG",)})
     project.by_hand(
         "ALTER SCHEMA `dev`.`silver` OWNER TO `boss`", "GRANT USE SCHEMA ON SCHEMA `dev`.`silver` TO `team`"
     )
@@ -69,12 +70,13 @@ def test_a_hidden_table_is_not_taken_for_deleted(project: CatalogProject) -> Non
     assert "table: DELETED, or hidden from you (applied " in text
     reason = f"{ANN} is not known to own schema dev.silver, or to have SELECT on it"
     assert f"      rights: {reason}\n" in text
-    assert absence(project) == {"may_be_hidden": True, "reason": reason}
+    lacking = ["SELECT on schema dev.silver"]
+    assert absence(project) == {"may_be_hidden": True, "reason": reason, "lacking": lacking}
     assert report(project)["recommendations"] == []
     assert report(project)["notes"][-2:] == [
-        "Ask for SELECT on schema dev.silver, and run it again: this may be hidden from you: dev.silver.orders",
-        "If it is gone, remove its model by hand and run `delta-engine -e dev state rm`, or run `delta-engine -e dev "
-        "drift --revert`: --accept leaves it",
+        "dev.silver.orders may be hidden from you. Ask for SELECT on schema dev.silver, and run the command again",
+        "What is gone: remove its model and run `delta-engine -e dev state rm`, or create it again with "
+        "`delta-engine -e dev drift --revert -t TABLE`. `delta-engine -e dev drift --accept` keeps its model",
     ]
     page = project.run("drift --format html").stdout
     assert f"It is gone, or hidden from you. Rights: {reason}." in page
@@ -86,7 +88,7 @@ def test_the_deletion_of_a_hidden_table_is_never_accepted(project: CatalogProjec
     for selection in ("", " -t silver.orders"):
         done = project.run(f"drift --accept --yes{selection}")
         assert (done.code, project.models.read_text()) == (0, before)
-        assert "note: Ask for SELECT on schema dev.silver" in done.stderr
+        assert "note: dev.silver.orders may be hidden from you. Ask for SELECT on schema" in done.stderr
         assert "dev: 0 tables to accept" in done.stderr + done.stdout
     project.by_hand("COMMENT ON TABLE `dev`.`silver`.`lines` IS 'theirs'")
     (advice, *_) = [one for one in report(project)["recommendations"] if "--accept" in one["command"]]
@@ -111,13 +113,42 @@ def test_a_sync_that_would_create_a_hidden_table_says_so(project: CatalogProject
 @pytest.mark.parametrize("right", SEES_ALL)
 def test_a_table_is_deleted_where_rights_would_show_it(project: CatalogProject, right: str) -> None:
     project.by_hand("DROP TABLE `dev`.`silver`.`orders`", *SEES_ALL[right])
-    who = "owns schema dev.silver, or has SELECT on it"
-    assert absence(project) == {"may_be_hidden": False, "reason": f"{ANN} {who}"}
+    who = "owns schema dev.silver, or has SELECT on it, and may use it and its catalog"
+    assert absence(project) == {"may_be_hidden": False, "reason": f"{ANN} {who}", "lacking": []}
     text = project.run("drift").stdout
     assert "table: DELETED (applied " in text
     assert f"      rights: {ANN} {who}\n" in text
     assert project.run("drift --accept --yes").code == 0
     assert "name: orders" not in project.models.read_text()
+
+
+def assert_kept(project: CatalogProject, lacking: str) -> None:
+    """Assert that both tables may be hidden for lack of a right, and that accepting keeps their models."""
+    before = project.models.read_text()
+    absences = [finding["absence"] for table in report(project)["deleted"] for finding in table["findings"]]
+    assert [(one["may_be_hidden"], one["lacking"]) for one in absences] == [(True, [lacking])] * 2
+    tables = "dev.silver.lines, dev.silver.orders"
+    note = f"{tables} may be hidden from you. Ask for {lacking}, and run the command again"
+    assert note in report(project)["notes"]
+    assert project.run("drift --accept --yes").code == 0
+    assert project.models.read_text() == before
+
+
+@pytest.mark.parametrize("right", SEES_ALL)
+def test_rights_in_a_catalog_that_a_principal_may_not_use_prove_no_deletion(
+    project: CatalogProject, right: str
+) -> None:
+    project.by_hand(*SEES_ALL[right])
+    project.catalog.catalogs["dev"] = Permissions(owner=BOSS)
+    assert_kept(project, "USE CATALOG on catalog dev")
+
+
+def test_select_on_a_schema_that_a_principal_may_not_use_proves_no_deletion(project: CatalogProject) -> None:
+    project.by_hand(
+        "GRANT SELECT ON SCHEMA `dev`.`silver` TO `team`",
+        "REVOKE USE SCHEMA ON SCHEMA `dev`.`silver` FROM `team`",
+    )
+    assert_kept(project, "USE SCHEMA on schema dev.silver")
 
 
 def test_an_owner_of_the_catalog_sees_everything(project: CatalogProject) -> None:
@@ -146,8 +177,8 @@ def test_a_hidden_schema_hides_its_tables(project: CatalogProject) -> None:
         one["findings"][0]["absence"]["may_be_hidden"] for one in (*found["schemas"], *found["deleted"])
     ]
     assert (hidden, found["recommendations"]) == ([True] * 3, [])
-    note = "Ask for USE SCHEMA on catalog dev, and run it again: this may be hidden from you: dev.silver"
-    assert note in found["notes"]
+    right = "USE SCHEMA on catalog dev"
+    assert f"dev.silver may be hidden from you. Ask for {right}, and run the command again" in found["notes"]
     before = project.models.read_text()
     assert project.run("drift --accept --yes").code == 0
     assert project.models.read_text() == before
@@ -184,7 +215,11 @@ def test_without_an_answer_about_rights_a_table_may_be_hidden(
         if isinstance(answer, StatementError)
         else "the platform does not name the principal"
     )
-    assert absence(project) == {"may_be_hidden": True, "reason": f"your rights cannot be read: {why}"}
+    assert absence(project) == {
+        "may_be_hidden": True,
+        "reason": f"your rights cannot be read: {why}",
+        "lacking": list(ALL_RIGHTS),
+    }
 
 
 def on(visibility: Visibility, project: CatalogProject) -> Backend:
@@ -206,7 +241,11 @@ def test_a_platform_without_rights(
     assert absence(project) == (
         None
         if is_accepted
-        else {"may_be_hidden": True, "reason": "the catalog does not show what you may see"}
+        else {
+            "may_be_hidden": True,
+            "reason": "the catalog does not show what you may see",
+            "lacking": list(ALL_RIGHTS),
+        }
     )
     assert project.run("drift --accept --yes").code == 0
     assert ("name: orders" not in project.models.read_text()) is is_accepted
@@ -225,6 +264,30 @@ def test_only_missing_tables_that_are_declared_cost_a_statement(project: Catalog
     project.declare(LINES)
     project.by_hand("CREATE TABLE `dev`.`silver`.`lines` (`id` BIGINT) USING DELTA", user=ANN)
     assert asked() == 0
+
+
+def test_a_revert_leaves_out_what_may_be_hidden(project: CatalogProject) -> None:
+    schemas = "schemas:\n  - {catalog: dev, name: silver, comment: ours}\n"
+    project.by_hand("ALTER SCHEMA `dev`.`silver` OWNER TO `ann@example.com`", user=BOSS)
+    project.declare(ORDERS, LINES, schemas=schemas)
+    project.sync()
+    hide(project, "orders")
+    project.by_hand("COMMENT ON SCHEMA `dev`.`silver` IS 'theirs'", user=ANN)
+    project.by_hand("ALTER SCHEMA `dev`.`silver` OWNER TO `boss`", user=ANN)
+    (advice, *_) = report(project)["recommendations"]
+    assert advice["command"] == "delta-engine -e dev drift --revert"
+    project.catalog.statements.clear()
+    done = project.run("drift --revert --yes")
+    assert (done.code, project.catalog.statements) == (0, ["COMMENT ON SCHEMA `dev`.`silver` IS 'ours'"])
+    assert "note: dev.silver.orders may be hidden from you. Ask for SELECT on schema" in done.stderr
+
+
+def test_a_revert_of_a_named_table_creates_it_again(project: CatalogProject) -> None:
+    project.by_hand("DROP TABLE `dev`.`silver`.`orders`")
+    assert project.run("drift --revert --yes").code == 0
+    assert "dev.silver.orders" not in project.catalog.tables
+    done = project.run("drift --revert --yes -t silver.orders")
+    assert (done.code, "dev.silver.orders" in project.catalog.tables) == (0, True)
 
 
 def test_each_backend_says_what_it_hides() -> None:
