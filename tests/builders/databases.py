@@ -75,7 +75,10 @@ NESTED_LADDERS = (
 )
 """Types whose insides change field by field."""
 
-FORMER_FIELDS = {NESTED_LADDERS[0][3]: {"x 2": "x"}, NESTED_LADDERS[1][2]: {"element.y.r 2": "r"}}
+FORMER_FIELDS = {
+    NESTED_LADDERS[0][3]: {"x 2": ("x",)},
+    NESTED_LADDERS[1][2]: {"element.y.r 2": ("r",)},
+}
 
 CONDITIONS = (
     "`{0}` IS NOT NULL OR TRUE",
@@ -306,7 +309,7 @@ def _after(choices: Choices, start: Table, goal: Table, ladders: Mapping[str, Se
         partitioned_by=start.partitioned_by,
     )
     if choices.rarely(6):
-        return replace(goal, table_name=NEW_NAMES[goal.table_name], renamed_from=goal.table_name)
+        return replace(goal, table_name=NEW_NAMES[goal.table_name], renamed_from=(goal.table_name,))
     return goal
 
 
@@ -323,7 +326,7 @@ def _renamed(
             text = choices.one_of(ladders[former.name])
             fields = FORMER_FIELDS.get(text, {})
             renamed = replace(
-                column, data_type=to_data_type(text), renamed_from=former.name, renamed_fields=fields
+                column, data_type=to_data_type(text), renamed_from=(former.name,), renamed_fields=fields
             )
             found.append(renamed)
         else:

@@ -103,7 +103,7 @@ def _has_both_names(world: World, name: str, model: Table) -> bool:
     """Whether the table has a renamed column under both names, as after a failed run: the engine refuses that."""
     found = world.stored(name)
     there = {column.key for column in found.state.columns} if found else set()
-    return any(one.renamed_from in there and one.key in there for one in model.columns if one.renamed_from)
+    return any(one.key in there and not there.isdisjoint(one.renamed_from) for one in model.columns)
 
 
 def _note_statements(world: World, statements: Iterable[str]) -> None:

@@ -49,12 +49,12 @@ def _changed(choices: Choices, table: Table, *, is_new: bool) -> Table:
     if is_new:
         return table
     columns = (
-        replace(one, name=f"{one.name}_new", renamed_from=one.name) if choices.rarely(6) else one
+        replace(one, name=f"{one.name}_new", renamed_from=(one.name,)) if choices.rarely(6) else one
         for one in table.columns
     )
     table = replace(table, columns=tuple(columns))
     if choices.rarely(4):
-        return replace(table, table_name=f"{table.table_name}_new", renamed_from=table.table_name)
+        return replace(table, table_name=f"{table.table_name}_new", renamed_from=(table.table_name,))
     return table
 
 

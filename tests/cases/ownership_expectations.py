@@ -209,11 +209,11 @@ def column_names(model: Table) -> tuple[str, ...]:
 
 def declared_renames(model: Table) -> dict[str, str]:
     """Return the renames of columns and fields that a model names, new paths by former ones."""
-    pairs = {column.renamed_from: column.name for column in model.columns if column.renamed_from}
+    pairs = {former: column.name for column in model.columns for former in column.renamed_from}
     for column in model.columns:
-        for path, former in column.renamed_fields.items():
+        for path, names in column.renamed_fields.items():
             new = f"{column.name}.{path}"
-            pairs[f"{new.rpartition('.')[0]}.{former}"] = new
+            pairs |= {f"{new.rpartition('.')[0]}.{former}": new for former in names}
     return pairs
 
 

@@ -167,7 +167,7 @@ def test_partitions_are_created_read_back_followed_and_fixed(backend: Backend) -
     table = orders(*columns, comment="a\nb", partitioned_by=["# d`ay", "COUNTRY"], table_properties=mapped)
     state = sync(backend, table)
     assert (state.partitioned_by, state.table_comment) == (("# d`ay", "country"), "a\nb")
-    renamed = replace(columns[1], name="on_day", renamed_from="# d`ay")
+    renamed = replace(columns[1], name="on_day", renamed_from=("# d`ay",))
     moved = orders(
         columns[0], renamed, columns[2], partitioned_by=["on_day", "country"], table_properties=mapped
     )

@@ -75,3 +75,17 @@ class CatalogProject:
     def plan(self) -> Any:
         """Return the plan as JSON."""
         return json.loads(self.run("plan --json").stdout)
+
+    def plan_elsewhere(self, *tables: str) -> Any:
+        """Return the plan of another environment as JSON, whose catalog has some tables; each is a CREATE TABLE."""
+        here, self.catalog = self.catalog, FakeUnityCatalog(schemas=("dev.silver",))
+        try:
+            for sql in tables:
+                self.catalog.run(sql)
+            config = self.config.with_name("prod.yml")
+            config.write_text(self.config.read_text().replace("environment: dev", "environment: prod"))
+            done = self._delta_engine("-e", "prod", "plan", "--json")
+            assert done.code == 0, done.stderr
+            return json.loads(done.stdout)
+        finally:
+            self.catalog = here

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from hypothesis import reject
 from hypothesis import strategies as st
@@ -63,6 +63,8 @@ properties = st.dictionaries(hostile_texts, hostile_texts, max_size=4)
 
 maybe = st.none() | hostile_texts
 
+former_names: st.SearchStrategy[Any] = maybe | st.lists(hostile_texts, max_size=3)
+
 mappings = st.dictionaries(hostile_texts, hostile_texts, max_size=2)
 
 identities = st.builds(Identity, st.integers(-3, 3), st.integers(1, 3), st.booleans())
@@ -98,8 +100,8 @@ def columns(draw: st.DrawFn) -> Column:
         identity=draw(seldom(st.none() | identities, None)),
         tags=draw(seldom(mappings, {})),
         mask=draw(seldom(st.none() | masks, None)),
-        renamed_from=draw(seldom(maybe, None)),
-        renamed_fields=draw(seldom(mappings, {})),
+        renamed_from=draw(seldom(former_names, None)),
+        renamed_fields=draw(seldom(st.dictionaries(hostile_texts, former_names, max_size=2), {})),
         using=draw(seldom(maybe, None)),
     )
 
@@ -140,7 +142,7 @@ def table_contents(draw: st.DrawFn, catalog: str, schema: str, name: str) -> Tab
             owner=draw(seldom(maybe, None)),
             grants=draw(seldom(st.dictionaries(hostile_texts, privileges, max_size=2), {})),
             location=draw(seldom(maybe, None)),
-            renamed_from=draw(seldom(maybe, None)),
+            renamed_from=draw(seldom(former_names, None)),
             manages=draw(seldom(st.sets(st.sampled_from(Part)), None)),
         )
     except InvalidModelError:  # drawn names may repeat each other

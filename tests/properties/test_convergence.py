@@ -23,7 +23,7 @@ from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.models import ColumnMask, QualifiedName, Schema, Table
 from delta_engine.models.constraints import resolved
 from delta_engine.models.record import Record, records_of
-from delta_engine.state.catalog_reader import former_name, snapshot_with_former_names
+from delta_engine.state.catalog_reader import former_names, snapshot_with_former_names
 from delta_engine.state.states import CatalogState
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from delta_engine.validation.relations import checked_plan
@@ -104,10 +104,10 @@ def with_settled_renames(models: Sequence[Table], applied: Applied, observed: Ca
     """Take records along to new names where tables have them by now, as a sync does before it plans."""
     known = dict(applied)
     for model in models:
-        former, name = former_name(model), model.qualified_name
-        found = observed.table(name)
-        if former and former.key in known and found.exists and found.former_name is None:
-            known[name.key] = replace(known.pop(former.key), table_name=name.table)
+        found = observed.table(model.qualified_name)
+        for former in former_names(model):
+            if former.key in known and found.exists and found.former_name is None:
+                known[model.key] = replace(known.pop(former.key), table_name=model.table_name)
     return known
 
 
@@ -116,7 +116,7 @@ def removed_tables(
 ) -> dict[QualifiedName, int | None]:
     """Return the tables that were applied, are there and are not declared any more; all have one row."""
     declared = {model.qualified_name.key for model in models}
-    declared |= {former.key for former in map(former_name, models) if former}
+    declared |= {former.key for model in models for former in former_names(model)}
     gone = [table.qualified_name for key, table in applied.items() if key not in declared]
     return {name: 1 for name in gone if name.key in catalog.tables}
 

@@ -11,11 +11,11 @@ from delta_engine.actions import AlignTable, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, RenderContext, takes_ownership, with_column
 from delta_engine.aspects.comparison import Comparison
-from delta_engine.aspects.facet import EXACT_TEXTS, OPTIONAL_TEXT, Facet
+from delta_engine.aspects.facet import FORMER_FIELD_NAMES, FORMER_NAMES, Facet
 from delta_engine.aspects.renames import with_renames
 from delta_engine.models import Column, Part, Table
 from delta_engine.models.nested_types import FieldRename, Path, lower_path, type_at, with_field_renamed
-from delta_engine.models.parts import NOTHING
+from delta_engine.models.parts import NO_FORMER_NAMES
 from delta_engine.sql.columns import sql_rename_column
 from delta_engine.state.states import TableState
 
@@ -94,30 +94,34 @@ def _with_new_field_paths(column: Column, rename: FieldRename) -> Column:
         for text, path in paths.items()
     }
     names = {
-        moved[text]: former
+        moved[text]: tuple(
+            name
+            for name in former
+            if (lower_path(paths[text]), name.lower()) != (lower_path(old), rename.desired.lower())
+        )
         for text, former in column.renamed_fields.items()
-        if (lower_path(paths[text]), former.lower()) != (lower_path(old), rename.desired.lower())
     }
-    return replace(column, renamed_fields=names)
+    return replace(column, renamed_fields={text: former for text, former in names.items() if former})
 
 
-FACET: Facet[Column, Column, str | None] = Facet(
+FACET: Facet[Column, Column, tuple[str, ...]] = Facet(
     key="renamed_from",
     declared=lambda model: model.renamed_from,
-    absent=None,
-    form=OPTIONAL_TEXT,
-    meaning="the column's former name; its data is kept",
+    absent=(),
+    default="none",
+    form=FORMER_NAMES,
+    meaning="the column's former name, or several with the latest first; its data is kept",
     part=Part.COLUMNS,
     title="renamed_from",
 )
 
-FIELDS_FACET: Facet[Column, Column, Mapping[str, str]] = Facet(
+FIELDS_FACET: Facet[Column, Column, Mapping[str, tuple[str, ...]]] = Facet(
     key="renamed_fields",
     declared=lambda model: model.renamed_fields,
-    absent=NOTHING,
-    form=EXACT_TEXTS,
+    absent=NO_FORMER_NAMES,
+    form=FORMER_FIELD_NAMES,
     meaning="former names of fields inside, by their present path: `address.postcode: zip`, with `element`, `key` and "
-    "`value` as steps",
+    "`value` as steps. Several former names are a list",
     entry="renamed field",
     part=Part.COLUMNS,
 )

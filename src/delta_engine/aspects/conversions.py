@@ -131,7 +131,7 @@ def set_aside(observed: TableState, model: Table | None = None) -> tuple[TableSt
 
 def _declared(model: Table) -> set[str]:
     """Return the keys of a model's columns, and of their former names."""
-    former = {column.renamed_from.lower() for column in model.columns if column.renamed_from}
+    former = {name.lower() for column in model.columns for name in column.renamed_from}
     return former | {column.key for column in model.columns}
 
 

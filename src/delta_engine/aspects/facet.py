@@ -7,7 +7,7 @@ Model files, their writer and editors, variables, recorded documents, fingerprin
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from delta_engine.backends.capabilities import Feature
@@ -184,6 +184,21 @@ def _grants(place: Place, grants: Mapping[str, list[str] | str]) -> Mapping[str,
 TEXT: Form[str] = Form(recorded_type=str, written_type=str, words="text")
 OPTIONAL_TEXT: Form[str | None] = Form(recorded_type=str | None, written_type=str | None, words="text")
 FLAG: Form[bool] = Form(recorded_type=bool, written_type=bool, words="`true` or `false`")
+
+
+def written_names(names: tuple[str, ...]) -> str | list[str] | None:
+    """Return former names as model files and documents have them: a text, or a list of several."""
+    if len(names) > 1:
+        return list(names)
+    return names[0] if names else None
+
+
+def _former_names(names: str | Sequence[str] | None) -> tuple[str, ...]:
+    if names is None:
+        return ()
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
 NAMES: Form[tuple[str, ...]] = Form(
     recorded_type=tuple[str, ...], written_type=list[str], write=list, words="list"
 )
@@ -209,6 +224,33 @@ NAME: Form[str | None] = Form(
     words="text",
 )
 """The name of a table, which may hold variables."""
+
+FORMER_NAMES: Form[tuple[str, ...]] = Form(
+    recorded_type=str | tuple[str, ...] | None,
+    encode=written_names,
+    decode=_former_names,
+    written_type=str | list[str] | None,
+    read=lambda _place, names: _former_names(names),
+    write=written_names,
+    words="text or list",
+)
+"""The former names of a column, the latest first."""
+
+FORMER_TABLE_NAMES: Form[tuple[str, ...]] = replace(
+    FORMER_NAMES, with_texts=lambda former, names, _values: tuple(map(names, former))
+)
+"""The former names of a table, which may hold variables."""
+
+FORMER_FIELD_NAMES: Form[Mapping[str, tuple[str, ...]]] = Form(
+    recorded_type=dict[str, str | tuple[str, ...]],
+    encode=lambda fields: {path: written_names(names) for path, names in fields.items()},
+    decode=lambda fields: {path: _former_names(names) for path, names in fields.items()},
+    written_type=dict[str, str | list[str]],
+    read=lambda _place, fields: {path: _former_names(names) for path, names in fields.items()},
+    write=lambda fields: {path: written_names(names) or "" for path, names in fields.items()},
+    words="mapping",
+)
+"""The former names of fields by path, each with the latest first."""
 
 FILLED_TEXT: Form[str | None] = Form(
     recorded_type=str | None,

@@ -36,11 +36,13 @@ class Renames:
         present = {column.key: column for column in observed.columns}
         wanted = {column.key for column in desired.columns}
         found = [
-            (present[column.renamed_from.lower()].name, column)
+            (present[former[0]].name, column)
             for column in desired.columns
             if column.renamed_from
-            and column.renamed_from.lower() in present
-            and column.renamed_from.lower() not in wanted
+            for former in [
+                [name for name in map(str.lower, column.renamed_from) if name in present.keys() - wanted]
+            ]
+            if former
         ]
         columns = {former: column.name for former, column in found if column.key not in present}
         return cls(
@@ -122,9 +124,10 @@ def _with_all_renames(applied: Table, desired: Table, pending: Renames) -> Table
     """
     known, wanted = {column.key for column in applied.columns}, {column.key for column in desired.columns}
     done = {
-        column.renamed_from: column.name
+        former: column.name
         for column in desired.columns
-        if column.renamed_from and column.renamed_from.lower() in known - wanted and column.key not in known
+        if column.renamed_from and column.key not in known
+        for former in [name for name in column.renamed_from if name.lower() in known - wanted][:1]
     }
     renamed = with_renames(applied, {**done, **dict(pending.columns)})
     fields = Renames(fields=tuple(_fields(desired, renamed.columns)))
@@ -162,8 +165,8 @@ def _with_new_names(columns: Iterable[Column], new_names: Mapping[str, str]) -> 
 
 
 def _with_new_name(column: Column, name: str) -> Column:
-    is_undone = column.renamed_from is not None and column.renamed_from.lower() == name.lower()
-    return replace(column, name=name, renamed_from=None if is_undone else column.renamed_from)
+    former = tuple(one for one in column.renamed_from if one.lower() != name.lower())
+    return replace(column, name=name, renamed_from=former)
 
 
 def _new_names(names: Iterable[str], new_names: Mapping[str, str]) -> tuple[str, ...]:

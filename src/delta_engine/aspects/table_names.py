@@ -10,7 +10,7 @@ from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, RenderContext, takes_ownership
 from delta_engine.aspects.comparison import Comparison
-from delta_engine.aspects.facet import NAME, Facet
+from delta_engine.aspects.facet import FORMER_TABLE_NAMES, Facet
 from delta_engine.backends.capabilities import Capabilities, Feature, RenameTarget
 from delta_engine.models import Part, QualifiedName, Table
 from delta_engine.sql.tables import sql_rename_table
@@ -52,12 +52,13 @@ def _explain(action: RenameTable) -> Iterable[Change]:
     yield Change("table name", str(action.observed), str(action.desired), is_rename=True)
 
 
-FACET: Facet[Table, TableState, str | None] = Facet(
+FACET: Facet[Table, TableState, tuple[str, ...]] = Facet(
     key="renamed_from",
     declared=lambda model: model.renamed_from,
-    absent=None,
-    form=NAME,
-    meaning="the table's former name, in the same schema; its data is kept",
+    absent=(),
+    default="none",
+    form=FORMER_TABLE_NAMES,
+    meaning="the table's former name in the same schema, or several with the latest first; its data is kept",
     part=Part.COLUMNS,
     title="renamed_from",
     feature=Feature.TABLE_RENAMES,

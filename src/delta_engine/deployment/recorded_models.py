@@ -24,7 +24,7 @@ from delta_engine.models import Schema, Table
 from delta_engine.models.open_struct import canonical_checksum
 from delta_engine.models.parts import Grants, SchemaName, joined_grants
 from delta_engine.models.record import Record, resource_key
-from delta_engine.state.catalog_reader import former_name
+from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.state.table_queries import TableVersion
 from delta_engine.telemetry.garbage import no_garbage_collection
@@ -76,13 +76,12 @@ def without_done_renames(models: Iterable[Table], state: DeploymentState | None)
     resources = state.resources if state else {}
     applied = {key for key, one in resources.items() if one.metadata.declared is not None}
     return tuple(
-        replace(model, renamed_from=None)
-        if former is not None
-        and resource_key(former) not in applied
+        replace(model, renamed_from=())
+        if model.renamed_from
+        and applied.isdisjoint(map(resource_key, former_names(model)))
         and resource_key(model.qualified_name) in applied
         else model
         for model in models
-        for former in [former_name(model)]
     )
 
 
@@ -132,11 +131,17 @@ def _recorded_grants(state: DeploymentState) -> dict[str, Grants]:
 
 
 def _with_grants(model: _Declared, recorded: dict[str, Grants]) -> _Declared:
-    former = former_name(model) if isinstance(model, Table) else None
-    for key in (model.key, former and former.key):
+    grants = model.grants
+    for key in _keys_of(model):
         if key in recorded:
-            model = replace(model, grants=joined_grants(model.grants, recorded[key]))
-    return model
+            grants = joined_grants(grants, recorded[key])
+    return model if grants is model.grants else replace(model, grants=grants)
+
+
+def _keys_of(model: Table | Schema) -> tuple[str, ...]:
+    """Return the key of a model, and those of its former names."""
+    former = () if isinstance(model, Schema) else former_names(model)
+    return model.key, *(name.key for name in former)
 
 
 def applied_table(

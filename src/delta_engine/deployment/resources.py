@@ -29,7 +29,7 @@ from delta_engine.deployment.stored_definitions import (
 from delta_engine.models import QualifiedName, SchemaName, Table
 from delta_engine.models.open_struct import canonical_checksum
 from delta_engine.models.record import resource_key
-from delta_engine.state.catalog_reader import former_name
+from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.state.table_queries import TableVersion
 from delta_engine.telemetry.context import command
@@ -145,7 +145,7 @@ def _settled_order(
     if known.declared is None or known.column_order is None or _is_in_order(model, observed):
         return tuple(present.values())
     recorded = known.column_order or tuple(column.name for column in known.declared.columns)
-    new_names = {one.renamed_from.lower(): one.key for one in model.columns if one.renamed_from}
+    new_names = {former.lower(): column.key for column in model.columns for former in column.renamed_from}
     keys = [new_names.get(name.lower(), name.lower()) for name in recorded]
     kept = [key for key in keys if key in present and key not in added]
     return tuple(present[key] for key in (*kept, *(key for key in present if key not in kept)))
@@ -253,8 +253,10 @@ def with_settled_renames(
     """
     resources: Mapping[str, Resource] = state.resources
     for model in models:
-        former, name = former_name(model), model.qualified_name
-        if former is None or resource_key(former) not in resources or name.key not in observed.tables:
+        name = model.qualified_name
+        recorded = (former for former in former_names(model) if resource_key(former) in resources)
+        former = next(recorded, None)
+        if former is None or name.key not in observed.tables:
             continue
         found = observed.table(name)
         if found.exists and found.former_name is None:

@@ -87,12 +87,10 @@ def with_unmanaged_parts(model: Table, observed: TableState, earlier: Record[Tab
 
 def _taken_over(model: Table, observed: TableState, known: Table) -> tuple[Column, ...]:
     """Return the columns that others added since the baseline and that the model declares now."""
-    former = {column.key: (column.renamed_from or column.name).lower() for column in model.columns}
+    names = {column.key: {column.key, *map(str.lower, column.renamed_from)} for column in model.columns}
     columns = {column.key for column in known.columns}
     return tuple(
-        column
-        for column in observed.columns
-        if column.key in former and columns.isdisjoint((column.key, former[column.key]))
+        column for column in observed.columns if column.key in names and columns.isdisjoint(names[column.key])
     )
 
 

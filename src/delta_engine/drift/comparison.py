@@ -38,7 +38,7 @@ from delta_engine.drift.drifted_resources import (
 from delta_engine.models import Part, QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.nested_types import Path
 from delta_engine.models.record import Record, resource_key
-from delta_engine.state.catalog_reader import former_name
+from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import CatalogState, SchemaState, TableState
 from delta_engine.telemetry.garbage import no_garbage_collection
 
@@ -86,8 +86,7 @@ def compared(
 
 def _pending_names(models: Iterable[Table]) -> dict[str, QualifiedName]:
     """Return the new names of tables that models rename, by the keys of the former ones."""
-    formers = ((former_name(model), model.qualified_name) for model in models)
-    return {former.key: name for former, name in formers if former is not None}
+    return {former.key: model.qualified_name for model in models for former in former_names(model)}
 
 
 def state_under(name: QualifiedName | SchemaName, observed: CatalogState) -> SecurableState | None:
@@ -122,9 +121,9 @@ def with_new_names(
 
 def deviations(found: ComparedResource) -> tuple[Deviation, ...]:
     """Return the drift of an existing table or schema, without what the catalog only shows late."""
-    known = found.recorded
-    everything = (*_renamed(known), *map(_deviation, found.drift), *_reordered(known, found.observed))
-    resource = found.resource
+    known, resource = found.recorded, found.resource
+    renamed = _renamed(known, resource.metadata.accepted)
+    everything = (*renamed, *map(_deviation, found.drift), *_reordered(known, found.observed))
     lag = resource.metadata.lag if isinstance(resource, TableResource) else ()
     late = {(one.field, one.expected, one.actual) for one in lag}
     return tuple(one for one in everything if (one.field, one.expected, one.actual) not in late)
@@ -284,8 +283,8 @@ def _declares_rename(model: Securable, old: Path, new: Path) -> bool:
     column = next((one for one in columns if one.key == new[0].lower()), None)
     if column is None:
         return False
-    former = column.renamed_fields.get(".".join(new[1:])) if len(new) > 1 else column.renamed_from
-    return former is not None and former.lower() == old[-1].lower()
+    former = column.renamed_fields.get(".".join(new[1:]), ()) if len(new) > 1 else column.renamed_from
+    return old[-1].lower() in map(str.lower, former)
 
 
 def _may_be_side_effect(difference: aspects.Difference) -> bool:
@@ -327,11 +326,15 @@ def _renamed_model(known: AppliedRecord[Securable], model: Securable) -> Securab
     return with_field_renames(with_renames(model, known.renames), known.field_renames)
 
 
-def _renamed(known: AppliedRecord[Securable]) -> Iterator[Deviation]:
+def _renamed(known: AppliedRecord[Securable], accepted: Iterable[AcceptedDrift] = ()) -> Iterator[Deviation]:
+    """Yield the renames that no unfinished run can have made. Accepted ones were there before the run."""
+    before = {(drift.kind, drift.field, drift.actual) for drift in accepted}
     columns: Iterable[tuple[Path, Path]] = (((old,), (new,)) for old, new in known.renames.items())
     for old, new in (*columns, *known.field_renames.items()):
-        if not any(_declares_rename(model, old, new) for model in known.attempted):
-            yield _renamed_column(old, new)
+        deviation = _renamed_column(old, new)
+        is_accepted = (deviation.kind.value, deviation.field, deviation.actual) in before
+        if is_accepted or not any(_declares_rename(model, old, new) for model in known.attempted):
+            yield deviation
 
 
 def _renamed_column(old: Path, new: Path) -> Deviation:

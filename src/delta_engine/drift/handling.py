@@ -30,7 +30,13 @@ from delta_engine.drift.drifted_resources import (
     changed_field,
     undone_field,
 )
-from delta_engine.drift.renames import has_path, new_column_names, new_field_paths, with_former_names
+from delta_engine.drift.renames import (
+    all_renames,
+    by_model_names,
+    has_path,
+    with_accepted_names,
+    with_former_names,
+)
 from delta_engine.models import Column, Schema, Table
 from delta_engine.models.nested_types import Path
 from delta_engine.models.record import resource_key
@@ -48,7 +54,10 @@ def accepted(model: Model, observed: SecurableState, taken: Sequence[Deviation])
     differences = [one.difference for one in taken if one.difference is not None]
     if isinstance(model, Schema):
         return aspects.accept(model, observed, differences)
-    renamed = with_field_renames(with_renames(model, new_column_names(taken)), new_field_paths(taken))
+    renames = by_model_names(model, all_renames(taken))
+    columns = {old[0]: new[0] for old, new in renames.items() if len(new) == 1}
+    fields = {old: new for old, new in renames.items() if len(new) > 1}
+    renamed = with_field_renames(with_renames(model, columns), fields)
     model = aspects.accept(renamed, observed, differences)
     if isinstance(observed, SchemaState) or all(one.kind is not DriftKind.COLUMN_ORDER for one in taken):
         return model
@@ -161,11 +170,12 @@ def _as_renamed(field: str, model: Securable) -> str:
 def _declared_renames(model: Securable) -> Iterator[tuple[str, str]]:
     """Yield the former and the new paths that a model names, in lower case."""
     for column in model.columns if isinstance(model, Table) else ():
-        if column.renamed_from is not None:
-            yield column.renamed_from.lower(), column.key
-        for path, former in column.renamed_fields.items():
+        for former in column.renamed_from:
+            yield former.lower(), column.key
+        for path, names in column.renamed_fields.items():
             *around, name = column.key, *path.lower().split(".")
-            yield ".".join((*around, former.lower())), ".".join((*around, name))
+            for former in names:
+                yield ".".join((*around, former.lower())), ".".join((*around, name))
 
 
 def _depth(rename: tuple[str, str]) -> int:
@@ -192,13 +202,18 @@ def accepting(model: Model, drifted: Drifted[Model, Any]) -> Model:
 
 
 def edited(model: Table, table: DriftedTable) -> Table:
-    """Return an accepting model for a model file: new foreign keys have the shortest table names."""
-    found = accepting(model, table)
+    """Return an accepting model for a model file: renames name the former names, new foreign keys the shortest ones."""
+    found = with_accepted_names(accepting(model, table), accepted_renames(model, table))
     keys = (
         key if key in model.foreign_keys else as_declared(found.qualified_name, key)
         for key in found.foreign_keys
     )
     return replace(found, foreign_keys=tuple(keys))
+
+
+def accepted_renames(model: Table, table: DriftedTable) -> dict[Path, Path]:
+    """Return the new paths of columns and fields that an acceptance renames, by those that the model has now."""
+    return by_model_names(model, all_renames(detail.deviation for detail in table.drift))
 
 
 def edits_to_replace(model: Securable, drifted: DriftedResource) -> Iterator[Change]:
@@ -219,12 +234,9 @@ def restored(drifted: Drifted[Model, Any], policy: Policy) -> Model:
     kept = [detail.deviation for detail in drifted.details if detail.ignored_by is not None]
     kept += (*drifted.explained, *beyond_drift(drifted.recorded, drifted.observed, policy))
     model = accepted(drifted.recorded.baseline, drifted.observed, kept)
-    return model if isinstance(model, Schema) else with_former_names(model, _renames(drifted))
-
-
-def _renames(drifted: DriftedResource) -> dict[Path, Path]:
-    pairs = (one.deviation.renamed for one in drifted.drift)
-    return dict(pair for pair in pairs if pair is not None)
+    if isinstance(model, Schema):
+        return model
+    return with_former_names(model, all_renames(detail.deviation for detail in drifted.drift))
 
 
 def _is_reverted(

@@ -22,7 +22,7 @@ from delta_engine.drift.drifted_resources import (
     drifted_tables,
 )
 from delta_engine.models import Column, Table
-from delta_engine.models.nested_types import Path, type_at
+from delta_engine.models.nested_types import Path, lower_path, type_at
 from delta_engine.models.record import Record
 from delta_engine.models.types import is_same_type
 from delta_engine.telemetry.context import command
@@ -45,26 +45,87 @@ def renames_of(table: DriftedTable) -> Mapping[str, str]:
     return new_column_names(detail.deviation for detail in table.drift)
 
 
-def with_former_names(model: Table, renames: Mapping[Path, Path]) -> Table:
-    """Return a model that brings back renamed columns and fields: it names each present path as the former one.
+def all_renames(found: Iterable[Deviation]) -> dict[Path, Path]:
+    """Return the renamed columns and fields, new paths by old ones, outer fields first."""
+    pairs = (deviation.renamed for deviation in found)
+    return dict(pair for pair in pairs if pair is not None)
+
+
+def by_model_names(model: Table, renames: Mapping[Path, Path]) -> dict[Path, Path]:
+    """Return new paths by those that a model has: it may rename the applied columns and fields itself.
 
     Args:
-        renames: present paths by former ones, outer fields first.
+        renames: new paths by the applied ones, outer fields first.
     """
-    former = {old[0].lower(): new[0] for old, new in renames.items() if len(old) == 1}
+    return {_model_path(model, old, new): new for old, new in renames.items()}
+
+
+def _model_path(model: Table, old: Path, new: Path) -> Path:
+    former = old[-1].lower()
+    if len(new) == 1:
+        if has_path(model.columns, old):
+            return old
+        names = ((column.name, column.renamed_from) for column in model.columns)
+        return next(((name,) for name, known in names if former in map(str.lower, known)), old)
+    column = _column_of(model, old, new)
+    if column is None or type_at(column.data_type, (*new[1:-1], old[-1])) is not None:
+        return old
+    paths = ((tuple(text.split(".")), known) for text, known in column.renamed_fields.items())
+    inside = (
+        path
+        for path, known in paths
+        if lower_path(path[:-1]) == lower_path(new[1:-1]) and former in map(str.lower, known)
+    )
+    return next(((column.name, *path) for path in inside), old)
+
+
+def with_accepted_names(model: Table, renames: Mapping[Path, Path]) -> Table:
+    """Return a model that has the new paths, with the former ones as `renamed_from` and `renamed_fields`.
+
+    Other environments may have the former names still. A name that the model declares cannot be a former one.
+
+    Args:
+        renames: new paths by those of the model before, outer fields first.
+    """
+    former = {new: old for old, new in renames.items() if is_former_name(model, old, new)}
+    return with_former_names(model, former)
+
+
+def is_former_name(model: Table, old: Path, new: Path) -> bool:
+    """Whether a model that has a new path can declare the name of the old one as a former name."""
+    is_renamed = lower_path(old[-1:]) != lower_path(new[-1:])
+    return is_renamed and has_path(model.columns, new) and not has_path(model.columns, (*new[:-1], old[-1]))
+
+
+def with_former_names(model: Table, renames: Mapping[Path, Path]) -> Table:
+    """Return a model that renames columns and fields, before what it renames already.
+
+    Args:
+        renames: former paths by those of the model, outer fields first.
+    """
+    former = {name[0].lower(): old[0] for name, old in renames.items() if len(name) == 1}
     columns = (
-        replace(column, renamed_from=former.get(column.key, column.renamed_from)) for column in model.columns
+        replace(column, renamed_from=_former_first(former[column.key], column.renamed_from))
+        if column.key in former
+        else column
+        for column in model.columns
     )
     model = replace(model, columns=tuple(columns)) if former else model
-    return _with_former_field_names(model, {old: new for old, new in renames.items() if len(old) > 1})
+    return _with_former_field_names(model, {name: old for name, old in renames.items() if len(name) > 1})
+
+
+def _former_first(name: str, names: Iterable[str]) -> tuple[str, ...]:
+    return name, *(former for former in names if former.lower() != name.lower())
 
 
 def _with_former_field_names(model: Table, renames: Mapping[Path, Path]) -> Table:
-    names: dict[str, dict[str, str]] = {}
-    for old, new in renames.items():
-        column = _column_of(model, old, new)
+    names: dict[str, dict[str, tuple[str, ...]]] = {}
+    for path, former in renames.items():
+        column = _column_of(model, path, former)
         if column is not None:
-            names.setdefault(column.key, {})[".".join(old[1:])] = new[-1]
+            text = ".".join(path[1:])
+            known = column.renamed_fields.get(text, ())
+            names.setdefault(column.key, {})[text] = _former_first(former[-1], known)
     columns = (
         replace(column, renamed_fields={**column.renamed_fields, **names[column.key]})
         if column.key in names
@@ -147,12 +208,12 @@ def irreversible(models: Iterable[Table], drifted: Iterable[DriftedResource]) ->
 
 
 def _lost_columns(model: Table, table: DriftedTable) -> Iterator[DriftRefusal]:
-    declared = {column.key: (column.renamed_from or "").lower() for column in model.columns}
+    declared = {column.key: {*map(str.lower, column.renamed_from)} for column in model.columns}
     present = {column.key for column in table.observed.columns}
-    names = {former: key for key, former in declared.items() if key not in present}
+    names = {name: key for key, former in declared.items() if key not in present for name in former}
     sure = {names.get(old.lower(), old): new for old, new in renames_of(table).items()}
     for old, new in (*sure.items(), *_possible_renames(table), *_renamed_again(model, table)):
-        is_declared = declared.get(old.lower()) == new.lower()
+        is_declared = new.lower() in declared.get(old.lower(), ())
         if old.lower() in declared and new.lower() not in declared and not is_declared:
             yield _lost(table, old, new, is_sure=old in sure)
 
@@ -161,7 +222,7 @@ def _renamed_again(model: Table, table: DriftedTable) -> Iterator[tuple[str, str
     """Yield columns that the model has under a name in between: a rename may have gone on after it was accepted."""
     present = {column.key: column for column in table.observed.columns}
     declared = {column.key for column in model.columns}
-    added = [one for one in model.columns if one.key not in present and one.renamed_from is None]
+    added = [one for one in model.columns if one.key not in present and not one.renamed_from]
     for old, new in renames_of(table).items():
         data_type = present[new.lower()].data_type
         if old.lower() not in declared:
@@ -213,13 +274,14 @@ def _would_be_lost(model: Table, old: Path, new: Path) -> bool:
         return False
     if not _has_inside(column, old):
         return _text(old[1:]) in map(_text, _former_paths(column))
-    return column.renamed_fields.get(".".join(old[1:]), "").lower() != new[-1].lower()
+    former = column.renamed_fields.get(".".join(old[1:]), ())
+    return new[-1].lower() not in map(str.lower, former)
 
 
 def _former_paths(column: Column) -> Iterator[Path]:
     """Yield the former paths of fields, inside the column."""
-    for path, former in column.renamed_fields.items():
-        yield (*path.split(".")[:-1], former)
+    for path, names in column.renamed_fields.items():
+        yield from ((*path.split(".")[:-1], former) for former in names)
 
 
 def _column_of(model: Table, old: Path, new: Path) -> Column | None:

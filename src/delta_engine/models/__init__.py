@@ -20,6 +20,7 @@ from delta_engine.errors import SourceLocation
 from delta_engine.models.construction import refuse_repetitions, refuse_unsupported_types
 from delta_engine.models.fills import FillBy, Using
 from delta_engine.models.parts import (
+    NO_FORMER_NAMES,
     NOTHING,
     CheckConstraint,
     ColumnMask,
@@ -35,6 +36,8 @@ from delta_engine.models.parts import (
     read_only,
     set_fields,
     to_flag,
+    to_former_field_names,
+    to_former_names,
     to_grants,
     to_items,
     to_names,
@@ -92,9 +95,10 @@ class Column:
         generated_as: the SQL expression from which the platform computes the values; at creation only.
         identity: how the platform generates ascending values; at creation only.
         mask: the function through which readers see the column.
-        renamed_from: the column's former name; its data is kept. It has no effect after the rename.
+        renamed_from: the column's former name, or several with the latest first; its data is kept. They have no effect
+            after the rename.
         renamed_fields: former names of nested fields by their current path: `{"address.postcode": "zip"}`, with
-            `element`, `key` and `value` as steps into arrays and maps.
+            `element`, `key` and `value` as steps into arrays and maps. A field may have several, the latest first.
         using: the SQL expression that computes the values of existing rows, from the columns before the change, or a
             `Using`. It has no effect after the change.
         declared_at: the place of the declaration, for messages; by default the calling line of Python.
@@ -109,8 +113,8 @@ class Column:
     identity: Identity | None = None
     tags: Mapping[str, str] = field(default_factory=dict, hash=False)
     mask: ColumnMask | None = None
-    renamed_from: str | None = None
-    renamed_fields: Mapping[str, str] = field(default_factory=dict, hash=False)
+    renamed_from: tuple[str, ...] = ()
+    renamed_fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     using: Using | None = None
     declared_at: SourceLocation | None = field(default=None, compare=False, repr=False)
 
@@ -126,8 +130,8 @@ class Column:
         identity: Identity | None = None,
         tags: Mapping[str, str] = NOTHING,
         mask: ColumnMask | None = None,
-        renamed_from: str | None = None,
-        renamed_fields: Mapping[str, str] = NOTHING,
+        renamed_from: str | Sequence[str] | None = None,
+        renamed_fields: Mapping[str, str | Sequence[str]] = NO_FORMER_NAMES,
         using: Using | str | None = None,
         declared_at: SourceLocation | None = None,
     ) -> None:
@@ -141,8 +145,8 @@ class Column:
         put(self, "identity", to_optional(identity, Identity, "identity", name))
         put(self, "tags", to_texts("tags", tags) if tags else NOTHING)
         put(self, "mask", to_optional(mask, ColumnMask, "mask", name))
-        put(self, "renamed_from", to_optional_text(renamed_from, "renamed_from", name))
-        put(self, "renamed_fields", to_texts("renamed_fields", renamed_fields) if renamed_fields else NOTHING)
+        put(self, "renamed_from", to_former_names(renamed_from, "renamed_from", name))
+        put(self, "renamed_fields", to_former_field_names(renamed_fields, name))
         put(self, "using", _to_using(using, name))
         put(self, "declared_at", declared_at or _calling_line())
 
@@ -169,7 +173,8 @@ class Table:
         predictive_optimization: `enable`, `disable` or `inherit`; None leaves it unmanaged.
         location: the folder of an external table's files; None for a managed table. At creation only.
         fill_by: the ranges by which `using` of its columns gives existing rows their values; None for all at once.
-        renamed_from: the table's former name; its data is kept. It has no effect after the rename.
+        renamed_from: the table's former name, or several with the latest first; its data is kept. They have no effect
+            after the rename.
         manages: the parts that the model manages; None for all of them.
         default_table_properties: the defaults that `table_properties` overrides.
         declared_at: the place of the declaration; by default the calling line of Python.
@@ -200,7 +205,7 @@ class Table:
     location: str | None = None
     predictive_optimization: str | None = None
     fill_by: FillBy | None = None
-    renamed_from: str | None = None
+    renamed_from: tuple[str, ...] = ()
     manages: frozenset[Part] | None = None
     default_table_properties: Mapping[str, str] = field(default_factory=dict)
     declared_at: SourceLocation | None = field(default=None, compare=False, repr=False)
@@ -227,7 +232,7 @@ class Table:
         location: str | None = None,
         predictive_optimization: str | None = None,
         fill_by: FillBy | None = None,
-        renamed_from: str | None = None,
+        renamed_from: str | Sequence[str] | None = None,
         manages: Iterable[str | Part] | None = None,
         default_table_properties: Mapping[str, str] = DEFAULT_TABLE_PROPERTIES,
         declared_at: SourceLocation | None = None,
@@ -256,7 +261,7 @@ class Table:
             location=to_optional_text(location, "location", table_name),
             predictive_optimization=_to_setting(predictive_optimization, table_name),
             fill_by=to_optional(fill_by, FillBy, "fill_by", table_name),
-            renamed_from=to_optional_text(renamed_from, "renamed_from", table_name),
+            renamed_from=to_former_names(renamed_from, "renamed_from", table_name),
             manages=_to_parts(manages),
             default_table_properties=to_texts("default_table_properties", default_table_properties),
             declared_at=declared_at or _calling_line(),

@@ -84,22 +84,23 @@ def lengths_inside(data_type: DataType, path: Path) -> Iterator[tuple[Path, Char
 
 
 def field_renames(
-    renamed_fields: Mapping[str, str], observed: DataType, desired: DataType
+    renamed_fields: Mapping[str, tuple[str, ...]], observed: DataType, desired: DataType
 ) -> Iterator[FieldRename]:
     """Yield the pending renames of a type, outer fields first; `renamed_fields` as in `Column`."""
     if _has_lengths(observed):
         return
-    for text, former in sorted(renamed_fields.items(), key=lambda item: (item[0].count("."), item[0])):
+    for text, names in sorted(renamed_fields.items(), key=lambda item: (item[0].count("."), item[0])):
         place = place_of(desired, text.split("."))
         struct = place and type_at(observed, place[:-1])
         if not place or not isinstance(struct, StructType):
             continue
         present = {field.name.lower(): field.name for field in struct.fields}
-        if former.lower() not in present:
+        former = next((present[name.lower()] for name in names if name.lower() in present), None)
+        if former is None:
             continue
         rename = FieldRename(
             path=place[:-1],
-            observed=present[former.lower()],
+            observed=former,
             desired=place[-1],
             both_exist=place[-1].lower() in present,
         )

@@ -254,6 +254,7 @@ _NO_LISTS = (str, bytes, dict, set, frozenset)
 """Iterables that are no lists: texts, and collections without an order."""
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
+NO_FORMER_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
 def to_text(value: object, what: str, of: str = "") -> str:
@@ -273,6 +274,29 @@ def to_text(value: object, what: str, of: str = "") -> str:
 def to_optional_text(value: object, what: str, of: str = "") -> str | None:
     """Return a text or None; arguments and errors as in `to_text`."""
     return None if value is None else to_text(value, what, of)
+
+
+def to_former_names(value: object, what: str, of: str = "") -> tuple[str, ...]:
+    """Return former names as a tuple, the latest first; None is none, and a text is one."""
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        return (to_text(value, what, of),)
+    if not isinstance(value, Iterable) or not _is_list(value):
+        raise _wrong(value, what, of, "a text, or a tuple or list of names")
+    return tuple([to_text(name, what, of) for name in value])
+
+
+def to_former_field_names(value: Mapping[str, object], of: str) -> Mapping[str, tuple[str, ...]]:
+    """Return former names of fields by path, read-only; errors as in `to_former_names`."""
+    if value is NO_FORMER_NAMES:
+        return NO_FORMER_NAMES
+    if not isinstance(value, Mapping):
+        raise _wrong(value, "renamed_fields", of, "a mapping of former names by path")
+    names = {to_text(path, "renamed_fields", of): former for path, former in value.items()}
+    found = {path: to_former_names(former, f"renamed_fields[{path!r}]", of) for path, former in names.items()}
+    former = {path: found[path] for path in sorted(found) if found[path]}
+    return MappingProxyType(former) if former else NO_FORMER_NAMES
 
 
 def to_flag(value: object, what: str, of: str = "") -> bool:

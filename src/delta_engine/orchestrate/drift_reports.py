@@ -35,8 +35,14 @@ from delta_engine.drift.drifted_resources import (
     is_schema,
     is_table,
 )
-from delta_engine.drift.handling import accepting, edited, edits_to_replace, reverted_drift
-from delta_engine.drift.renames import renames_of, taken_renames, with_taken_renames
+from delta_engine.drift.handling import (
+    accepted_renames,
+    accepting,
+    edited,
+    edits_to_replace,
+    reverted_drift,
+)
+from delta_engine.drift.renames import is_former_name, taken_renames, with_taken_renames
 from delta_engine.drift.reporting import drift_report
 from delta_engine.errors import (
     CatalogReadError,
@@ -347,4 +353,13 @@ def _edit(model: Table, table: DriftedTable, notify: Callable[[str], None]) -> M
                 f"{table.name}: {detail.finding.field} stays declared, and the next sync brings it back: change "
                 "defaults.table_properties of the environment, or declare it in the model"
             )
-    return ModelEdit(before=model, after=after, renames=renames_of(table))
+    renames = accepted_renames(model, table)
+    for old, new in renames.items():
+        if not is_former_name(after, old, new):
+            former, name = ".".join(old), ".".join(new)
+            notify(
+                f"{table.name}: {former} was renamed to {name}, and the model declares {former} as well, so that "
+                f"{name} cannot have renamed_from. Rename it by hand in other environments before their next sync"
+            )
+    columns = {old[0]: new[0] for old, new in renames.items() if len(new) == 1}
+    return ModelEdit(before=model, after=after, renames=columns)

@@ -10,7 +10,7 @@ from delta_engine.deployment.document import DeploymentState, TableResource
 from delta_engine.deployment.resources import recorded_table
 from delta_engine.models import QualifiedName, Table
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation
-from delta_engine.state.catalog_reader import former_name, readable_snapshot
+from delta_engine.state.catalog_reader import former_names, readable_snapshot
 from delta_engine.state.states import NO_AUDIT, CatalogState
 from delta_engine.telemetry.context import command
 
@@ -50,7 +50,7 @@ def undeclared_tables(
 ) -> list[Table]:
     """Return the applied models of the project's tables that no model declares, nor renames."""
     known = {model.key for model in models}
-    known |= {former.key for former in map(former_name, models) if former is not None}
+    known |= {former.key for model in models for former in former_names(model)}
     left = [table for key, table in applied.items() if key not in known]
     return [table for table in left if matches_any(table.qualified_name, owns)]
 
@@ -82,7 +82,7 @@ def read_undeclared(
     """Return a snapshot of undeclared tables; why some are unreadable is only a warning."""
     if not undeclared:
         return None, ()
-    models = [replace(model, renamed_from=None) for model in undeclared]
+    models = [replace(model, renamed_from=()) for model in undeclared]
     try:
         found, refusals = readable_snapshot(environment.reader, models)
     except UNREADABLE as error:

@@ -314,13 +314,13 @@ def _former(change: _Change) -> _FormerTable | None:
     record = table_record(before.metadata)
     if record.declared is None or record.baseline is None or not isinstance(name, QualifiedName):
         return None
-    former_name = name.table if record.declared.key != name.key else None
+    former_names = (name.table,) if record.declared.key != name.key else ()
     return _FormerTable(
         name=name,
         before=before,
         after=after,
-        model=replace(record.declared, renamed_from=former_name),
-        wanted=replace(record.baseline, renamed_from=former_name),
+        model=replace(record.declared, renamed_from=former_names),
+        wanted=replace(record.baseline, renamed_from=former_names),
         begun_at=change.later.version if change.later and change.later.undoes == change.run else None,
     )
 

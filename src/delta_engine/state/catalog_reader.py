@@ -82,8 +82,8 @@ def snapshot_with_former_names(
     formers = {
         model.qualified_name.key: listed[former.key]
         for model in models
-        for former in [former_name(model)]
-        if former is not None and former.key in listed and not observed.table(model.qualified_name).exists
+        if model.renamed_from and not observed.table(model.qualified_name).exists
+        for former in [former for former in former_names(model) if former.key in listed][:1]
     }
     if not formers:
         return observed
@@ -136,16 +136,14 @@ def with_tables_read(
     return observed.with_tables(readable_snapshot(reader, [*missing.values()])[0]) if missing else observed
 
 
-def former_name(model: Table) -> QualifiedName | None:
-    """Return the whole name from which a model renames its table; None if it does not."""
-    if model.renamed_from is None:
-        return None
-    return replace(model.qualified_name, table=model.renamed_from)
+def former_names(model: Table) -> tuple[QualifiedName, ...]:
+    """Return the whole names from which a model renames its table, the latest first."""
+    return tuple(replace(model.qualified_name, table=name) for name in model.renamed_from)
 
 
 def under_former_name(model: Table, former: QualifiedName) -> Table:
     """Return a model for the snapshot of its table as long as that has its former name."""
-    return replace(model, table_name=former.table, renamed_from=None)
+    return replace(model, table_name=former.table, renamed_from=())
 
 
 def unmanaged_types(models: Iterable[Table], tables: Mapping[str, TableState]) -> Iterator[CatalogReadError]:

@@ -27,8 +27,8 @@ class UnambiguousRenames:
         """Refuse ambiguous renames, and renames without effect."""
         former: dict[str, str] = {}
         for column in model.columns:
-            if column.renamed_from is not None:
-                yield from self._column(model, column, column.renamed_from, former)
+            for name in column.renamed_from:
+                yield from self._column(model, column, name, former)
             yield from self._fields(column)
 
     def _column(self, model: Table, column: Column, name: str, former: dict[str, str]) -> Iterator[Problem]:
@@ -48,7 +48,7 @@ class UnambiguousRenames:
 
     def _fields(self, column: Column) -> Iterator[Problem]:
         seen: dict[tuple[str, ...], str] = {}
-        for text, name in column.renamed_fields.items():
+        for text, name in ((path, name) for path, former in column.renamed_fields.items() for name in former):
             place = place_of(column.data_type, text.split("."))
             if place is None:
                 yield Problem(

@@ -61,19 +61,17 @@ class RenamedTables:
         """Refuse a `renamed_from` that would move a table between schemas, or claim another model's table."""
         declared = {model.qualified_name.key for model in models}
         taken: dict[str, Table] = {}
-        for model in models:
-            if model.renamed_from is None:
-                continue
-            former = replace(model.qualified_name, table=model.renamed_from).key
+        for model, name in ((table, name) for table in models for name in table.renamed_from):
+            former = replace(model.qualified_name, table=name).key
             reason = ""
-            if name_problem(model.renamed_from):
+            if name_problem(name):
                 reason = "is not a table's name in the same schema"
             elif former in declared:
                 reason = "is the name of a declared table"
             elif taken.setdefault(former, model) is not model:
                 reason = f"is where {taken[former].qualified_name} comes from"
             if reason:
-                reason = f"renamed_from {model.renamed_from!r} {reason}"
+                reason = f"renamed_from {name!r} {reason}"
                 yield model_refusal(model, reason, "Correct it, or leave it out.")
 
 

@@ -39,11 +39,9 @@ class OwnedTables:
         name = model.qualified_name
         if not matches_any(name, self.owns):
             yield Problem(f"it is not this project's, which owns {', '.join(self.owns)}", _WAY_OUT)
-        if model.renamed_from is not None and not matches_any(
-            replace(name, table=model.renamed_from), self.owns
-        ):
-            reason = f"renamed_from {model.renamed_from!r} is the name of another project's table"
-            yield Problem(reason, _WAY_OUT)
+        for former in model.renamed_from:
+            if not matches_any(replace(name, table=former), self.owns):
+                yield Problem(f"renamed_from {former!r} is the name of another project's table", _WAY_OUT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from delta_engine.errors import InvalidModelError, raise_all
 from delta_engine.models import Column, ForeignKey, Part, PrimaryKey, Table
 from delta_engine.models.types import AtomicType, DataType, first_unsupported, is_same_type
 from delta_engine.sql.text import sql_data_type
-from delta_engine.state.catalog_reader import former_name
+from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import CatalogState, RelationKind, TableState
 from delta_engine.validation.constraint_rules import ChecksFit, ForeignKeysFit
 from delta_engine.validation.dependents import blocked_columns, chosen_columns, conflicts
@@ -110,8 +110,8 @@ def unsupported_relations(model: Table, state: CatalogState) -> Iterator[Invalid
     observed = state.tables[model.key]
     if not observed.exists:
         return
-    former = former_name(model)
-    if former is not None and any(name.key == former.key for name in state.other_tables):
+    others = {name.key for name in state.other_tables} if model.renamed_from else set()
+    for former in (name for name in former_names(model) if name.key in others):
         way_out = "Move or drop one of them by hand, or remove renamed_from."
         yield model_refusal(model, f"it is renamed from {former}, and both tables exist", way_out)
     renames = Renames.of(model, observed) if declares_renames(model) else NO_RENAMES

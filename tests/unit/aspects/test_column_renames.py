@@ -102,4 +102,4 @@ def test_without_a_history_a_former_name_is_not_guessed_to_be_the_column() -> No
 
 def test_a_model_with_its_former_name_back_is_renamed_from_nothing() -> None:
     (_, note) = with_renames(RENAMED, {"note": "Remark"}).columns
-    assert (note.name, note.renamed_from) == ("Remark", None)
+    assert (note.name, note.renamed_from) == ("Remark", ())

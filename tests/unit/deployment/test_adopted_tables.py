@@ -253,7 +253,7 @@ def test_a_foreign_key_follows_a_renamed_parent(catalog: FakeUnityCatalog, deplo
     )  # fmt: skip
     keyed = replace(OURS, primary_key=PrimaryKey(("id",), "theirs"))
     engine_over(catalog, deployment).sync_tables([keyed, child])
-    parent = replace(keyed, table_name="sales", renamed_from="orders")
+    parent = replace(keyed, table_name="sales", renamed_from=("orders",))
     with open_run(engine_over(catalog, deployment), "sync") as run:
         apply_planned(run, plan_sync(run, [parent], is_partial=True)).result()
     definition = recorded(deployment).resources["table.dev.silver.items"].metadata.declared
@@ -278,7 +278,7 @@ def test_an_unmanaged_foreign_key_to_a_renamed_table_stays(
     if is_known:
         engine_over(catalog, deployment).sync_tables([OURS, child])
     models = [
-        replace(OURS, table_name="sales", renamed_from="orders"),
+        replace(OURS, table_name="sales", renamed_from=("orders",)),
         replace(child, table_properties=properties),
     ]
     engine_over(catalog, deployment).sync_tables(models)

@@ -102,7 +102,7 @@ def test_an_undeclared_grant_is_revoked(catalog: FakeUnityCatalog, deployment: D
 
 def test_a_renamed_table_keeps_its_grants(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     engine_over(catalog, deployment).sync_tables([MODEL])
-    renamed = replace(MODEL, table_name="sales", renamed_from="orders")
+    renamed = replace(MODEL, table_name="sales", renamed_from=("orders",))
     plan = engine_over(catalog, deployment).plan_tables([renamed])
     assert [type(action).__name__ for one in plan.align_tables for action in one.actions] == ["RenameTable"]
 

@@ -14,7 +14,7 @@ from tests.builders.models import orders
 from tests.fakes.platform import FakePlatform, recorded, statuses, sync
 
 BEFORE = orders(name="order", comment="first")
-AFTER = replace(orders(name="orders", comment="second"), renamed_from="order")
+AFTER = replace(orders(name="orders", comment="second"), renamed_from=("order",))
 
 
 def test_a_rename_comes_first_and_moves_the_record(platform: FakePlatform, deployment: Deployment) -> None:
@@ -67,7 +67,7 @@ def test_a_table_that_was_renamed_by_hand_is_found(platform: FakePlatform, deplo
 
 
 def test_two_tables_are_not_one(platform: FakePlatform, deployment: Deployment) -> None:
-    sync(platform, deployment, BEFORE, replace(AFTER, renamed_from=None))
+    sync(platform, deployment, BEFORE, replace(AFTER, renamed_from=()))
     with pytest.raises(InvalidModelError) as refused:
         sync(platform, deployment, AFTER)
     assert str(refused.value).partition(": ")[2] == (

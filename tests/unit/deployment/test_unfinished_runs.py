@@ -189,7 +189,7 @@ def test_the_record_follows_a_renamed_column(catalog: FakeUnityCatalog, deployme
 
 def test_the_record_follows_a_renamed_table(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     sync(catalog, deployment, RICH)
-    renamed = replace(BARE, table_name="sales", renamed_from="orders")
+    renamed = replace(BARE, table_name="sales", renamed_from=("orders",))
     with pytest.raises(Kill):
         sync(catalog, deployment, renamed, at="UNSET TAGS", how=Kill)
     plan = engine_over(catalog, deployment).plan_tables([renamed])  # without the lock, too

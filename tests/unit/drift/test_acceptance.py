@@ -101,7 +101,10 @@ def test_a_column_that_is_renamed_again_before_the_sync_keeps_its_data(project: 
     project.by_hand(f"ALTER TABLE {TABLE} RENAME COLUMN total TO sum")
     refused = project.run("sync --yes --allow drop_column")
     assert refused.code == 3
-    assert "it may have been renamed to 'sum' outside the engine" in refused.stderr
+    assert "it was renamed to 'sum' outside the engine" in refused.stderr
+    accept(project)
+    assert "{name: sum, type: int, renamed_from: [total, amount]}" in project.models.read_text()
+    assert not project.plan()["has_changes"]
 
 
 def test_drift_that_was_undone_by_hand_is_accepted_no_more(project: CatalogProject) -> None:
@@ -327,3 +330,73 @@ def test_an_order_of_others_follows_a_column_whose_new_name_is_accepted(project:
     accept(project)
     project.sync()
     assert "table.dev.silver.things" not in project.drift()
+
+
+def test_an_accepted_rename_is_a_rename_in_every_environment(project: CatalogProject) -> None:
+    accept(project)
+    assert "{name: total, type: int, renamed_from: amount}" in project.models.read_text()
+    project.sync()
+    assert project.drift() == {}
+    assert "note" not in project.run("plan").stderr
+    assert subjects(project.plan_elsewhere(created("amount"))) == {("column total", "amount", "total")}
+    assert subjects(project.plan_elsewhere(created("total"))) == set()
+
+
+def test_a_column_that_was_renamed_twice_is_renamed_from_either_name(project: CatalogProject) -> None:
+    accept(project)
+    project.sync()
+    project.by_hand(f"ALTER TABLE {TABLE} RENAME COLUMN total TO sum")
+    accept(project)
+    assert "renamed_from: [total, amount]" in project.models.read_text()
+    project.sync()
+    assert project.drift() == {}
+    assert subjects(project.plan_elsewhere(created("amount"))) == {("column sum", "amount", "sum")}
+    assert subjects(project.plan_elsewhere(created("total"))) == {("column sum", "total", "sum")}
+    assert subjects(project.plan_elsewhere(created("sum"))) == set()
+
+
+def test_a_column_that_was_renamed_back_is_renamed_back_in_every_environment(project: CatalogProject) -> None:
+    accept(project)
+    project.sync()
+    project.by_hand(f"ALTER TABLE {TABLE} RENAME COLUMN total TO amount")
+    accept(project)
+    assert "{name: amount, type: int, renamed_from: total}" in project.models.read_text()
+    assert subjects(project.plan_elsewhere(created("total"))) == {("column amount", "total", "amount")}
+
+
+def test_an_accepted_rename_keeps_former_names_that_the_model_has_got_since(project: CatalogProject) -> None:
+    project.declare(ORDERS.replace("name: amount", "name: total, renamed_from: price"), OTHERS)
+    accept(project)
+    assert "renamed_from: [amount, price]" in project.models.read_text()
+
+
+def test_an_ignored_rename_has_no_former_name(project: CatalogProject) -> None:
+    entry = "{resource: orders, fields: [column amount], reason: Known}"
+    (project.config.parent / "drift-policy.yml").write_text(f"ignore_drift: [{entry}]")
+    accept(project)
+    assert "renamed_from" not in project.models.read_text()
+
+
+def test_a_rename_to_the_former_name_of_another_column_cannot_be_declared(project: CatalogProject) -> None:
+    project.declare(ORDERS.replace("name: amount", "name: total, renamed_from: amount"))
+    project.sync()
+    project.by_hand(f"ALTER TABLE {TABLE} RENAME COLUMN id TO amount")
+    refused = project.run("drift --accept --yes")
+    assert refused.code == 3
+    assert "renamed from amount, which the model declares as well" in refused.stderr
+
+
+def created(column: str) -> str:
+    """Return the statement that creates the table with another name of its second column."""
+    properties = "TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    return f"CREATE TABLE {TABLE} (`id` BIGINT, `{column}` INT) USING DELTA {properties}"
+
+
+def subjects(plan: Any) -> set[tuple[str, str, str]]:
+    """Return the parts of tables that a plan changes, with both sides."""
+    return {
+        (change["subject"], change["observed"], change["desired"])
+        for table in plan["tables"]
+        for action in table["actions"]
+        for change in action["changes"]
+    }

@@ -149,7 +149,8 @@ def test_an_accepted_rename_renames_in_the_model(catalog: FakeUnityCatalog, run:
     assert run("sync --yes").code == 3
     assert run("drift --accept --yes").code == 0
     text = Path("conf/models/tables.yml").read_text()
-    assert """- {name: total, type: "decimal(18,2)", comment: 'Order total'}  # in euros""" in text
+    renamed = "comment: 'Order total', renamed_from: amount}  # in euros"
+    assert f'- {{name: total, type: "decimal(18,2)", {renamed}' in text
     assert run("sync --yes").code == 0
     assert run("drift --fail-on low").code == 0
 

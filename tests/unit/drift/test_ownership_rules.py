@@ -140,6 +140,7 @@ STRUCT, RENAMED_FIELD = orders(Column("s", "struct<a: int>")), Column("s", "stru
     [
         (RENAMING, []),
         (orders(Column("N", "int", renamed_from="X")), []),
+        (orders(Column("n", "int", renamed_from=["y", "X"])), []),
         (orders(Column("n", "int", renamed_from="y")), [DriftKind.COLUMN_RENAMED]),
         (orders(Column("n", "int")), [DriftKind.COLUMN_RENAMED]),
         (orders(Column("m", "int", renamed_from="x")), [DriftKind.COLUMN_RENAMED]),
@@ -150,9 +151,12 @@ def test_a_killed_run_explains_the_renames_that_it_names(attempted: Table, found
     assert [one.kind for one in deviations_from(record, observed(Column("n", "int")))] == found
 
 
-@pytest.mark.parametrize(("former", "is_explained"), [({"b": "a"}, True), ({"b": "c"}, False), ({}, False)])
+@pytest.mark.parametrize(
+    ("former", "is_explained"),
+    [({"b": ("a",)}, True), ({"b": ("c", "a")}, True), ({"b": ("c",)}, False), ({}, False)],
+)
 def test_a_killed_run_explains_the_renames_of_fields_that_it_names(
-    former: dict[str, str], is_explained: bool
+    former: dict[str, tuple[str, ...]], is_explained: bool
 ) -> None:
     attempted = orders(replace(RENAMED_FIELD, renamed_fields=former))
     record = AppliedRecord(declared=STRUCT, attempted=(attempted,), field_renames={("s", "a"): ("s", "b")})

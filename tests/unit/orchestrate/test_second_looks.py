@@ -156,7 +156,7 @@ class Conflicting(FakePlatform):
 def test_a_renamed_table_is_read_under_both_names(words: str, is_done: bool, tmp_path: Path) -> None:
     platform, deployment, control = Conflicting(words, is_done=is_done), deployment_over(tmp_path), hasty()
     before = orders(name="order", comment="first")
-    after = replace(orders(name="orders", comment="second"), renamed_from="order")
+    after = replace(orders(name="orders", comment="second"), renamed_from=("order",))
     sync(platform, deployment, before)
     platform.statements.clear()
     platform.models = {after.qualified_name.key: after}
@@ -174,7 +174,7 @@ def test_a_table_that_is_gone_under_both_names_fails(tmp_path: Path) -> None:
     platform = Meddled(lambda platform: platform.states.clear())
     deployment, control = deployment_over(tmp_path), hasty()
     before = orders(name="order")
-    after = replace(orders(name="orders"), renamed_from="order")
+    after = replace(orders(name="orders"), renamed_from=("order",))
     platform.states["dev.silver.order"] = created(before)
     with (
         open_run(engine_over(platform, deployment), "sync") as run,
