@@ -302,7 +302,7 @@ TOPICS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
             *("type of s.a", "comment of s.a", "no comment of s.a", "comment of s.o"),
         ],
     ),
-    "order": (["is reversed", "second column"], ["move x", "add n"]),
+    "order": (["is reversed", "second column", "third column"], ["move x", "add n"]),
     "name": (["name", "comment"], ["comment", "rename x"]),
     "schema": (["comment", "tag"], ["comment", "tag"]),
     "table": (["declared"], ["drop", "create", "create with more"]),

@@ -28,6 +28,7 @@ from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.models import Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.backend import embedded_backend
+from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.orchestrator import Orchestrator, plan_sync
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.runs import open_run
@@ -124,6 +125,10 @@ class Warehouse:
     def changes(self, models: Sequence[Table]) -> int:
         """Return how many statements are left to run."""
         return sum(len(step.statements) for step in plan_unlocked(self._engine(None), models).compiled.steps)
+
+    def require_no_drift(self) -> None:
+        """Report drift: writers change rows alone, so that only runs of the engine can have made it."""
+        assert report_drift(self._engine(None), self.after).drifted == ()
 
     def _engine(self, runner: SqlRunner | None) -> Orchestrator:
         backend = self.backend

@@ -98,9 +98,9 @@ class Shape:
         columns = [
             Column("id", "bigint", is_nullable=False),
             amount,
+            *([day] if self.adds else []),  # the table has it last
             region,
             created,
-            *([day] if self.adds else []),
         ]
         check = "amount IS NULL OR amount < 1000000" if self.converts else _SHORT
         by = FillBy("id", ["3", "20"]) if self.rows > 1 else None
@@ -127,7 +127,7 @@ class Shape:
         if self.converts:
             amount = None if cents is None else Decimal(cents) / 100
         region = "unknown" if self.tightens and row.region is None else row.region
-        return (row.id, amount, region, row.created, *([row.created.date()] if self.adds else []))
+        return (row.id, amount, *([row.created.date()] if self.adds else []), region, row.created)
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,7 @@ def finish(warehouse: Warehouse, *, has_writers: bool) -> None:
     warehouse.sync(warehouse.after)
     warehouse.require_all_rows()
     assert not warehouse.changes(warehouse.after)
+    warehouse.require_no_drift()
 
 
 def undo(warehouse: Warehouse, before: Tables, written: dict[str, int], *, is_redone: bool) -> None:
@@ -75,6 +76,7 @@ def undo(warehouse: Warehouse, before: Tables, written: dict[str, int], *, is_re
         if warehouse.tables() != former:
             warehouse.undo()
     assert warehouse.tables() == former
+    warehouse.require_no_drift()
     if is_redone and not is_killed and not refused and random.random() < 0.3:
         redone, _ = warehouse.judged()
         warehouse.undo()

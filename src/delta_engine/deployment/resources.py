@@ -26,7 +26,7 @@ from delta_engine.deployment.stored_definitions import (
     SchemaDefinition,
     TableDefinition,
 )
-from delta_engine.models import QualifiedName, SchemaName, Table
+from delta_engine.models import Column, QualifiedName, SchemaName, Table
 from delta_engine.models.open_struct import canonical_checksum
 from delta_engine.models.record import resource_key
 from delta_engine.state.catalog_reader import former_names
@@ -102,6 +102,8 @@ def noted(
     model: Table,
     observed: TableState,
     earlier: TableResource | None,
+    *,
+    ordered: TableResource | None,
     added: Collection[str] = (),
 ) -> TableResource:
     """Return a table's record with its creation time and the order of its columns, without moves that are drift.
@@ -109,11 +111,12 @@ def noted(
     Args:
         resource: without a creation time if the run has replaced the table.
         earlier: the record before the apply.
+        ordered: the record of the order from which the apply began: `earlier`, unless RESTORE brought the table back.
         added: the keys of the columns that the apply added.
     """
     if resource.metadata.declared is None:
         return resource
-    order = _settled_order(model, observed, earlier, added)
+    order = _settled_order(model, observed, ordered, added)
     is_as_declared = [name.lower() for name in order] == [column.key for column in model.columns]
     known, created_at = resource.metadata, observed.audit.created_at
     if earlier is not None and known.delta_table_id == earlier.metadata.delta_table_id is not None:
@@ -139,7 +142,7 @@ def _is_in_order(model: Table, observed: TableState) -> bool:
 def _settled_order(
     model: Table, observed: TableState, earlier: TableResource | None, added: Collection[str]
 ) -> tuple[str, ...]:
-    """Return the recorded order with added columns last, unless the table has the order of its model."""
+    """Return the recorded order, with other columns where the table has them; the table's, if it is its model's."""
     present = {column.key: column.name for column in observed.columns}
     known = earlier.metadata if earlier else TableMetadata()
     if known.declared is None or known.column_order is None or _is_in_order(model, observed):
@@ -147,8 +150,19 @@ def _settled_order(
     recorded = known.column_order or tuple(column.name for column in known.declared.columns)
     new_names = {former.lower(): column.key for column in model.columns for former in column.renamed_from}
     keys = [new_names.get(name.lower(), name.lower()) for name in recorded]
-    kept = [key for key in keys if key in present and key not in added]
-    return tuple(present[key] for key in (*kept, *(key for key in present if key not in kept)))
+    order = [key for key in keys if key in present and key not in added]
+    before: list[str] = []
+    for key in present:
+        if key not in order:  # the record has no place from which it could have moved
+            order.insert(1 + max(map(order.index, before), default=-1), key)
+        before.append(key)
+    return tuple(present[key] for key in order)
+
+
+def with_columns_in_order(model: Table, ordered: TableResource) -> tuple[Column, ...]:
+    """Return the columns of a model in the order of a record."""
+    places = {name.lower(): place for place, name in enumerate(ordered.metadata.column_order or ())}
+    return tuple(sorted(model.columns, key=lambda column: places.get(column.key, len(places))))
 
 
 def with_version(

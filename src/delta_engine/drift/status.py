@@ -93,6 +93,7 @@ def confirmed(
     observed: TableState,
     *,
     earlier: TableResource | None,
+    ordered: TableResource | None,
     added: Collection[str] = (),
     policy: Policy,
 ) -> TableResource:
@@ -102,6 +103,7 @@ def confirmed(
 
     Args:
         earlier: the record before the apply.
+        ordered: as in `noted`.
         added: the keys of the columns that the apply added.
     """
     comparison = Comparison.of(wanted, observed, table_record(earlier.metadata) if earlier else None)
@@ -111,7 +113,7 @@ def confirmed(
         kept = kept_parts(comparison)
         found = tuple(one for one in found if one not in kept)
     if not found:
-        return noted(resource, wanted, observed, earlier, added)
+        return noted(resource, wanted, observed, earlier, ordered=ordered, added=added)
     lag = _documented(found)
     metadata = msgspec.structs.replace(resource.metadata, drift=lag, lag=lag, sync_error=NOT_SHOWN_YET)
     return msgspec.structs.replace(resource, status=Status.UNKNOWN, metadata=metadata)

@@ -182,6 +182,7 @@ def _recording(run: OpenRun, planned: PlannedRun, on_outcome: OnTable) -> Outcom
         planned.policy,
         planned.column_renames,
         planned.ignored_renames,
+        planned.basis.undo,
         settles_attempts=planned.settles_attempts,
     )
     changes = last_changes(

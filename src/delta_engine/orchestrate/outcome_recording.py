@@ -165,6 +165,7 @@ class OutcomeRecording:
                 model,
                 observed.table(model.qualified_name),
                 earlier=earlier,
+                ordered=self.records.ordered(model, earlier),
                 added=self._added.get(model.key, ()),
                 policy=policy,
             )

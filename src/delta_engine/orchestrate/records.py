@@ -24,6 +24,7 @@ from delta_engine.deployment.resources import (
     recorded_version,
     redefined,
     with_agreed_order,
+    with_columns_in_order,
     with_renamed,
     with_version,
 )
@@ -33,6 +34,7 @@ from delta_engine.drift.status import with_accepted_drift
 from delta_engine.models import Part, QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.open_struct import canonical_checksum
 from delta_engine.models.record import Record, resource_key
+from delta_engine.orchestrate.runs import Undo
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.state.table_queries import TableVersion
 
@@ -48,6 +50,7 @@ class RunRecords:
         policy: of the run.
         column_renames: the renames outside the engine that the models have taken, by table key.
         ignored_renames: the keys of tables whose recorded version stays: the history goes on telling of renames.
+        undo: what the run undoes; None for other runs.
         settles_attempts: whether the run settles what unfinished runs attempted.
 
     `earlier` has the records of tables before this run applied them.
@@ -60,6 +63,7 @@ class RunRecords:
         policy: Policy,
         column_renames: Mapping[str, TakenRenames],
         ignored_renames: Collection[str],
+        undo: Undo | None = None,
         *,
         settles_attempts: bool,
     ) -> None:
@@ -69,6 +73,7 @@ class RunRecords:
         self._moves_columns = policy.column_order is ColumnOrder.ENFORCE
         self._column_renames = column_renames
         self.ignored_renames = ignored_renames
+        self._undo = undo or Undo(run="")
         self._settles_attempts = settles_attempts
         self._renamed: list[tuple[QualifiedName, QualifiedName]] = []
         self.earlier: dict[str, TableResource] = {}
@@ -102,7 +107,17 @@ class RunRecords:
         promised = self._promised(model, observed)
         if earlier is not None and earlier.metadata.accepted and self._settles_attempts:
             resource = with_accepted_drift(resource, model, observed, promised, earlier)
-        return noted(resource, model, promised, earlier)
+        return noted(resource, model, promised, earlier, ordered=self.ordered(model, earlier))
+
+    def ordered(self, model: Table, earlier: TableResource | None) -> TableResource | None:
+        """Return the record of the order that a table's columns have, but for those that it does not name.
+
+        RESTORE brings back the order from before the run that is undone.
+
+        Args:
+            earlier: the record before this run.
+        """
+        return self._undo.former[model.key] if model.key in self._undo.restored else earlier
 
     def adopt(
         self,
@@ -207,6 +222,8 @@ class RunRecords:
             return observed
         wanted = {column.key for column in model.columns}
         present = Renames.of(model, observed).applied_to(observed).columns
+        if model.key in self._undo.restored:
+            present = with_columns_in_order(model, self._undo.former[model.key])
         kept = [column for column in present if column.key in wanted]
         known = {column.key for column in kept}
         return replace(observed, columns=(*kept, *(one for one in model.columns if one.key not in known)))
@@ -214,6 +231,8 @@ class RunRecords:
     def _baseline(self, model: Table, earlier: TableResource | None) -> Table | None:
         """Return a model with the unmanaged parts, if there are any, and the new names of tables."""
         observed = self._observed.tables.get(model.key, ABSENT)
+        if model.key in self._undo.former:
+            return table_record(self._undo.former[model.key].metadata).with_unmanaged_parts
         record = table_record(earlier.metadata) if earlier else Record()
         if not self._settles_attempts:
             return record.with_unmanaged_parts  # a revert brings it back

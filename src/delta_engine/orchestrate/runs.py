@@ -17,7 +17,7 @@ from delta_engine.backends.capabilities import Visibility
 from delta_engine.compile.compiled_plan import CompiledPlan
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment, LockedRun
-from delta_engine.deployment.document import AppliedPlan, DeploymentState
+from delta_engine.deployment.document import AppliedPlan, DeploymentState, TableResource
 from delta_engine.deployment.recorder import Notify, RunRecorder
 from delta_engine.drift.comparison import listed_parts
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, ComparedResource, UndoneDrift, UnmanagedPart
@@ -131,7 +131,9 @@ class Undo:
         run: the run's id.
         models: the tables as they were declared. Columns that the run renamed name their present names.
         wanted: the same with the unmanaged parts of then.
+        former: the records from before the run, by `QualifiedName.key`.
         restores: the tables that only RESTORE brings back.
+        restored: the keys of these tables, and of those that an undo that did not finish has restored.
         returns: the tables that UNSET MANAGED returns to their former location.
         created: the tables that the run created, and the undo drops.
         schemas: the schemas as they were declared.
@@ -140,7 +142,9 @@ class Undo:
     run: str
     models: tuple[Table, ...] = ()
     wanted: tuple[Table, ...] = ()
+    former: Mapping[str, TableResource] = field(default_factory=dict)
     restores: Mapping[QualifiedName, RestoreTable] = field(default_factory=dict)
+    restored: frozenset[str] = frozenset()
     returns: tuple[QualifiedName, ...] = ()
     created: tuple[Table, ...] = ()
     schemas: tuple[Schema, ...] = ()

@@ -232,7 +232,7 @@ def test_resources_are_forgotten_and_renamed() -> None:
 def test_what_a_revert_removed_and_the_catalog_still_shows_is_lag(policy: Policy, lag: list[str]) -> None:
     resource = applied(WORKED_MODEL)
     shown = replace(as_applied(), checks=(CheckConstraint("theirs", "id > 0"),))
-    found = confirmed(resource, WORKED_MODEL, shown, earlier=resource, policy=policy)
+    found = confirmed(resource, WORKED_MODEL, shown, earlier=resource, ordered=resource, policy=policy)
     assert [one.field for one in found.metadata.lag] == lag
     assert found.status is (Status.UNKNOWN if lag else Status.HEALTHY)
     assert found.metadata.column_order == (None if lag else ())  # the model's

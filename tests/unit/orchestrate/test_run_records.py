@@ -159,10 +159,15 @@ def test_a_table_is_as_old_as_recorded_while_its_id_is_the_same() -> None:
     for created_at, expected in ((NOON, NOON), (None, young.audit.created_at)):
         known = msgspec.structs.replace(resource.metadata, created_at=created_at)
         earlier = msgspec.structs.replace(resource, metadata=known)
-        assert noted(earlier, MODEL, young, earlier).metadata.created_at == expected
+        assert noted(earlier, MODEL, young, earlier, ordered=earlier).metadata.created_at == expected
         metadata = msgspec.structs.replace(known, delta_table_id="another")
         other = msgspec.structs.replace(resource, metadata=metadata)
-        assert noted(resource, MODEL, young, other).metadata.created_at == young.audit.created_at
-    assert noted(resource, MODEL, young, None).metadata.created_at == young.audit.created_at
+        assert (
+            noted(resource, MODEL, young, other, ordered=other).metadata.created_at == young.audit.created_at
+        )
+    assert noted(resource, MODEL, young, None, ordered=None).metadata.created_at == young.audit.created_at
     replaced_by_the_run = resource  # which forgets the creation time of a catalog-managed table
-    assert noted(replaced_by_the_run, MODEL, young, earlier).metadata.created_at == young.audit.created_at
+    assert (
+        noted(replaced_by_the_run, MODEL, young, earlier, ordered=earlier).metadata.created_at
+        == young.audit.created_at
+    )

@@ -450,3 +450,42 @@ def test_rows_that_were_written_beside_a_killed_undo_stop_it(
     assert fail_undo(project, monkeypatch, "RESTORE TABLE", write) == 1
     refused = project.run("undo --yes")
     assert (refused.code, "WRITE by jo" in refused.stderr) == (3, True)
+
+
+A, B, C, D = (f"{{name: {name}, type: int}}" for name in "abcd")
+
+
+@pytest.mark.parametrize(
+    ("policies", "models"),
+    [
+        (("", "", ""), ([A, C], [A, B, C], [A, B])),
+        (("", "", "column_order: enforce"), ([A, C], [A, B, C, D], [A, B, C])),
+    ],
+    ids=["a dropped column that the table has elsewhere", "columns that the run moved"],
+)
+def test_the_order_of_columns_is_no_drift_after_an_undo(
+    project: CatalogProject, policies: Sequence[str], models: Sequence[Sequence[str]]
+) -> None:
+    for policy, columns in zip(policies, models, strict=True):
+        project.configure(policy)
+        project.declare(f"name: orders, columns: [{ID}, {', '.join(columns)}]")
+        project.sync("--allow drop_column")
+        assert project.drift() == {}
+    project.configure("")
+    ran(project, "undo --yes")
+    assert project.drift() == {}
+    ran(project, "undo --yes --allow drop_column")
+    assert project.drift() == {}
+
+
+def test_a_part_from_before_the_engine_is_no_drift_after_the_undo_of_its_change(
+    project: CatalogProject,
+) -> None:
+    project.by_hand("CREATE TABLE `dev`.`silver`.`orders` (`id` INT NOT NULL) USING DELTA COMMENT 'theirs'")
+    project.declare(f"name: orders, columns: [{ID}]")
+    project.sync()
+    project.declare(f"name: orders, comment: ours, columns: [{ID}]")
+    project.sync()
+    ran(project, "undo --yes")
+    assert project.catalog.tables[KEY].state.table_comment == "theirs"
+    assert project.drift() == {}
