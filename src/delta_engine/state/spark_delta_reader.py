@@ -7,7 +7,9 @@ whole log to count files.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from itertools import dropwhile, takewhile
@@ -108,16 +110,21 @@ class FolderFinder:
 
     def missing_schemas(self, schemas: set[_SchemaPair]) -> Mapping[_SchemaPair, str | None]:
         """Return the pairs that have no folder; see `_missing`."""
-        warehouse = self._addressing.warehouse
-        absent = {pair for pair in schemas if not warehouse.joinpath(*pair).is_dir()}
+        absent = set()
+        for catalog, schema in schemas:
+            folder = self._addressing.warehouse / catalog / schema
+            with _listing(f"schema {catalog}.{schema}", folder):
+                if not folder.is_dir():
+                    absent.add((catalog, schema))
         return _missing(absent, self.schemas)
 
     def schemas(self, catalog: str) -> set[str]:
         """Return the folders in a catalog's folder, without names with a dot, which the engine cannot address."""
         folder = self._addressing.warehouse / catalog
-        if not folder.is_dir():
-            return set()
-        return {one.name for one in folder.iterdir() if "." not in one.name and one.is_dir()}
+        with _listing(f"catalog {catalog}", folder):
+            if not folder.is_dir():
+                return set()
+            return {one.name for one in folder.iterdir() if "." not in one.name and one.is_dir()}
 
     def find(self, tables: Sequence[QualifiedName]) -> FoundTables:
         """Return the folders that have a Delta log, and refusals of folders with other content."""
@@ -140,23 +147,18 @@ class FolderFinder:
         )
 
     def listed(self, schemas: set[tuple[str, str]]) -> list[QualifiedName]:
-        """Return the folders with a Delta log; a name with a dot, such as `orders.bak`, is a copy and no table."""
+        """Return the folders that may be tables; a name with a dot, such as `orders.bak`, is a copy and no table."""
         return [
             QualifiedName(catalog, schema, folder.name)
             for catalog, schema in sorted(schemas)
             for folder in self._folders(catalog, schema)
-            if "." not in folder.name and _has_delta_log(folder)
+            if "." not in folder.name and _may_be_a_table(folder)
         ]
 
     def _folders(self, catalog: str, schema: str) -> list[Path]:
         folder = self._addressing.warehouse / catalog / schema
-        try:
+        with _listing(f"schema {catalog}.{schema}", folder):
             return sorted(folder.iterdir())
-        except OSError as error:
-            raise CatalogReadError(
-                f"schema {catalog}.{schema} cannot be listed: {error.strerror} ({folder})",
-                way_out="Restore the folder, or the permission to read it.",
-            ) from error
 
     def _exists(self, table: QualifiedName, folder: Path) -> bool:
         if _has_delta_log(folder):
@@ -410,8 +412,33 @@ def _schema_of(name: QualifiedName) -> tuple[str, str]:
     return name.catalog.lower(), name.schema.lower()
 
 
+@contextmanager
+def _listing(listed: str, folder: Path) -> Iterator[None]:
+    """Refuse a schema or catalog whose folder cannot be listed."""
+    try:
+        yield
+    except OSError as error:
+        raise CatalogReadError(
+            f"{listed} cannot be listed: {error.strerror} ({folder})",
+            way_out="Restore the folder, or the permission to read it.",
+        ) from error
+
+
 def _has_delta_log(folder: Path) -> bool:
-    return (folder / "_delta_log").is_dir() and any((folder / "_delta_log").glob("*.json"))
+    """Whether a folder has a Delta log; OSError if it cannot be read. `Path.glob` would hide that."""
+    try:
+        with os.scandir(folder / "_delta_log") as files:
+            return any(file.name.endswith(".json") for file in files)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def _may_be_a_table(folder: Path) -> bool:
+    """Whether a folder has a Delta log, or cannot be read: a later read refuses that table by its name."""
+    try:
+        return _has_delta_log(folder)
+    except OSError:
+        return True
 
 
 def _unreadable_folder(table: QualifiedName, error: OSError) -> CatalogReadError:

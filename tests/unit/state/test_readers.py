@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from shutil import copytree
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -96,6 +98,60 @@ def test_a_folder_that_cannot_be_read_refuses_its_table_alone(tmp_path: Path) ->
     assert refusal.table == str(too_long)
     assert refusal.reason.startswith("its folder cannot be read: ")
     assert [*observed.tables] == [absent.key]
+
+
+@pytest.fixture
+def locked(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
+    """Return what takes the permission to list a folder away, also from root."""
+    folders: set[str] = set()
+
+    def refusing(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def listed(path: Any) -> Any:
+            if os.fspath(path) in folders:
+                raise PermissionError(errno.EACCES, "Permission denied", os.fspath(path))
+            return function(path)
+
+        return listed
+
+    for name in ("scandir", "listdir"):
+        monkeypatch.setattr(os, name, refusing(getattr(os, name)))
+    return lambda folder: folders.add(str(folder))
+
+
+def test_a_table_whose_log_may_not_be_read_is_refused_and_not_absent(
+    tmp_path: Path, locked: Callable[[Path], None]
+) -> None:
+    reader = folder_reader(tmp_path, "silver")
+    absent = QualifiedName("dev", "silver", "absent")
+    locked(tmp_path / "dev" / "silver" / "orders" / "_delta_log")
+    observed, (refusal,) = readable_snapshot(reader, [bare_model(ORDERS), bare_model(absent)])
+    assert refusal.table == str(ORDERS)
+    assert refusal.reason.startswith("its folder cannot be read: Permission denied (")
+    assert [*observed.tables] == [absent.key]
+
+
+def test_a_neighbour_that_may_not_be_read_stops_no_table(
+    tmp_path: Path, locked: Callable[[Path], None]
+) -> None:
+    """It may be a table, so that it is listed: a later read refuses it by name."""
+    reader = folder_reader(tmp_path, "silver")
+    locked(tmp_path / "dev" / "silver" / "orders" / "_delta_log")
+    absent = QualifiedName("dev", "silver", "absent")
+    observed = reader.snapshot([bare_model(absent)])
+    assert not observed.table(absent).exists
+    assert [*observed.other_tables] == [ORDERS]
+    assert reader.tables_in("dev", "silver") == (ORDERS,)
+
+
+@pytest.mark.parametrize("place", ["dev", "dev/silver"])
+def test_a_catalog_or_schema_whose_folder_may_not_be_listed_is_named(
+    tmp_path: Path, locked: Callable[[Path], None], place: str
+) -> None:
+    reader = folder_reader(tmp_path, "silver")
+    locked(tmp_path / place)
+    name = f"{'schema' if '/' in place else 'catalog'} {place.replace('/', '.')}"
+    with pytest.raises(CatalogReadError, match=rf"^{name} cannot be listed: Permission denied "):
+        reader.snapshot([bare_model(ORDERS), bare_model(GOLD)])
 
 
 def test_a_broken_log_hides_the_version_of_its_table_alone(tmp_path: Path) -> None:

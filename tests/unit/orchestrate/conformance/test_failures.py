@@ -82,8 +82,8 @@ NO_SCHEMA = "the run could not create a schema of its own: ask ann"
 NO_CHECK = f"{PREFIX}_checks: ask ann"
 NO_READ = "a read was refused: ask ann"
 NO_TYPES = (
-    f"table dev.scratch.{PREFIX}_types: it cannot be read: ask ann. Run it again. If it persists, repair the table or the "
-    "access to its files, or leave it out of the models."
+    f"table dev.scratch.{PREFIX}_types: it cannot be read: ask ann. Run it again. If it persists, repair the table or "
+    "the access to its files, or leave it out of the models."
 )
 SCHEMA_READ = rf"(?s)SELECT.*{RUN_ID}_schema"
 TYPES_READ = "DESCRIBE TABLE EXTENDED .*_types`"
