@@ -335,11 +335,13 @@ class Reversal:
         resources: the tables and schemas that it can bring back, by key.
         consents: the kinds of changes that it needs to be allowed.
         refusals: why it refuses the others, whatever is allowed.
+        files: whether a Delta table lies at the location of a missing table, by its key, as far as that is known.
     """
 
     resources: frozenset[str] = frozenset()
     consents: tuple[DestructiveKind, ...] = ()
     refusals: tuple[RefusedError, ...] = ()
+    files: Mapping[str, bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from delta_engine import aspects
@@ -185,7 +186,7 @@ def _recommendations(
         revertible = [table for table in gone if table.resource in facts.reversal.resources]
         if revertible:
             yield Recommendation(
-                text=f"Create the deleted tables again, {_their_data(revertible)}",
+                text=f"Create the deleted tables again, {_their_data(revertible, facts.reversal.files)}",
                 command=f"{program} drift --revert {_targets(revertible[:_MOST_COMMANDS])}",
             )
         yield Recommendation(
@@ -217,7 +218,11 @@ def _reverts_of(
     yield Recommendation(
         text="Undo the drift in the catalog"
         + (f", except for {kept}" if kept else "")
-        + (f", and create the deleted tables again, {_their_data(deleted)}" if deleted else ""),
+        + (
+            f", and create the deleted tables again, {_their_data(deleted, reversal.files)}"
+            if deleted
+            else ""
+        ),
         command=f"{program} drift --revert{targets}{allowed}",
     )
 
@@ -247,14 +252,24 @@ def _with_children(gone: Sequence[DriftedTable], facts: DriftFacts) -> list[Drif
     return [*gone, *(one for one in drifted_tables(facts.drifted) if one.model_name.key in children - keys)]
 
 
-def _their_data(deleted: Sequence[DriftedTable]) -> str:
-    """Return what a revert of deleted tables does about their rows: the files of external ones stay."""
-    are_external = {one.recorded.baseline.location is not None for one in deleted}
-    if are_external == {True}:
-        return "with the files at their locations"
-    if are_external == {False}:
+def _their_data(deleted: Sequence[DriftedTable], files: Mapping[str, bool]) -> str:
+    """Return what a revert of deleted tables does about their rows: the files of external tables stay."""
+    counts = Counter(_data_of(table, files) for table in deleted)
+    if len(counts) == 1:
+        return next(iter(counts))
+    return "; ".join(f"{count} {data}" for data, count in sorted(counts.items()))
+
+
+def _data_of(table: DriftedTable, files: Mapping[str, bool]) -> str:
+    if table.recorded.baseline.location is None:
         return "without their data"
-    return "external ones with the files at their locations, and others without their data"
+    match files.get(table.name.key):
+        case True:
+            return "with the files at their locations"
+        case False:
+            return "without their data, because no Delta table lies at their locations"
+        case None:
+            return "with the files at their locations, if there are any: the locations cannot be read"
 
 
 def _targets(drifted: Sequence[DriftedResource]) -> str:

@@ -313,6 +313,7 @@ def _reversal(environment: Environment, facts: DriftFacts) -> Reversal:
                     resources=frozenset(one.resource for one in left),
                     consents=tuple(_consents(environment, draft.plan)),
                     refusals=tuple(refused),
+                    files={key: files is not None for key, files in draft.seen.files.items()},
                 )
         refused += found
         names = {refusal.table for refusal in found}

@@ -62,7 +62,9 @@ def with_existing_files(
         return observed, ()
     answers = query_each(asked, missing, _PARALLELISM)
     raise_all(answer for _, answer in answers if isinstance(answer, CatalogReadError))
-    files = {model.key: answer for model, answer in answers if isinstance(answer, TableState)}
+    files = {
+        model.key: answer for model, answer in answers if answer is None or isinstance(answer, TableState)
+    }
     return replace(observed, files=files), tuple(one for _, one in answers if isinstance(one, str))
 
 

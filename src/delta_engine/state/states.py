@@ -184,8 +184,8 @@ class CatalogState:
         other_tables: the other tables of the models' schemas, sorted by name.
         audits: creation and last change of the other tables, by `QualifiedName.key`.
         schema_states: the existing schemas that were read, by `Schema.key`.
-        files: the Delta tables that lie at the locations of missing tables, by `QualifiedName.key`; empty until a
-            plan asks (`state.existing_files`).
+        files: the Delta tables that lie at the locations of missing tables, by `QualifiedName.key`; None where none
+            lies. Without unreadable locations, and empty until a plan asks (`state.existing_files`).
     """
 
     tables: Mapping[str, TableState]
@@ -193,7 +193,7 @@ class CatalogState:
     other_tables: tuple[QualifiedName, ...] = ()
     audits: Mapping[str, Audit] = field(default_factory=dict, compare=False)
     schema_states: Mapping[str, SchemaState] = field(default_factory=dict)
-    files: Mapping[str, TableState] = field(default_factory=dict)
+    files: Mapping[str, TableState | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         set_fields(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,6 +35,12 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: Comma
     made.catalog.statements.clear()
     made.catalog.questions.clear()
     return made
+
+
+def recommended(project: CatalogProject) -> str:
+    """Return the text of the first recommendation of a drift report."""
+    text: str = json.loads(project.run("drift --json").stdout)["recommendations"][0]["text"]
+    return text
 
 
 def forget(project: CatalogProject) -> None:
@@ -163,6 +170,10 @@ def test_a_location_that_cannot_be_read_is_named(
 
     monkeypatch.setattr(project.catalog, "run", refusing)
     shown = project.run("plan").stderr
+    assert recommended(project) == (
+        "Create the deleted tables again, with the files at their locations, if there are any: "
+        "the locations cannot be read"
+    )
     project.declare(f"{ORDERS}, tags: {{domain: sales}}")
     message = refused(project)
     assert "cannot be read, and the model has tags, which policies may depend on" in message
@@ -174,10 +185,27 @@ def test_a_location_that_cannot_be_read_is_named(
 
 def test_an_empty_location_is_a_new_table(project: CatalogProject) -> None:
     project.catalog.files.clear()
+    advice = recommended(project)
+    assert advice == (
+        "Create the deleted tables again, without their data, because no Delta table lies at their locations"
+    )
     done = project.run("drift --revert --yes")
     assert done.code == 0, done.stderr
     assert project.catalog.statements[0].startswith(f"CREATE TABLE {TABLE} (\n")
     assert "takes the Delta table" not in done.stdout
+
+
+def test_recommendations_count_tables_with_and_without_data(project: CatalogProject) -> None:
+    plain = "name: plain, columns: [{name: id, type: bigint}]"
+    project.declare(ORDERS, plain, f"name: empty, location: 's3://bucket/empty', {ID}")
+    project.run("drift --revert --yes")
+    project.sync()
+    project.by_hand(*(f"DROP TABLE `dev`.`silver`.`{table}`" for table in ("orders", "plain", "empty")))
+    del project.catalog.files["s3://bucket/empty"]
+    assert recommended(project) == (
+        "Create the deleted tables again, 1 with the files at their locations; 1 without their data; "
+        "1 without their data, because no Delta table lies at their locations"
+    )
 
 
 def test_an_empty_description_refuses_the_table(
