@@ -11,13 +11,19 @@ from concurrent.futures import Executor
 from typing import TypeAlias
 
 from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.error_conditions import transience
+from delta_engine.backends.error_conditions import (
+    is_forbidden,
+    is_missing_schema,
+    is_missing_table,
+    is_unsupported,
+)
 from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.parts import Grants, by_principal, joined_grants, without_implied
 from delta_engine.sql.governance import sql_show_grants
 from delta_engine.sql.tables import sql_schema
+from delta_engine.state.failed_reads import require_answers
 from delta_engine.state.unity_catalog.information_schema import grants
 
 _OWN = "OWN"
@@ -52,7 +58,7 @@ def granted_rows(
     """Return the grants of securables by key, as rows of the views, and why others are unreadable.
 
     `shown` are the rows of `table_privileges` and `schema_privileges`. If they lack an `expected` privilege, SHOW
-    GRANTS adds rows, unless the platform refuses it.
+    GRANTS adds rows, unless the principal may not run it or the platform does not support it.
     """
     queries = {
         name.key: pool.submit(_complete_rows, name, rows, runner)
@@ -90,9 +96,14 @@ def _complete_rows(name: SecurableName, shown: Sequence[Row], runner: SqlRunner)
     try:
         rows = runner.run(sql)
     except StatementError as error:
-        if error.is_outcome_unknown or transience(error):
-            raise
-        return shown
+        if (
+            is_forbidden(error)
+            or is_unsupported(error)
+            or is_missing_table(error)
+            or is_missing_schema(error)
+        ):
+            return shown
+        raise _unreadable(name, error) from error
     parsed = [_parsed(row, sql, name) for row in rows]
     return [
         *shown,
@@ -102,6 +113,18 @@ def _complete_rows(name: SecurableName, shown: Sequence[Row], runner: SqlRunner)
             if str(kind).upper() not in parents and privilege != _OWN
         ),
     ]
+
+
+def _unreadable(name: SecurableName, error: StatementError) -> CatalogReadError:
+    """Return the refusal of an object whose grants are unknown: without them, all would count as revoked."""
+    is_table = isinstance(name, QualifiedName)
+    subject = f"table {name}" if is_table else f"schema {name}"
+    require_answers(error, f"the grants of {subject}")
+    return CatalogReadError(
+        f"{'' if is_table else f'{subject}: '}its grants cannot be read: {error.first_line}",
+        table=str(name) if is_table else None,
+        way_out="Run it again. If it persists, leave its grants out of the models.",
+    )
 
 
 def _parsed(row: Row, sql: str, name: SecurableName) -> tuple[object, object, object]:

@@ -21,8 +21,10 @@ from delta_engine.models import (
     RowFilter,
     Schema,
 )
+from delta_engine.state.catalog_reader import readable_snapshot
 from delta_engine.state.states import ABSENT, Audit, RelationKind, SchemaState
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
+from tests.builders.error_forms import OF_EVERY_TABLE, OF_ONE_TABLE
 from tests.builders.models import ORDERS, orders
 from tests.fakes.recorded_catalog import (
     Answer,
@@ -127,10 +129,8 @@ def granted(*found: tuple[str | None, str, str | None]) -> list[Row]:
     return [dict(zip(("Principal", "ActionType", "ObjectType"), row, strict=True)) for row in found]
 
 
-def refusing(condition: str | None, *, is_outcome_unknown: bool = False) -> StatementError:
-    return StatementError(
-        "no", sql="SHOW GRANTS", error_class=condition, is_outcome_unknown=is_outcome_unknown
-    )
+def refusing(condition: str) -> StatementError:
+    return StatementError("no", sql="SHOW GRANTS", error_class=condition)
 
 
 SHOWN: dict[str, Answer] = {
@@ -171,7 +171,7 @@ BOTH = {"a": ("MODIFY",), "r": ("SELECT",)}
         ([], {"a": ("MODIFY",)}),
         *(
             (refusing(condition), {"a": ("MODIFY",)})
-            for condition in ("INTERNAL_ERROR", "PARSE_SYNTAX_ERROR", "PERMISSION_DENIED", None)
+            for condition in ("PARSE_SYNTAX_ERROR", "PERMISSION_DENIED", "TABLE_OR_VIEW_NOT_FOUND")
         ),
     ],
 )
@@ -186,19 +186,35 @@ def test_show_grants_adds_to_what_the_views_show(answer: Answer, grants: dict[st
     assert dict(state.schema_states["dev.silver"].grants) == {"a": ("CREATE TABLE",), "r": ("USE SCHEMA",)}
 
 
-@pytest.mark.parametrize(
-    "failed",
-    [
-        refusing(None, is_outcome_unknown=True),
-        refusing("TEMPORARILY_UNAVAILABLE"),
-        refusing("TOO_MANY_REQUESTS"),
-    ],
-)
-def test_show_grants_that_may_succeed_later_is_an_error(failed: StatementError) -> None:
-    runner = unity(SHOWN, {"AS JSON": document(*PLAIN), "SHOW GRANTS": failed})
-    with pytest.raises(StatementError) as caught:
+@pytest.mark.parametrize("failure", OF_EVERY_TABLE)
+def test_show_grants_that_fails_for_every_table_is_one_failure(failure: str) -> None:
+    runner = unity(SHOWN, {"AS JSON": document(*PLAIN), "SHOW GRANTS": OF_EVERY_TABLE[failure]})
+    failed = r"^no table can be read \(reading the grants of table dev\.silver\.orders failed\): "
+    with pytest.raises(StatementError, match=failed):
         UnityCatalogReader(runner).snapshot([GRANTED_TABLE])
-    assert caught.value is failed
+
+
+@pytest.mark.parametrize("failure", ["status 500", "timeout", "size", "unreadable answer"])
+def test_show_grants_that_fails_for_one_table_refuses_that_table_alone(failure: str) -> None:
+    """The views lack grants to other principals: without the answer, these would count as revoked."""
+    views: dict[str, Answer] = {
+        "tables": [table_row("a"), table_row("b")],
+        "columns": [*column_rows(*PLAIN, name="a"), *column_rows(*PLAIN, name="b")],
+    }
+    error = OF_ONE_TABLE[failure]
+    texts: dict[str, Answer] = {"GRANTS ON TABLE `dev`.`silver`.`a`": error, "SHOW GRANTS": []}
+    runner = unity(views, {"AS JSON": document(*PLAIN), **texts})
+    models = [replace(GRANTED_TABLE, table_name=name) for name in "ab"]
+    observed, (refusal,) = readable_snapshot(UnityCatalogReader(runner), models)
+    reason = f"its grants cannot be read: {error.first_line}"
+    assert (refusal.table, refusal.reason) == ("dev.silver.a", reason)
+    assert [*observed.tables] == ["dev.silver.b"]
+
+
+def test_show_grants_that_fails_for_a_schema_names_it() -> None:
+    texts: dict[str, Answer] = {"AS JSON": document(*PLAIN), "SHOW GRANTS": OF_ONE_TABLE["status 500"]}
+    with pytest.raises(CatalogReadError, match=r"^schema dev\.silver: its grants cannot be read: "):
+        UnityCatalogReader(unity(SHOWN, texts)).snapshot([], [GRANTED_SCHEMA])
 
 
 @pytest.mark.parametrize(
