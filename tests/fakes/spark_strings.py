@@ -27,13 +27,13 @@ def as_spark_reads(expression: str, *, doubles_quotes: bool = True) -> list[tupl
     """
     read: list[tuple[str, bool]] = []
     for piece in _pieces(expression, doubles_quotes=doubles_quotes):
-        found, is_literal = (piece.sql.strip(), False) if piece.text is None else (piece.text, True)
-        if not found and not is_literal:
+        text, is_literal = (piece.sql.strip(), False) if piece.text is None else (piece.text, True)
+        if not text and not is_literal:
             continue
         if read and read[-1][1] is is_literal:
-            read[-1] = (read[-1][0] + found, is_literal)
+            read[-1] = (read[-1][0] + text, is_literal)
         else:
-            read.append((found, is_literal))
+            read.append((text, is_literal))
     return [(_as_java_encodes(text), is_literal) for text, is_literal in read]
 
 
@@ -109,15 +109,15 @@ def _escaped(after: str) -> tuple[str, int]:
         if (
             after[0] == letter
             and len(digits) == length
-            and all(one in "0123456789abcdefABCDEF" for one in digits)
+            and all(digit in "0123456789abcdefABCDEF" for digit in digits)
         ):
             return chr(int(digits, 16)), 1 + length
     octal = after[:3]
-    if len(octal) == 3 and octal[0] in "01" and all(one in "01234567" for one in octal):
+    if len(octal) == 3 and octal[0] in "01" and all(digit in "01234567" for digit in octal):
         return chr(int(octal, 8)), 3
     return _ESCAPED.get(after[0], after[0]), 1
 
 
 def _as_java_encodes(text: str) -> str:
     joined = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
-    return "".join("?" if 0xD800 <= ord(one) <= 0xDFFF else one for one in joined)
+    return "".join("?" if 0xD800 <= ord(character) <= 0xDFFF else character for character in joined)

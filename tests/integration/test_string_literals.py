@@ -87,8 +87,8 @@ def test_expressions_are_enforced_and_computed_as_meant(
     assert not engine.plan_tables([model])
     assert [row.filled for row in spark.table(address).collect()] == [joined]
 
-    known = ", ".join(f"({sql_literal(text)})" for text in MEANT.values())
-    spark.sql(f"INSERT INTO {address} (a) VALUES {known}")
+    rows = ", ".join(f"({sql_literal(text)})" for text in MEANT.values())
+    spark.sql(f"INSERT INTO {address} (a) VALUES {rows}")
     with pytest.raises(StatementError, match="known"):
         backend.runner.run(f"INSERT INTO {address} (a) VALUES ('it')")
     assert [row.given for row in spark.table(address).collect() if row.given] == [joined] * len(MEANT)

@@ -31,10 +31,12 @@ def test_what_is_sent_is_what_was_meant_for_every_reader(expression: str) -> Non
 
 @settings(max_examples=examples(300, 20_000), deadline=None)
 @given(literal_chains, literal_chains)
-def test_literals_are_equal_if_and_only_if_spark_reads_them_alike(one: str, other: str) -> None:
-    is_equal = as_spark_reads(one) == as_spark_reads(other)
-    assert is_same_expression(f"a = {one}", f"A = ({other})") is is_equal
-    assert is_same_expression(f"case = {one}", f"case = {other}") is is_equal  # what only the platform parses
+def test_literals_are_equal_if_and_only_if_spark_reads_them_alike(first: str, second: str) -> None:
+    is_equal = as_spark_reads(first) == as_spark_reads(second)
+    assert is_same_expression(f"a = {first}", f"A = ({second})") is is_equal
+    assert (
+        is_same_expression(f"case = {first}", f"case = {second}") is is_equal
+    )  # what only the platform parses
 
 
 @settings(max_examples=examples(300, 20_000), deadline=None)

@@ -66,7 +66,7 @@ def test_every_statement_with_an_expression_sends_that_form() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("s = 'it''s'", r"( s = 'it\'s' )"),
         ("s = 'it''s'", 's = "it\'s"'),
@@ -78,13 +78,13 @@ def test_every_statement_with_an_expression_sends_that_form() -> None:
         ("date'2020-01-01' < d", "date '2020-01-01' < d"),
     ],
 )
-def test_literals_that_spark_reads_alike_are_equal(one: str, other: str) -> None:
-    assert is_same_expression(one, other)
-    assert is_same_expression(other, one)
+def test_literals_that_spark_reads_alike_are_equal(first: str, second: str) -> None:
+    assert is_same_expression(first, second)
+    assert is_same_expression(second, first)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("status IN ('new', 'it''s')", "status IN ( 'new' , 'it' 's' )"),
         ("s = 'it''s'", "s = 'its'"),
@@ -96,9 +96,9 @@ def test_literals_that_spark_reads_alike_are_equal(one: str, other: str) -> None
         ("s = 'it''s", "s = 'it'"),
     ],
 )
-def test_literals_that_spark_reads_differently_never_are(one: str, other: str) -> None:
-    assert not is_same_expression(one, other)
-    assert not is_same_expression(other, one)
+def test_literals_that_spark_reads_differently_never_are(first: str, second: str) -> None:
+    assert not is_same_expression(first, second)
+    assert not is_same_expression(second, first)
 
 
 def test_columns_are_found_behind_every_literal() -> None:
