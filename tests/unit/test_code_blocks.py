@@ -49,8 +49,8 @@ def schema(name: str) -> Draft7Validator:
     return Draft7Validator(json.loads((DOCS / "schemas" / f"{name}.json").read_text("utf-8")))
 
 
-MODEL_FILE, CONFIGURATION, DRIFT_POLICY = map(
-    schema, ("model-file-v1", "configuration-v1", "drift-policy-v1")
+MODEL_FILE, CONFIGURATION, DRIFT_POLICY, CONSENTS = map(
+    schema, ("model-file-v1", "configuration-v1", "drift-policy-v1", "consents-v1")
 )
 TABLE = {
     "catalog": "dev",
@@ -73,6 +73,8 @@ def check_yaml(block: Block) -> None:
         MODEL_FILE.validate(content)
     elif "ignore_drift" in keys:
         DRIFT_POLICY.validate(content)
+    elif "consents" in keys:
+        CONSENTS.validate(content)
     elif keys <= CONFIGURATION_KEYS:
         CONFIGURATION.validate({**ENVIRONMENT, **content})
     elif keys == {"repos"}:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta, timezone
 from enum import Enum
 from fnmatch import fnmatchcase
+from typing import Final
 
+from delta_engine.errors import SourceLocation
 from delta_engine.models.parts import QualifiedName, SchemaName
 
 
@@ -40,6 +43,67 @@ class Allowance:
         return cls(known[kind.strip()], tables.strip() or "*")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeededConsent:
+    """One change that needs consent; `part` is a column's dotted path or a constraint's name, if it is about one."""
+
+    kind: DestructiveKind
+    table: QualifiedName
+    part: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.kind.value} {'.'.join(filter(None, (str(self.table), self.part)))}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consent:
+    """Consent to one change of one table until a date: an entry of `conf/consents.yml`.
+
+    Args:
+        part: a column's dotted path or a constraint's name; None for every change of the kind on the table.
+        expires: the last day, UTC.
+        environments: the environments in which the entry holds.
+    """
+
+    kind: DestructiveKind
+    table: QualifiedName
+    part: str | None = None
+    reason: str
+    expires: date
+    environments: tuple[str, ...]
+    location: SourceLocation
+
+    def is_expired(self, now: datetime) -> bool:
+        """Whether the last day is over, at midnight UTC."""
+        return now.astimezone(timezone.utc).date() > self.expires
+
+    def covers(self, needed: NeededConsent) -> bool:
+        """Whether the entry names a change, expired or not."""
+        is_part = self.part is None or self.part.lower() == (needed.part or "").lower()
+        return self.kind is needed.kind and self.table.key == needed.table.key and is_part
+
+    @property
+    def note(self) -> str:
+        """What the entry allows, why and until when, and where it stands."""
+        return f"{self}: {self.reason} ({self.location}, until {self.expires})"
+
+    @property
+    def expiry_note(self) -> str:
+        """What to say of the entry after its last day."""
+        return f"the consent to {self} expired on {self.expires}"
+
+    def __str__(self) -> str:
+        return str(NeededConsent(kind=self.kind, table=self.table, part=self.part))
+
+
+_SUGGESTED_DAYS: Final = 30
+
+
+def last_day(now: datetime) -> date:
+    """Return the last day of a consent that the engine suggests."""
+    return now.astimezone(timezone.utc).date() + timedelta(days=_SUGGESTED_DAYS)
+
+
 class Ownership(Enum):
     """Ownership of parts that no model declares: tags, privileges, definitions."""
 
@@ -65,11 +129,14 @@ class RemovedTables(Enum):
 class Policy:
     """The changes that a run may make.
 
-    `definitions` is the ownership of undeclared constraints, clustering, comments, defaults, masks and row filters.
-    `rules` holds additional rules as `module:attribute`. `max_rewrite_bytes` limits the files that a plan writes anew.
+    Consent to destructive changes comes from the configuration or the command (`allow`), or from `conf/consents.yml`
+    (`consents`). `definitions` is the ownership of undeclared constraints, clustering, comments, defaults, masks and
+    row filters. `rules` holds additional rules as `module:attribute`. `max_rewrite_bytes` limits the files that a plan
+    writes anew.
     """
 
     allow: tuple[Allowance, ...] = ()
+    consents: tuple[Consent, ...] = ()
     create_schemas: bool = False
     tags: Ownership = Ownership.ADDITIVE
     grants: Ownership = Ownership.ADDITIVE
@@ -85,10 +152,17 @@ class Policy:
         owned = {"grants": self.grants, "tags": self.tags}
         return tuple(name for name, ownership in owned.items() if ownership is Ownership.FULL)
 
-    def allows(self, kind: DestructiveKind, table: QualifiedName) -> bool:
-        """Whether a kind of change is allowed on a table."""
+    def allows(self, kind: DestructiveKind, table: QualifiedName, part: str | None = None) -> bool:
+        """Whether a kind of change is allowed on a table, or on one part of it: a column's path or a constraint."""
+        needed = NeededConsent(kind=kind, table=table, part=part)
         return any(
             allowance.kind is kind and matches_any(table, [allowance.tables]) for allowance in self.allow
+        ) or any(consent.covers(needed) for consent in self.consents)
+
+    def at(self, now: datetime) -> Policy:
+        """Return the policy without the consents that have expired."""
+        return replace(
+            self, consents=tuple(consent for consent in self.consents if not consent.is_expired(now))
         )
 
 

@@ -20,7 +20,7 @@ from delta_engine.plan_files.document import PlanFile
 from delta_engine.report.drift_text import drift_text, summary
 from delta_engine.report.json_documents import report_json
 from delta_engine.report.notebook_html import framed, plan_html
-from delta_engine.report.plan_text import summary_lines, tree_lines
+from delta_engine.report.plan_text import entry_lines, summary_lines, tree_lines
 from delta_engine.report.plan_tree import plan_summary
 from delta_engine.report.refusals import refusal_messages
 from delta_engine.telemetry.visible import counted, in_one_line, visible
@@ -123,6 +123,7 @@ class Plan:
             refusals=self.refusals,
             notes=[*filter(None, [self.note]), *notes, *self.warnings],
             statements=self.statements,
+            entries=self.planned.consent_entries,
         )
 
     def _lines(self) -> Iterator[str]:
@@ -134,10 +135,16 @@ class Plan:
             yield f"warning: {in_one_line(warning)}"
         for message in refusal_messages(self.refusals):
             yield visible(f"refused: {message}")
+        yield from map(visible, entry_lines(self.planned.consent_entries))
 
     def _summary_lines(self) -> Iterator[str]:
-        parts = self.planned.unmanaged_parts
-        return summary_lines(self.actions, parts, environment=self.environment, models=self.models)
+        return summary_lines(
+            self.actions,
+            self.planned.unmanaged_parts,
+            environment=self.environment,
+            models=self.models,
+            consents=self.planned.consents,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)

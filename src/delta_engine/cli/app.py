@@ -186,10 +186,20 @@ def plan(
     detailed_exitcode: Annotated[
         bool, flag("--detailed-exitcode", help="Exit with 2 when changes are pending.")
     ] = False,
+    write_consents: Annotated[
+        bool,
+        flag(
+            "--write-consents",
+            help="Write the entries that allow the refused changes into conf/consents.yml, for the pull request.",
+        ),
+    ] = False,
+    reason: Annotated[
+        str | None, value("--reason", "TEXT", "Why the changes may be made: the reason of written entries.")
+    ] = None,
     changed_since: ChangedSince = None,
     full: Full = False,
 ) -> None:
-    """Show what sync would do. Changes nothing.
+    """Show what sync would do. Changes no table.
 
     --out writes the plan to a file, with its exact SQL, for `delta-engine apply FILE`.
     """
@@ -200,6 +210,12 @@ def plan(
         raise typer.BadParameter("--json and --markdown are two ways to print one plan: choose one")
     if changed_since and not ctx.obj.projects:
         raise typer.BadParameter("--changed-since chooses among the projects that -p names")
+    if reason is not None and not (write_consents and reason.strip()):
+        raise typer.BadParameter("--reason is the text of the entries that --write-consents writes")
+    if write_consents and (out or allow):
+        raise typer.BadParameter(
+            "--write-consents writes entries for the next plan: leave --out and --allow out"
+        )
     rendering = Rendering.SQL if sql else Rendering.TREE
     rendering = Rendering.JSON if json else Rendering.MARKDOWN if markdown else rendering
     form = Form.JSON if json else Form.MARKDOWN if markdown else Form.TEXT
@@ -207,7 +223,14 @@ def plan(
     run_in_projects(
         ctx.obj,
         lambda project: show_plan(
-            project, options, rendering, out=out, detailed=detailed_exitcode, is_full=full
+            project,
+            options,
+            rendering,
+            out=out,
+            detailed=detailed_exitcode,
+            is_full=full,
+            writes_consents=write_consents,
+            reason=reason,
         ),
         form,
         changed_since=changed_since,
@@ -265,7 +288,11 @@ app.command(epilog=DRIFT_EPILOG)(drift)
 @app.command(epilog="Example: delta-engine schema model > conf/schemas/model.json")
 def schema(
     name: Annotated[
-        str, argument("model|config|policy", "Of model files, of configurations, or of the drift policy.")
+        str,
+        argument(
+            "model|config|policy|consents",
+            "Of model files, of configurations, of the drift policy, or of consents.",
+        ),
     ],
 ) -> None:
     """Print a JSON schema with which editors check YAML files."""

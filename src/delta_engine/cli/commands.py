@@ -24,12 +24,14 @@ from delta_engine.cli.run_view import (
     print_statements,
 )
 from delta_engine.cli.terminal import Context, Ended, ExitCode, confirm, print_note, say, status
+from delta_engine.config.consents import REASON_TO_WRITE
 from delta_engine.config.editor_schemas import EDITOR_SCHEMAS, editor_schema
 from delta_engine.config.settings import Settings
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.drifted_resources import DriftedResource, drifted_schemas, drifted_tables
 from delta_engine.errors import InvalidCommandError, raise_all, unknown
 from delta_engine.orchestrate.backend import Backend
+from delta_engine.orchestrate.consents import write_consents
 from delta_engine.orchestrate.deployments import open_deployment
 from delta_engine.orchestrate.drift_reports import (
     acceptable,
@@ -61,6 +63,7 @@ from delta_engine.report.json_documents import report_json
 from delta_engine.report.plan_tree import plan_summary
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.visible import counted_resources
+from delta_engine.validation.rules import needed_by
 
 _COLOURS = {Severity.HIGH: "red", Severity.MEDIUM: "yellow", Severity.LOW: "cyan"}
 
@@ -90,13 +93,17 @@ def show_plan(
     out: Path | None = None,
     detailed: bool = False,
     is_full: bool = False,
+    writes_consents: bool = False,
+    reason: str | None = None,
 ) -> Ended:
-    """Print the plan, also if it is refused, and the refusals on stderr. Takes no lock and changes nothing.
+    """Print the plan, also if it is refused, and the refusals on stderr. Takes no lock and changes no table.
 
     Args:
         out: the plan file to write, unless the plan is refused.
         detailed: whether to end with 2 when changes are pending.
         is_full: whether a tree of many tables is shown in full.
+        writes_consents: whether to write the entries that allow the changes without consent.
+        reason: the reason of these entries; None for one that the author has to write.
     """
     out = out_file(out, context)
     project, environment = _open_project(context, options)
@@ -104,9 +111,19 @@ def show_plan(
         planned = plan_unlocked(
             environment, project.models, is_partial=project.is_partial, allow_cached=out is None
         )
+    if writes_consents and planned.needed_consents:
+        planned = _with_written_consents(project, planned, reason)
     return _shown(
         project, environment, planned, options, rendering, out=out, detailed=detailed, is_full=is_full
     )
+
+
+def _with_written_consents(project: Project, planned: PlannedRun, reason: str | None) -> PlannedRun:
+    """Write the entries that a plan needs, and return the plan without the refusals that they answer."""
+    for path in write_consents(project.settings, planned.needed_consents, reason or REASON_TO_WRITE):
+        print_note(f"consents were added to {path}: {'commit them' if reason else 'write the reasons'}")
+    refusals = tuple(refusal for refusal in planned.refusals if not needed_by([refusal]))
+    return replace(planned, refusals=refusals, consent_entries="")
 
 
 def sync_models(

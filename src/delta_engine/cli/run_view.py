@@ -32,7 +32,7 @@ from delta_engine.report.compact_plan import (
     notable_branches,
 )
 from delta_engine.report.json_documents import report_json
-from delta_engine.report.plan_text import summary_lines
+from delta_engine.report.plan_text import allowed_lines, entry_lines, summary_lines
 from delta_engine.report.plan_tree import plan_branches, plan_summary
 from delta_engine.report.run_report import RunReport, RunStatus
 from delta_engine.telemetry.logs import logs_json_lines
@@ -94,7 +94,10 @@ class TerminalView:
         if self.is_revert:
             print_planned(planned, is_full=self.is_full)
             what = f"to revert: {plan_summary(plan)}" if plan else "no changes to revert"
-            say(f"{self.environment}: {what}")
+            for line in (*allowed_lines(planned.consents), f"{self.environment}: {what}"):
+                say(in_one_line(line))
+            for line in entry_lines(planned.consent_entries, is_full=self.is_full):
+                say(line)
             return
         if self.as_json or (asks(yes=self.yes) and not sys.stdout.isatty()):
             # of JSON, stdout gets the one document at the end
@@ -222,9 +225,17 @@ def print_statements(statements: Iterable[str]) -> None:
 
 
 def print_plan_summary(planned: PlannedRun, *, environment: str, models: int, is_full: bool = True) -> None:
-    """Print what a plan keeps, and a line that counts its changes."""
-    parts = planned.unmanaged_parts
-    for line in summary_lines(planned.plan, parts, environment=environment, models=models, is_full=is_full):
+    """Print what a plan keeps, a line that counts its changes, and the entries that would allow what is refused."""
+    for line in summary_lines(
+        planned.plan,
+        planned.unmanaged_parts,
+        environment=environment,
+        models=models,
+        consents=planned.consents,
+        is_full=is_full,
+    ):
+        say(in_one_line(line))
+    for line in entry_lines(planned.consent_entries, is_full=is_full):
         say(line)
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
-from delta_engine.cli.terminal import Context, Ended, say
+from delta_engine.cli.terminal import Context, Ended, print_note, say
+from delta_engine.config.settings import load_settings
 from delta_engine.orchestrate.project import load_project
 from delta_engine.orchestrate.verdicts import count_valid_models
+from delta_engine.telemetry.context import utc_now
 from delta_engine.telemetry.visible import counted
 
 
@@ -19,4 +22,14 @@ def validate_models(context: Context, tables: Sequence[str]) -> Ended:
         count = count_valid_models(conf_dir, environment)
     models = counted(count, "model")
     say(f"{environment}: configuration and {models} are valid")
+    _print_consent_notes(conf_dir, environment)
     return Ended(f"{models}, valid")
+
+
+def _print_consent_notes(conf_dir: Path, environment: str) -> None:
+    settings = load_settings(conf_dir, environment)
+    if settings.policy.consents:
+        from delta_engine.orchestrate.consents import consent_notes
+
+        for note in consent_notes(settings, utc_now()):
+            print_note(note)

@@ -17,6 +17,12 @@ CONF_DIR: Final = "conf"
 DRIFT_POLICY_FILE: Final = "drift-policy.yml"
 """The file with ignored drift, beside the environments' configurations."""
 
+CONSENTS_FILE: Final = "consents.yml"
+"""The file with consents, beside the environments' configurations."""
+
+CONSENTS_FOLDER: Final = "consents"
+"""The folder with files of consents."""
+
 _ENVIRONMENT: Final = re.compile(r"""^environment:\s*["']?([^"'#\s]+)""", re.MULTILINE)
 
 
@@ -57,7 +63,8 @@ def _holds_an_environment(conf_dir: Path) -> bool:
 
 def environments(conf_dir: Path) -> list[str]:
     """Return the environments that have a configuration file, sorted."""
-    return sorted(path.stem for path in conf_dir.glob("*.yml") if path.name != DRIFT_POLICY_FILE)
+    others = (DRIFT_POLICY_FILE, CONSENTS_FILE)
+    return sorted(path.stem for path in conf_dir.glob("*.yml") if path.name not in others)
 
 
 def is_environment(path: Path) -> bool:

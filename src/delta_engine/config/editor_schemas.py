@@ -1,4 +1,4 @@
-"""JSON schemas for editors: of model files, of configurations and of the drift policy.
+"""JSON schemas for editors: of model files, of configurations, of the drift policy and of consents.
 
 They derive from what the readers read: the facets of models, and the shapes of configurations. A schema sees keys,
 types and fixed values. Rules, variables and types inside types are left to `delta-engine validate`.
@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from delta_engine.aspects.facet import Facet
+from delta_engine.config.consents import ConsentsDocument
 from delta_engine.config.extended import EXTENDS
 from delta_engine.config.json_schema import describe
 from delta_engine.config.model_text import COLUMN_FIELDS, SCHEMA_FIELDS, TABLE_FIELDS
@@ -168,5 +169,6 @@ EDITOR_SCHEMAS: Final[Mapping[str, Callable[[], _Schema]]] = {
     "model": _model_schema,
     "config": _configuration_schema,
     "policy": lambda: _shape_schema("drift-policy", "Delta Engine drift policy", DriftPolicyDocument),
+    "consents": lambda: _shape_schema("consents", "Delta Engine consents", ConsentsDocument),
 }
 """What makes each schema, by the name that `delta-engine schema` takes."""

@@ -67,7 +67,7 @@ def _yaml_list(key: str, items: Sequence[Mapping[str, object]]) -> str:
 
 
 def _yaml_model(model: Table | Schema, variables: Mapping[str, str]) -> dict[str, object]:
-    values = said(fields_of(model), spelled(model, _catalog_text(model.catalog_name, variables)))
+    values = said(fields_of(model), spelled(model, catalog_text(model.catalog_name, variables)))
     if _stands_for("schema", model.schema_name, variables):
         values["schema" if isinstance(model, Table) else "name"] = "${schema}"
     return {key: _in_block(value) if key in BLOCKS else flow(value) for key, value in values.items()}
@@ -81,7 +81,7 @@ def _in_block(value: Written) -> object:
 
 
 def _python_model(model: Table | Schema, variables: Mapping[str, str]) -> Call:
-    written = spelled(model, _catalog_text(model.catalog_name, variables))
+    written = spelled(model, catalog_text(model.catalog_name, variables))
     codes: dict[str, Code] = dict(arguments(fields_of(model), written))
     if isinstance(written, Table):
         codes["columns"] = [column_call(column) for column in written.columns]
@@ -97,7 +97,8 @@ def _python_model(model: Table | Schema, variables: Mapping[str, str]) -> Call:
     return Call(type(model).__name__, list(codes.items()), is_spread=True)
 
 
-def _catalog_text(name: str, variables: Mapping[str, str]) -> str:
+def catalog_text(name: str, variables: Mapping[str, str]) -> str:
+    """Return a catalog as a file spells it: as the variable with its value, preferably `catalog`."""
     variable = _catalog_variable(name, variables)
     return escaped(name) if variable is None else f"${{{variable}}}"
 

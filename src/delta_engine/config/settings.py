@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -18,6 +18,7 @@ from delta_engine.actions.policy import Policy
 from delta_engine.aspects.facet import SCALAR_SCHEMA
 from delta_engine.aspects.known_properties import properties_schema
 from delta_engine.config.conf_folder import environments
+from delta_engine.config.consents import load_consents
 from delta_engine.config.extended import read_extended
 from delta_engine.config.policies import PolicyDocument, load_ignored_drift, plan_policy
 from delta_engine.config.state_backend import (
@@ -196,6 +197,7 @@ class Settings:
         owns: globs of the project's tables.
         default_table_properties: properties of models that do not declare them.
         fail_drift_on: the severity from which the job's drift task fails; None for never.
+        conf_dir: the folder of the configuration; None for one that Python code gives.
         locate: returns the file and line of a value of the configuration, by its path.
     """
 
@@ -218,6 +220,7 @@ class Settings:
     run_history: QualifiedName | None = None
     parallelism: int
     state_backend: StateBackend
+    conf_dir: Path | None = field(default=None, compare=False, repr=False)
     locate: Callable[[DocumentPath], SourceLocation] = field(compare=False, repr=False)
 
 
@@ -231,8 +234,11 @@ def load_settings(conf_dir: Path, environment: str) -> Settings:
             "Give both the same name.",
         )
     variables = document.texts(("variables",), config.variables)
-    ignored = load_ignored_drift(conf_dir, environment, variables, environments(conf_dir))
-    return _settings(document, config, conf_dir.absolute().parent, ignored)
+    names = environments(conf_dir)
+    ignored = load_ignored_drift(conf_dir, environment, variables, names)
+    consents = load_consents(conf_dir, environment, variables, names)
+    settings = _settings(document, config, conf_dir.absolute().parent, ignored)
+    return replace(settings, conf_dir=conf_dir, policy=replace(settings.policy, consents=consents))
 
 
 def given_settings(

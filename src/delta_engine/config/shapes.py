@@ -255,6 +255,8 @@ _MISMATCH = re.compile(
 )
 _NO_CHOICE = re.compile(r"Invalid (?:enum )?value (?P<found>.+)")
 
+_NO_DATE = "Invalid RFC3339 encoded date"
+
 _SWITCHES = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
 """Texts that YAML 1.1 reads as true or false."""
 
@@ -278,6 +280,8 @@ def _type_error(problem: str, choices: Sequence[str]) -> tuple[str, str]:
         close = difflib.get_close_matches(no_choice["found"].strip("'"), choices, n=1)
         way_out = f"Did you mean {close[0]!r}?" if close else ""
         return f"{no_choice['found']} is not one of: {', '.join(choices)}", way_out
+    if problem == _NO_DATE:
+        return "a date is wanted", "Write a date such as 2026-12-31."
     mismatch = _MISMATCH.fullmatch(problem)
     if mismatch is None:
         return problem, ""

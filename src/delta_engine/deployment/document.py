@@ -11,6 +11,7 @@ from typing import Annotated, Final, TypeAlias
 
 import msgspec
 
+from delta_engine.actions.policy import Consent
 from delta_engine.deployment.stored_definitions import Baseline, SchemaDefinition, TableDefinition
 from delta_engine.models.open_struct import Moment, OpenStruct
 
@@ -260,6 +261,21 @@ class AppliedPlan(OpenStruct, frozen=True, kw_only=True):
     is_whole: bool
 
 
+class UsedConsent(OpenStruct, frozen=True, kw_only=True):
+    """An entry of `conf/consents.yml` that allowed a change which was applied.
+
+    Args:
+        change: the kind of change, the table and its part, in lower case.
+        expires: the last day of the entry, which distinguishes it from a later one for the same change.
+        run: the id of the run that applied the change.
+    """
+
+    change: str
+    expires: str
+    run: str
+    at: Moment
+
+
 class DeploymentState(OpenStruct, frozen=True, kw_only=True):
     """What this engine last applied in one environment.
 
@@ -280,6 +296,7 @@ class DeploymentState(OpenStruct, frozen=True, kw_only=True):
         resources: by key, `table.<catalog>.<schema>.<table>` and `schema.<catalog>.<schema>`, lower case.
         metadata: what the last apply did.
         applied_plans: the plan files that were applied, newest first; only the latest are kept.
+        used_consents: the consents that were used, as long as the configuration has their entries.
     """
 
     schema_uri: str = msgspec.field(name="$schema")
@@ -298,9 +315,15 @@ class DeploymentState(OpenStruct, frozen=True, kw_only=True):
     resources: dict[str, Resource]
     metadata: ApplyRecord
     applied_plans: tuple[AppliedPlan, ...] = ()
+    used_consents: tuple[UsedConsent, ...] = ()
 
     def with_applied_plan(self, plan: AppliedPlan) -> DeploymentState:
         """Return the document with one more applied plan file."""
         others = (known for known in self.applied_plans if known.checksum != plan.checksum)
         kept = (plan, *others)[:KEPT_APPLIED_PLANS]
         return msgspec.structs.replace(self, applied_plans=kept)
+
+
+def consent_key(consent: Consent) -> tuple[str, str]:
+    """Return the change and the last day of an entry, as `UsedConsent` has them."""
+    return str(consent).lower(), str(consent.expires)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from delta_engine.actions.policy import Consent
 from delta_engine.deployment.codec import known_format, resource_v2
 from delta_engine.deployment.document import (
     VERSION,
@@ -26,6 +27,8 @@ from delta_engine.deployment.document import (
     LastChange,
     Resource,
     Status,
+    UsedConsent,
+    consent_key,
 )
 from delta_engine.deployment.errors import StoreError
 from delta_engine.deployment.ports import JournalStore
@@ -149,6 +152,17 @@ class RunRecorder:
         )
         self._state = self._state.with_applied_plan(applied)
 
+    def remember_consents(self, used: Iterable[Consent], given: Iterable[Consent]) -> None:
+        """Remember the consents that this run used; forget those that the configuration does not have any more."""
+        uses = {(use.change, use.expires): use for use in self._state.used_consents}
+        for consent in used:
+            change, expires = consent_key(consent)
+            use = UsedConsent(change=change, expires=expires, run=self.run_id, at=self.now())
+            uses.setdefault((change, expires), use)
+        kept = {consent_key(consent) for consent in given}
+        consents = tuple(uses[key] for key in sorted(uses) if key in kept)
+        self._state = msgspec.structs.replace(self._state, used_consents=consents)
+
     def save(self, applied: ApplyActions | None = None) -> LoadedState | None:
         """Save the changes of this run, if any, then remove the journals; after an error, the journal stays."""
         state = self.state
@@ -190,7 +204,11 @@ class RunRecorder:
 
 
 def _says_the_same(saved: DeploymentState, state: DeploymentState) -> bool:
-    return state.resources == saved.resources and state.applied_plans == saved.applied_plans
+    return (
+        state.resources == saved.resources
+        and state.applied_plans == saved.applied_plans
+        and state.used_consents == saved.used_consents
+    )
 
 
 class JournalStart(OpenStruct, frozen=True, kw_only=True):

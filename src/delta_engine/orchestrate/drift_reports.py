@@ -332,7 +332,7 @@ def _consents(environment: Environment, plan: TablePlan) -> Iterator[Destructive
 def _violations(
     environment: Environment, plan: TablePlan, allowed: Iterable[DestructiveKind]
 ) -> tuple[RefusedError, ...]:
-    policy = environment.planner.policy
+    policy = environment.planner.policy.at(utc_now())
     policy = replace(policy, allow=(*policy.allow, *map(Allowance, allowed)))
     return tuple(environment.validator.under(policy).plan_violations(plan))
 

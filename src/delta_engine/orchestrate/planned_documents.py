@@ -17,6 +17,8 @@ def planned_json(planned: PlannedRun, environment: str) -> str:
         refusals=planned.refusals,
         undone=planned.undone,
         warnings=planned.warnings,
+        consents=planned.consents,
+        needed=planned.needed_consents,
     )
 
 
@@ -29,4 +31,6 @@ def planned_markdown(planned: PlannedRun, environment: str) -> str:
         refusals=planned.refusals,
         undone=planned.undone,
         warnings=planned.warnings,
+        consents=planned.consents,
+        entries=planned.consent_entries,
     )

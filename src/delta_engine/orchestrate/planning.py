@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from delta_engine.actions import AlignTable, TablePlan
+from delta_engine.actions.policy import NeededConsent, Policy, last_day
 from delta_engine.aspects.backfill_actions import FillColumn
 from delta_engine.aspects.partitioning import RewriteTable
 from delta_engine.compile.planner import while_renaming
@@ -67,6 +68,8 @@ from delta_engine.validation.needed_rights import rights_warnings
 from delta_engine.validation.protected_data import tag_warnings
 from delta_engine.validation.recent_readers import lineage_warnings
 from delta_engine.validation.relations import checked_plan, partial_model_violations
+from delta_engine.validation.rules import needed_by
+from delta_engine.validation.validator import needed_consents
 
 
 def plan_unlocked(
@@ -241,9 +244,13 @@ def judged(environment: Environment, draft: PlannedRun) -> PlannedRun:
     """Return a planned run with its costs, the refusals of rules and rows, and warnings about rights and readers."""
     if environment.costs is not None:
         draft = replace(draft, plan=environment.costs.with_costs(draft.plan, draft.seen))
-    found: list[RefusedError] = [*draft.refusals, *environment.validator.plan_violations(draft.plan)]
+    now = utc_now()
+    policy, needed = draft.policy.at(now), [*needed_consents(draft.plan)]
+    found: list[RefusedError] = [*draft.refusals, *environment.validator.at(now).plan_violations(draft.plan)]
     if environment.protected_data is not None:
-        found += environment.protected_data.refusals(draft.plan, draft.wanted, draft.seen, draft.policy)
+        protected = environment.protected_data.refusals(draft.plan, draft.wanted, draft.seen, policy)
+        found += (refusal for refusal in protected if not _is_allowed(refusal, policy))
+        needed += needed_by(protected)
     if environment.preflight is not None:
         found += environment.preflight.refusals(draft.plan, draft.wanted, draft.basis.observed)
     warnings = [*tag_warnings(draft.plan, draft.wanted, draft.seen)]
@@ -252,8 +259,27 @@ def judged(environment: Environment, draft: PlannedRun) -> PlannedRun:
     if environment.views is not None:
         warnings += view_warnings(environment.views, draft.plan)
     if environment.lineage is not None:
-        warnings += lineage_warnings(environment.lineage, draft.plan, now=utc_now())
-    return replace(draft, refusals=tuple(found), judged_warnings=tuple(warnings))
+        warnings += lineage_warnings(environment.lineage, draft.plan, now=now)
+    given = [consent for consent in draft.policy.consents if any(map(consent.covers, needed))]
+    warnings += (f"{consent.location}: {consent.expiry_note}" for consent in given if consent.is_expired(now))
+    return replace(
+        draft,
+        refusals=tuple(found),
+        consents=tuple(consent for consent in given if not consent.is_expired(now)),
+        consent_entries=_consent_entries(environment, needed_by(found), now),
+        judged_warnings=tuple(warnings),
+    )
+
+
+def _consent_entries(environment: Environment, needed: Sequence[NeededConsent], now: datetime) -> str:
+    if not needed or environment.consent_entries is None:
+        return ""
+    return environment.consent_entries(needed, last_day(now))
+
+
+def _is_allowed(refusal: RefusedError, policy: Policy) -> bool:
+    needed = needed_by([refusal])
+    return bool(needed) and all(policy.allows(change.kind, change.table, change.part) for change in needed)
 
 
 def drift_detector(environment: Environment, *, is_thorough: bool = True) -> DriftDetector:

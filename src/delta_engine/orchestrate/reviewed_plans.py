@@ -79,7 +79,9 @@ def make_plan_file(
             models=model_checksums(planned.models if options.undoes else project.models),
             declared_schemas=schema_checksums(planned.schemas if options.undoes else project.synced_schemas),
             fingerprints=_fingerprints(environment, planned, like.fingerprints if like else None),
-            plan=plan_content(planned.plan, environment=name, undone=planned.undone),
+            plan=plan_content(
+                planned.plan, environment=name, undone=planned.undone, consents=planned.consents
+            ),
             statements=planned_statements(planned.compiled),
         )
     )

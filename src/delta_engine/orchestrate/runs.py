@@ -6,12 +6,12 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.actions.drift_policy import DriftPolicy
-from delta_engine.actions.policy import Policy, matches_any
+from delta_engine.actions.policy import Consent, NeededConsent, Policy, matches_any
 from delta_engine.aspects.restores import RestoreTable
 from delta_engine.backends.capabilities import Visibility
 from delta_engine.compile.compiled_plan import CompiledPlan
@@ -52,6 +52,7 @@ from delta_engine.telemetry.spans import OpenSpan, span
 from delta_engine.validation.costs import CostEstimator
 from delta_engine.validation.preflight import Preflight
 from delta_engine.validation.protected_data import ProtectedData
+from delta_engine.validation.rules import needed_by
 from delta_engine.validation.validator import PlanValidator
 
 if TYPE_CHECKING:
@@ -89,6 +90,8 @@ class Environment:
         owns: globs of the tables that are the project's.
         model_patterns: the globs of the YAML models.
         start: opens what runs statements; see `Backend`.
+        consent_entries: returns the entries of `conf/consents.yml` for changes, with their last day; without it, plans
+            suggest none.
     """
 
     reader: CatalogReader
@@ -115,6 +118,7 @@ class Environment:
     owns: tuple[str, ...] = ("*",)
     model_patterns: tuple[str, ...] = ()
     start: Callable[[], object] = lambda: None
+    consent_entries: Callable[[Sequence[NeededConsent], date], str] | None = None
     name: str = "unrecorded"
 
     def without_others(self, observed: CatalogState) -> CatalogState:
@@ -191,6 +195,8 @@ class PlannedRun:
         seen: the snapshot with the tables that foreign keys reference, and those to be dropped.
         replan: plans again from another snapshot of the same tables.
         refusals: why the plan must not be applied; empty if it may.
+        consents: the entries of `conf/consents.yml` that allow changes of the plan.
+        consent_entries: the entries that would allow the changes that are refused; empty for none.
         undone: the drift that the plan undoes, by resource key and field.
         judged_warnings: which rights the principal may lack, and which readers the plan may break.
         column_renames: the renames outside the engine that the models have taken, by table key.
@@ -209,6 +215,8 @@ class PlannedRun:
     seen: CatalogState
     replan: Replan
     refusals: tuple[RefusedError, ...] = ()
+    consents: tuple[Consent, ...] = ()
+    consent_entries: str = ""
     undone: UndoneDrift = field(default_factory=dict)
     judged_warnings: tuple[str, ...] = ()
     column_renames: Mapping[str, TakenRenames] = field(default_factory=dict)
@@ -220,6 +228,11 @@ class PlannedRun:
     def warnings(self) -> tuple[str, ...]:
         """What could not be read, which rights the principal may lack, and which readers the plan may break."""
         return (*self.basis.warnings, *self.judged_warnings)
+
+    @property
+    def needed_consents(self) -> tuple[NeededConsent, ...]:
+        """The changes that are refused because they lack consent."""
+        return needed_by(self.refusals)
 
     @property
     def unmanaged_parts(self) -> tuple[UnmanagedPart, ...]:

@@ -19,6 +19,7 @@ from delta_engine.actions import (
     TablePlan,
 )
 from delta_engine.actions.drift_policy import Severity
+from delta_engine.actions.policy import Consent, NeededConsent
 from delta_engine.aspects.aspect import Change
 from delta_engine.deployment.definitions import define
 from delta_engine.deployment.document import DeploymentState, Resource
@@ -49,14 +50,18 @@ def plan_document(
     refusals: Iterable[RefusedError] = (),
     undone: UndoneDrift = NO_UNDONE_DRIFT,
     warnings: Sequence[str] = (),
+    consents: Iterable[Consent] = (),
+    needed: Iterable[NeededConsent] = (),
 ) -> str:
     """Return a plan as one JSON document; same plan, same bytes.
 
     Args:
         statements: the exact SQL by table key; that of schemas has the empty key.
         refusals: why the plan must not be applied.
+        consents: the entries of `conf/consents.yml` that allow changes of the plan.
+        needed: the changes that are refused because they lack consent.
     """
-    document = plan_content(plan, environment=environment, undone=undone)
+    document = plan_content(plan, environment=environment, undone=undone, consents=consents)
     for table, action in zip(document["tables"], plan.table_actions(), strict=True):
         table["statements"] = list(statements.get(action.table.key, ()))
     of_schemas = list(statements.get("", ()))
@@ -65,6 +70,8 @@ def plan_document(
     document |= {"left_alone": parts} if parts else {}
     refused = list(map(_refusal, refusals))
     document |= {"refusals": refused} if refused else {}
+    wanted = [_needed(change) for change in needed]
+    document |= {"needed_consents": wanted} if wanted else {}
     document |= {"warnings": list(map(redacted, warnings))} if warnings else {}
     return json.dumps(document, indent=2, ensure_ascii=False)
 
@@ -76,8 +83,21 @@ def _refusal(refusal: RefusedError) -> dict[str, str]:
     return {key: value for key, value in (fields | texts).items() if value}
 
 
-def plan_content(plan: TablePlan, *, environment: str, undone: UndoneDrift) -> dict[str, Any]:
+def _needed(change: NeededConsent | Consent) -> dict[str, str]:
+    fields = {"kind": change.kind.value, "table": str(change.table), "part": change.part}
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def _consent(consent: Consent) -> dict[str, str]:
+    reason, place = redacted(consent.reason), str(consent.location)
+    return {**_needed(consent), "reason": reason, "expires": str(consent.expires), "location": place}
+
+
+def plan_content(
+    plan: TablePlan, *, environment: str, undone: UndoneDrift, consents: Iterable[Consent] = ()
+) -> dict[str, Any]:
     """Return a plan as JSON data, without its statements and the unmanaged parts."""
+    allowed = [_consent(consent) for consent in consents]
 
     def noted(resource: str, field: str) -> dict[str, Any]:
         note = undone_drift_note(undone.get((resource, field)))
@@ -104,6 +124,7 @@ def plan_content(plan: TablePlan, *, environment: str, undone: UndoneDrift) -> d
         ),
         **({"kept_tables": [str(table) for table in plan.kept_tables]} if plan.kept_tables else {}),
         **({"kept_schemas": [str(schema) for schema in plan.kept_schemas]} if plan.kept_schemas else {}),
+        **({"consents": allowed} if allowed else {}),
         "tables": [
             {
                 **_table(one, undone),

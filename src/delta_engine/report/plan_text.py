@@ -6,12 +6,21 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from delta_engine.actions import TablePlan
+from delta_engine.actions.policy import Consent
 from delta_engine.drift.drifted_resources import UndoneDrift, UnmanagedPart
 from delta_engine.report.change_tree import branch_line, leaf_lines
 from delta_engine.report.compact_plan import MOST_IN_FULL
 from delta_engine.report.drift_text import unmanaged_lines
 from delta_engine.report.plan_tree import plan_branches, plan_summary
+from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import counted
+
+CONSENT_HEADING: Final = (
+    "To consent in the pull request, add to conf/consents.yml, or run plan --write-consents:"
+)
+
+_ENTRY: Final = "\n  - "
+_MOST_ENTRIES: Final = 5
 
 _KEPT: Final = "(policy.removed_tables: keep)"
 
@@ -23,15 +32,34 @@ def tree_lines(plan: TablePlan, undone: UndoneDrift) -> Iterator[str]:
         yield from leaf_lines(branch.leaves)
 
 
+def allowed_lines(consents: Iterable[Consent]) -> Iterator[str]:
+    """Yield a line per entry of `conf/consents.yml` that allows changes of a plan."""
+    for consent in consents:
+        yield f"allowed: {redacted(consent.note)}"
+
+
+def entry_lines(entries: str, *, is_full: bool = True) -> Iterator[str]:
+    """Yield the entries of `conf/consents.yml` that would allow what is refused, with what to do with them."""
+    if not entries:
+        return
+    yield CONSENT_HEADING
+    first, *others = entries.rstrip("\n").split(_ENTRY)
+    shown = others if is_full else others[:_MOST_ENTRIES]
+    yield from _ENTRY.join((first, *shown)).splitlines()
+    if hidden := len(others) - len(shown):
+        yield f"  # and {hidden:,} more: --full shows all"
+
+
 def summary_lines(
     plan: TablePlan,
     unmanaged: Iterable[UnmanagedPart],
     *,
     environment: str,
     models: int,
+    consents: Iterable[Consent] = (),
     is_full: bool = True,
 ) -> Iterator[str]:
-    """Yield what a plan keeps, and a line that counts its changes.
+    """Yield what a plan keeps, which consents it has, and a line that counts its changes.
 
     Args:
         models: the number of models.
@@ -45,4 +73,5 @@ def summary_lines(
     else:
         yield f"kept: {len(plan.kept_tables):,} tables are not declared any more {_KEPT}: --full lists them"
     yield from unmanaged_lines(unmanaged)
+    yield from allowed_lines(consents)
     yield f"{environment}: {plan_summary(plan)} ({counted(models, 'model')})"

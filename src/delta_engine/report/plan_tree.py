@@ -25,6 +25,7 @@ from delta_engine.actions import (
     TableAction,
     TablePlan,
 )
+from delta_engine.actions.policy import Consent
 from delta_engine.aspects.aspect import Sign
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, UndoneDrift
 from delta_engine.errors import RefusedError
@@ -155,13 +156,22 @@ def plan_markdown(
     refusals: Sequence[RefusedError] = (),
     undone: UndoneDrift = NO_UNDONE_DRIFT,
     warnings: Sequence[str] = (),
+    consents: Sequence[Consent] = (),
+    entries: str = "",
 ) -> str:
-    """Return a plan with its statements by table as Markdown; same plan, same text."""
+    """Return a plan with its statements by table as Markdown; same plan, same text.
+
+    Args:
+        consents: the entries of `conf/consents.yml` that allow changes of the plan.
+        entries: those that would allow what is refused, as YAML.
+    """
     parts = [f"{MARKER}\n### Plan for {code_span(environment)}", f"**{plan_summary(plan)}**"]
     if refusals:
         parts.append("**Refused: nothing will be applied.**")
         parts += _refused(refusals)
-    parts += _warned(warnings)
+        parts += _entries(entries)
+    parts += _listed("Allowed by consents.yml", [consent.note for consent in consents], "consent")
+    parts += _listed("Notes", warnings, "note")
     kept = [f"schema {schema}" for schema in plan.kept_schemas] + list(map(str, plan.kept_tables))
     lines = [f"Kept, though no longer declared: {code_span(name)}" for name in kept]
     fitting = _fitting(lines, _ROOM_FOR_LISTS)
@@ -193,15 +203,25 @@ def _refused(refusals: Sequence[RefusedError]) -> Iterator[str]:
         yield f"{counted(missing, 'more refusal')} would be too long for a comment."
 
 
-def _warned(warnings: Sequence[str]) -> Iterator[str]:
-    if not warnings:
+def _entries(entries: str) -> Iterator[str]:
+    if not entries:
         return
-    texts = [visible(redacted(in_one_line(warning))) for warning in warnings]
+    if len(entries) > _ROOM_FOR_LISTS:
+        yield "The entries of `conf/consents.yml` would be too long for a comment. `plan --write-consents` writes them."
+        return
+    yield "To consent in the pull request, add to `conf/consents.yml`, with the reason:"
+    yield _fenced("yaml", entries.rstrip("\n"))
+
+
+def _listed(title: str, lines: Sequence[str], noun: str) -> Iterator[str]:
+    if not lines:
+        return
+    texts = [visible(redacted(in_one_line(line))) for line in lines]
     fitting = _fitting(texts, _ROOM_FOR_LISTS)
-    yield "**Notes**"
+    yield f"**{title}**"
     yield _fenced("text", "\n".join(fitting))
     if len(fitting) < len(texts):
-        yield f"{counted(len(texts) - len(fitting), 'more note')} would be too long for a comment."
+        yield f"{counted(len(texts) - len(fitting), f'more {noun}')} would be too long for a comment."
 
 
 def _fitting(texts: Sequence[str], room: int) -> list[str]:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from delta_engine.actions import AlignTable, Hazard, TablePlan
-from delta_engine.actions.policy import DestructiveKind, Policy
+from delta_engine.actions.policy import DestructiveKind, NeededConsent, Policy
 from delta_engine.aspects.backfill_actions import BlockedFill, FillColumn, FillSwappedColumn
 from delta_engine.aspects.partitioning import RewriteTable, described
 from delta_engine.aspects.storage import SetManaged
@@ -27,6 +27,7 @@ from delta_engine.validation.rules import (
     of_each_alignment,
     of_each_table,
     plan_refusal,
+    without_consent,
 )
 
 
@@ -132,7 +133,8 @@ class NoUnallowedRewrites:
                 yield Problem(f"{change}, and {rewrite.problem}", rewrite.way_out)
             elif not policy.allows(kind, align.table):
                 reason = f"{change}, which writes all rows anew and gives the table another id"
-                yield Problem(reason, f"Allow it: {consent(kind, align.table)}")
+                needed = (NeededConsent(kind=kind, table=align.table),)
+                yield Problem(reason, f"Allow it: {consent(kind, align.table)}", needed=needed)
 
 
 class NoUnallowedMoves:
@@ -152,7 +154,7 @@ class NoUnallowedMoves:
                 yield Problem(reason, "Sync the one before you declare the other.")
             elif not policy.allows(kind, align.table):
                 way_out = f"Declare its location as it is, or allow it: {consent(kind, align.table)}"
-                yield Problem(change, way_out)
+                yield Problem(change, way_out, needed=(NeededConsent(kind=kind, table=align.table),))
 
 
 class WithinRewriteLimit:
@@ -186,7 +188,7 @@ class NoUnallowedFills:
         kind = DestructiveKind.BACKFILL_COLUMN
         names = [fill.name for fill in align.of_type(FillColumn)]
         names += [fill.name for fill in align.of_type(FillSwappedColumn)]
-        if names and not policy.allows(kind, align.table):
-            listed = ", ".join(dict.fromkeys(names))
-            reason = f"columns ({listed}) would get values in existing rows"
-            yield Problem(reason, f"Allow it: {consent(kind, align.table)}", names[0])
+        if needed := without_consent(kind, align.table, names, policy):
+            names = [str(change.part) for change in needed]
+            reason = f"columns ({', '.join(names)}) would get values in existing rows"
+            yield Problem(reason, f"Allow it: {consent(kind, align.table)}", names[0], needed)

@@ -33,6 +33,7 @@ from delta_engine.validation.rules import (
     of_each_action,
     of_each_alignment,
     of_each_table,
+    without_consent,
 )
 
 
@@ -44,7 +45,7 @@ class ForeignKeysFit:
         parents = {model.qualified_name.key: model for model in models}
         for model in models:
             for key, resolved in zip(model.foreign_keys, resolved_keys(model, parents), strict=True):
-                for reason, way_out, column in self._problems(model, key, resolved, parents):
+                for reason, way_out, column, _ in self._problems(model, key, resolved, parents):
                     named = f"foreign key ({', '.join(key.columns)}) {reason}"
                     yield model_refusal(model, named, way_out, column)
 
@@ -169,20 +170,30 @@ class NoUnallowedConstraintDrops:
     def check(self, align: AlignTable, policy: Policy) -> Iterator[Problem]:
         """Refuse drops of constraints that the engine never applied, also if the plan adds them again afterwards."""
         kind = DestructiveKind.DROP_CONSTRAINT
-        if policy.allows(kind, align.table):
-            return
         drops: list[PrimaryKeyDrop | ForeignKeyDrop | CheckDrop] = [
             *align.of_type(PrimaryKeyDrop),
             *align.of_type(ForeignKeyDrop),
             *align.of_type(CheckDrop),
         ]
         for drop in drops:
-            if drop.is_ours:
+            needed = without_consent(kind, align.table, [_name_of(drop)], policy)
+            if drop.is_ours or not needed:
                 continue
             reason = f"{_described(drop)} would be dropped, which the engine did not create"
             if drop.is_remade:
                 reason += ". The plan adds it again, but a run that is killed in between would lose it"
-            yield Problem(reason, f"Declare it, or allow it: {consent(kind, align.table)}")
+            way_out = f"Declare it, or allow it: {consent(kind, align.table)}"
+            yield Problem(reason, way_out, needed=needed)
+
+
+def _name_of(drop: PrimaryKeyDrop | ForeignKeyDrop | CheckDrop) -> str:
+    match drop:
+        case PrimaryKeyDrop(name):
+            return name
+        case ForeignKeyDrop(key):
+            return str(key.name)
+        case CheckDrop(check):
+            return check.name
 
 
 def _described(drop: PrimaryKeyDrop | ForeignKeyDrop | CheckDrop) -> str:

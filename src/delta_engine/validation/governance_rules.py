@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from delta_engine.actions import AlignTable, TablePlan
-from delta_engine.actions.policy import DestructiveKind, Policy
+from delta_engine.actions.policy import DestructiveKind, NeededConsent, Policy
 from delta_engine.aspects.column_masks import DropColumnMask
 from delta_engine.aspects.row_filters import DropRowFilter
 from delta_engine.aspects.tags import SetColumnTags, SetTableTags
@@ -26,6 +26,7 @@ from delta_engine.validation.rules import (
     of_each_column,
     of_each_table,
     plan_refusal,
+    without_consent,
 )
 
 
@@ -165,16 +166,17 @@ class NoUnallowedExposure:
         again = "Declare it again, or allow it: "
         if align.of_type(DropRowFilter) and not policy.allows(kind, align.table):
             reason = "its row filter would be dropped, and every reader would see all rows"
-            yield Problem(reason, again + consent(kind, align.table))
-        masked, kind = (
-            [drop.column for drop in align.of_type(DropColumnMask)],
-            DestructiveKind.DROP_COLUMN_MASK,
-        )
-        if masked and not policy.allows(kind, align.table):
+            filtered = (NeededConsent(kind=kind, table=align.table),)
+            yield Problem(reason, again + consent(kind, align.table), needed=filtered)
+        kind = DestructiveKind.DROP_COLUMN_MASK
+        masked = [drop.column for drop in align.of_type(DropColumnMask)]
+        if needed := without_consent(kind, align.table, masked, policy):
+            names = [str(change.part) for change in needed]
             reason = (
-                f"the masks of columns ({', '.join(masked)}) would be dropped, and every reader of the table "
+                f"the masks of columns ({', '.join(names)}) would be dropped, and every reader of the table "
+                "would see their values"
             )
-            yield Problem(f"{reason}would see their values", again + consent(kind, align.table), masked[0])
+            yield Problem(reason, again + consent(kind, align.table), names[0], needed)
 
 
 class NoExposureBeforeTags:
@@ -236,7 +238,7 @@ def schema_violations(schemas: Sequence[Schema], capabilities: Capabilities) -> 
     seen: dict[str, Schema] = {}
     for schema in schemas:
         first = seen.setdefault(schema.key, schema)
-        for reason, way_out, _ in _schema_problems(schema, first, capabilities):
+        for reason, way_out, *_ in _schema_problems(schema, first, capabilities):
             name = f"{schema.catalog_name}.{schema.schema_name}"
             yield InvalidModelError(f"schema {name}: {reason}", location=schema.declared_at, way_out=way_out)
 

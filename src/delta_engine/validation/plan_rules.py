@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from delta_engine import aspects
 from delta_engine.actions import AlignTable, TablePlan
-from delta_engine.actions.policy import DestructiveKind, Policy
+from delta_engine.actions.policy import DestructiveKind, NeededConsent, Policy
 from delta_engine.aspects import generated_columns, storage
 from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.column_types import ColumnTypeChange
@@ -29,12 +29,14 @@ from delta_engine.sql.text import quote_ident, sql_data_type, sql_name
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.visible import counted
 from delta_engine.validation.rules import (
+    ConsentRefusal,
     Problem,
     consent,
     of_each_action,
     of_each_alignment,
     plan_refusal,
     unfit_key_columns,
+    without_consent,
 )
 
 _SCALARS = (AtomicType, DecimalType)
@@ -368,12 +370,14 @@ class NoUnallowedColumnDrops:
         kind = DestructiveKind.DROP_COLUMN
         names = [drop.observed.name for drop in align.of_type(ColumnDrop)]
         names += [".".join(drop.path) for drop in align.of_type(FieldDrop)]
-        if names and not policy.allows(kind, align.table):
+        if needed := without_consent(kind, align.table, names, policy):
+            names = [str(change.part) for change in needed]
             listed = ", ".join(names)
             reason = (
                 f"columns ({listed}) exist but are not in the model, and would be dropped with their data"
             )
-            yield Problem(reason, f"Declare them, or allow it: {consent(kind, align.table)}", names[0])
+            way_out = f"Declare them, or allow it: {consent(kind, align.table)}"
+            yield Problem(reason, way_out, names[0], needed)
 
 
 class NoUnallowedTableDrops:
@@ -388,9 +392,10 @@ class NoUnallowedTableDrops:
                 if drop.can_be_undropped:
                     undrop = sql_undrop_table(sql_name(drop.table))
                     way_out += f" {undrop} would bring it back, by default for seven days."
-                yield UnsafePlanError(
+                yield ConsentRefusal(
                     f"it is not declared any more, and would be dropped with its {counted(drop.rows, 'row')}",
                     table=str(drop.table),
+                    needed=(NeededConsent(kind=kind, table=drop.table),),
                     way_out=way_out,
                 )
 

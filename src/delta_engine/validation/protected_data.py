@@ -12,7 +12,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Final
 
 from delta_engine.actions import AlignTable, TablePlan
-from delta_engine.actions.policy import DestructiveKind, Policy
+from delta_engine.actions.policy import DestructiveKind, NeededConsent, Policy
 from delta_engine.aspects.backfill_actions import FillColumn
 from delta_engine.aspects.columns import ColumnAdd
 from delta_engine.aspects.restores import RestoreTable
@@ -50,6 +50,8 @@ class ProtectedData:
     ) -> tuple[UnsafePlanError, ...]:
         """Return why values must not be computed, table by table; no statement for tables without such a change.
 
+        A `ConsentRefusal` is returned even if the policy allows the change: only these tables need the consent.
+
         Args:
             models: what the tables become.
             policy: what the run may do; `protected_data` says that the policies except the engine's principal.
@@ -73,14 +75,15 @@ class ProtectedData:
         try:
             policies = self.policies.read(table)
         except StatementError as error:
+            yield _unknown_policies(align, error)
             if not may_compute:
-                yield _unknown_policies(align, error)
                 return
             mask = "a policy that cannot be read"
         else:
-            if policies and not may_compute:
+            if policies:
                 yield _hiding_policies(align, policies)
-                return
+                if not may_compute:
+                    return
             mask = next((str(policy) for policy in policies if policy.policy_type != ROW_FILTER), "")
         if mask:
             yield from _exposed_columns(align, model, observed, mask)
@@ -144,6 +147,7 @@ def _unknown_policies(align: AlignTable, error: StatementError) -> Problem:
         f"{error.first_line}",
         f"Grant READ METADATA on the table to the engine's principal, and use a SQL warehouse, serverless compute or "
         f"Databricks Runtime 16.4 or later. Or, if no policy applies to that principal: {_consent(align)}",
+        needed=_needed(align),
     )
 
 
@@ -152,11 +156,16 @@ def _hiding_policies(align: AlignTable, policies: Sequence[EffectivePolicy]) -> 
     return Problem(
         f"{_COMPUTES}, and these policies (ABAC) may hide some of them from the engine: {named}",
         f"Add EXCEPT with the engine's principal to each of them, then allow it: {_consent(align)}",
+        needed=_needed(align),
     )
 
 
 def _consent(align: AlignTable) -> str:
     return consent(DestructiveKind.PROTECTED_DATA, align.table)
+
+
+def _needed(align: AlignTable) -> tuple[NeededConsent, ...]:
+    return (NeededConsent(kind=DestructiveKind.PROTECTED_DATA, table=align.table),)
 
 
 def _exposed_columns(

@@ -117,8 +117,11 @@ def unsupported_relations(model: Table, state: CatalogState) -> Iterator[Invalid
     renames = Renames.of(model, observed) if declares_renames(model) else NO_RENAMES
     if renames != NO_RENAMES:
         yield from _clashes(model, renames)
-        for problem in (*_lost_keys(model, observed, renames), *_protecting(observed, renames)):
-            yield table_refusal(model, *problem)
+        for reason, way_out, column, _ in (
+            *_lost_keys(model, observed, renames),
+            *_protecting(observed, renames),
+        ):
+            yield table_refusal(model, reason, way_out, column)
     is_within = model.manages is not None and model.manages <= PARTS_OF_STREAMING_TABLES
     if observed.relation is RelationKind.STREAMING_TABLE and not is_within:
         reason = "it is a streaming table, of which the engine manages comments and tags only"
@@ -198,7 +201,7 @@ def unfit_parents(
         if parent is not None and key.references.lower() not in models:
             model, observed = models[table], state.tables[table]
             own = {column.key: column for column in (*observed.columns, *model.columns)}
-            for reason, way_out, column in _parent_problems(key, parent, own):
+            for reason, way_out, column, _ in _parent_problems(key, parent, own):
                 named = f"foreign key ({', '.join(key.columns)}) {reason}"
                 yield table_refusal(model, named, way_out, column)
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol, TypeVar
 
 from delta_engine.actions import AlignTable, CreateTable, SomeAction, TablePlan
-from delta_engine.actions.policy import DestructiveKind, Policy
-from delta_engine.errors import InvalidModelError, UnsafePlanError
+from delta_engine.actions.policy import DestructiveKind, NeededConsent, Policy
+from delta_engine.errors import InvalidModelError, RefusedError, SourceLocation, UnsafePlanError
 from delta_engine.models import Column, Part, QualifiedName, Table
 from delta_engine.models.constraints import MAX_NAME_LENGTH
 
@@ -68,22 +68,51 @@ def table_refusal(model: Table, reason: str, way_out: str, column: Column | str 
     )
 
 
+class ConsentRefusal(UnsafePlanError):
+    """A plan changes what needs consent, and does not have it.
+
+    Args:
+        needed: the changes without consent.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        table: str,
+        column: str | None = None,
+        location: SourceLocation | None = None,
+        way_out: str,
+        needed: tuple[NeededConsent, ...],
+    ) -> None:
+        self.needed = needed
+        super().__init__(reason, table=table, column=column, location=location, way_out=way_out)
+
+
 def plan_refusal(
-    action: CreateTable | AlignTable, reason: str, way_out: str, column: Column | str | None = None
+    action: CreateTable | AlignTable,
+    reason: str,
+    way_out: str,
+    column: Column | str | None = None,
+    needed: tuple[NeededConsent, ...] = (),
 ) -> UnsafePlanError:
     """Return the refusal of an action; `column` may be the dotted path of a field."""
     name = column.name if isinstance(column, Column) else column
-    return UnsafePlanError(
-        reason, table=str(action.table), column=name, location=action.declared_at, way_out=way_out
-    )
+    table, location = str(action.table), action.declared_at
+    if needed:
+        return ConsentRefusal(
+            reason, table=table, column=name, location=location, way_out=way_out, needed=needed
+        )
+    return UnsafePlanError(reason, table=table, column=name, location=location, way_out=way_out)
 
 
 class Problem(NamedTuple):
-    """What is wrong, the way out, and the column, if it is about one."""
+    """What is wrong, the way out, the column, if it is about one, and the consent that would allow it."""
 
     reason: str
     way_out: str
     column: Column | str | None = None
+    needed: tuple[NeededConsent, ...] = ()
 
 
 def of_each_table(
@@ -93,8 +122,8 @@ def of_each_table(
 
     def check(rule: _Rule, models: Sequence[Table]) -> Iterator[InvalidModelError]:
         for model in models:
-            for problem in problems(rule, model):
-                yield model_refusal(model, *problem)
+            for reason, way_out, column, _ in problems(rule, model):
+                yield model_refusal(model, reason, way_out, column)
 
     return check
 
@@ -107,7 +136,7 @@ def of_each_column(
     def check(rule: _Rule, models: Sequence[Table]) -> Iterator[InvalidModelError]:
         for model in models:
             for column in model.columns:
-                for reason, way_out, _ in problems(rule, model, column):
+                for reason, way_out, *_ in problems(rule, model, column):
                     yield model_refusal(model, reason, way_out, column)
 
     return check
@@ -170,6 +199,20 @@ def unfit_key_columns(model: Table) -> Iterator[Problem]:
     if nullable := [name for name in names if name.lower() in by_key and by_key[name.lower()].is_nullable]:
         reason = f"primary key columns ({', '.join(nullable)}) are nullable"
         yield Problem(reason, "Declare them with nullable: false (is_nullable=False).", nullable[0])
+
+
+def without_consent(
+    kind: DestructiveKind, table: QualifiedName, parts: Iterable[str], policy: Policy
+) -> tuple[NeededConsent, ...]:
+    """Return the consents that changes of parts need and do not have, each once."""
+    needed = dict.fromkeys(part for part in parts if not policy.allows(kind, table, part))
+    return tuple(NeededConsent(kind=kind, table=table, part=part) for part in needed)
+
+
+def needed_by(refusals: Iterable[RefusedError]) -> tuple[NeededConsent, ...]:
+    """Return the consents without which a plan is refused, each once."""
+    lacking = (refusal for refusal in refusals if isinstance(refusal, ConsentRefusal))
+    return tuple(dict.fromkeys(change for refusal in lacking for change in refusal.needed))
 
 
 def consent(kind: DestructiveKind, table: QualifiedName) -> str:

@@ -6,12 +6,13 @@ import inspect
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, ClassVar
 
 from typing_extensions import Self
 
 from delta_engine.actions import Action, AlignTable, TablePlan
-from delta_engine.actions.policy import NO_POLICY, Policy
+from delta_engine.actions.policy import NO_POLICY, NeededConsent, Policy
 from delta_engine.backends.capabilities import Capabilities
 from delta_engine.errors import ConfigError, InvalidModelError, RefusedError, SourceLocation, UnsafePlanError
 from delta_engine.models import Table
@@ -25,7 +26,7 @@ from delta_engine.validation import (
     plan_rules,
 )
 from delta_engine.validation.capability_rules import SupportedChanges
-from delta_engine.validation.rules import ModelRule, PlanRule
+from delta_engine.validation.rules import ModelRule, PlanRule, needed_by
 
 DEFAULT_MODEL_RULES: tuple[ModelRule, ...] = (
     model_rules.ValidTableNames(),
@@ -104,6 +105,12 @@ def needs_consent(align: AlignTable, action: Action) -> bool:
     return any(True for rule in CONSENT_RULES for _ in rule.check(plan, NO_POLICY))
 
 
+def needed_consents(plan: TablePlan) -> tuple[NeededConsent, ...]:
+    """Return each change of a plan that the rules refuse without consent."""
+    rules = (*CONSENT_RULES, plan_rules.NoUnallowedTableDrops())
+    return needed_by(refusal for rule in rules for refusal in rule.check(plan, NO_POLICY))
+
+
 class PlanValidator:
     """Checks models and plans against rules.
 
@@ -135,6 +142,10 @@ class PlanValidator:
         other = copy(self)
         other._policy = policy
         return other
+
+    def at(self, now: datetime) -> Self:
+        """Return this validator without consents that have expired."""
+        return self.under(self._policy.at(now))
 
     def validate_models(self, models: Sequence[Table]) -> None:
         """Raise the first `InvalidModelError`, if any."""

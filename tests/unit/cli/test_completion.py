@@ -85,7 +85,7 @@ def state(project: Path) -> LocalStateStore:
 
 
 def test_environments(project: Path, complete: Completions) -> None:
-    for name in ("dev", "dev.eu", "drift-policy"):
+    for name in ("dev", "dev.eu", "drift-policy", "consents"):
         (project / "conf" / f"{name}.yml").write_text("")
     assert complete("-e", "") == ["dev", "dev.eu", "local"]
     assert complete("plan", "--env", "l") == ["local"]
@@ -172,7 +172,7 @@ def test_records_of_a_remote_document_come_from_its_copy(
 
 def test_listed_values(project: Path, complete: Completions) -> None:
     assert complete("drift", "--format", "") == ["text", "json", "html"]
-    assert complete("schema", "co") == ["config"]
+    assert complete("schema", "co") == ["config", "consents"]
     assert complete("apply", "") == []  # the shell offers files
 
 

@@ -22,8 +22,18 @@ from tests.unit.config.projects import CONFIG, MODELS, refused
 from tests.unit.config.test_broken_configuration import BROKEN, FILES, refusals
 
 ROOT = Path(__file__).parents[3]
-PUBLISHED = {"model": "model-file-v1", "config": "configuration-v1", "policy": "drift-policy-v1"}
-NAMES = {"dev.yml": "config", "models/m.yml": "model", "drift-policy.yml": "policy"}
+PUBLISHED = {
+    "model": "model-file-v1",
+    "config": "configuration-v1",
+    "policy": "drift-policy-v1",
+    "consents": "consents-v1",
+}
+NAMES = {
+    "dev.yml": "config",
+    "models/m.yml": "model",
+    "drift-policy.yml": "policy",
+    "consents.yml": "consents",
+}
 
 
 @cache

@@ -40,6 +40,26 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: Comma
     return made
 
 
+def test_an_entry_vouches_for_the_policies_and_is_shown_only_where_one_applies(
+    project: CatalogProject,
+) -> None:
+    project.catalog.policies = [EXCEPTED]
+    consents = project.config.with_name("consents.yml")
+    consents.write_text(
+        "consents:\n"
+        "- {kind: protected_data, table: dev.silver.orders, reason: the engine is excepted, expires: 2999-01-01}\n"
+        "- {kind: backfill_column, table: dev.silver.orders, reason: new column, expires: 2999-01-01}\n"
+    )
+    project.declare(ADDED)
+    planned = project.run("plan")
+    assert planned.code == 0, planned.stderr
+    assert "allowed: protected_data dev.silver.orders: the engine is excepted (" in planned.stdout
+    project.catalog.policies = []
+    planned = project.run("plan")
+    assert (planned.code, "protected_data" in planned.stdout) == (0, False)
+    assert "allowed: backfill_column dev.silver.orders: new column (" in planned.stdout
+
+
 def refusal(project: CatalogProject, model: str, options: str = ALLOWED) -> str:
     """Return the refusal of a sync; no statement ran."""
     ran = len(project.catalog.statements)

@@ -1,26 +1,33 @@
 """Every rule, passing and failing, with its message."""
 
 from collections.abc import Iterable
+from datetime import date
 from itertools import chain
 from pathlib import Path
 
 import pytest
 
 from delta_engine.actions import TablePlan
-from delta_engine.actions.policy import Allowance, Policy
+from delta_engine.actions.policy import Allowance, Consent, NeededConsent, Policy
 from delta_engine.aspects.column_masks import DropColumnMask
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
 from delta_engine.aspects.row_filters import DropRowFilter
 from delta_engine.config.settings import load_settings
-from delta_engine.errors import DeltaEngineError, InvalidModelError, RefusedError, UnsafePlanError
+from delta_engine.errors import (
+    DeltaEngineError,
+    InvalidModelError,
+    RefusedError,
+    SourceLocation,
+    UnsafePlanError,
+)
 from delta_engine.models import Column, ColumnMask, RowFilter, Table
 from delta_engine.orchestrate.project import load_rules
 from delta_engine.validation.backfill_rules import WithinRewriteLimit
 from delta_engine.validation.capability_rules import SupportedChanges
 from delta_engine.validation.governance_rules import NoUnallowedExposure
-from delta_engine.validation.plan_rules import NoUnallowedColumnDrops
-from delta_engine.validation.rules import ModelRule
-from delta_engine.validation.validator import PlanValidator
+from delta_engine.validation.plan_rules import NoUnallowedColumnDrops, NoUnallowedTableDrops
+from delta_engine.validation.rules import ModelRule, needed_by
+from delta_engine.validation.validator import CONSENT_RULES, PlanValidator, needed_consents
 from tests.cases.golden_texts import assert_golden_lines
 from tests.projects.commandline import CommandLine
 from tests.unit.validation.rule_cases import (
@@ -137,6 +144,39 @@ def test_the_policy_allows_exposure_by_kind() -> None:
     plan = aligned(DropRowFilter(RowFilter("dev.s.f")), DropColumnMask("a", ColumnMask("dev.s.f")))
     allowed = Policy(allow=tuple(map(Allowance.parse, ("drop_row_filter:silver.*", "drop_column_mask"))))
     assert list(NoUnallowedExposure().check(plan, allowed)) == []
+
+
+ON_CONSENT = (*CONSENT_RULES, NoUnallowedTableDrops())
+CONSENT_CASES = [case for case in chain(*PLAN_CASES.values()) if needed_by(case[0].check(case[1], Policy()))]
+
+
+def test_every_rule_on_consent_has_a_case() -> None:
+    assert {type(rule) for rule, _, _ in CONSENT_CASES} == {*map(type, ON_CONSENT)}
+
+
+@pytest.mark.parametrize("case", CONSENT_CASES, ids=lambda case: type(case[0]).__name__)
+def test_entries_for_what_a_plan_needs_allow_it_and_any_one_less_does_not(case: PlanCase) -> None:
+    rule, bad, _ = case
+    needed = needed_by(rule.check(bad, Policy()))
+    assert needed == needed_consents(bad)
+    entries = tuple(given(change) for change in needed)
+    assert needed_by(rule.check(bad, Policy(consents=entries))) == ()
+    for entry in entries:
+        others = tuple(other for other in entries if other is not entry)
+        (refusal,) = needed_by(rule.check(bad, Policy(consents=others)))
+        assert entry.covers(refusal)
+
+
+def given(change: NeededConsent) -> Consent:
+    return Consent(
+        kind=change.kind,
+        table=change.table,
+        part=change.part,
+        reason="because",
+        expires=date(2999, 1, 1),
+        environments=("dev",),
+        location=SourceLocation("conf/consents.yml", 2),
+    )
 
 
 def test_every_default_rule_has_a_case() -> None:

@@ -1,0 +1,108 @@
+"""Writes consents as text: the entries that a plan needs, and files with further entries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from datetime import date
+from pathlib import Path
+
+from delta_engine.actions.policy import NeededConsent
+from delta_engine.config.conf_folder import CONSENTS_FILE, CONSENTS_FOLDER
+from delta_engine.config.consents import OF_KEYS, REASON_TO_WRITE
+from delta_engine.config.model_text import emit_block, flow
+from delta_engine.config.model_writer import catalog_text
+from delta_engine.config.variables import escaped
+from delta_engine.config.yaml_documents import read_text
+from delta_engine.config.yaml_edits import UnusualLayoutError, line_end, read_source, rearranged, spliced
+from delta_engine.errors import ConfigError, SourceLocation
+from delta_engine.models import QualifiedName
+
+
+@dataclass(frozen=True, slots=True)
+class ConsentWriter:
+    """Writes the entries of one environment.
+
+    Args:
+        variables: of the environment; a catalog with the value of a variable is written as that variable.
+        expires: the last day of the entries.
+    """
+
+    _: KW_ONLY
+    environment: str
+    variables: Mapping[str, str]
+    expires: date
+    reason: str = REASON_TO_WRITE
+
+    def text(self, needed: Sequence[NeededConsent]) -> str:
+        """Return a file with an entry for each change, ready to be pasted into `conf/consents.yml`."""
+        return emit_block({"consents": [self._entry(change) for change in needed]})
+
+    def edited_files(self, conf_dir: Path, needed: Sequence[NeededConsent]) -> dict[Path, str]:
+        """Return the new texts of the files that get entries.
+
+        That is `conf/consents.yml`, or a file for each table if there is only the folder `conf/consents`.
+
+        Raises:
+            ConfigError: a file cannot be read, or has a layout that the engine does not edit.
+        """
+        by_file: dict[Path, list[NeededConsent]] = {}
+        for change in needed:
+            by_file.setdefault(_file_for(conf_dir, change.table), []).append(change)
+        return {path: self._edited(path, changes) for path, changes in sorted(by_file.items())}
+
+    def _entry(self, needed: NeededConsent) -> dict[str, object]:
+        table = needed.table
+        catalog = catalog_text(table.catalog, self.variables)
+        key = "key" if needed.kind in OF_KEYS else "column"
+        return {
+            "kind": needed.kind.value,
+            "table": f"{catalog}.{escaped(table.schema)}.{escaped(table.table)}",
+            **({key: needed.part} if needed.part is not None else {}),
+            "environments": flow([self.environment]),
+            "reason": self.reason,
+            "expires": self.expires.replace(),  # of one object, YAML would write an alias
+        }
+
+    def _edited(self, path: Path, changes: Sequence[NeededConsent]) -> str:
+        text, added = read_text(path, str(path)) if path.exists() else "", self.text(changes)
+        if not text.strip():
+            return added
+        text = text if text.endswith("\n") else f"{text}\n"
+        try:
+            root = read_source(text) if _has_content(text) else None
+            pair = root.pair("consents") if root else None
+            if pair is None:
+                return text + added
+            key, entries = pair
+            if entries.kind != "sequence" and entries.value:
+                raise UnusualLayoutError("what it lists is not a list")
+            if not entries.items:
+                return text[: key.start] + added + text[line_end(text, entries.end) :]
+            wanted = [*range(len(entries.items)), *_items(added)]
+            return spliced(text, rearranged(text, key, entries, wanted))
+        except UnusualLayoutError as error:
+            raise ConfigError(
+                f"entries cannot be added to this file: {error}",
+                location=SourceLocation(str(path)),
+                way_out="Paste the entries that the plan shows.",
+            ) from None
+
+
+def _file_for(conf_dir: Path, table: QualifiedName) -> Path:
+    folder = conf_dir / CONSENTS_FOLDER
+    if folder.is_dir() and not (conf_dir / CONSENTS_FILE).exists():
+        return folder / f"{table.schema}.{table.table}.yml".lower()
+    return conf_dir / CONSENTS_FILE
+
+
+def _has_content(text: str) -> bool:
+    return any(line.strip() and not line.lstrip().startswith("#") for line in text.splitlines())
+
+
+def _items(document: str) -> list[str]:
+    """Return the items of the list in a document that `emit_block` made, without their margin."""
+    lines = document.partition("\n")[2]
+    margin = len("  ")
+    entries = "\n".join(line[margin:] for line in lines.splitlines())
+    return [f"- {entry}" for entry in entries.removeprefix("- ").split("\n- ")]

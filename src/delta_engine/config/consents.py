@@ -1,0 +1,150 @@
+"""Consents of the pull request: the entries of `conf/consents.yml` or of the files in `conf/consents`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+
+from delta_engine.actions.policy import Consent, DestructiveKind
+from delta_engine.config.conf_folder import CONSENTS_FILE, CONSENTS_FOLDER
+from delta_engine.config.variables import substitute
+from delta_engine.config.yaml_documents import Document, DocumentPath, read_document
+from delta_engine.errors import ConfigError, SourceLocation, unknown
+from delta_engine.models import QualifiedName
+
+REASON_TO_WRITE: Final = "(write why)"
+"""The reason of an entry that the engine suggests. It is refused until the author replaces it."""
+
+_OF_COLUMNS: Final = (
+    DestructiveKind.DROP_COLUMN,
+    DestructiveKind.DROP_COLUMN_MASK,
+    DestructiveKind.BACKFILL_COLUMN,
+)
+OF_KEYS: Final = (DestructiveKind.DROP_CONSTRAINT,)
+"""The kinds of change that the name of a constraint narrows."""
+
+_TEXT: Final = msgspec.Meta(extra_json_schema={"pattern": r"\S"})
+
+
+class _Consent(msgspec.Struct):
+    """Consent to one change of one table.
+
+    Args:
+        kind: the kind of change.
+        table: the table, `catalog.schema.table`. Takes variables.
+        reason: why the change may be made; the plan shows it.
+        expires: the last day of the entry; it ends at midnight UTC after it.
+        column: the column, or the dotted path of a field inside one; without it, all of the table. For `drop_column`,
+            `drop_column_mask` and `backfill_column`.
+        key: the name of the primary key, foreign key or CHECK; without it, all of the table. For `drop_constraint`.
+        environments: the environments it holds in; without it, all.
+    """
+
+    kind: DestructiveKind
+    table: Annotated[str, _TEXT]
+    reason: Annotated[str, _TEXT]
+    expires: date
+    column: str | None = None
+    key: str | None = None
+    environments: list[str] | None = None
+
+
+class ConsentsDocument(msgspec.Struct):
+    """Consent to changes that lose or rewrite data, `conf/consents.yml` or a file in `conf/consents`.
+
+    Args:
+        consents: one entry for each change.
+    """
+
+    consents: list[_Consent]
+
+
+def load_consents(
+    conf_dir: Path, environment: str, variables: Mapping[str, str], environments: Sequence[str]
+) -> tuple[Consent, ...]:
+    """Return the entries that hold in an environment, expired or not, in the order of files and lines.
+
+    Raises:
+        ConfigError: an entry is malformed, or repeats another one.
+    """
+    consents = [
+        consent
+        for path in _files(conf_dir)
+        for consent in _entries(read_document(path), environment, variables, environments)
+    ]
+    places: dict[str, SourceLocation] = {}
+    for consent in consents:
+        first = places.setdefault(str(consent).lower(), consent.location)
+        if first is not consent.location:
+            raise ConfigError(
+                f"consent to {consent} is given twice, first at {first}",
+                location=consent.location,
+                way_out="Remove one of the two entries.",
+            )
+    return tuple(consents)
+
+
+def _files(conf_dir: Path) -> list[Path]:
+    folder = sorted((conf_dir / CONSENTS_FOLDER).glob("*.yml"))
+    return [path for path in (conf_dir / CONSENTS_FILE, *folder) if path.exists()]
+
+
+def _entries(
+    document: Document, environment: str, variables: Mapping[str, str], environments: Sequence[str]
+) -> Iterator[Consent]:
+    if document.value is None:
+        return
+    if not isinstance(document.value, dict):
+        raise document.error((), "consents are a mapping with the key consents")
+    for position, entry in enumerate(document.convert((), document.value, ConsentsDocument).consents):
+        path = ("consents", position)
+        _check(document, path, entry, environments)
+        if entry.environments is None or environment in entry.environments:
+            yield Consent(
+                kind=entry.kind,
+                table=_table(document, path, entry, variables),
+                part=entry.column or entry.key,
+                reason=entry.reason.strip(),
+                expires=entry.expires,
+                environments=tuple(environments if entry.environments is None else entry.environments),
+                location=document.location(path),
+            )
+
+
+def _check(document: Document, path: DocumentPath, entry: _Consent, environments: Sequence[str]) -> None:
+    if entry.reason.strip() in ("", REASON_TO_WRITE):
+        raise document.error(
+            (*path, "reason"), "a consent needs a reason", "Write why, for readers of the plan."
+        )
+    for key, value, kinds in (("column", entry.column, _OF_COLUMNS), ("key", entry.key, OF_KEYS)):
+        if value is not None and entry.kind not in kinds:
+            reason = f"{key} does not narrow consent to {entry.kind.value}"
+            raise document.error((*path, key), reason, f"Leave {key} out.")
+        if value is not None and not value.strip():
+            raise document.error((*path, key), f"{key} is empty", "Name it, or leave the key out.")
+    if entry.environments is not None and not entry.environments:
+        reason = "a consent holds in at least one environment"
+        raise document.error((*path, "environments"), reason, "Name it, or leave the key out for all.")
+    for position, name in enumerate(entry.environments or ()):
+        if name not in environments:
+            place = (*path, "environments", position)
+            raise document.error(place, *unknown("environment", name, environments))
+
+
+def _table(
+    document: Document, path: DocumentPath, entry: _Consent, variables: Mapping[str, str]
+) -> QualifiedName:
+    place = (*path, "table")
+    name = substitute(entry.table.strip(), variables, document.location(place))
+    parts = name.split(".")
+    if len(parts) != 3 or not all(parts) or {*"*?"} & {*name}:
+        raise document.error(
+            place,
+            f"{name!r} is not the name of one table",
+            "Write catalog.schema.table. For tables that match a glob, use policy.allow.",
+        )
+    return QualifiedName(*parts)

@@ -1,0 +1,206 @@
+"""The files with consents: what is read, and what is refused with its file and line."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from delta_engine.actions.policy import Consent, DestructiveKind, NeededConsent
+from delta_engine.config.consent_text import ConsentWriter
+from delta_engine.config.consents import load_consents
+from delta_engine.errors import ConfigError
+from delta_engine.models import QualifiedName
+from tests.builders.models import ORDERS
+
+GOOD = """\
+consents:
+  - kind: drop_column
+    table: ${catalog}.silver.orders
+    column: address.city
+    reason: >
+      moved to
+      addresses
+    expires: 2026-12-31
+  - {kind: drop_constraint, table: dev.silver.orders, key: pk, reason: r, expires: "2026-12-31", environments: [prod]}
+"""
+ENTRY = "kind: drop_column, table: dev.silver.orders, column: a, reason: r, expires: 2026-12-31"
+
+
+def load(folder: Path, text: str, environment: str = "dev") -> tuple[Consent, ...]:
+    (folder / "consents.yml").write_text(text)
+    return load_consents(folder, environment, {"catalog": "dev"}, ["dev", "prod"])
+
+
+def test_entries_are_read_for_their_environments(tmp_path: Path) -> None:
+    assert load_consents(tmp_path, "dev", {}, ["dev"]) == ()
+    assert load(tmp_path, "") == load(tmp_path, "consents: []") == ()
+    (first,) = load(tmp_path, GOOD)
+    assert (first.kind, first.table, first.part) == (DestructiveKind.DROP_COLUMN, ORDERS, "address.city")
+    assert (first.reason, first.expires, first.environments) == (
+        "moved to addresses",
+        date(2026, 12, 31),
+        ("dev", "prod"),
+    )
+    assert first.location.line == 2
+    assert [consent.part for consent in load(tmp_path, GOOD, "prod")] == ["address.city", "pk"]
+
+
+def test_the_files_of_a_folder_are_read_too(tmp_path: Path) -> None:
+    (tmp_path / "consents").mkdir()
+    for name, column in (("b", "b"), ("a", "a")):
+        (tmp_path / "consents" / f"{name}.yml").write_text(
+            f"consents: [{{{ENTRY}}}]".replace(": a,", f": {column},")
+        )
+    found = load(tmp_path, f"consents: [{{{ENTRY}}}]".replace(": a,", ": c,"))
+    assert [consent.part for consent in found] == ["c", "a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("- a", 1, "consents are a mapping with the key consents"),
+        ("consent: []", 1, "unknown key 'consent'. Did you mean 'consents'?"),
+        ("consents: {}", 1, "a list is wanted, not a mapping"),
+        ("consents: [a", 2, "."),
+        ("consents:\n  - {kind: drop_column\n", 3, "."),
+        (
+            f"consents:\n  - {{{ENTRY}}}".replace("drop_column", "[drop_column]"),
+            2,
+            "a text is wanted, not a list",
+        ),
+        (f"consents:\n  - {{{ENTRY}, colunm: a}}", 2, "unknown key 'colunm'. Did you mean 'column'?"),
+        (
+            f"consents:\n  - {{{ENTRY}}}".replace("drop_column", "drop_colum"),
+            2,
+            "Did you mean 'drop_column'?",
+        ),
+        (f"consents:\n  - {{{ENTRY}}}".replace("2026-12-31", "soon"), 2, "Write a date such as 2026-12-31."),
+        (f"consents:\n  - {{{ENTRY}}}".replace("2026-12-31", "2026-13-01"), 2, "2026-13-01|date"),
+        (
+            f"consents:\n  - {{{ENTRY}}}".replace("2026-12-31", '"2026-02-30"'),
+            2,
+            "Write a date such as 2026-12-31.",
+        ),
+        (f"consents:\n  - {{{ENTRY}}}".replace("2026-12-31", "20261231"), 2, "a date is wanted"),
+        (f"consents:\n  - {{{ENTRY}}}".replace("2026-12-31", "null"), 2, "a date is wanted"),
+        (
+            f"consents:\n  - {{{ENTRY}}}".replace(", expires: 2026-12-31", ""),
+            2,
+            "the key 'expires' is missing",
+        ),
+        (f"consents:\n  - {{{ENTRY}}}".replace("reason: r", "reason: ' '"), 2, "a consent needs a reason"),
+        (
+            f"consents:\n  - {{{ENTRY}}}".replace("reason: r", "reason: (write why)"),
+            2,
+            "a consent needs a reason",
+        ),
+        (
+            f"consents:\n  - {{{ENTRY}}}".replace("column: a", "key: a"),
+            2,
+            "key does not narrow consent to drop_column",
+        ),
+        (f"consents:\n  - {{{ENTRY}}}".replace("drop_column", "drop_table"), 2, "Leave column out."),
+        (f"consents:\n  - {{{ENTRY}}}".replace("column: a", "column: ''"), 2, "column is empty"),
+        (
+            f"consents:\n  - {{{ENTRY}}}".replace("dev.silver.orders", "silver.orders"),
+            2,
+            "Write catalog.schema.table.",
+        ),
+        (f"consents:\n  - {{{ENTRY}}}".replace("dev.silver.orders", "dev.silver.*"), 2, "use policy.allow"),
+        (
+            f"consents:\n  - {{{ENTRY}}}".replace("dev.", "'${catalgo}'.").replace(
+                "'.silver.orders", ".silver.orders'"
+            ),
+            2,
+            "unknown variable 'catalgo'",
+        ),
+        (
+            f"consents:\n  - {{{ENTRY}, environments: [prd]}}",
+            2,
+            "unknown environment 'prd'. Did you mean 'prod'?",
+        ),
+        (f"consents:\n  - {{{ENTRY}, environments: []}}", 2, "a consent holds in at least one environment"),
+        (
+            f"consents:\n  - {{{ENTRY}}}\n  - {{{ENTRY}}}".replace("r,", "other,", 1),
+            3,
+            "is given twice, first at .*consents.yml:2",
+        ),
+        (
+            f"consents:\n  - {{{ENTRY}}}\n  - {{{ENTRY}}}".replace("column: a", "column: A", 1),
+            3,
+            "Remove one of the two entries.",
+        ),
+    ],
+)
+def test_an_invalid_entry_is_refused_with_its_place(
+    tmp_path: Path, text: str, line: int, message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message) as refused:
+        load(tmp_path, text)
+    assert refused.value.location is not None
+    assert refused.value.location.file.endswith("consents.yml")
+    assert refused.value.location.line == line
+
+
+@pytest.mark.parametrize(
+    ("now", "is_expired"),
+    [
+        (datetime(2026, 12, 31, 23, 59, 59, tzinfo=timezone.utc), False),
+        (datetime(2027, 1, 1, tzinfo=timezone.utc), True),
+        (datetime(2027, 1, 1, 0, 59, tzinfo=timezone(timedelta(hours=1))), False),
+    ],
+)
+def test_an_entry_holds_through_its_last_day_in_utc(tmp_path: Path, now: datetime, is_expired: bool) -> None:
+    (consent,) = load(tmp_path, GOOD)
+    assert consent.is_expired(now) is is_expired
+
+
+AWKWARD = [
+    NeededConsent(kind=DestructiveKind.DROP_COLUMN, table=ORDERS, part="a: #b"),
+    NeededConsent(kind=DestructiveKind.DROP_CONSTRAINT, table=ORDERS, part="yes"),
+    NeededConsent(kind=DestructiveKind.DROP_TABLE, table=QualifiedName("dev", "silver", "été's")),
+    NeededConsent(kind=DestructiveKind.REWRITE_TABLE, table=QualifiedName("other", "silver", "x${y}")),
+]
+WRITER = ConsentWriter(
+    environment="dev", variables={"catalog": "dev"}, expires=date(2026, 12, 31), reason="- because: 'x' #y"
+)
+OLD = "{kind: drop_table, table: dev.silver.old, reason: r, expires: 2026-12-31}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "# nothing yet\n",
+        "consents: []\n",
+        "consents: [] # nothing yet\n",
+        "consents:\n",
+        f"consents:\n- {OLD}",
+        f"# above\nconsents:\n  # first\n    \n  - {OLD} # last\n\n# below\n",
+        f"consents:\r\n  - {OLD}\r\n",
+    ],
+)
+def test_written_entries_are_read_back_and_the_rest_stays(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "consents.yml"
+    path.write_text(text, newline="")
+    files = WRITER.edited_files(tmp_path, AWKWARD)
+    found = load(tmp_path, files[path])
+    assert [str(consent) for consent in found if consent.table.table != "old"] == [*map(str, AWKWARD)]
+    assert {consent.reason for consent in found} <= {"- because: 'x' #y", "r"}
+    assert ("old" in text) == any(consent.table.table == "old" for consent in found)
+    assert all(part in files[path] for part in ("# above", "# first", "# last", "# below") if part in text)
+
+
+@pytest.mark.parametrize(
+    "text", [f"consents: [{OLD}]\n", f"consents: &all\n- {OLD}\nmore: *all\n", "consents: 5\n"]
+)
+def test_a_layout_that_is_not_edited_is_refused_with_its_file(tmp_path: Path, text: str) -> None:
+    (tmp_path / "consents.yml").write_text(text)
+    with pytest.raises(
+        ConfigError, match=r"entries cannot be added to this file: .* Paste the entries"
+    ) as refused:
+        WRITER.edited_files(tmp_path, AWKWARD)
+    assert refused.value.location is not None
+    assert refused.value.location.file.endswith("consents.yml")

@@ -1,0 +1,233 @@
+"""Consents in the pull request, by the commands over Unity Catalog in memory: named, written, used, expired."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+import yaml
+
+from delta_engine.orchestrate.backend import databricks_backend
+from tests.fakes.unity_catalog import FakeUnityCatalog
+from tests.projects.catalog_project import CONFIG
+from tests.projects.commandline import CommandLine, Result
+
+ORDERS = """\
+tables:
+  - catalog: ${catalog}
+    schema: silver
+    name: orders
+    columns:
+      - {name: id, type: bigint, nullable: false}
+      - {name: amount, type: "decimal(18,2)"}
+      - {name: discount, type: "decimal(18,2)"}
+    properties: {delta.columnMapping.mode: name}
+"""
+WITHOUT_DISCOUNT = ORDERS.replace('      - {name: discount, type: "decimal(18,2)"}\n', "")
+TODAY = datetime.now(timezone.utc).date()
+
+Run = Callable[[str], Result]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, delta_engine: CommandLine) -> Run:
+    """Return what runs a command in a project whose table is synced, and whose model drops a column now."""
+    fake = FakeUnityCatalog(schemas=("dev.silver", "prod.silver"))
+    for module in ("commands", "state_commands"):
+        where = f"delta_engine.cli.{module}.open_backend"
+        monkeypatch.setattr(where, lambda *_, **__: databricks_backend(fake))
+    (tmp_path / "conf" / "models").mkdir(parents=True)
+    (tmp_path / "conf" / "dev.yml").write_text(CONFIG)
+    models = tmp_path / "conf" / "models" / "tables.yml"
+    models.write_text(ORDERS)
+    monkeypatch.chdir(tmp_path)
+
+    def run(command: str) -> Result:
+        name, *arguments = command.split()
+        return delta_engine("-e", "dev", name, *(argument.replace("_", " ") for argument in arguments))
+
+    assert run("sync --yes").code == 0
+    models.write_text(WITHOUT_DISCOUNT)
+    return run
+
+
+def consents(*entries: str, file: str = "conf/consents.yml") -> None:
+    Path(file).parent.mkdir(exist_ok=True)
+    Path(file).write_text("consents:\n" + "".join(f"  - {{{entry}}}\n" for entry in entries))
+
+
+def entry(column: str = "discount", days: int = 5, more: str = "") -> str:
+    expires = TODAY + timedelta(days=days)
+    return (
+        f"kind: drop_column, table: '${{catalog}}.silver.orders', column: {column}, reason: moved to pricing, "
+        f"expires: {expires}{more}"
+    )
+
+
+def test_a_refused_plan_names_the_entry_that_would_allow_it(run: Run) -> None:
+    refused = run("plan")
+    assert refused.code == 3
+    text = refused.stdout[refused.stdout.index("\nconsents:\n") + 1 :]
+    assert yaml.safe_load(text) == {
+        "consents": [
+            {
+                "kind": "drop_column",
+                "table": "${catalog}.silver.orders",
+                "column": "discount",
+                "environments": ["dev"],
+                "reason": "(write why)",
+                "expires": TODAY + timedelta(days=30),
+            }
+        ]
+    }
+    assert text in run("plan --markdown").stdout
+    assert json.loads(run("plan --json").stdout)["needed_consents"] == [
+        {"kind": "drop_column", "table": "dev.silver.orders", "part": "discount"}
+    ]
+    Path("conf/consents.yml").write_text(text)
+    unwritten = run("plan")
+    assert (unwritten.code, "conf/consents.yml:6: a consent needs a reason" in unwritten.stderr) == (3, True)
+    Path("conf/consents.yml").write_text(text.replace("(write why)", "moved to pricing"))
+    assert run("plan").code == 0
+
+
+def test_an_entry_allows_the_change_and_the_plan_shows_its_reason_and_line(run: Run) -> None:
+    consents(entry())
+    until = TODAY + timedelta(5)
+    line = f"drop_column dev.silver.orders.discount: moved to pricing (conf/consents.yml:2, until {until})"
+    planned = run("plan")
+    assert (planned.code, f"allowed: {line}\n" in planned.stdout) == (0, True)
+    assert f"**Allowed by consents.yml**\n\n```text\n{line}\n```" in run("plan --markdown").stdout
+    (found,) = json.loads(run("plan --json").stdout)["consents"]
+    assert found == {
+        "kind": "drop_column",
+        "table": "dev.silver.orders",
+        "part": "discount",
+        "reason": "moved to pricing",
+        "expires": str(TODAY + timedelta(5)),
+        "location": "conf/consents.yml:2",
+    }
+    assert run("sync --yes").code == 0
+    assert "allowed" not in run("plan").stdout
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        (entry("amount"),),
+        (entry(more=", environments: [stage]"),),
+        (entry().replace("silver.orders", "silver.order"),),
+        (entry().replace("drop_column", "backfill_column"),),
+        (entry(days=-1),),
+    ],
+    ids=["another column", "another environment", "another table", "another kind", "expired"],
+)
+def test_an_entry_allows_exactly_its_change(run: Run, entries: tuple[str, ...]) -> None:
+    Path("conf/stage.yml").write_text(CONFIG.replace("dev", "stage"))
+    consents(*entries)
+    assert run("plan").code == 3
+
+
+def test_an_entry_without_a_column_allows_all_of_the_table_and_one_with_it_only_that_column(run: Run) -> None:
+    model = Path("conf/models/tables.yml")
+    model.write_text(WITHOUT_DISCOUNT.replace('      - {name: amount, type: "decimal(18,2)"}\n', ""))
+    consents(entry("DISCOUNT"))
+    refused = run("plan")
+    assert refused.code == 3
+    assert "columns (amount) exist" in refused.stderr
+    consents(entry().replace("column: discount, ", ""))
+    assert run("plan").code == 0
+
+
+def test_an_expired_entry_is_said_with_its_line(run: Run) -> None:
+    consents(entry(days=-1))
+    for command in ("plan", "validate"):
+        expired = f"the consent to drop_column dev.silver.orders.discount expired on {TODAY - timedelta(1)}"
+        assert f"conf/consents.yml:2: {expired}" in run(command).stderr, command
+    assert run("validate").code == 0
+
+
+@pytest.mark.parametrize("files", [[], ["conf/consents.yml"], ["conf/consents/old.yml"]])
+def test_plan_writes_the_entries(run: Run, files: list[str]) -> None:
+    for file in files:
+        consents(entry("amount"), file=file)
+        Path(file).write_text(Path(file).read_text().replace("\n", "\n  # kept\n", 1))
+    written = run("plan --write-consents --reason moved_to_pricing")
+    assert (written.code, "consents were added to conf/consents" in written.stderr) == (0, True)
+    assert run("plan").code == 0
+    assert run("validate").code == 0
+    if files == ["conf/consents/old.yml"]:
+        assert sorted(path.name for path in Path("conf/consents").iterdir()) == [
+            "old.yml",
+            "silver.orders.yml",
+        ]
+    assert all("  # kept\n" in Path(file).read_text() for file in files)
+    again = run("plan --write-consents --reason moved_to_pricing")
+    assert (again.code, "consents were added" in again.stderr) == (0, False)
+
+
+def test_entries_without_a_reason_wait_for_their_author(run: Run) -> None:
+    written = run("plan --write-consents")
+    assert (written.code, "write the reasons" in written.stderr) == (0, True)
+    assert (
+        "conf/consents.yml:6: a consent needs a reason. Write why, for readers of the plan."
+        in run("plan").stderr
+    )
+
+
+def test_an_expired_entry_is_not_written_a_second_time(run: Run) -> None:
+    consents(entry(days=-1))
+    before = Path("conf/consents.yml").read_text()
+    refused = run("plan --write-consents --reason again")
+    assert (refused.code, "Write a later date there" in refused.stderr) == (3, True)
+    assert Path("conf/consents.yml").read_text() == before
+
+
+def test_a_plan_file_stays_applicable_and_an_expired_entry_withdraws_its_consent(run: Run) -> None:
+    consents(entry())
+    assert run("plan --out plan.json").code == 0
+    assert json.loads(Path("plan.json").read_text())["plan"]["consents"][0]["reason"] == "moved to pricing"
+    consents(entry(days=-1))
+    refused = run("apply plan.json --yes")
+    assert (refused.code, "columns (discount) exist but are not in the model" in refused.stderr) == (3, True)
+    consents("kind: drop_table, table: dev.silver.old, reason: another entry, expires: 2999-01-01", entry())
+    assert run("apply plan.json --yes").code == 0
+
+
+def test_an_entry_that_was_applied_everywhere_is_said_by_validate(
+    run: Run, delta_engine: CommandLine
+) -> None:
+    Path("conf/prod.yml").write_text(CONFIG.replace("dev", "prod"))
+    served = (
+        "conf/consents.yml:2: the consent to drop_column dev.silver.orders.discount was applied in dev, prod"
+    )
+    models = Path("conf/models/tables.yml")
+    models.write_text(ORDERS)
+    assert delta_engine("-e", "prod", "sync", "--yes").code == 0
+    models.write_text(WITHOUT_DISCOUNT)
+    consents(entry(more=", environments: [dev, prod]"))
+    assert "applied in" not in run("validate").stderr
+    assert run("sync --yes").code == 0
+    assert "applied in" not in run("validate").stderr
+    assert delta_engine("-e", "prod", "sync", "--yes").code == 0
+    assert f"{served}: remove the entry" in run("validate").stderr
+    Path(".delta-engine/state/prod.state.json").write_text("{}")
+    assert "applied in" not in run("validate").stderr
+
+
+def test_an_environment_that_never_had_the_column_does_not_keep_an_entry_alive(
+    run: Run, delta_engine: CommandLine
+) -> None:
+    Path("conf/prod.yml").write_text(CONFIG.replace("dev", "prod"))
+    consents(entry())
+    assert run("sync --yes").code == 0
+    assert "applied in" not in run("validate").stderr
+    assert delta_engine("-e", "prod", "sync", "--yes").code == 0
+    assert "was applied in dev, prod: remove the entry" in run("validate").stderr
+    consents(entry(days=6))
+    assert "applied in" not in run("validate").stderr
+    assert run("sync --yes").code == 0
+    assert json.loads(run("state show --json").stdout).get("used_consents", []) == []
