@@ -96,6 +96,9 @@ properties with the same prefixes: a property that a model declares is set like 
 _EXTERNAL = "external"
 """The key, in lower case, under which Hive and Spark note that a table is external."""
 
+_OF_PIPELINES = ("pipelines.pipelineId", "pipelines.metastore.tableName", "pipeline_internal.")
+"""Prefixes of properties that Databricks sets on streaming tables; users set others that begin with `pipelines.`."""
+
 _NEEDS_MAPPING = re.compile(r"[ ,;{}()=.`]")
 _NEEDS_MAPPING_INSIDE = re.compile(r"[ ,;{}()=]")
 
@@ -130,6 +133,7 @@ def is_set_by_platform(key: str) -> bool:
     lower = key.lower()
     return (
         is_of_catalog(key)
+        or key.startswith(_OF_PIPELINES)
         or is_maintained(key)
         or lower.startswith((FEATURE_PREFIX, *_SWITCHED_ON))
         or spelled(key) in _PROTOCOL_VERSIONS

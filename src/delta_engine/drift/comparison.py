@@ -12,7 +12,7 @@ from delta_engine.actions.policy import ColumnOrder, Ownership, Policy, as_appli
 from delta_engine.aspects.column_renames import with_field_renames
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
-from delta_engine.aspects.delta_properties import is_set_by_platform
+from delta_engine.aspects.delta_properties import is_feature_key, is_set_by_platform
 from delta_engine.aspects.renames import Renames, with_renames
 from delta_engine.deployment.document import (
     AcceptedDrift,
@@ -234,7 +234,9 @@ def listed_parts(
     records: Mapping[str, Record[Table]],
     column_order: ColumnOrder,
 ) -> Iterator[UnmanagedPart]:
-    """Yield the unmanaged parts of tables, properties that no platform sets, and orders of columns that are kept.
+    """Yield the unmanaged parts of tables, and orders of columns that are kept.
+
+    Properties that platforms set, or that the engine switches on for a plan, are not among them.
 
     Args:
         records: by table key.
@@ -253,7 +255,7 @@ def listed_parts(
         ours = record.ours if record else ()
         known = {key for one in (model, *ours) for key in one.effective_table_properties}
         for name, value in table.table_properties.items():
-            if name not in known and not is_set_by_platform(name):
+            if name not in known and not (is_set_by_platform(name) or is_feature_key(name)):
                 yield UnmanagedPart(resource=resource, key=name, value=value)
 
 

@@ -36,7 +36,6 @@ _T = TypeVar("_T")
 _OfResource = TypeVar("_OfResource", bound=_HasResource)
 
 _LONGEST_VALUE = 200
-_MOST_UNMANAGED = 20
 
 _WITHOUT_TRACE = (DriftKind.TABLE_DELETED, DriftKind.SCHEMA_DELETED)
 """Deleted objects have no history, and the catalog keeps no trace of them."""
@@ -76,15 +75,17 @@ def summary(report: DriftReport) -> str:
     return f"{_shown(report.environment)}: {counted(total, 'finding')} ({', '.join(counts)}) in {checked}"
 
 
-def unmanaged_lines(parts: Iterable[UnmanagedPart]) -> Iterator[str]:
-    """Yield a line per table with unmanaged parts; long lists are cut."""
+def unmanaged_lines(parts: Iterable[UnmanagedPart], *, is_full: bool = True) -> Iterator[str]:
+    """Yield a line per table with unmanaged parts, or only their number."""
     keys: dict[str, list[str]] = {}
     for part in parts:
         keys.setdefault(part.table, []).append(part.key)
-    for table in [*keys][:_MOST_UNMANAGED]:
-        yield f"unmanaged: {table}: {', '.join(keys[table])}"
-    if len(keys) > _MOST_UNMANAGED:
-        yield f"unmanaged: parts of {len(keys) - _MOST_UNMANAGED} more tables; {command('drift')} lists them"
+    if keys and not is_full:
+        number = counted(sum(map(len, keys.values())), "part")
+        yield f"unmanaged: {number} of {counted(len(keys), 'table')}, kept as before: --full lists them"
+        return
+    for table, names in keys.items():
+        yield f"unmanaged: {table}: {', '.join(names)}"
 
 
 def _lines(report: DriftReport, *, is_compact: bool) -> Iterator[Line]:

@@ -63,7 +63,7 @@ def summary_lines(
 
     Args:
         models: the number of models.
-        is_full: whether a long list of kept tables is shown; its compact form is their number.
+        is_full: whether unmanaged parts and a long list of kept tables are shown; the compact form has their numbers.
     """
     for schema in plan.kept_schemas:
         yield f"kept: schema {schema} is not declared any more, and stays as it is"
@@ -72,6 +72,6 @@ def summary_lines(
             yield f"kept: {table} is not declared any more {_KEPT}"
     else:
         yield f"kept: {len(plan.kept_tables):,} tables are not declared any more {_KEPT}: --full lists them"
-    yield from unmanaged_lines(unmanaged)
+    yield from unmanaged_lines(unmanaged, is_full=is_full)
     yield from allowed_lines(consents)
     yield f"{environment}: {plan_summary(plan)} ({counted(models, 'model')})"

@@ -144,8 +144,8 @@ def test_an_order_of_columns_that_is_kept_is_listed(project: CatalogProject) -> 
     project.by_hand(f"CREATE TABLE {TABLE} (`a` INT, `id` BIGINT) USING DELTA")
     project.declare("name: orders, columns: [{name: id, type: bigint}, {name: a, type: int}]")
     kept = "unmanaged: dev.silver.orders: column order\n"
-    assert kept in project.run("plan").stdout
-    assert kept in project.run("sync --yes").stdout
+    assert kept in project.run("plan --full").stdout
+    assert kept in project.run("sync --yes --full").stdout
     assert project.plan()["left_alone"] == [
         {"table": "dev.silver.orders", "key": "column order", "value": "(a, id)"}
     ]
@@ -153,6 +153,22 @@ def test_an_order_of_columns_that_is_kept_is_listed(project: CatalogProject) -> 
     assert project.drift() == {}
     project.configure("column_order: enforce")
     assert "left_alone" not in project.plan()
+
+
+def test_what_the_engine_or_the_platform_sets_is_not_listed_as_unmanaged(project: CatalogProject) -> None:
+    project.declare("name: orders, columns: [{name: id, type: int}, {name: old, type: int}]")
+    project.sync()
+    project.declare("name: orders, columns: [{name: id, type: bigint}, {name: new, type: int, default: '1'}]")
+    project.sync("--allow drop_column")
+    switched = {"delta.columnMapping.mode", "delta.enableTypeWidening", "delta.feature.allowColumnDefaults"}
+    assert switched <= project.catalog.tables["dev.silver.orders"].state.table_properties.keys()
+    platform = ("pipelines.pipelineId", "pipeline_internal.catalogType", "delta.parquet.compression.codec")
+    project.by_hand(*(f"ALTER TABLE {TABLE} SET TBLPROPERTIES ('{key}' = 'x')" for key in platform))
+    assert "unmanaged" not in project.run("plan --full").stdout
+    assert "left_alone" not in project.plan()
+    project.by_hand(f"ALTER TABLE {TABLE} SET TBLPROPERTIES ('pipelines.reset.allowed' = 'false')")
+    listed = "unmanaged: dev.silver.orders: pipelines.reset.allowed\n"
+    assert listed in project.run("plan --full").stdout
 
 
 SCHEMA = "schemas:\n  - {catalog: dev, name: silver, comment: Clean}\n"

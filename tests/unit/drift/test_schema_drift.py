@@ -275,7 +275,11 @@ def test_a_plan_names_what_it_leaves_alone(catalog: FakeUnityCatalog, dev: parti
     )
     done = dev("plan", "--detailed-exitcode")
     assert done.code == 0
-    assert done.stdout == ("unmanaged: dev.silver.orders: check positive, team\ndev: no changes (1 model)\n")
+    counted = "unmanaged: 2 parts of 1 table, kept as before: --full lists them\n"
+    assert done.stdout == f"{counted}dev: no changes (1 model)\n"
+    listed = "unmanaged: dev.silver.orders: check positive, team\n"
+    assert dev("plan", "--full").stdout == f"{listed}dev: no changes (1 model)\n"
+    assert dev("sync", "--yes").stdout == f"{counted}dev: no changes (1 model)\n"
     document = json.loads(dev("plan", "--json").stdout)
     assert document["has_changes"] is False
     assert document["left_alone"] == [
