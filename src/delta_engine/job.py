@@ -24,7 +24,7 @@ from delta_engine.report.doctor_report import described, doctor_html, doctor_sum
 from delta_engine.report.drift_text import summary
 from delta_engine.report.json_documents import JobSummary, drift_summary, pending_summary, report_json
 from delta_engine.report.notebook_html import plan_html
-from delta_engine.report.plan_text import allowed_lines
+from delta_engine.report.plan_text import adopted_lines, allowed_lines
 from delta_engine.report.run_report import RunReport, RunStatus
 from delta_engine.telemetry.context import in_context
 
@@ -264,7 +264,7 @@ def _plan_html(planned: PlannedRun, environment: str) -> str:
         environment=environment,
         undone=planned.undone,
         refusals=planned.refusals,
-        notes=tuple(allowed_lines(planned.consents)),
+        notes=(*adopted_lines(planned.adopted), *allowed_lines(planned.consents)),
         statements=tuple(planned.compiled.sql()),
         entries=planned.consent_entries,
     )

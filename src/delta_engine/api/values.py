@@ -144,6 +144,7 @@ class Plan:
             environment=self.environment,
             models=self.models,
             consents=self.planned.consents,
+            adopted=self.planned.adopted,
         )
 
 

@@ -232,6 +232,7 @@ def print_plan_summary(planned: PlannedRun, *, environment: str, models: int, is
         environment=environment,
         models=models,
         consents=planned.consents,
+        adopted=planned.adopted,
         is_full=is_full,
     ):
         say(in_one_line(line))
@@ -247,7 +248,7 @@ def print_report(
         _print_timings(report)
     if as_json:
         typer.echo(report_json(report))
-    elif report.status is RunStatus.DONE:
+    elif report.status is RunStatus.DONE or (report.status is RunStatus.UNCHANGED and report.adopted):
         typer.echo(f"{verb}: {report.summary}")
 
 

@@ -18,7 +18,7 @@ from delta_engine.cli.terminal import Context, confirm, print_note, say, status
 from delta_engine.config.settings import Settings, load_settings
 from delta_engine.deployment.codec import encode_state
 from delta_engine.deployment.deployment import Deployment
-from delta_engine.deployment.document import VERSION, DeploymentState, Resource, Status
+from delta_engine.deployment.document import VERSION, DeploymentState, Resource, Status, TableResource
 from delta_engine.deployment.errors import StateMismatchError
 from delta_engine.deployment.ports import UnreadableLockError
 from delta_engine.deployment.repository import LoadedState
@@ -310,5 +310,7 @@ def _resource_lines(resources: dict[str, Resource]) -> Iterator[str]:
         word = f"{resource.status.value:<10}"
         word = typer.style(word, fg=_COLOURS[resource.status]) if is_coloured else word
         at = shown_moment(resource.deployed_at) if resource.deployed_at else ""
-        rest = visible(f"{key:<{width}}  {at}  {resource.deployed_by or ''}")
+        adopted = isinstance(resource, TableResource) and resource.metadata.adopted_at
+        note = f"  adopted {shown_moment(adopted)}" if adopted else ""
+        rest = visible(f"{key:<{width}}  {at}  {resource.deployed_by or ''}{note}")
         yield f"{word} {rest}".rstrip()

@@ -125,6 +125,8 @@ class TableMetadata(_Metadata, frozen=True, kw_only=True):
         lag: how the catalog differed right after the apply; no drift while it lasts.
         sync_warning: for tables that no model declares.
         attempted: what unfinished runs attempted since: the table may have parts of it, which the engine manages.
+        adopted_at: when a run first recorded the table, which existed already; None for one that a run created, or that
+            an older engine recorded.
     """
 
     declared: TableDefinition | None = None
@@ -138,6 +140,7 @@ class TableMetadata(_Metadata, frozen=True, kw_only=True):
     lag: tuple[Difference, ...] = ()
     sync_warning: str | None = None
     attempted: tuple[TableDefinition, ...] = ()
+    adopted_at: Moment | None = None
 
 
 class SchemaMetadata(_Metadata, frozen=True, kw_only=True):

@@ -179,6 +179,7 @@ def applied_table(
             delta_table_id=version.table_id if version else None,
             delta_version=version.version if version else None,
             created_at=known.created_at,
+            adopted_at=known.adopted_at,
             schema_checksum=schema_checksum(definition.columns),
             sync_error=known.sync_error if attempted else None,
             attempted=attempted,

@@ -52,6 +52,14 @@ def recorded_table(resources: Mapping[str, Resource], name: QualifiedName) -> Ta
     return found if isinstance(found, TableResource) else None
 
 
+def is_unrecorded(earlier: TableResource | None) -> bool:
+    """Whether no record says what an existing table was: the next apply adopts it."""
+    if earlier is None:
+        return True
+    metadata = earlier.metadata
+    return metadata.declared is None and not (metadata.change is not None and metadata.change.is_new)
+
+
 def recorded_schema(resources: Mapping[str, Resource], name: SchemaName) -> SchemaResource | None:
     """Return the record of a schema, if there is one."""
     found = resources.get(resource_key(name))

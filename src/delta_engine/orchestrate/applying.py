@@ -9,7 +9,6 @@ from typing import TypeAlias
 
 import msgspec
 
-from delta_engine.actions.policy import Consent
 from delta_engine.aspects.protection import is_protected
 from delta_engine.backends.cancellation import Stop, stopped_by_signals
 from delta_engine.deployment.document import ApplyActions
@@ -151,7 +150,13 @@ def apply_planned(
             found = error.outcomes
         if reviewed is not None:
             run.recorder.remember_plan(reviewed.checksum, is_whole=_is_whole(found))
-        run.recorder.remember_consents(_used(planned, found), planned.policy.consents)
+        undone = {
+            outcome.name.key
+            for outcome in found
+            if outcome.failure is not None or outcome.kind is OutcomeKind.STOPPED
+        }
+        used = [consent for consent in planned.consents if consent.table.key not in undone]
+        run.recorder.remember_consents(used, planned.policy.consents)
         verified, unverified = _verify(run, planned, recording, control.stop)
         _record_unchanged(run, planned, recording.records, found, control.stop)
         unsaved = _save(run, recording.applied if plan else None)
@@ -162,6 +167,8 @@ def apply_planned(
             is_stopped=is_stopped,
             unsaved=str(unsaved or ""),
             unverified="" if all(one.failure for one in of_tables(outcomes)) else unverified,
+            adopted=[name for name in planned.adopted if name.key not in undone],
+            consents=used,
         )
         report = run.report(plan, outcomes, end, models=len(planned.models), undone=planned.undone)
         _keep(run, report)
@@ -170,16 +177,6 @@ def apply_planned(
         end = replace(end, at=utc_now(), is_stopped=True)
         report = run.report(plan, outcomes, end, models=len(planned.models), undone=planned.undone)
     return AppliedRun(outcomes=outcomes, report=report, is_stopped=is_stopped, unsaved=unsaved)
-
-
-def _used(planned: PlannedRun, outcomes: Sequence[AnyOutcome]) -> list[Consent]:
-    """Return the consents whose tables are done."""
-    undone = {
-        outcome.name.key
-        for outcome in outcomes
-        if outcome.failure is not None or outcome.kind is OutcomeKind.STOPPED
-    }
-    return [consent for consent in planned.consents if consent.table.key not in undone]
 
 
 def _is_whole(outcomes: Sequence[AnyOutcome]) -> bool:

@@ -19,6 +19,7 @@ def planned_json(planned: PlannedRun, environment: str) -> str:
         warnings=planned.warnings,
         consents=planned.consents,
         needed=planned.needed_consents,
+        adopted=planned.adopted,
     )
 
 
@@ -33,4 +34,5 @@ def planned_markdown(planned: PlannedRun, environment: str) -> str:
         warnings=planned.warnings,
         consents=planned.consents,
         entries=planned.consent_entries,
+        adopted=planned.adopted,
     )

@@ -17,6 +17,7 @@ from delta_engine.deployment.document import Resource, SchemaResource, Status, T
 from delta_engine.deployment.recorded_models import applied_schema, applied_table, table_record
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.resources import (
+    is_unrecorded,
     noted,
     pointing_at,
     recorded_schema,
@@ -104,6 +105,9 @@ class RunRecords:
             full_ownership=self._owned(earlier),
             settles=self._settles_attempts,
         )
+        if observed.exists and is_unrecorded(earlier):
+            metadata = msgspec.structs.replace(resource.metadata, adopted_at=self._recorder.now())
+            resource = msgspec.structs.replace(resource, metadata=metadata)
         promised = self._promised(model, observed)
         if earlier is not None and earlier.metadata.accepted and self._settles_attempts:
             resource = with_accepted_drift(resource, model, observed, promised, earlier)

@@ -19,6 +19,7 @@ from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment, LockedRun
 from delta_engine.deployment.document import AppliedPlan, DeploymentState, TableResource
 from delta_engine.deployment.recorder import Notify, RunRecorder
+from delta_engine.deployment.resources import is_unrecorded, recorded_table
 from delta_engine.drift.comparison import listed_parts
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, ComparedResource, UndoneDrift, UnmanagedPart
 from delta_engine.drift.renames import TakenRenames
@@ -228,6 +229,18 @@ class PlannedRun:
     def warnings(self) -> tuple[str, ...]:
         """What could not be read, which rights the principal may lack, and which readers the plan may break."""
         return (*self.basis.warnings, *self.judged_warnings)
+
+    @property
+    def adopted(self) -> tuple[QualifiedName, ...]:
+        """The declared tables that exist and that no run has recorded: this run adopts them."""
+        basis = self.basis
+        resources = basis.state.resources if basis.state is not None else {}
+        tables = [(model.qualified_name, basis.observed.table(model.qualified_name)) for model in self.models]
+        return tuple(
+            name
+            for name, table in tables
+            if table.exists and is_unrecorded(recorded_table(resources, table.former_name or name))
+        )
 
     @property
     def needed_consents(self) -> tuple[NeededConsent, ...]:

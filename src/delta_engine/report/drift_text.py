@@ -20,7 +20,6 @@ from delta_engine.drift.drift_report import (
 from delta_engine.drift.drifted_resources import NOT_DELTA, Attribution, Finding, UnmanagedPart
 from delta_engine.report.change_tree import Branch, differing_fields, leaf_lines, side_branch
 from delta_engine.sql.readable_types import with_readable_types
-from delta_engine.telemetry.context import command
 from delta_engine.telemetry.visible import counted, in_one_line, shown_moment
 
 MOST_IN_FULL: Final = 20

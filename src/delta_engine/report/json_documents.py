@@ -22,7 +22,7 @@ from delta_engine.actions.drift_policy import Severity
 from delta_engine.actions.policy import Consent, NeededConsent
 from delta_engine.aspects.aspect import Change
 from delta_engine.deployment.definitions import define
-from delta_engine.deployment.document import DeploymentState, Resource
+from delta_engine.deployment.document import DeploymentState, Resource, TableResource
 from delta_engine.deployment.ports import StateVersion
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.drifted_resources import (
@@ -32,6 +32,7 @@ from delta_engine.drift.drifted_resources import (
 )
 from delta_engine.drift.status import ResourceChange
 from delta_engine.errors import RefusedError
+from delta_engine.models import QualifiedName
 from delta_engine.report.planned_actions import planned_actions, planned_whole, undone_drift_note
 from delta_engine.telemetry.logs import redacted
 
@@ -52,6 +53,7 @@ def plan_document(
     warnings: Sequence[str] = (),
     consents: Iterable[Consent] = (),
     needed: Iterable[NeededConsent] = (),
+    adopted: Iterable[QualifiedName] = (),
 ) -> str:
     """Return a plan as one JSON document; same plan, same bytes.
 
@@ -60,6 +62,7 @@ def plan_document(
         refusals: why the plan must not be applied.
         consents: the entries of `conf/consents.yml` that allow changes of the plan.
         needed: the changes that are refused because they lack consent.
+        adopted: the tables that exist and are not recorded yet.
     """
     document = plan_content(plan, environment=environment, undone=undone, consents=consents)
     for table, action in zip(document["tables"], plan.table_actions(), strict=True):
@@ -70,6 +73,8 @@ def plan_document(
     document |= {"left_alone": parts} if parts else {}
     refused = list(map(_refusal, refusals))
     document |= {"refusals": refused} if refused else {}
+    names = list(map(str, adopted))
+    document |= {"adopted": names} if names else {}
     wanted = [_needed(change) for change in needed]
     document |= {"needed_consents": wanted} if wanted else {}
     document |= {"warnings": list(map(redacted, warnings))} if warnings else {}
@@ -203,10 +208,16 @@ def resources_document(state: DeploymentState, resources: Mapping[str, Resource]
                 "status": resource.status.value,
                 "deployed_at": resource.deployed_at and resource.deployed_at.isoformat(),
                 "deployed_by": resource.deployed_by,
+                **_adoption(resource),
             }
             for key, resource in resources.items()
         },
     )
+
+
+def _adoption(resource: Resource) -> dict[str, str]:
+    at = resource.metadata.adopted_at if isinstance(resource, TableResource) else None
+    return {"adopted_at": at.isoformat()} if at else {}
 
 
 def versions_document(versions: Sequence[StateVersion]) -> str:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Consent
 from delta_engine.drift.drifted_resources import UndoneDrift, UnmanagedPart
+from delta_engine.models import QualifiedName
 from delta_engine.report.change_tree import branch_line, leaf_lines
 from delta_engine.report.compact_plan import MOST_IN_FULL
 from delta_engine.report.drift_text import unmanaged_lines
-from delta_engine.report.plan_tree import plan_branches, plan_summary
+from delta_engine.report.plan_tree import NO_WAY_BACK, plan_branches, plan_summary
 from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import counted
 
@@ -19,6 +20,7 @@ CONSENT_HEADING: Final = (
     "To consent in the pull request, add to conf/consents.yml, or run plan --write-consents:"
 )
 
+_MOST_ADOPTED: Final = 10
 _ENTRY: Final = "\n  - "
 _MOST_ENTRIES: Final = 5
 
@@ -36,6 +38,16 @@ def allowed_lines(consents: Iterable[Consent]) -> Iterator[str]:
     """Yield a line per entry of `conf/consents.yml` that allows changes of a plan."""
     for consent in consents:
         yield f"allowed: {redacted(consent.note)}"
+
+
+def adopted_lines(adopted: Sequence[QualifiedName], *, is_full: bool = True) -> Iterator[str]:
+    """Yield which tables a run adopts, and what that means for its undo."""
+    if not adopted:
+        return
+    names = [str(name) for name in (adopted if is_full else adopted[:_MOST_ADOPTED])]
+    if hidden := len(adopted) - len(names):
+        names.append(f"{hidden:,} more, which --full lists")
+    yield f"adopted: {counted(len(adopted), 'table')} as found; {NO_WAY_BACK}: {', '.join(names)}"
 
 
 def entry_lines(entries: str, *, is_full: bool = True) -> Iterator[str]:
@@ -57,11 +69,13 @@ def summary_lines(
     environment: str,
     models: int,
     consents: Iterable[Consent] = (),
+    adopted: Sequence[QualifiedName] = (),
     is_full: bool = True,
 ) -> Iterator[str]:
-    """Yield what a plan keeps, which consents it has, and a line that counts its changes.
+    """Yield what a plan keeps and adopts, which consents it has, and a line that counts its changes.
 
     Args:
+        adopted: the tables that exist and are not recorded yet.
         models: the number of models.
         is_full: whether unmanaged parts and a long list of kept tables are shown; the compact form has their numbers.
     """
@@ -73,5 +87,6 @@ def summary_lines(
     else:
         yield f"kept: {len(plan.kept_tables):,} tables are not declared any more {_KEPT}: --full lists them"
     yield from unmanaged_lines(unmanaged, is_full=is_full)
+    yield from adopted_lines(adopted, is_full=is_full)
     yield from allowed_lines(consents)
     yield f"{environment}: {plan_summary(plan)} ({counted(models, 'model')})"

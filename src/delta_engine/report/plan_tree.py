@@ -29,6 +29,7 @@ from delta_engine.actions.policy import Consent
 from delta_engine.aspects.aspect import Sign
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, UndoneDrift
 from delta_engine.errors import RefusedError
+from delta_engine.models import QualifiedName
 from delta_engine.report.change_tree import (
     Branch,
     changed_branches,
@@ -41,6 +42,9 @@ from delta_engine.sql.tables import sql_undrop_table
 from delta_engine.sql.text import sql_name
 from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import counted, described_size, in_one_line, visible
+
+NO_WAY_BACK: Final = "no undo of this run can bring back what they were"
+"""What the adoption of tables means."""
 
 _MINUTE: Final = 60
 _HOUR: Final = 3600
@@ -158,12 +162,14 @@ def plan_markdown(
     warnings: Sequence[str] = (),
     consents: Sequence[Consent] = (),
     entries: str = "",
+    adopted: Sequence[QualifiedName] = (),
 ) -> str:
     """Return a plan with its statements by table as Markdown; same plan, same text.
 
     Args:
         consents: the entries of `conf/consents.yml` that allow changes of the plan.
         entries: those that would allow what is refused, as YAML.
+        adopted: the tables that exist and are not recorded yet.
     """
     parts = [f"{MARKER}\n### Plan for {code_span(environment)}", f"**{plan_summary(plan)}**"]
     if refusals:
@@ -171,6 +177,7 @@ def plan_markdown(
         parts += _refused(refusals)
         parts += _entries(entries)
     parts += _listed("Allowed by consents.yml", [consent.note for consent in consents], "consent")
+    parts += _listed(f"Adopted as found; {NO_WAY_BACK}", list(map(str, adopted)), "table")
     parts += _listed("Notes", warnings, "note")
     kept = [f"schema {schema}" for schema in plan.kept_schemas] + list(map(str, plan.kept_tables))
     lines = [f"Kept, though no longer declared: {code_span(name)}" for name in kept]

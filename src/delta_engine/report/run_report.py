@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Final
 
 from delta_engine.actions import AlignSchema, AlignTable, CreateSchema, CreateTable, TableAction, TablePlan
+from delta_engine.actions.policy import Consent
 from delta_engine.deployment.run_facts import RunFacts
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, UndoneDrift
 from delta_engine.execute.outcomes import (
@@ -19,8 +20,10 @@ from delta_engine.execute.outcomes import (
     of_schemas,
     of_tables,
 )
+from delta_engine.models import QualifiedName
 from delta_engine.models.open_struct import Moment
 from delta_engine.report.change_tree import change_lines
+from delta_engine.report.plan_tree import NO_WAY_BACK
 from delta_engine.report.planned_actions import PlannedAction, planned_actions, planned_whole, with_texts
 from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import counted, counted_resources, visible
@@ -140,6 +143,9 @@ class RunReport:
         warnings: what the user should know.
         unsaved: why the deployment state could not be saved; empty if it was.
         unverified: why no changed table is verified; empty if one is, or none was changed.
+        adopted: the tables that existed and that this run recorded first. No undo of the run can bring back what they
+            were before it.
+        consents: the entries of `conf/consents.yml` that allowed changes, with their reasons.
         left_out: what was left out to keep the report short; empty for nothing.
         format: always the same.
         version: of the format; fields may be added without a new one.
@@ -163,6 +169,8 @@ class RunReport:
     warnings: tuple[str, ...] = ()
     unsaved: str = ""
     unverified: str = ""
+    adopted: tuple[str, ...] = ()
+    consents: tuple[str, ...] = ()
     left_out: str = ""
     format: str = field(default=FORMAT)
     version: int = field(default=VERSION)
@@ -170,13 +178,14 @@ class RunReport:
     @property
     def summary(self) -> str:
         """One line with the counts."""
+        adopted = f"; {counted(len(self.adopted), 'table')} adopted" if self.adopted else ""
         if self.status is RunStatus.UNCHANGED:
-            return "no changes"
+            return f"no changes{adopted}"
         resources = counted_resources(len(self.schemas), len(self.tables))
         verified = f"{self.counts['verified']} verified"
         if self.unverified:
             verified = f"none is verified: {self.unverified}"
-        return f"{resources}, {counted(self.counts['statements'], 'statement')}; {verified}"
+        return f"{resources}, {counted(self.counts['statements'], 'statement')}; {verified}{adopted}"
 
     def __str__(self) -> str:
         return "\n".join(map(visible, self._lines()))
@@ -195,6 +204,10 @@ class RunReport:
         for table in self.tables:
             yield _described(table, table.table)
         yield f"{self.environment}: {self.operation} {self.status.value}: {self.summary}"
+        if self.adopted:
+            names = ", ".join(self.adopted)
+            yield f"adopted: {counted(len(self.adopted), 'table')} as found; {NO_WAY_BACK}: {names}"
+        yield from (f"allowed: {one}" for one in self.consents)
         yield from (f"warning: {one}" for one in (*self.warnings, self.unsaved) if one)
 
 
@@ -218,6 +231,8 @@ class RunEnd:
     is_stopped: bool = False
     unsaved: str = ""
     unverified: str = ""
+    adopted: Sequence[QualifiedName] = ()
+    consents: Sequence[Consent] = ()
 
 
 def run_report(
@@ -278,6 +293,8 @@ def run_report(
         warnings=tuple(map(redacted, end.warnings)),
         unsaved=redacted(end.unsaved),
         unverified=redacted(end.unverified),
+        adopted=tuple(map(str, end.adopted)),
+        consents=tuple(redacted(consent.note) for consent in end.consents),
     )
 
 
