@@ -140,7 +140,9 @@ def test_a_plan_over_what_was_written_has_no_changes(workspace: Workspace, per: 
     config.write_text(CONFIG.replace("{type: databricks, databricks: {schema: dev.ops}}", "{type: local}"))
     assert workspace.imports("--per", per).code == 0
     planned = workspace.dev("plan --detailed-exitcode")
-    assert (planned.code, planned.stdout) == (0, "dev: no changes (5 models)\n"), planned.stderr
+    adopted, _, rest = planned.stdout.partition("\n")
+    assert (planned.code, rest) == (0, "dev: no changes (5 models)\n"), planned.stderr
+    assert adopted.startswith("adopted: 5 tables as found; ")
 
 
 def test_a_catalog_becomes_a_file_per_schema(workspace: Workspace) -> None:
