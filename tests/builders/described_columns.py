@@ -16,7 +16,7 @@ from delta_engine.models.types import (
     StructType,
     UnsupportedType,
 )
-from delta_engine.sql.text import quote_ident, sql_data_type, sql_literal
+from delta_engine.sql.text import quote_ident, shown_type, sql_literal
 
 _COLLATED = "string collate "
 _OTHER_NAMES = {"timestamp": "timestamp_ltz"}
@@ -54,7 +54,7 @@ def json_type(data_type: DataType) -> dict[str, object]:
 
 
 def column_definition(column: Column) -> str:
-    text = f"{quote_ident(column.name)} {sql_data_type(column.data_type)}"
+    text = f"{quote_ident(column.name)} {shown_type(column.data_type)}"
     if not column.is_nullable:
         text += " NOT NULL"
     if column.generated_as is not None:
@@ -76,7 +76,7 @@ def _json_field(field: Column | StructField) -> dict[str, object]:
 def listed_column(column: Column, position: int) -> dict[str, object]:
     """Return a column as databricks-sdk lists it: its type also as a field of Spark's schema JSON."""
     metadata = {"comment": column.comment} if column.comment else {}
-    text = sql_data_type(column.data_type)
+    text = shown_type(column.data_type)
     collations = {"__COLLATIONS": {column.name: f"icu.{text[15:]}"}} if " collate " in text else {}
     field = {
         "name": column.name,
@@ -86,7 +86,7 @@ def listed_column(column: Column, position: int) -> dict[str, object]:
     }
     return {
         "name": column.name,
-        "type_text": sql_data_type(column.data_type).lower(),
+        "type_text": shown_type(column.data_type).lower(),
         "type_json": json.dumps(field),
         "type_name": _type_name(column.data_type),
         "position": position,
@@ -96,7 +96,7 @@ def listed_column(column: Column, position: int) -> dict[str, object]:
 
 
 def _type_name(data_type: DataType) -> str:
-    name = sql_data_type(data_type).partition("(")[0].partition("<")[0]
+    name = shown_type(data_type).partition("(")[0].partition("<")[0]
     return {"BIGINT": "LONG"}.get(name.upper(), name.upper())
 
 
@@ -126,4 +126,4 @@ def _spark_type(data_type: DataType) -> object:
             return "long"
         case AtomicType("int"):
             return "integer"
-    return sql_data_type(data_type).lower()
+    return shown_type(data_type).lower()

@@ -56,7 +56,7 @@ from delta_engine.sql.columns import (
 )
 from delta_engine.sql.expressions import gives_null_on_purpose, referenced_columns
 from delta_engine.sql.governance import sql_unset_tags
-from delta_engine.sql.text import quote_ident, sql_data_type
+from delta_engine.sql.text import quote_ident, shown_type
 from delta_engine.state.states import TableState
 
 
@@ -273,12 +273,12 @@ def _without_value(column: str, table: str, condition: str) -> str:
 def _explain(action: BackfillAction) -> Iterable[Change]:
     match action:
         case ExpandColumn(desired, observed):
-            yield Change(f"column {new_name(observed.name)}", desired=sql_data_type(desired.data_type))
+            yield Change(f"column {new_name(observed.name)}", desired=shown_type(desired.data_type))
         case FillColumn(name, _, using):
             yield Change(f"column {name} values", desired=using)
         case SwapColumn(desired, observed):
             types = (observed.data_type, desired.data_type)
-            before, after = map(sql_data_type, types)
+            before, after = map(shown_type, types)
             yield Change(f"column {desired.name} type", before, after, place=(desired.name,), types=types)
         case DropFormerColumn(name):
             yield Change(f"column {old_name(name)}", observed="the former values")

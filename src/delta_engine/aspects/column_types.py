@@ -22,7 +22,7 @@ from delta_engine.models.nested_types import (
 )
 from delta_engine.models.types import CharacterType, DataType, is_same_type
 from delta_engine.sql.columns import sql_change_column_types
-from delta_engine.sql.text import sql_data_type
+from delta_engine.sql.text import shown_type
 from delta_engine.state.states import TableState
 
 
@@ -83,7 +83,7 @@ def _render(actions: Sequence[ColumnTypeChange], context: RenderContext) -> Iter
 
 def _explain(action: ColumnTypeChange) -> Iterable[Change]:
     place, types = (action.name, *action.path), (action.observed, action.desired)
-    before, after = map(sql_data_type, types)
+    before, after = map(shown_type, types)
     yield Change(f"column {'.'.join(place)} type", before, after, place=place, types=types)
 
 

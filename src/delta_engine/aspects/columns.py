@@ -33,7 +33,7 @@ from delta_engine.sql.columns import (
 from delta_engine.sql.constraints import sql_drop_constraint
 from delta_engine.sql.expressions import referenced_columns
 from delta_engine.sql.governance import full_function_name, sql_mask
-from delta_engine.sql.text import sql_data_type
+from delta_engine.sql.text import shown_type
 from delta_engine.state.states import TableState
 
 
@@ -182,7 +182,7 @@ def described(column: Column | StructField, values: str = "") -> str:
     """Return the text of a column or field for reports, without its name; `values` is the source of its values."""
     not_null = "" if column.is_nullable else " NOT NULL"
     comment = f" {column.comment!r}" if column.comment else ""
-    return f"{sql_data_type(column.data_type)}{not_null}{values and f' {values}'}{comment}"
+    return f"{shown_type(column.data_type)}{not_null}{values and f' {values}'}{comment}"
 
 
 def _added(action: ColumnAction, table: QualifiedName, added: Collection[str]) -> Iterable[str]:

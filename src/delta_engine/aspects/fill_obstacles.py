@@ -12,7 +12,7 @@ from delta_engine.models import Column
 from delta_engine.models.constraints import MAX_NAME_LENGTH
 from delta_engine.models.types import CharacterType, DataType, MapType, is_same_type, parts, uses_type
 from delta_engine.sql.expressions import reads, referenced_columns
-from delta_engine.sql.text import sql_data_type
+from delta_engine.sql.text import shown_type
 from delta_engine.state.states import RelationKind, TableState
 
 _APPEND_ONLY = "delta.appendOnly"
@@ -81,7 +81,7 @@ def _unfinished(conversion: Conversion) -> Obstacle:
     return Obstacle(
         conversion.observed.name,
         "an earlier run has converted it, and has not dropped the former column yet",
-        f"Declare it as {sql_data_type(conversion.observed.data_type)} with its using, and sync once more.",
+        f"Declare it as {shown_type(conversion.observed.data_type)} with its using, and sync once more.",
     )
 
 
@@ -119,9 +119,7 @@ def _of_conversion(conversion: Conversion, comparison: Comparison) -> Iterator[O
     name = observed.name
     for kind in (desired.data_type, observed.data_type):
         if _has_no_comparison(kind):
-            reason = (
-                f"values of type {sql_data_type(kind)} cannot be compared, so a fill could not be verified"
-            )
+            reason = f"values of type {shown_type(kind)} cannot be compared, so a fill could not be verified"
             yield Obstacle(name, reason, _BY_HAND)
             return
     if len(new_name(name)) > MAX_NAME_LENGTH:

@@ -24,7 +24,7 @@ from delta_engine.deployment.stored_definitions import (
 from delta_engine.errors import SourceLocation
 from delta_engine.models import Column, Schema, Table
 from delta_engine.models.open_struct import checksum_of
-from delta_engine.sql.text import sql_data_type
+from delta_engine.sql.text import shown_type
 
 _RECORD = SourceLocation("the deployment state")
 """The place that messages give for a recorded model."""
@@ -123,7 +123,7 @@ _schema_arguments = _reader(RECORDED_SCHEMA_FACETS)
 
 
 def _define_column(column: Column) -> ColumnDefinition:
-    name, data_type = column.name, sql_data_type(column.data_type)
+    name, data_type = column.name, shown_type(column.data_type)
     nullable, comment = column.is_nullable, column.comment
     values = _DECLARED_VALUES(column)
     if values == _NONE_DECLARED:

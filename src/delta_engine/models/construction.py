@@ -35,13 +35,12 @@ class Repetition(NamedTuple):
 def refuse_unsupported_types(model: Table) -> None:
     """Raise `InvalidModelError` for the first column whose type the engine does not manage.
 
-    A model that does not manage columns may name any type.
+    A model that does not manage columns may name each type that tables on Databricks can have.
     """
-    if not model.is_about(Part.COLUMNS):
-        return
+    manages_types = model.is_about(Part.COLUMNS)
     for column in model.columns:
         unsupported = first_unsupported(column.data_type)
-        if unsupported:
+        if unsupported and (manages_types or unsupported.reason != NOT_MANAGED):
             meant = unsupported.meant
             way_out = _PART_WAY_OUT if unsupported.reason == NOT_MANAGED else _TYPE_WAY_OUT
             raise InvalidModelError(

@@ -87,7 +87,8 @@ def parse_data_type(text: str) -> DataType:
     try:
         return _Parser(text).whole()
     except _NotAType as problem:
-        shown = text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
+        is_whole = problem.reason == NOT_MANAGED or len(text) <= _LONGEST_SHOWN  # records keep such types
+        shown = text if is_whole else text[:_LONGEST_SHOWN] + "…"
         return UnsupportedType(shown, problem.reason, problem.meant)
 
 

@@ -25,7 +25,7 @@ from delta_engine.sql.readable_types import (
     readable_ident,
     with_readable_types,
 )
-from delta_engine.sql.text import sql_data_type
+from delta_engine.sql.text import shown_type
 from delta_engine.telemetry.visible import in_one_line
 
 _LONGEST_TYPE: Final = 60
@@ -65,7 +65,7 @@ def created_branches(model: Table) -> Iterator[Branch]:
     width = max(len(column.name) for column in model.columns)
     for column in model.columns:
         head, leaves = _type_tree(column.data_type, Sign.ADDED)
-        rest = described(column, values_clause(column)).removeprefix(sql_data_type(column.data_type))
+        rest = described(column, values_clause(column)).removeprefix(shown_type(column.data_type))
         yield Branch(Sign.ADDED, f"{column.name:<{width}}  {head}{rest}", leaves)
     for change in aspects.beyond_columns(model):
         yield Branch(Sign.ADDED, f"{change.subject}: {change.desired}")
@@ -192,7 +192,7 @@ def _side(text: str, data_type: DataType | None, sign: Sign) -> tuple[str, tuple
     if data_type is None:
         return text, ()
     head, leaves = _type_tree(data_type, sign)
-    return f"{head}{text.removeprefix(sql_data_type(data_type))}", leaves
+    return f"{head}{text.removeprefix(shown_type(data_type))}", leaves
 
 
 def _differing(before: DataType, after: DataType) -> Iterator[Branch]:
@@ -243,4 +243,4 @@ def _field(one: StructField, sign: Sign) -> Branch:
 
 
 def _beside_type(one: StructField) -> str:
-    return described(one).removeprefix(sql_data_type(one.data_type))
+    return described(one).removeprefix(shown_type(one.data_type))

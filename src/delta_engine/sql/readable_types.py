@@ -19,7 +19,7 @@ from delta_engine.models.types import (
     StructType,
     UnsupportedType,
 )
-from delta_engine.sql.text import quote_ident, sql_data_type, struct_field
+from delta_engine.sql.text import quote_ident, shown_type, struct_field
 
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NESTED: Final = re.compile(r"\s*(?:struct|array|map)<", re.IGNORECASE)
@@ -41,7 +41,7 @@ def readable_data_type(data_type: DataType) -> str:
             return f"map<{readable_data_type(key)}, {readable_data_type(value)}>"
         case StructType(fields):
             return f"struct<{', '.join(map(_readable_field, fields))}>"
-    return sql_data_type(data_type)
+    return shown_type(data_type)
 
 
 def laid_out_data_type(data_type: DataType, indent: int = 0) -> str:
@@ -54,7 +54,7 @@ def laid_out_data_type(data_type: DataType, indent: int = 0) -> str:
         case StructType(fields):
             lines = ",\n".join(_laid_out_fields(fields, indent + 2))
             return f"struct<\n{lines}\n{' ' * indent}>"
-    return sql_data_type(data_type)
+    return shown_type(data_type)
 
 
 def with_readable_types(text: str) -> str:

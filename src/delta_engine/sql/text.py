@@ -18,6 +18,7 @@ from delta_engine.models.types import (
     StructField,
     StructType,
     UnsupportedType,
+    parts,
 )
 
 _ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\u0000"})
@@ -55,7 +56,16 @@ def sql_literal(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def sql_data_type(data_type: DataType) -> str:
-    """Return a type as SQL that Spark and Databricks parse; the text of an `UnsupportedType`, for messages."""
+    """Return a type as SQL that Spark and Databricks parse; ValueError for an `UnsupportedType`, also inside it."""
+    for part in parts(data_type):
+        if isinstance(part, UnsupportedType):
+            raise ValueError(f"type {part.text!r} has no SQL: {part.reason}")
+    return shown_type(data_type)
+
+
+@lru_cache(maxsize=4096)
+def shown_type(data_type: DataType) -> str:
+    """Return a type for messages and records: its SQL, with an `UnsupportedType` as it was read."""
     match data_type:
         case AtomicType(name):
             return name
@@ -64,9 +74,9 @@ def sql_data_type(data_type: DataType) -> str:
         case CharacterType(name, length):
             return f"{name}({length})"
         case ArrayType(element):
-            return f"array<{sql_data_type(element)}>"
+            return f"array<{shown_type(element)}>"
         case MapType(key, value):
-            return f"map<{sql_data_type(key)},{sql_data_type(value)}>"
+            return f"map<{shown_type(key)},{shown_type(value)}>"
         case StructType(fields):
             return f"struct<{', '.join(map(_struct_field, fields))}>"
         case UnsupportedType(text):
@@ -96,4 +106,4 @@ def struct_field(name: str, data_type: str, field: StructField) -> str:
 
 
 def _struct_field(field: StructField) -> str:
-    return struct_field(quote_ident(field.name), sql_data_type(field.data_type), field)
+    return struct_field(quote_ident(field.name), shown_type(field.data_type), field)

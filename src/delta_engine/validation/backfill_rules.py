@@ -18,7 +18,7 @@ from delta_engine.errors import UnsafePlanError
 from delta_engine.models import Table
 from delta_engine.models.types import DataType
 from delta_engine.sql.expressions import generation_problem, row_problem
-from delta_engine.sql.text import sql_data_type
+from delta_engine.sql.text import shown_type
 from delta_engine.telemetry.visible import counted, described_size
 from delta_engine.validation.rules import (
     Problem,
@@ -107,7 +107,7 @@ def _ascend(bounds: Sequence[str], form: str, read: Callable[[str], Any]) -> boo
 
 
 def _kind(data_type: DataType) -> str:
-    return sql_data_type(data_type).partition("(")[0]
+    return shown_type(data_type).partition("(")[0]
 
 
 class NoBlockedFills:

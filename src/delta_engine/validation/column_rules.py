@@ -15,7 +15,7 @@ from delta_engine.sql.expressions import (
     referenced_columns,
     unknown_columns,
 )
-from delta_engine.sql.text import sql_data_type
+from delta_engine.sql.text import shown_type
 from delta_engine.validation.rules import Problem, of_each_column, of_each_table
 
 
@@ -116,7 +116,7 @@ class DefaultsAreConstant:
         if used := sorted(referenced_columns(default)):
             return f"reads columns ({', '.join(used)})"
         if is_text_literal(default) and _is_no_text(data_type):
-            return f"is a text, which Spark does not make a {sql_data_type(data_type)} of"
+            return f"is a text, which Spark does not make a {shown_type(data_type)} of"
         return None
 
 
@@ -161,7 +161,7 @@ class IdentityColumnsCount:
         if column.identity is None or not model.is_about(Part.COLUMNS):
             return
         if column.data_type != AtomicType("bigint"):
-            kind = sql_data_type(column.data_type)
+            kind = shown_type(column.data_type)
             yield Problem(f"it is an identity column of type {kind}", "Make it a bigint.")
         start, step = column.identity.start, column.identity.step
         if step == 0:

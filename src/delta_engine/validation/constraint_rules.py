@@ -22,7 +22,7 @@ from delta_engine.models.construction import repeated_constraint_names, repeated
 from delta_engine.models.types import is_same_type
 from delta_engine.sql.constraints import sql_drop_constraint
 from delta_engine.sql.expressions import condition_problem, unknown_columns
-from delta_engine.sql.text import sql_data_type, sql_name
+from delta_engine.sql.text import shown_type, sql_name
 from delta_engine.state.states import SECRET_KEY
 from delta_engine.validation.rules import (
     ALLOWED_IN_NAMES,
@@ -253,8 +253,8 @@ def _against(model: Table, key: ForeignKey, parent: Table, expected: Sequence[st
         column, other = own[name.lower()], others.get(referenced.lower())
         if other is not None and not is_same_type(column.data_type, other.data_type):
             yield Problem(
-                f"has {name} of type {sql_data_type(column.data_type)}, and {parent.qualified_name}.{other.name} "
-                f"is {sql_data_type(other.data_type)}",
+                f"has {name} of type {shown_type(column.data_type)}, and {parent.qualified_name}.{other.name} "
+                f"is {shown_type(other.data_type)}",
                 "Give both the same type.",
                 name,
             )

@@ -9,7 +9,7 @@ from delta_engine.aspects.clustering import can_cluster
 from delta_engine.models import Part, Table
 from delta_engine.models.construction import repeated_in_layout
 from delta_engine.models.types import ArrayType, AtomicType, DataType, MapType, StructType
-from delta_engine.sql.text import sql_data_type
+from delta_engine.sql.text import shown_type
 from delta_engine.validation.rules import Problem, of_each_table
 
 
@@ -73,7 +73,7 @@ def _misfits(
         elif repetition := repeated_in_layout(key, names, place):
             yield Problem(*repetition)
         elif not is_fit(data_type):
-            reason = f"cannot be {verb}ed by: its type is {sql_data_type(data_type)}"
+            reason = f"cannot be {verb}ed by: its type is {shown_type(data_type)}"
             yield Problem(reason, f"{verb.capitalize()} by numbers, texts or dates.", name)
 
 

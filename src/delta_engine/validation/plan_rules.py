@@ -25,7 +25,7 @@ from delta_engine.models import QualifiedName, Table
 from delta_engine.models.nested_types import Widening, has_not_null_field, lengths_inside
 from delta_engine.models.types import AtomicType, CharacterType, DataType, DecimalType, uses_type
 from delta_engine.sql.tables import sql_location, sql_register_table, sql_undrop_table
-from delta_engine.sql.text import quote_ident, sql_data_type, sql_name
+from delta_engine.sql.text import quote_ident, shown_type, sql_name
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.visible import counted
 from delta_engine.validation.rules import (
@@ -191,7 +191,7 @@ class OnlyWidenedTypes:
 
 def _impossible(change: ColumnTypeChange) -> tuple[str, str]:
     """Return why a type cannot be changed in place, and the way out; a CHAR or VARCHAR inside is named."""
-    observed, desired = sql_data_type(change.observed), sql_data_type(change.desired)
+    observed, desired = shown_type(change.observed), shown_type(change.desired)
     reason = f"its type would change from {observed} to {desired}"
     way_out = f"Declare it as {observed}, or add a column of the new type, fill it, and drop this one."
     if not change.path and isinstance(change.observed, _SCALARS) and isinstance(change.desired, _SCALARS):
@@ -216,7 +216,7 @@ def _impossible(change: ColumnTypeChange) -> tuple[str, str]:
 def _lengths(change: ColumnTypeChange, data_type: DataType) -> list[str]:
     """Return each CHAR and VARCHAR inside a type, such as `address.city varchar(40)`."""
     found = lengths_inside(data_type, (change.name,))
-    return [f"{'.'.join(path)} {sql_data_type(length)}" for path, length in found]
+    return [f"{'.'.join(path)} {shown_type(length)}" for path, length in found]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from delta_engine.compile.keys import TableChange, added_foreign_keys, changes_o
 from delta_engine.errors import InvalidModelError, raise_all
 from delta_engine.models import Column, ForeignKey, Part, PrimaryKey, Table
 from delta_engine.models.types import AtomicType, DataType, first_unsupported, is_same_type
-from delta_engine.sql.text import sql_data_type
+from delta_engine.sql.text import shown_type
 from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import CatalogState, RelationKind, TableState
 from delta_engine.validation.constraint_rules import ChecksFit, ForeignKeysFit
@@ -232,8 +232,8 @@ def _parent_problems(key: ForeignKey, parent: TableState, own: Mapping[str, Colu
         column, other = own[name.lower()], others[referenced.lower()]
         if not is_same_type(column.data_type, other.data_type):
             yield Problem(
-                f"has {name} of type {sql_data_type(column.data_type)}, and {key.references}.{other.name}, which is "
-                f"not in this run, is {sql_data_type(other.data_type)}",
+                f"has {name} of type {shown_type(column.data_type)}, and {key.references}.{other.name}, which is "
+                f"not in this run, is {shown_type(other.data_type)}",
                 "Select that table as well if its model has the same type, or give both the same type.",
                 name,
             )

@@ -15,7 +15,7 @@ from sqlglot import exp
 from delta_engine.backends.sql_runner import Row
 from delta_engine.models import ForeignKey, Grants, PrimaryKey, QualifiedName
 from delta_engine.models.types import ArrayType, DataType, MapType, StructType, UnsupportedType
-from delta_engine.sql.text import quote_ident, sql_data_type
+from delta_engine.sql.text import quote_ident, shown_type
 from delta_engine.state.principals import Permissions
 from delta_engine.state.states import Audit, SchemaState
 from tests.fakes.unity_catalog.refusals import Refusal, require
@@ -378,4 +378,4 @@ def _full_data_type(data_type: DataType) -> str:
         case StructType(fields):
             inside = (f"{quote_ident(one.name)}:{_full_data_type(one.data_type)}" for one in fields)
             return f"struct<{','.join(inside)}>"
-    return sql_data_type(data_type)
+    return shown_type(data_type)

@@ -85,6 +85,24 @@ def test_a_model_file_names_any_type_where_it_leaves_the_columns_to_others(proje
     )
 
 
+@pytest.mark.parametrize("data_type", ["bignit", "array<strnig>", "'struct<a: int'"])
+def test_a_word_that_is_no_type_is_refused_also_where_the_model_leaves_the_columns_to_others(
+    project: CatalogProject, data_type: str
+) -> None:
+    project.declare(PARTIAL.replace("name: shape,", f"name: shape, type: {data_type},"))
+    refused = project.run("validate")
+    assert refused.code == 3
+    assert f"column shape: type '{data_type.strip(chr(39))}' cannot be used: " in refused.stderr
+
+
+def test_a_long_unmanaged_type_is_recorded_whole(project: CatalogProject) -> None:
+    data_type = f"struct<{', '.join(f'field_{number}: geometry' for number in range(100))}>"
+    project.declare(PARTIAL.replace("name: shape,", f"name: shape, type: '{data_type}',"))
+    made(project, data_type)
+    project.sync()
+    assert project.plan()["has_changes"] is False
+
+
 def test_a_renamed_table_is_read_as_its_model_manages_it(project: CatalogProject) -> None:
     made(project)
     project.declare("name: areas, renamed_from: places, columns: [{name: id, type: bigint}]")

@@ -1,5 +1,7 @@
 """Types: one canonical form from SQL text, pyspark and schema JSON."""
 
+from collections.abc import Callable
+
 import pytest
 
 from delta_engine.models.type_forms import data_type_from_spark_json, to_data_type
@@ -8,6 +10,7 @@ from delta_engine.models.types import (
     ArrayType,
     AtomicType,
     CharacterType,
+    DataType,
     DecimalType,
     MapType,
     StructField,
@@ -16,7 +19,7 @@ from delta_engine.models.types import (
     first_unsupported,
     is_same_type,
 )
-from delta_engine.sql.text import sql_data_type
+from delta_engine.sql.text import shown_type, sql_data_type
 
 
 @pytest.mark.parametrize(
@@ -229,8 +232,26 @@ def test_a_value_that_is_no_type_is_a_type_error() -> None:
         to_data_type(7)  # type: ignore[arg-type]  # as a caller without types might
 
 
-def test_an_unsupported_type_is_spelled_as_it_was_read() -> None:
-    assert sql_data_type(UnsupportedType("geometry(4326)")) == "geometry(4326)"
+@pytest.mark.parametrize(
+    "around", [lambda inner: inner, ArrayType, lambda inner: MapType(AtomicType("int"), inner)]
+)
+def test_an_unsupported_type_has_no_sql_and_is_shown_as_it_was_read(
+    around: Callable[[DataType], DataType],
+) -> None:
+    data_type = around(UnsupportedType("geometry(4326)"))
+    with pytest.raises(
+        ValueError, match=r"type 'geometry\(4326\)' has no SQL: the engine does not manage it"
+    ):
+        sql_data_type(data_type)
+    assert "geometry(4326)" in shown_type(data_type)
+
+
+def test_the_text_of_an_unmanaged_type_is_kept_whole() -> None:
+    """Records keep it: half of it would be no type."""
+    text = f"struct<{', '.join(f'field_{number}: geometry' for number in range(100))}>"
+    data_type = parse_data_type(text)
+    assert parse_data_type(shown_type(data_type)) == data_type
+    assert shown_type(data_type) == text
 
 
 def test_unsupported_types_compare_by_their_texts() -> None:

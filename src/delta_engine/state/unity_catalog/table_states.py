@@ -22,7 +22,7 @@ from delta_engine.models.types import (
     inside,
     rebuilt,
 )
-from delta_engine.sql.text import sql_data_type
+from delta_engine.sql.text import shown_type
 from delta_engine.state.interpretation import not_a_delta_table
 from delta_engine.state.states import Audit, RelationKind, TableState
 from delta_engine.state.unity_catalog import information_schema as views
@@ -217,7 +217,7 @@ class _Shown(NamedTuple):
 
     def __str__(self) -> str:
         nullability = "" if self.is_nullable else " NOT NULL"
-        return f"{sql_data_type(self.data_type)}{nullability}, comment {self.comment!r}"
+        return f"{shown_type(self.data_type)}{nullability}, comment {self.comment!r}"
 
 
 def _shown(row: Row) -> _Shown:
