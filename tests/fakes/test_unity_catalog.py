@@ -39,6 +39,9 @@ SETUP = [
     "CREATE TABLE dev.silver.committed (`id` INT) USING delta"
     " TBLPROPERTIES ('delta.feature.catalogManaged' = 'supported', 'delta.enableInCommitTimestamps' = 'true')",
     "ALTER TABLE dev.silver.checked ADD CONSTRAINT `Positive` CHECK (id > 0)",
+    "CREATE TABLE dev.silver.versioned (`id` INT, `_commit_version` INT) USING delta",
+    "CREATE TABLE dev.silver.fed (`id` INT) USING delta TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true',"
+    " 'delta.columnMapping.mode' = 'name')",
     "CREATE TABLE dev.silver.parted (`day` DATE, `n` INT) USING delta PARTITIONED BY (`day`)",
 ]
 REFUSED = {
@@ -51,6 +54,14 @@ REFUSED = {
     "ALTER TABLE dev.silver.parent SET TBLPROPERTIES ('delta.feature.clustering' = 'enabled')": (
         "DELTA_UNSUPPORTED_FEATURE_STATUS"
     ),
+    "CREATE TABLE dev.silver.t (_change_type INT) USING delta TBLPROPERTIES ('delta.enableChangeDataFeed' = 'TRUE')": (
+        "DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS"
+    ),
+    "ALTER TABLE dev.silver.versioned SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')": (
+        "DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS"
+    ),
+    "ALTER TABLE dev.silver.fed ADD COLUMNS (_commit_timestamp INT)": "RESERVED_CDC_COLUMNS_ON_WRITE",
+    "ALTER TABLE dev.silver.fed RENAME COLUMN id TO _change_type": "RESERVED_CDC_COLUMNS_ON_WRITE",
     "CREATE TABLE dev.silver.t (`a` INTERVAL) USING delta": "DELTA_UNSUPPORTED_DATA_TYPES",
     "CREATE TABLE dev.silver.t (`a` nope) USING delta": "UNSUPPORTED_DATATYPE",
     "CREATE TABLE dev.silver.parent (`id` INT) USING delta": "TABLE_OR_VIEW_ALREADY_EXISTS",

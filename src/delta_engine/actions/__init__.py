@@ -21,7 +21,9 @@ class Phase(Enum):
     DROP_CHECKS = "drop_checks"  # a check blocks changes to its columns, too
     RETURN_FILES = "return_files"  # before statements that only a table of the former kind takes
     RESTORE_TABLE = "restore_table"  # brings back everything but keys, tags and rights
-    ENABLE_TABLE_FEATURES = "enable_table_features"  # dropping and renaming columns need column mapping
+    ENABLE_TABLE_FEATURES = (
+        "enable_table_features"  # the features that later phases need, such as column mapping for a drop
+    )
     RENAME_COLUMNS = "rename_columns"  # later statements use the new names
     ADD_COLUMNS = "add_columns"  # before drops: Delta refuses a table without columns
     EXPAND_COLUMNS = "expand_columns"  # the columns that get the values of converted ones
@@ -52,6 +54,7 @@ class Phase(Enum):
     MOVE_FILES = "move_files"  # before properties that only a managed table has
     SET_COLUMN_COMMENTS = "set_column_comments"  # metadata last: cheap to repeat, blocks nothing
     SET_TABLE_COMMENT = "set_table_comment"
+    UPGRADE_TABLE = "upgrade_table"  # permanent, so after the changes that the platform may refuse
     SET_TABLE_PROPERTIES = "set_table_properties"
     UNSET_TABLE_PROPERTIES = "unset_table_properties"  # after setting: a replacing value is already set
     ADD_FOREIGN_KEYS = "add_foreign_keys"  # after all primary keys of the plan are added
@@ -107,7 +110,10 @@ _RESTORED: Final = frozenset(
 class Action(Protocol):
     """An immutable instruction that changes one facet of a table or schema."""
 
-    phase: ClassVar[Phase]
+    @property
+    def phase(self) -> Phase:
+        """The phase in which it runs."""
+        ...
 
     @property
     def hazards(self) -> tuple[Hazard, ...]:

@@ -38,6 +38,10 @@ _SWITCHES = (
 _ICEBERG_COMPATIBILITY = ("delta.enableIcebergCompatV1", "delta.enableIcebergCompatV2")
 """Delta 4.3.1 refuses the same changes of types with both, and none of them with the third version (measured)."""
 
+CHANGE_FEED = "delta.enableChangeDataFeed"
+CHANGE_FEED_COLUMNS = ("_change_type", "_commit_version", "_commit_timestamp")
+"""The columns that the change data feed adds to a table (Databricks documentation, "Change data feed schema")."""
+
 _UNIVERSAL_FORMAT = "delta.universalFormat.enabledFormats"
 
 _VALUES = ("true", "false", "v2")
@@ -110,6 +114,13 @@ def iceberg_property(properties: Mapping[str, str]) -> str:
         if values.get(key.lower()) == "true":
             return key
     return _UNIVERSAL_FORMAT if "iceberg" in values.get(_UNIVERSAL_FORMAT.lower(), "") else ""
+
+
+def has_change_feed(properties: Mapping[str, str]) -> bool:
+    """Whether a table with these properties has a change data feed."""
+    return any(
+        key.lower() == CHANGE_FEED.lower() and value.lower() == "true" for key, value in properties.items()
+    )
 
 
 def is_feature_key(key: str) -> bool:

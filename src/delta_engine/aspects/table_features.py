@@ -1,12 +1,13 @@
 """Table features: properties that upgrade the protocol of a table. Only a manual DROP FEATURE lowers it.
 
-They precede other properties, because dropping a column needs column mapping. The plan shows them, because older
-readers can no longer read the table.
+The features that a change of the same plan needs precede that change: dropping a column needs column mapping. Other
+features follow the changes that the platform may refuse, because no statement takes an upgrade back. The plan shows
+them, because older readers can no longer read the table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
@@ -22,6 +23,8 @@ from delta_engine.aspects.delta_properties import (
     is_same_value,
     is_satisfied,
     is_upgrade,
+    need_column_mapping,
+    needs_column_mapping,
     spelled,
 )
 from delta_engine.models import Part, Table
@@ -40,17 +43,22 @@ Older tables have `variantType-preview`, which counts as well (Delta documentati
 
 @dataclass(frozen=True, slots=True)
 class EnableTableFeature:
-    """Set a property that upgrades the protocol."""
+    """Set a property that upgrades the protocol; `is_needed` if a change of the same plan needs it."""
 
-    phase: ClassVar[Phase] = Phase.ENABLE_TABLE_FEATURES
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.PERMANENT_UPGRADE, Hazard.BREAKS_READERS)
     key: str
     desired: str
     observed: str | None
+    is_needed: bool = False
 
     def __post_init__(self) -> None:
         if self.desired == self.observed:
             raise ValueError(f"property {self.key} already has this value")
+
+    @property
+    def phase(self) -> Phase:
+        """The phase before the change that needs it, or the one after all changes that may be refused."""
+        return Phase.ENABLE_TABLE_FEATURES if self.is_needed else Phase.UPGRADE_TABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +87,15 @@ def _diff(comparison: Comparison) -> Iterable[_Action]:
     if not wanted and comparison.has_equal_columns:
         return
     observed = _observed(comparison)
+    needed = set()
     for key, value, reason in _needed(comparison, observed, wanted):
+        needed.add(key)
         declared = wanted.get(key)
         if declared is None or is_satisfied(key, value, declared):
             wanted[key] = value
         else:
             yield ContradictFeature(key, declared, value, reason)
-    yield from _missing(wanted, observed)
+    yield from _missing(wanted, observed, needed)
 
 
 def _differences(comparison: Comparison) -> Iterable[EnableTableFeature]:
@@ -151,8 +161,11 @@ def _needed(
     renames, fields = comparison.renames, comparison.fields
     is_shrinking = comparison.dropped or any(pair.desired is None for pair in fields)
     is_renaming = renames.columns or renames.fields or comparison.conversions
-    if (is_shrinking or is_renaming) and observed[COLUMN_MAPPING_MODE].lower() == "none":
+    is_unmapped = observed[COLUMN_MAPPING_MODE].lower() == "none"
+    if (is_shrinking or is_renaming) and is_unmapped:
         yield COLUMN_MAPPING_MODE, "name", "dropping or renaming columns or fields"
+    elif is_unmapped and _adds_unusual_names(comparison):
+        yield COLUMN_MAPPING_MODE, "name", "names with special characters"
     new_fields = (pair.desired.data_type for pair in fields if pair.desired and not pair.observed)
     converted = (one.desired.data_type for one in comparison.converted)
     typed = (pair.desired for pair in comparison.types if pair.observed == AtomicType("void"))
@@ -166,14 +179,25 @@ def _needed(
         is_needed = any(uses_type(data_type, type_name) for data_type in added) or (
             type_name == "timestamp_ntz" and Widening.TIMESTAMP_NTZ in widenings
         )
-        if is_needed and not any(key.startswith(feature) for key in (*observed, *declared)):
-            yield feature, "supported", f"{type_name} in an existing table"
+        if is_needed and not any(key.startswith(feature) for key in observed):
+            key = next((key for key in declared if key.startswith(feature)), feature)
+            yield key, "supported", f"{type_name} in an existing table"
 
 
-def _missing(wanted: Mapping[str, str], observed: Mapping[str, str]) -> Iterable[EnableTableFeature]:
+def _adds_unusual_names(comparison: Comparison) -> bool:
+    """Whether the plan adds a name that Delta stores only with column mapping."""
+    new_fields = (pair.desired for pair in comparison.fields if pair.desired and not pair.observed)
+    return need_column_mapping(comparison.added) or any(
+        needs_column_mapping(field.name, is_field=True) for field in new_fields
+    )
+
+
+def _missing(
+    wanted: Mapping[str, str], observed: Mapping[str, str], needed: Collection[str] = ()
+) -> Iterable[EnableTableFeature]:
     for key, value in sorted(wanted.items()):
         if not is_satisfied(key, value, observed.get(key)):
-            yield EnableTableFeature(key, value, observed.get(key))
+            yield EnableTableFeature(key, value, observed.get(key), is_needed=key in needed)
 
 
 ASPECT: Aspect[_Action] = Aspect(

@@ -48,7 +48,7 @@ def _with_enabled(rewrite: RewriteTable, actions: tuple[Action, ...]) -> Rewrite
     enabled = {
         one.key: one.desired
         for one in actions
-        if isinstance(one, EnableTableFeature) and is_settable(one.key, {})
+        if isinstance(one, EnableTableFeature) and one.is_needed and is_settable(one.key, {})
     }
     return replace(rewrite, properties=tuple(sorted({**dict(rewrite.properties), **enabled}.items())))
 

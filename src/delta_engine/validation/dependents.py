@@ -17,11 +17,12 @@ from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldDrop
 from delta_engine.aspects.conversions import old_name
+from delta_engine.aspects.delta_properties import CHANGE_FEED, CHANGE_FEED_COLUMNS, has_change_feed
 from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.aspects.renames import Renames
 from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
 from delta_engine.errors import InvalidModelError
-from delta_engine.models import Part, Table
+from delta_engine.models import Column, Part, Table
 from delta_engine.models.nested_types import Path
 from delta_engine.sql.constraints import sql_drop_constraint
 from delta_engine.sql.expressions import reads
@@ -116,6 +117,28 @@ def chosen_columns(
                 f"Switch it on again after the sync: {sql_cluster_automatically(table)}.",
                 ".".join(path),
             )
+
+
+def feed_columns(
+    model: Table, observed: TableState, actions: Sequence[Action]
+) -> Iterator[InvalidModelError]:
+    """Yield the columns that a plan gives a name of the change data feed, which the table has.
+
+    Delta refuses them (RESERVED_CDC_COLUMNS_ON_WRITE), whether or not the plan switches the feed off later.
+    """
+    if not has_change_feed(observed.table_properties):
+        return
+    for action in actions:
+        match action:
+            case ColumnAdd(Column(name=name)) | ColumnRename(_, name, ()) if (
+                name.lower() in CHANGE_FEED_COLUMNS
+            ):
+                yield model_refusal(
+                    model,
+                    "its name is that of a column of the change data feed, which the table has",
+                    f"Rename it, or switch the feed off first, in a sync of its own: {CHANGE_FEED}: false.",
+                    name,
+                )
 
 
 def _changes(action: Action) -> Iterator[tuple[Path, _ColumnChange]]:

@@ -8,7 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 from delta_engine.aspects import COLUMN_FACETS, TABLE_FACETS
-from delta_engine.aspects.delta_properties import COLUMN_MAPPING_MODE, is_maintained, needs_column_mapping
+from delta_engine.aspects.delta_properties import (
+    CHANGE_FEED,
+    CHANGE_FEED_COLUMNS,
+    COLUMN_MAPPING_MODE,
+    has_change_feed,
+    is_maintained,
+    needs_column_mapping,
+)
 from delta_engine.aspects.facet import Facet
 from delta_engine.aspects.known_properties import known_values, probably_meant
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX
@@ -116,6 +123,26 @@ class ValidColumnNames:
                 yield f"the name of its field {field.name!r}", field.name, True
 
 
+class ChangeFeedNamesAreFree:
+    """No column of a table with a change data feed has the name of a column that the feed adds.
+
+    Delta refuses the feed, and such a column in a table that has it (Databricks documentation, "Change data feed
+    schema"; `DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS`, `RESERVED_CDC_COLUMNS_ON_WRITE`).
+    """
+
+    @of_each_table
+    def check(self, model: Table) -> Iterator[Problem]:
+        """Refuse the names in any case: readers of the feed could not tell two spellings apart."""
+        if has_change_feed(model.effective_table_properties):
+            for column in model.columns:
+                if column.key in CHANGE_FEED_COLUMNS:
+                    yield Problem(
+                        f"its name is that of a column of the change data feed, which {CHANGE_FEED} switches on",
+                        f"Rename it, or leave {CHANGE_FEED} out.",
+                        column,
+                    )
+
+
 class DuplicateColumnNames:
     """Column names are unique without regard to case."""
 
@@ -148,9 +175,21 @@ class ReadableProperties:
     comparable. Delta ignores the case of its own keys, so two spellings would overwrite each other in every run.
     """
 
-    _NO_PROPERTIES = ("clusterbyauto", "clusteringcolumns")
+    _NO_PROPERTIES = ("clusterbyauto", "clusteringcolumns", "delta.feature.clustering")
     _RESERVED = frozenset(
-        {"collation", "comment", "external", "is_managed_location", "location", "owner", "path", "provider"}
+        {
+            *(
+                "collation",
+                "comment",
+                "external",
+                "is_managed_location",
+                "location",
+                "owner",
+                "path",
+                "provider",
+            ),
+            "table_type",
+        }
     )
     """Keys that Spark refuses as a property, or interprets and does not store (measured on 4.1.1)."""
 

@@ -17,10 +17,10 @@ from delta_engine.sql.text import shown_type
 from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import CatalogState, RelationKind, TableState
 from delta_engine.validation.constraint_rules import ChecksFit, ForeignKeysFit
-from delta_engine.validation.dependents import blocked_columns, chosen_columns, conflicts
+from delta_engine.validation.dependents import blocked_columns, chosen_columns, conflicts, feed_columns
 from delta_engine.validation.governance_rules import ColumnMasksFit, RowFiltersFit
 from delta_engine.validation.layout_rules import ClusteringColumnsFit
-from delta_engine.validation.model_rules import PrimaryKeyColumnsNotNull
+from delta_engine.validation.model_rules import ChangeFeedNamesAreFree, PrimaryKeyColumnsNotNull
 from delta_engine.validation.rules import Problem, model_refusal, table_refusal
 
 
@@ -45,11 +45,13 @@ def _column_refusals(
     for align in plan.align_tables:
         model, observed = models[align.table.key], state.tables[align.table.key]
         yield from conflicts(model, observed, align.actions)
+        yield from feed_columns(model, observed, align.actions)
         yield from chosen_columns(model, observed, align.actions)
         yield from blocked_columns(model, observed, align.actions)
 
 
 _RULES: Final = (
+    ChangeFeedNamesAreFree(),
     PrimaryKeyColumnsNotNull(),
     ForeignKeysFit(),
     ChecksFit(),

@@ -34,6 +34,7 @@ DEFAULT_MODEL_RULES: tuple[ModelRule, ...] = (
     model_rules.RenamedTables(),
     model_rules.TablesHaveColumns(),
     model_rules.ValidColumnNames(),
+    model_rules.ChangeFeedNamesAreFree(),
     model_rules.DuplicateColumnNames(),
     column_rules.UnambiguousRenames(),
     column_rules.OneSourceOfValues(),

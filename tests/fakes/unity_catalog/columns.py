@@ -21,6 +21,7 @@ from delta_engine.models.types import (
 from tests.fakes.unity_catalog import statements
 from tests.fakes.unity_catalog.collations import collated, collated_type
 from tests.fakes.unity_catalog.governance import altered_tags, check_mask
+from tests.fakes.unity_catalog.properties import check_change_feed
 from tests.fakes.unity_catalog.refusals import Refusal, require
 from tests.fakes.unity_catalog.statements import Path
 from tests.fakes.unity_catalog.stored import (
@@ -55,6 +56,7 @@ def added(stored: Stored, change: statements.AddColumns) -> Stored:
             stored = _with_new_field(stored, path, column)
         else:
             stored = _with_new_column(stored, column, change.after.get(column.key))
+    check_change_feed(stored, "RESERVED_CDC_COLUMNS_ON_WRITE")
     return stored
 
 
@@ -178,6 +180,7 @@ def renamed(stored: Stored, change: statements.RenameColumn) -> Stored:
     is_masking = column.key in _masked_by(stored)
     require(not is_masking, "COLUMN_MASKS_INCOMPATIBLE_SCHEMA_CHANGE", f"a mask needs {path[0]}")
     stored = stored.with_column(path[0], name=name)
+    check_change_feed(stored, "RESERVED_CDC_COLUMNS_ON_WRITE")
     nulls = {name.lower() if one == column.key else one: count for one, count in stored.nulls.items()}
     return replace(
         stored.with_state(

@@ -12,7 +12,7 @@ from tests.fakes.unity_catalog.columns import check_column, check_defaults
 from tests.fakes.unity_catalog.constraints import Tables, with_constraint
 from tests.fakes.unity_catalog.governance import check_mask
 from tests.fakes.unity_catalog.layout import check_partitioning, clustered
-from tests.fakes.unity_catalog.properties import of_new_table
+from tests.fakes.unity_catalog.properties import check_change_feed, of_new_table
 from tests.fakes.unity_catalog.refusals import require
 from tests.fakes.unity_catalog.statements import ClusterBy
 from tests.fakes.unity_catalog.stored import Stored, columns_in, keys
@@ -45,6 +45,7 @@ def created(name: QualifiedName, state: TableState, tables: Tables) -> Stored:
         paths = tuple(tuple(path.split(".")) for path in state.cluster_by)
         stored = clustered(stored, ClusterBy(paths, state.clusters_automatically))
     check_partitioning(stored)
+    check_change_feed(stored, "DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS")
     if state.primary_key:
         stored = with_constraint(stored, state.primary_key, tables)
     for key in state.foreign_keys:

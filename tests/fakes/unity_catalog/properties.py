@@ -33,6 +33,7 @@ _OWN_SPELLING = {
         "delta.dataSkippingNumIndexedCols",
     )
 }
+_OF_CHANGE_FEED = {"_change_type", "_commit_version", "_commit_timestamp"}
 _SWITCHES = {
     "delta.enableTypeWidening": "delta.feature.typeWidening",
     "delta.enableChangeDataFeed": "delta.feature.changeDataFeed",
@@ -66,7 +67,16 @@ def with_properties(stored: Stored, properties: Mapping[str, str]) -> Stored:
     found = dict(stored.state.table_properties)
     for key, value in properties.items():
         found = _with(found, _spelled(key), value)
-    return stored.with_state(table_properties=found)
+    changed = stored.with_state(table_properties=found)
+    check_change_feed(changed, "DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS")
+    return changed
+
+
+def check_change_feed(stored: Stored, condition: str) -> None:
+    """Refuse columns with the names that the change data feed adds, in exactly this case (measured on 4.3.1)."""
+    taken = {column.name for column in stored.state.columns} & _OF_CHANGE_FEED
+    has_feed = stored.value_of("delta.enableChangeDataFeed").lower() == "true"
+    require(not (has_feed and taken), condition, f"{stored.name}: {taken}")
 
 
 def without_properties(stored: Stored, keys: tuple[str, ...]) -> Stored:

@@ -2,14 +2,17 @@
 
 import pytest
 
-from delta_engine.actions import Hazard
+from delta_engine.actions import Action, Hazard, Phase
 from delta_engine.aspects.table_features import EnableTableFeature
 from delta_engine.aspects.table_properties import SetTableProperties
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.models import Column
+from delta_engine.errors import InvalidModelError
+from delta_engine.models import Column, Table
 from delta_engine.state.states import REDACTED, TableState
 from delta_engine.validation.validator import PlanValidator
 from tests.builders.models import catalog_of, observed, orders
+from tests.fakes.planning import planned, statements_of
+from tests.fakes.unity_catalog import FakeUnityCatalog
 
 
 @pytest.mark.parametrize(
@@ -63,3 +66,96 @@ def test_columns_get_what_they_need_where_the_properties_are_unmanaged() -> None
 def test_observed_states_hold_no_secrets() -> None:
     state = TableState(table_properties={"api.token": "hush", "Password": "hush", "a": "b"})
     assert dict(state.table_properties) == {"Password": REDACTED, "a": "b", "api.token": REDACTED}
+
+
+FEED = {"delta.enableChangeDataFeed": "true"}
+MAPPING = {"delta.columnMapping.mode": "name"}
+ID = Column("id", "bigint")
+
+
+def _actions(model: Table, state: TableState) -> tuple[Action, ...]:
+    (align,) = planned([model], catalog_of([model], state)).align_tables
+    return align.actions
+
+
+def _phases(model: Table, state: TableState) -> dict[str, Phase]:
+    upgrades = (action for action in _actions(model, state) if isinstance(action, EnableTableFeature))
+    return {upgrade.key: upgrade.phase for upgrade in upgrades}
+
+
+def test_an_upgrade_that_no_change_needs_follows_what_the_platform_may_refuse() -> None:
+    model = orders(
+        ID, Column("note", "string", comment="Free text"), properties={**FEED, **MAPPING, "a": "b"}
+    )
+    assert [action.phase for action in _actions(model, observed(ID))] == [
+        Phase.ADD_COLUMNS,
+        Phase.UPGRADE_TABLE,
+        Phase.UPGRADE_TABLE,
+        Phase.SET_TABLE_PROPERTIES,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("columns", "present", "key"),
+    [
+        ([ID], [ID, Column("note", "string")], "delta.columnMapping.mode"),
+        (
+            [ID, Column("note", "string", renamed_from="text")],
+            [ID, Column("text", "string")],
+            "delta.columnMapping.mode",
+        ),
+        ([ID, Column("a note", "string")], [ID], "delta.columnMapping.mode"),
+        (
+            [ID, Column("s", "struct<a: int, `b c`: int>")],
+            [ID, Column("s", "struct<a: int>")],
+            "delta.columnMapping.mode",
+        ),
+        ([ID], [Column("id", "int")], "delta.enableTypeWidening"),
+        ([ID, Column("at", "timestamp_ntz")], [ID], "delta.feature.timestampNtz"),
+        ([ID, Column("v", "variant")], [ID], "delta.feature.variantType-preview"),
+        ([Column("id", "bigint", default="1")], [ID], "delta.feature.allowColumnDefaults"),
+    ],
+)
+def test_a_declared_upgrade_that_a_change_needs_precedes_it(
+    columns: list[Column], present: list[Column], key: str
+) -> None:
+    switched_on = {
+        "delta.columnMapping.mode": "name",
+        "delta.enableTypeWidening": "true",
+        "delta.feature.timestampNtz": "supported",
+        "delta.feature.variantType-preview": "supported",
+        "delta.feature.allowColumnDefaults": "supported",
+    }
+    phases = _phases(orders(*columns, properties=switched_on), observed(*present))
+    assert phases == {
+        feature: Phase.ENABLE_TABLE_FEATURES if feature == key else Phase.UPGRADE_TABLE
+        for feature in switched_on
+    }
+
+
+@pytest.mark.parametrize("former_name", [None, "_change_type"])
+def test_the_feed_is_switched_on_after_its_names_are_free(former_name: str | None) -> None:
+    catalog = FakeUnityCatalog()
+    catalog.run("CREATE TABLE dev.silver.orders (`id` BIGINT, `_change_type` STRING) USING delta")
+    model = orders(ID, Column("kind", "string", renamed_from=former_name), properties=FEED)
+    for sql in statements_of(
+        planned([model], catalog_of([model], catalog.stored("dev.silver.orders").state))
+    ):
+        catalog.run(sql)
+    assert catalog.stored("dev.silver.orders").state.table_properties["delta.enableChangeDataFeed"] == "true"
+
+
+@pytest.mark.parametrize(
+    ("columns", "present"),
+    [
+        ([ID, Column("_Commit_Version", "string")], [ID]),
+        ([ID, Column("_Commit_Version", "string", renamed_from="v")], [ID, Column("v", "string")]),
+    ],
+)
+def test_a_feed_that_the_table_has_takes_its_names(columns: list[Column], present: list[Column]) -> None:
+    with pytest.raises(InvalidModelError) as refused:
+        _actions(orders(*columns, properties={}), observed(*present, properties={**FEED, **MAPPING}))
+    assert str(refused.value).partition("orders, ")[2] == (
+        "column _Commit_Version: its name is that of a column of the change data feed, which the table has. "
+        "Rename it, or switch the feed off first, in a sync of its own: delta.enableChangeDataFeed: false."
+    )

@@ -31,6 +31,11 @@ MODEL_CASES: list[ModelCase] = [
         [model(ID, table_properties={"delta.appendOnly": "true", "delta.AppendOnly": "false"})],
     ),
     (model_rules.ReadableProperties(), [model(ID, table_properties={"": "x"})]),
+    (model_rules.ReadableProperties(), [model(ID, table_properties={"table_type": "x"})]),
+    (
+        model_rules.ReadableProperties(),
+        [model(ID, table_properties={"Delta.Feature.Clustering": "supported"})],
+    ),
     (model_rules.ValidTableNames(), [model(ID, table="or ders")]),
     (model_rules.ValidTableNames(), [model(ID, table="a`b")]),
     (model_rules.ValidTableNames(), [model(ID, table="a.b")]),
@@ -41,6 +46,23 @@ MODEL_CASES: list[ModelCase] = [
     (model_rules.ValidColumnNames(), [model(Column("a b", "int"))]),
     (model_rules.ValidColumnNames(), [model(Column("a\x00", "int"))]),
     (model_rules.ValidColumnNames(), [model(Column("", "int"))]),
+    (
+        model_rules.ChangeFeedNamesAreFree(),
+        [
+            model(
+                ID, Column("_Change_Type", "string"), table_properties={"delta.enablechangedatafeed": "TRUE"}
+            )
+        ],
+    ),
+    (
+        model_rules.ChangeFeedNamesAreFree(),
+        [
+            model(
+                *(Column(name, "string") for name in ("_commit_version", "_commit_timestamp")),
+                default_table_properties={"delta.enableChangeDataFeed": "true"},
+            )
+        ],
+    ),
     (model_rules.DuplicateColumnNames(), [model(ID, Column("ID", "int"))]),
     (model_rules.PrimaryKeyColumnsNotNull(), [model(ID, primary_key=["nope", "x"])]),
     (model_rules.PrimaryKeyColumnsNotNull(), [model(ID, Column("b", "int"), primary_key=["id", "B"])]),
