@@ -124,8 +124,9 @@ _UNREACHABLE: Final = (
 _HTTP_NOTHING: Final = "(HTTP 0)"
 """How the connector of open-source Unity Catalog reports a missing answer; its exception is an IOException."""
 
+_OPEN_SOURCE_CLIENT: Final = "io.unitycatalog."
 _CATALOG_CLIENTS: Final = (
-    "io.unitycatalog.",
+    _OPEN_SOURCE_CLIENT,
     "com.databricks.sql.managedcatalog.",
     "com.databricks.managedcatalog.",
 )
@@ -335,7 +336,8 @@ _OF_HTTP: Final = {
 
 _OF_EXCEPTION: Final = {"UnauthorizedAccessException": "PERMISSION_DENIED"}
 
-_REJECTED_TOKEN: Final = "the token is missing, wrong or expired: log in again, or replace it"
+_REJECTED_TOKEN: Final = "the token is missing, wrong or expired"
+_NEW_TOKEN: Final = "log in again, or replace it"
 
 _UNSPECIFIC: Final = ("_LEGACY_ERROR_TEMP_", "INTERNAL_ERROR", "UNCLASSIFIED_ERROR", "UNKNOWN")
 """Prefixes of Spark's conditions for unclassified errors: the message or a cause may be more specific."""
@@ -370,8 +372,13 @@ def statement_error(
     exceptions = [match[1] for one in chain if (match := _EXCEPTION.match(one))]
     if error_class == UNAUTHENTICATED and not _speaks_for_platform(exceptions, message):
         error_class = None  # the storage of a table rejects its own credentials
+    if error_class == UNAUTHENTICATED:
+        has_login = not _is_of_connector(
+            exceptions, message
+        )  # its token is a setting, which its refusal names
+        message = _with_note(message, f"{_REJECTED_TOKEN}: {_NEW_TOKEN}" if has_login else _REJECTED_TOKEN)
     return StatementError(
-        _with_note(message, _REJECTED_TOKEN) if error_class == UNAUTHENTICATED else message,
+        message,
         sql=sql,
         error_class=error_class,
         sql_state=sql_state or (states[-1] if states else None),
@@ -383,6 +390,12 @@ def statement_error(
 def _speaks_for_platform(exceptions: Sequence[str], message: str) -> bool:
     is_of_catalog = any(name.startswith(_CATALOG_CLIENTS) for name in exceptions)
     return not exceptions or is_of_catalog or bool(_OF_CONNECTOR.search(message))
+
+
+def _is_of_connector(exceptions: Sequence[str], message: str) -> bool:
+    """Whether an error comes from the connector of open-source Unity Catalog, whose token is a setting."""
+    is_of_client = any(name.startswith(_OPEN_SOURCE_CLIENT) for name in exceptions)
+    return is_of_client or bool(_OF_CONNECTOR.search(message))
 
 
 def _condition(words: str, *, has_data: bool) -> str | None:

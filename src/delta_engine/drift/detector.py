@@ -108,7 +108,12 @@ class DriftDetector:
     ) -> tuple[tuple[QualifiedName, ClassifiedDrift], ...]:
         """Return the tables that became another kind of object, or got columns that cannot be managed."""
         return tuple(
-            (name, classified(self._policy, name, _refused(refusal), None, now))
+            (
+                name,
+                replace(
+                    classified(self._policy, name, _refused(refusal), None, now), way_out=refusal.way_out
+                ),
+            )
             for refusal in refusals
             for name in [QualifiedName(*str(refusal.table).split("."))]
         )

@@ -229,11 +229,16 @@ class UnmanagedPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassifiedDrift:
-    """A deviation with its finding for the report, and the policy entry that ignores it, if any."""
+    """A deviation with its finding for the report, and the policy entry that ignores it, if any.
+
+    Args:
+        way_out: how to make an unreadable table readable.
+    """
 
     deviation: Deviation
     finding: Finding
     ignored_by: IgnoreEntry | None = None
+    way_out: str = ""
 
 
 class DriftRefusal(RefusedError):

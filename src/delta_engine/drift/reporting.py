@@ -44,6 +44,7 @@ from delta_engine.telemetry.garbage import no_garbage_collection
 from delta_engine.validation.rules import name_problem
 
 _MOST_COMMANDS = 20
+_NO_DELTA_TABLE = "Make it a readable Delta table, or leave it out of the models"
 
 
 @no_garbage_collection()
@@ -92,9 +93,9 @@ def drift_report(facts: DriftFacts) -> DriftReport:
             *facts.notes,
             *hidden_notes([*schemas, *gone]),
             *(
-                f"{one.resource.removeprefix('table.')} cannot be reverted or accepted, because it cannot be read: "
-                "make it a readable Delta table, or leave it out of the models"
-                for one in unreadable
+                f"{name} cannot be reverted or accepted. {drift.way_out.removesuffix('.') or _NO_DELTA_TABLE}"
+                for name, drift in facts.unreadable
+                if drift.ignored_by is None
             ),
             *(
                 f"{command('drift --revert')} cannot undo all of the drift: {one}"

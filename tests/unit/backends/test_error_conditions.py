@@ -221,8 +221,7 @@ def test_kinds_of_java_exceptions(cause: str, is_kind: Callable[[StatementError]
 @pytest.mark.parametrize(
     "text",
     [
-        "call failed with: 401 - no token",
-        'call failed with: 401 - {"error_code": "UNAUTHENTICATED"}',
+        "401 Client Error: no token",
         "HTTP 401: expired\nmore",
         "[UNAUTHENTICATED] no",
     ],
@@ -234,6 +233,14 @@ def test_a_rejected_login_names_the_token(text: str) -> None:
     assert error.first_line == (
         f"{text.splitlines()[0]} (the token is missing, wrong or expired: log in again, or replace it)"
     )
+
+
+@pytest.mark.parametrize("answer", ["no token", '{"error_code": "UNAUTHENTICATED"}'])
+def test_a_rejected_login_at_a_catalog_names_no_login(answer: str) -> None:
+    text = f"io.unitycatalog.client.ApiException: getTable call failed with: 401 - {answer}"
+    error = statement_error(text, sql="S")
+    assert is_unauthenticated(error)
+    assert error.first_line == f"{text} (the token is missing, wrong or expired)"
 
 
 def test_a_sql_state_tells_of_a_missing_right_where_the_condition_is_new() -> None:

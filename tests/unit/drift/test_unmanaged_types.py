@@ -57,8 +57,13 @@ def test_a_column_that_another_principal_adds_is_drift_that_no_accept_takes(proj
     project.declare(WHOLE)
     project.sync()
     project.by_hand(f"ALTER TABLE {TABLE} ADD COLUMNS (`shape` GEOMETRY(4326))")
-    (drifted,) = json.loads(project.run("drift --json").stdout)["drifted"]
+    report = json.loads(project.run("drift --json").stdout)
+    (drifted,) = report["drifted"]
     (finding,) = drifted["findings"]
+    assert report["notes"][-1] == (
+        "dev.silver.places cannot be reverted or accepted. Leave this table out of the models. Or declare the parts of "
+        "it that the engine manages, without its columns, such as manages: [comments, tags]"
+    )
     assert finding["kind"] == "table_unreadable"
     assert finding["actual"] == "column shape: the engine does not manage its type 'geometry'"
     before = project.models.read_text()
