@@ -39,7 +39,7 @@ class FakePlatform:
         self.failing: str | None = None
         self.unreadable: str | None = None
         self.shows = True
-        self.second_look_error: StatementError | None = None
+        self.second_look_error: Exception | None = None
 
     def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
         if self.second_look_error is not None:

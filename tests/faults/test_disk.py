@@ -1,5 +1,6 @@
 """Disks that are full or cannot be written: nothing is lost, and the message says where to look."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from delta_engine.deployment.errors import StoreError, UnsavedStateError
+from delta_engine.deployment.local_files import write_atomically
 from delta_engine.deployment.locks.file import FileLock
 from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
 from tests.builders.deployment import HOLDER, deployment_state, repository_over
@@ -76,6 +78,24 @@ def test_a_folder_that_cannot_be_written(blocked: Path, tmp_path: Path) -> None:
         FileLock(blocked, "test").acquire(HOLDER, timeout_seconds=0)
     with pytest.raises(StoreError, match="cannot be written"):
         LocalJournalStore(blocked, "test").append("run", 0, b"{}")
+
+
+def test_a_lock_whose_record_cannot_be_written_is_free_all_the_same(tmp_path: Path) -> None:
+    lease = FileLock(tmp_path, "test").acquire(HOLDER, timeout_seconds=0)
+    temporary = tmp_path / f".test.lock.json.{os.getpid()}.tmp"
+    temporary.mkdir()
+    with pytest.raises(StoreError, match="cannot be released"):
+        lease.release()
+    temporary.rmdir()
+    FileLock(tmp_path, "test").acquire(HOLDER, timeout_seconds=0).release()
+
+
+def test_a_temporary_file_that_cannot_be_removed_hides_no_error(tmp_path: Path) -> None:
+    path = tmp_path / "document"
+    (tmp_path / f".document.{os.getpid()}.tmp").mkdir()
+    with pytest.raises(IsADirectoryError) as raised:
+        write_atomically(path, b"data")
+    assert raised.value.__context__ is None
 
 
 def test_stray_files_of_killed_writers_are_collected(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tempfile import gettempdir
 
 from delta_engine.backends.cancellation import Stop, deferred_signals, stopped_by_signals
 from delta_engine.deployment.document import VERSION, DeploymentState
-from delta_engine.deployment.errors import CorruptStateError, StateMismatchError
+from delta_engine.deployment.errors import CorruptStateError, StateMismatchError, StoreError
 from delta_engine.deployment.ports import Identity, JournalStore, LockHolder, LockLease, StateLock
 from delta_engine.deployment.recorder import Notify, RunRecorder, replay
 from delta_engine.deployment.repository import LoadedState, StateRepository
@@ -123,10 +123,18 @@ class Deployment:
             yield lease
         except BaseException:
             with stopped_by_signals(Stop()):  # the original error is more informative than a second signal
-                lease.release()
+                _release(lease, notify)
             raise
         with deferred_signals():
-            lease.release()
+            _release(lease, notify)
+
+
+def _release(lease: LockLease, notify: Notify) -> None:
+    """Release a lock. A failure is a note, because it must not hide how the run ended."""
+    try:
+        lease.release()
+    except StoreError as error:
+        notify(f"the release of the lock was not recorded: {error}")
 
 
 def _require_successor(state: DeploymentState, current: Identity, *, force: bool, is_version: bool) -> None:

@@ -33,7 +33,7 @@ def write_atomically(path: Path, data: bytes) -> None:
             os.fsync(file.fileno())
         temporary.replace(path)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        _discard(temporary)
         raise
     sync_folder(path.parent)
 
@@ -51,6 +51,12 @@ def create_atomically(path: Path, data: bytes) -> None:
             os.fsync(file.fileno())
         move_without_replacing(temporary, path)
     finally:
+        _discard(temporary)
+
+
+def _discard(temporary: Path) -> None:
+    """Remove a temporary file if possible; a failure must not hide an error of the write."""
+    with suppress(OSError):
         temporary.unlink(missing_ok=True)
 
 

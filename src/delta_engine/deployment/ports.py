@@ -278,7 +278,11 @@ class LockLease(Protocol):
         """Raise `LockLost` if the lock is no longer held; cheap enough for every statement."""
 
     def release(self) -> None:
-        """Release the lock; does nothing if this lease no longer holds it."""
+        """Release the lock; does nothing if this lease no longer holds it.
+
+        Raises:
+            StoreError: the release is not recorded. The lock is free, or its lease expires.
+        """
 
 
 class StateLock(Protocol):

@@ -119,6 +119,12 @@ def confirmed(
     return msgspec.structs.replace(resource, status=Status.UNKNOWN, metadata=metadata)
 
 
+def unconfirmed(resource: TableResource, reason: str) -> TableResource:
+    """Return the record of a table that was just applied and not read again: the next run compares it."""
+    metadata = msgspec.structs.replace(resource.metadata, sync_error=reason)
+    return msgspec.structs.replace(resource, status=Status.UNKNOWN, metadata=metadata)
+
+
 def with_accepted_drift(
     resource: TableResource, model: Table, observed: TableState, promised: TableState, earlier: TableResource
 ) -> TableResource:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -41,6 +41,8 @@ from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.state.table_queries import TableVersionReader
 from delta_engine.telemetry.context import utc_now
 from delta_engine.telemetry.logs import log
+
+_STOPPED: Final = "the run was stopped before it read the table again"
 
 Unsaved: TypeAlias = StaleStateError | UnsavedStateError
 """Why a deployment state was not saved."""
@@ -237,15 +239,18 @@ def _verify(
     touched = {action.table.key for action in planned.plan.table_actions()}
     changed = [model for model in planned.wanted if model.key in touched]
     versions = run.environment.versions
-    if not changed or versions is None or stop.is_requested():
+    if not changed or versions is None:
         return frozenset(), ""
     try:
-        recording.note_versions(versions)
+        if not stop.is_requested():
+            recording.note_versions(versions)
         if stop.is_requested():
+            recording.doubt(changed, _STOPPED)
             return frozenset(), ""
         found = run.environment.reader.snapshot_directly(changed)
     except UNREADABLE as error:  # what was applied is recorded all the same
         unverified = f"the second read after the apply failed: {error}"
+        recording.doubt(changed, unverified)
         run.recorder.warn(unverified)
         return frozenset(), unverified
     verified = recording.confirm(changed, found, planned.policy)

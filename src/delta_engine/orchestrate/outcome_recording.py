@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from delta_engine.actions import TablePlan
@@ -28,7 +28,7 @@ from delta_engine.deployment.resources import (
     unfinished,
     with_version,
 )
-from delta_engine.drift.status import attempted_by, confirmed
+from delta_engine.drift.status import attempted_by, confirmed, unconfirmed
 from delta_engine.execute.outcomes import AnyOutcome, OnTable, OutcomeKind, is_of_table, of_tables
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.record import resource_key
@@ -152,13 +152,9 @@ class OutcomeRecording:
             The verified tables, by `QualifiedName.key`.
         """
         resources = self._recorder.resources
-        done = {outcome.name.key for outcome in of_tables(self._recorded)}
         verified = set()
-        for model in wanted:
+        for model, resource in self._applied_of(wanted):
             key = resource_key(model.qualified_name)
-            resource = recorded_table(resources, model.qualified_name)
-            if model.key not in done or resource is None or resource.status is not Status.HEALTHY:
-                continue
             earlier = self.records.earlier.get(key)
             resources[key] = confirmed(
                 resource,
@@ -172,6 +168,19 @@ class OutcomeRecording:
             if resources[key].status is Status.HEALTHY:
                 verified.add(model.key)
         return frozenset(verified)
+
+    def doubt(self, wanted: Sequence[Table], reason: str) -> None:
+        """Record that the applied tables were not read again: whether they are as planned is unknown."""
+        for model, resource in self._applied_of(wanted):
+            self._recorder.resources[resource_key(model.qualified_name)] = unconfirmed(resource, reason)
+
+    def _applied_of(self, wanted: Sequence[Table]) -> Iterator[tuple[Table, TableResource]]:
+        """Yield the models whose tables were applied completely, with the records of the tables."""
+        done = {outcome.name.key for outcome in of_tables(self._recorded)}
+        for model in wanted:
+            resource = recorded_table(self._recorder.resources, model.qualified_name)
+            if model.key in done and resource is not None and resource.status is Status.HEALTHY:
+                yield model, resource
 
     def _record_kept(self, name: QualifiedName | SchemaName, outcome: AnyOutcome) -> None:
         failure = outcome.failure

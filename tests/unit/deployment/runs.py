@@ -32,11 +32,12 @@ class Unwritable(MemoryStateStore):
 
 @dataclass
 class FakeLock(NoLock):
-    """A lock that another run holds, that is lost after some checks, or whose release a signal interrupts."""
+    """A lock that another run holds, that is lost after some checks, or whose release is interrupted or fails."""
 
     is_held: bool = False
     checks: int = 99
     is_signalled: bool = False
+    release_error: StoreError | None = None
     taken_over_from: LockHolder | None = None
     leases: int = 0
     fence: int = 1
@@ -63,3 +64,5 @@ class FakeLock(NoLock):
         if self.is_signalled:
             signal.raise_signal(signal.SIGTERM)
         self.leases -= 1
+        if self.release_error is not None:
+            raise self.release_error

@@ -6,6 +6,7 @@ import json
 import signal
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,10 @@ from delta_engine.cli.run_view import TerminalView
 from delta_engine.cli.terminal import exits
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import DeploymentState
-from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
+from delta_engine.deployment.errors import StaleStateError, StoreError, UnsavedStateError
 from delta_engine.deployment.ports import Identity, StoredDocument
 from delta_engine.deployment.stores.files import MemoryStateStore
+from delta_engine.errors import CatalogReadError, RefusalGroup, StatementError
 from delta_engine.execute.action_runner import ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import OutcomeKind, TableOutcome
@@ -31,6 +33,7 @@ from delta_engine.report.run_report import RunStatus
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
 from tests.builders.deployment import deployment_over
 from tests.builders.engines import engine_on
+from tests.fakes.applying import created
 from tests.fakes.platform import FakePlatform, engine_over, recorded, statuses, sync
 from tests.unit.deployment.runs import TABLES, FakeLock, Unwritable
 
@@ -162,7 +165,7 @@ def test_an_interrupt_during_the_last_look_is_heard_when_all_is_recorded(
     lock = FakeLock()
     deployment = deployment_over(tmp_path, lock=lock)
     assert exit_code(commanded(engine_with(platform, deployment, Signalled(number)))) == 130
-    assert statuses(deployment) == {"a": "healthy", "b": "healthy", "c": "healthy"}
+    assert statuses(deployment) == {"a": "unknown", "b": "unknown", "c": "unknown"}  # not read again
     assert deployment.journals.read() == {}
     assert lock.leases == 0
     captured = capsys.readouterr()
@@ -226,7 +229,80 @@ def test_an_interrupt_at_the_end_skips_the_last_look(platform: FakePlatform, tmp
         ).result()
     assert [outcome.kind for outcome in stopped.value.outcomes] == [OutcomeKind.CREATED]
     assert asked == []
+    assert statuses(deployment) == {"a": "unknown"}
+    sync(platform, deployment, *TABLES[:1])
     assert statuses(deployment) == {"a": "healthy"}
+
+
+class NoVersions:
+    """Reads no version of any table."""
+
+    def read_versions(
+        self, tables: Sequence[QualifiedName], *, with_id: Collection[str]
+    ) -> Mapping[str, TableVersion]:
+        return {}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        StatementError("the connection is gone", sql="DESCRIBE", error_class=None, is_outcome_unknown=True),
+        StatementError("too many requests", sql="DESCRIBE", error_class="REQUEST_LIMIT_EXCEEDED"),
+        CatalogReadError("it cannot be read", table="dev.silver.b"),
+        RefusalGroup([CatalogReadError("it is a view", table=f"dev.silver.{name}") for name in "ab"]),
+        OSError(36, "File name too long"),
+    ],
+)
+def test_a_second_read_that_fails_verifies_no_table(
+    platform: FakePlatform, tmp_path: Path, error: Exception, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deployment = deployment_over(tmp_path)
+    platform.second_look_error = error
+    commanded(engine_with(platform, deployment, NoVersions()))()
+    assert statuses(deployment) == {"a": "unknown", "b": "unknown", "c": "unknown"}
+    reason = f"the second read after the apply failed: {error}"
+    assert recorded(deployment).resources["table.dev.silver.a"].metadata.sync_error == reason
+    assert json.loads(capsys.readouterr().out)["unverified"] == reason
+    sync(platform, deployment, *TABLES)
+    assert statuses(deployment) == {"a": "healthy", "b": "healthy", "c": "healthy"}
+    assert len(platform.statements) == len(TABLES)
+
+
+def test_a_change_that_did_not_arrive_is_repaired_after_a_failed_second_read(
+    platform: FakePlatform, tmp_path: Path
+) -> None:
+    deployment = deployment_over(tmp_path)
+    sync(platform, deployment, *TABLES[:1])
+    changed = replace(TABLES[0], comment="second")
+    platform.models, platform.shows = {changed.key: changed}, False
+    platform.second_look_error = StatementError("no", sql="DESCRIBE", error_class="NO")
+    commanded(engine_with(platform, deployment, NoVersions()), [changed])()
+    platform.shows = True
+    sync(platform, deployment, changed)
+    assert platform.states[changed.key] == created(changed)
+    assert statuses(deployment) == {"a": "healthy"}
+
+
+FULL = StoreError("local.lock cannot be released: No space left on device")
+
+
+def test_a_lock_that_cannot_be_released_hides_no_unsaved_state(
+    platform: FakePlatform, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deployment = deployment_over(tmp_path, store=Unwritable(1), lock=FakeLock(release_error=FULL))
+    assert exit_code(commanded(engine_over(platform, deployment))) == 5
+    captured = capsys.readouterr()
+    assert "errored-2.json" in json.loads(captured.out)["unsaved"]
+    note, failed, restore, *_ = captured.err.partition("note: the release")[2].splitlines()
+    assert note == f" of the lock was not recorded: {FULL}"
+    assert failed == "failed: the deployment state could not be saved: the store is down"
+    assert "state restore" in restore
+
+
+def test_a_lock_that_cannot_be_released_is_a_note_after_a_run(platform: FakePlatform, tmp_path: Path) -> None:
+    deployment = deployment_over(tmp_path, lock=FakeLock(release_error=FULL))
+    assert sync(platform, deployment, *TABLES) == [f"the release of the lock was not recorded: {FULL}"]
+    assert statuses(deployment) == {"a": "healthy", "b": "healthy", "c": "healthy"}
 
 
 @pytest.mark.parametrize(("failing", "code"), [(None, 130), ("b", 5)])

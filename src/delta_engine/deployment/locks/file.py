@@ -178,10 +178,12 @@ class _FileLease:
         """Release the lock, if this lease still holds it."""
         if self._descriptor is None:
             return
-        with store_errors(self._path, "released"):
-            if _is_file(self._descriptor, self._path):
-                self._mark_released()
-        self.forget()
+        try:
+            with store_errors(self._path, "released"):
+                if _is_file(self._descriptor, self._path):
+                    self._mark_released()
+        finally:
+            self.forget()
 
     def forget(self) -> None:
         """Close this process's descriptor; in a forked child, the parent keeps the lock."""
