@@ -231,13 +231,12 @@ def _begin(
 def _verify(
     run: OpenRun, planned: PlannedRun, recording: OutcomeRecording, stop: Stop
 ) -> tuple[frozenset[str], str]:
-    """Read the changed tables again: their versions, and whether they are as planned.
+    """Read the tables again that were changed completely: their versions, and whether they are as planned.
 
     Returns:
         The tables that are as planned, by `QualifiedName.key`, none once the run is stopped; and why none is.
     """
-    touched = {action.table.key for action in planned.plan.table_actions()}
-    changed = [model for model in planned.wanted if model.key in touched]
+    changed = recording.applied_of(planned.wanted)
     versions = run.environment.versions
     if not changed or versions is None:
         return frozenset(), ""

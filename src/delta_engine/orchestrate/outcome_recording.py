@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from delta_engine.actions import TablePlan
@@ -142,22 +142,31 @@ class OutcomeRecording:
                 created_at = None if outcome.name.key in self._replaced else resource.metadata.created_at
                 self._recorder.resources[key] = with_version(resource, known, created_at)
 
+    def applied_of(self, wanted: Iterable[Table]) -> list[Table]:
+        """Return the planned models whose tables this run has changed completely."""
+        done = {
+            outcome.name.key
+            for outcome in of_tables(self._recorded)
+            if outcome.failure is None and outcome.kind is not OutcomeKind.DROPPED
+        }
+        return [model for model in wanted if model.key in done]
+
     def confirm(self, wanted: Sequence[Table], observed: CatalogState, policy: Policy) -> frozenset[str]:
         """Compare what was just applied with a second read, and record a difference as lag.
 
         Args:
-            wanted: the models of the changed tables, as planned.
+            wanted: the models of `applied_of`.
 
         Returns:
             The verified tables, by `QualifiedName.key`.
         """
         resources = self._recorder.resources
         verified = set()
-        for model, resource in self._applied_of(wanted):
+        for model in wanted:
             key = resource_key(model.qualified_name)
             earlier = self.records.earlier.get(key)
             resources[key] = confirmed(
-                resource,
+                _table(self._recorder, model.qualified_name),
                 model,
                 observed.table(model.qualified_name),
                 earlier=earlier,
@@ -171,16 +180,9 @@ class OutcomeRecording:
 
     def doubt(self, wanted: Sequence[Table], reason: str) -> None:
         """Record that the applied tables were not read again: whether they are as planned is unknown."""
-        for model, resource in self._applied_of(wanted):
-            self._recorder.resources[resource_key(model.qualified_name)] = unconfirmed(resource, reason)
-
-    def _applied_of(self, wanted: Sequence[Table]) -> Iterator[tuple[Table, TableResource]]:
-        """Yield the models whose tables were applied completely, with the records of the tables."""
-        done = {outcome.name.key for outcome in of_tables(self._recorded)}
         for model in wanted:
-            resource = recorded_table(self._recorder.resources, model.qualified_name)
-            if model.key in done and resource is not None and resource.status is Status.HEALTHY:
-                yield model, resource
+            resource = unconfirmed(_table(self._recorder, model.qualified_name), reason)
+            self._recorder.resources[resource_key(model.qualified_name)] = resource
 
     def _record_kept(self, name: QualifiedName | SchemaName, outcome: AnyOutcome) -> None:
         failure = outcome.failure
