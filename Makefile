@@ -61,7 +61,7 @@ bench: setup ## measure the engine: planning, reading, applying, starting; besid
 	@$(BIN)/python -m benchmarks
 
 wheel: setup ## build the wheel into dist/, in place of earlier ones
-	@rm -f dist/delta_engine-*.whl
+	@rm -f dist/delta_engine_uc-*.whl
 	@$(BIN)/python -m build --wheel --no-isolation
 
 requirements: setup ## pin requirements/ anew

@@ -139,6 +139,7 @@ install_build() {
     install --require-hashes --requirement requirements/build.txt
 }
 install_engine() {
+    .venv/bin/python -m pip uninstall --yes --quiet --disable-pip-version-check delta-engine # its name up to 0.2
     install --no-deps --no-build-isolation --editable .
 }
 

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from delta_engine.state.states import CatalogState, TableState
     from delta_engine.validation.validator import PlanValidator
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "AUTO",

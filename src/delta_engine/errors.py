@@ -9,7 +9,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar, TypedDict, TypeVar
+from typing import ClassVar, Final, TypedDict, TypeVar
 
 Fact = TypeVar("Fact")
 
@@ -230,14 +230,21 @@ class StatementError(DeltaEngineError):
         return next(iter(self.message.strip().splitlines()), "no message")
 
 
-def install_extra(extra: str) -> str:
-    """Return the command that installs an extra, from the wheel's file.
+DISTRIBUTION: Final = "delta-engine-uc"
+"""The name of the package. The public index has another project under the name `delta-engine`."""
 
-    A package index may have another project under the same name.
-    """
+
+def engine_version() -> str:
+    """Return the version of the installed engine."""
     from importlib.metadata import version
 
-    return f"pip install './delta_engine-{version('delta-engine')}-py3-none-any.whl[{extra}]'"
+    return version(DISTRIBUTION)
+
+
+def install_extra(extra: str) -> str:
+    """Return the command that installs an extra, from the wheel's file."""
+    wheel = f"{DISTRIBUTION.replace('-', '_')}-{engine_version()}-py3-none-any.whl"
+    return f"pip install './{wheel}[{extra}]'"
 
 
 class MissingDependencyError(DeltaEngineError):

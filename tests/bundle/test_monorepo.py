@@ -6,12 +6,12 @@ import json
 import re
 import shutil
 from collections.abc import Iterator, Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from delta_engine import __version__
 from delta_engine.config.project_folders import find_projects
 from delta_engine.config.settings import load_settings
 from delta_engine.config.state_backend import DatabricksState
@@ -109,10 +109,7 @@ def test_a_workflow_holds_no_secret_and_has_the_least_rights(path: Path) -> None
     text, workflow = path.read_text("utf-8"), read(path)
     for word in ("secrets.", "DATABRICKS_TOKEN", "CLIENT_SECRET", "https://", "pull_request_target"):
         assert word not in text
-    assert (
-        workflow["env"]["ENGINE"]
-        == f"./dist/delta_engine-{version('delta-engine')}-py3-none-any.whl[databricks]"
-    )
+    assert workflow["env"]["ENGINE"] == f"./dist/delta_engine_uc-{__version__}-py3-none-any.whl[databricks]"
     assert workflow["permissions"] == {"contents": "read"}
     for step in (step for _, step in steps(workflow)):
         assert re.fullmatch(r"actions/[\w-]+@v\d+", step.get("uses", "actions/none@v1"))

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from delta_engine import __version__
 from delta_engine.cli.terminal import USAGE_ERROR
 from delta_engine.config.conf_folder import environments
 from tests.bundle.bundle_files import read, texts
@@ -69,9 +69,7 @@ def test_it_holds_no_secret_and_names_no_workspace(path: Path) -> None:
 def test_it_installs_this_version_for_an_environment_that_is_there(path: Path) -> None:
     recipe = read(path)
     variables = {**recipe.get("env", {}), **recipe.get("variables", {})}
-    assert (
-        variables["ENGINE"] == f"./dist/delta_engine-{version('delta-engine')}-py3-none-any.whl[databricks]"
-    )
+    assert variables["ENGINE"] == f"./dist/delta_engine_uc-{__version__}-py3-none-any.whl[databricks]"
     assert variables["DELTA_ENGINE_ENV"] in environments(ROOT / "conf")
 
 

@@ -20,7 +20,7 @@ JOBS = sorted(
 PIPELINES = sorted(
     [*(ROOT / "docs" / "recipes").glob("*.yml"), *(ROOT / "docs" / "recipes").rglob("workflows/*.yml")]
 )
-WHEEL = f"delta_engine-{__version__}-py3-none-any.whl"
+WHEEL = f"delta_engine_uc-{__version__}-py3-none-any.whl"
 
 
 def build(kind: str, source: Path, out: Path) -> Path:
@@ -35,7 +35,7 @@ def build(kind: str, source: Path, out: Path) -> Path:
         str(source),
     ]
     subprocess.run(command, check=True, capture_output=True)
-    (built,) = out.glob("delta_engine-*")
+    (built,) = out.glob("delta_engine_uc-*")
     return built
 
 
@@ -54,7 +54,7 @@ def test_the_wheel(wheel: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
         archive.extractall(tmp_path / "installed")
-    assert {name.split("/")[0].split("-")[0] for name in names} == {"delta_engine"}
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"delta_engine", "delta_engine_uc"}
     assert "delta_engine/py.typed" in names
 
     made = tmp_path / "made"

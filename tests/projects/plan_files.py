@@ -58,7 +58,7 @@ PLAN = sealed(
         schema_uri=SCHEMA_URI,
         version=VERSION,
         checksum="",
-        engine_version="0.2.0",
+        engine_version="0.3.0",
         environment="dev",
         origin=Origin(
             made_at=datetime(2026, 3, 1, 12, tzinfo=timezone.utc), made_by="ana", lineage="git:abc"
@@ -89,7 +89,7 @@ PLAN = sealed(
         statements=(PlannedStatement(table="dev.silver.orders", sql="ALTER …\u2028 'ü' \\ ${x}"),),
     )
 )
-"""A plan file of the environment dev, by engine 0.2.0."""
+"""A plan file of the environment dev, by engine 0.3.0."""
 
 
 class AnsweringPlatform(FakePlatform):

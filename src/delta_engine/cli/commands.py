@@ -6,7 +6,6 @@ import shlex
 from dataclasses import replace
 from enum import Enum
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
@@ -29,7 +28,7 @@ from delta_engine.config.editor_schemas import EDITOR_SCHEMAS, editor_schema
 from delta_engine.config.settings import Settings
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.drifted_resources import DriftedResource, drifted_schemas, drifted_tables
-from delta_engine.errors import InvalidCommandError, raise_all, unknown
+from delta_engine.errors import InvalidCommandError, engine_version, raise_all, unknown
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.consents import write_consents
 from delta_engine.orchestrate.deployments import open_deployment
@@ -147,7 +146,7 @@ def apply_plan_file(
 ) -> None:
     """Apply a plan file, unless something changed since it was written."""
     name = context.require_environment()
-    file = read_plan_file(path, environment=name, engine_version=version("delta-engine"))
+    file = read_plan_file(path, environment=name, engine_version=engine_version())
     project, environment = _open_project(context, file.options)
     view = TerminalView(
         environment=name,

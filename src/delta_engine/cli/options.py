@@ -128,9 +128,9 @@ def root_context(
 def print_version(wanted: bool) -> None:
     """Print the version and exit, if that is wanted."""
     if wanted:
-        from importlib.metadata import version
+        from delta_engine.errors import engine_version
 
-        typer.echo(f"delta-engine {version('delta-engine')}")
+        typer.echo(f"delta-engine {engine_version()}")
         raise typer.Exit
 
 

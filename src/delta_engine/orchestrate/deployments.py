@@ -8,7 +8,6 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from subprocess import SubprocessError, run
 from typing import Final
@@ -34,7 +33,7 @@ from delta_engine.deployment.stores.local import (
 )
 from delta_engine.deployment.stores.s3 import S3Folder, S3LockRecords, S3StateStore, s3_journals
 from delta_engine.deployment.stores.volume_files import VolumeFiles, open_volume_files
-from delta_engine.errors import ConfigError
+from delta_engine.errors import ConfigError, engine_version
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.sql.text import sql_path
 
@@ -193,7 +192,7 @@ def _facts(settings: Settings, backend: Backend | None, origin: RunOrigin) -> Ru
         pid=os.getpid(),
         run_url=origin.run_url or _ci_run_url(os.environ),
         lineage=origin.lineage if has_commit else git_lineage(settings.project_dir),
-        engine_version=version("delta-engine"),
+        engine_version=engine_version(),
         platform_version=backend.platform_version() if backend else "unknown",
     )
 

@@ -18,11 +18,11 @@ import msgspec
 from delta_engine.config.loading import read_contents
 from delta_engine.config.settings import Settings, load_settings
 from delta_engine.deployment.local_files import UNDECODABLE, write_atomically
-from delta_engine.errors import ConfigError
+from delta_engine.errors import ConfigError, engine_version
 from delta_engine.models.open_struct import checksum_of
 from delta_engine.orchestrate.project import load_project
 
-_JUDGES: Final = ("delta-engine", "msgspec", "pyyaml", "sqlglot")
+_JUDGES: Final = ("msgspec", "pyyaml", "sqlglot")
 
 
 class _Verdict(msgspec.Struct, forbid_unknown_fields=True):
@@ -53,7 +53,7 @@ def _fingerprint(settings: Settings) -> str | None:
 
 
 def _checksum(settings: Settings, contents: Mapping[Path, str]) -> str:
-    judges = [sys.version, *map(version, _JUDGES)]
+    judges = [sys.version, engine_version(), *map(version, _JUDGES)]
     files = {str(path): checksum for path, checksum in contents.items()}
     return checksum_of(repr([judges, settings, files]).encode())
 

@@ -183,7 +183,7 @@ def test_an_explanation_is_laid_out(project: PlanProject) -> None:
     shown = shown_in_a_terminal(project, "explain", "missing-dependency", NO_COLOR="1", COLUMNS="90")
     text = re.sub(r"\x1b\[[0-9;]*m", "", shown)
     assert max(map(len, text.splitlines())) <= 90
-    assert "pip install './delta_engine-0.2.0-py3-none-any.whl'" in re.sub(r"\[\w+\]|\s*\n\s*", "", text)
+    assert "pip install './delta_engine_uc-0.3.0-py3-none-any.whl'" in re.sub(r"\[\w+\]|\s*\n\s*", "", text)
     assert not re.search(r"[`|…]", text)
 
 

@@ -25,7 +25,7 @@ from tests.projects.plan_files import PLAN, SOME
 PUBLISHED = Path(__file__).parents[3] / "docs" / "schemas" / "plan-file-v2.json"
 
 
-def read(path: Path, data: bytes, *, environment: str = "dev", engine: str = "0.2.0") -> PlanFile:
+def read(path: Path, data: bytes, *, environment: str = "dev", engine: str = "0.3.0") -> PlanFile:
     path.write_bytes(data)
     return read_plan_file(path, environment=environment, engine_version=engine)
 
@@ -142,11 +142,11 @@ def test_what_is_no_plan_file_is_refused(path: Path, data: bytes, reason: str) -
         ({"version": -1}, "its version is -1"),
         (
             {"engine_version": "0.10.0"},
-            "a newer engine made it: delta-engine 0.10.0, and this is 0.2.0. Install delta-engine 0.10.0",
+            "a newer engine made it: delta-engine 0.10.0, and this is 0.3.0. Install delta-engine 0.10.0",
         ),
-        ({"engine_version": "0.1.9"}, "another engine made it: delta-engine 0.1.9, and this is 0.2.0"),
+        ({"engine_version": "0.1.9"}, "another engine made it: delta-engine 0.1.9, and this is 0.3.0"),
         ({"engine_version": None}, "its engine_version is None"),
-        ({"engine_version": "0.2.0; rm x"}, "its engine_version is '0.2.0; rm x'"),
+        ({"engine_version": "0.3.0; rm x"}, "its engine_version is '0.3.0; rm x'"),
         ({"version": [[]]}, "its version is [[]]"),
     ],
 )

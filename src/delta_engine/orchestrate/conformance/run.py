@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from importlib.metadata import version
 from itertools import chain
 
 import msgspec
@@ -20,6 +19,7 @@ from delta_engine.errors import (
     DeltaEngineError,
     InvalidCommandError,
     StatementError,
+    engine_version,
     raise_all,
 )
 from delta_engine.execute.action_runner import ApplyStoppedError
@@ -235,7 +235,7 @@ class ConformanceRun:
             target=f"{place.catalog}.{place.schema}",
             started_at=started_at,
             seconds=round(seconds, 1),
-            engine_version=version("delta-engine"),
+            engine_version=engine_version(),
             platform=self.backend.capabilities.name,
             platform_version=self.prepared.platform_version,
             groups=found,

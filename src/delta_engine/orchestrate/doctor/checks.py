@@ -25,7 +25,7 @@ from delta_engine.deployment.errors import ConflictError, StoreError
 from delta_engine.deployment.local_files import write_atomically
 from delta_engine.deployment.stores.s3 import S3Folder
 from delta_engine.deployment.stores.volume_files import VolumeFiles
-from delta_engine.errors import RefusedError
+from delta_engine.errors import DISTRIBUTION, RefusedError, engine_version
 from delta_engine.models import QualifiedName, Schema, SchemaName
 from delta_engine.orchestrate.doctor.statuses import status_of
 from delta_engine.orchestrate.runs import PlannedRun
@@ -84,6 +84,9 @@ _QUERIED: Final[Mapping[str, Sequence[str]]] = {
 }
 """The columns that the reader names, by view. Views without columns are read whole: spellings vary by workspace."""
 
+_OTHER_PROJECT: Final = "delta-engine"
+"""The name of another project on the public package index, and of this one up to version 0.2."""
+
 
 def extras_of(settings: Settings) -> frozenset[str]:
     """Return the engine's extras that an environment needs."""
@@ -95,6 +98,25 @@ def extras_of(settings: Settings) -> frozenset[str]:
         "local": not is_databricks,
     }
     return frozenset(extra for extra, is_needed in needed.items() if is_needed)
+
+
+def engine_check(installed: Callable[[str], str]) -> Check:
+    """Return the engine's version, or that another project is installed that has the same import name and command.
+
+    Args:
+        installed: returns the version of a package or raises PackageNotFoundError.
+    """
+    try:
+        other = installed(_OTHER_PROJECT)
+    except PackageNotFoundError:
+        return Check.ok(Topic.PACKAGES, DISTRIBUTION, engine_version())
+    return Check.missing(
+        Topic.PACKAGES,
+        DISTRIBUTION,
+        f"the package {_OTHER_PROJECT} {other} is installed, too: a former release of this engine, or another project, "
+        "whose code may be imported in its place",
+        f"pip uninstall -y {_OTHER_PROJECT} {DISTRIBUTION}, and install the engine's wheel again.",
+    )
 
 
 def package_checks(

@@ -17,10 +17,12 @@ from delta_engine.config.state_backend import DatabricksState, LocalState, S3Sta
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.stores.databricks import HEADS, LOCKS
 from delta_engine.errors import (
+    DISTRIBUTION,
     DeltaEngineError,
     RefusalGroup,
     RefusedError,
     StatementError,
+    engine_version,
 )
 from delta_engine.models import QualifiedName, Schema
 from delta_engine.orchestrate.backend import Backend
@@ -40,6 +42,7 @@ from delta_engine.orchestrate.doctor.checks import (
     catalog_uses,
     clock_check,
     document_check,
+    engine_check,
     extras_of,
     folder_check,
     lineage_check,
@@ -88,9 +91,9 @@ def examine(
     findings = Findings()
     subject = f"{conf_dir}/{environment}.yml"
     settings = findings.attempt(Topic.CONFIGURATION, subject, lambda: load_settings(conf_dir, environment))
-    findings.checks.append(Check.ok(Topic.PACKAGES, "delta-engine", version("delta-engine")))
+    findings.checks.append(engine_check(version))
     extras = extras_of(settings) if settings else ()
-    findings.checks += package_checks(requires("delta-engine") or (), extras, version)
+    findings.checks += package_checks(requires(DISTRIBUTION) or (), extras, version)
     if settings is not None:
         project = findings.attempt(Topic.CONFIGURATION, subject, lambda: load_project(conf_dir, environment))
         if project is None:
@@ -105,7 +108,7 @@ def examine(
         environment=environment,
         checked_at=utc_now(),
         run_by=findings.run_by,
-        engine_version=version("delta-engine"),
+        engine_version=engine_version(),
         platform_version=findings.platform_version,
     )
 
