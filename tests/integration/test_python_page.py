@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PAGES = ("docs/python.md", "README.md")
+PAGES = ("docs/python.md",)
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -40,7 +40,6 @@ OTHER_PROGRAMS: Final = {
     ".": "enters a virtual environment",
     "export": "sets a variable",
     "rm": "removes the copy that sed made",
-    "sed": "edits a model of the example",
 }
 """Programs besides `delta-engine` in blocks of commands, with the reason why they are not run."""
 

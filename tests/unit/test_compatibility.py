@@ -12,6 +12,7 @@ from delta_engine.aspects.conversions import NEW_PREFIX, OLD_PREFIX
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX
 from delta_engine.cli.terminal import ExitCode
 from delta_engine.deployment.document import VERSION as STATE_VERSION
+from delta_engine.errors import DISTRIBUTION
 from delta_engine.models.constraints import RESERVED_CHECK_PREFIX
 from delta_engine.plan_files.document import VERSION as PLAN_VERSION
 
@@ -20,7 +21,7 @@ DOCS = ROOT / "docs"
 PAGE = (DOCS / "compatibility.md").read_text("utf-8")
 SCHEMAS = sorted((DOCS / "schemas").glob("*.json"))
 
-WHEEL = re.compile(r"delta_engine-(\d+\.\d+\.\d+)-py3-none-any\.whl")
+WHEEL = re.compile(r"delta_engine_uc-(\d+\.\d+\.\d+)-py3-none-any\.whl")
 HOOKS = re.compile(r"rev: v(\d+\.\d+\.\d+)")
 
 
@@ -66,7 +67,7 @@ def test_public_names_exist() -> None:
 
 def test_one_version_everywhere() -> None:
     current = delta_engine.__version__
-    assert version("delta-engine") == current
+    assert version(DISTRIBUTION) == current
     assert f'\nversion = "{current}"\n' in (ROOT / "pyproject.toml").read_text("utf-8")
     changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
     assert re.findall(r"^## (\S+)", changelog, re.MULTILINE)[0] == current

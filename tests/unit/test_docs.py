@@ -89,5 +89,5 @@ def test_commands_exist(page: Path) -> None:
 
 
 def test_commands_are_found() -> None:
-    assert len(commands(ROOT / "README.md")) > 10
+    assert len(commands(ROOT / "README.md")) > 2
     assert sum(map(len, map(commands, PAGES))) > 30

@@ -31,6 +31,7 @@ from delta_engine.errors import (
 from delta_engine.job import DoctorError, run_doctor
 from delta_engine.orchestrate.doctor.checks import (
     clock_check,
+    engine_check,
     folder_check,
     lineage_check,
     package_checks,
@@ -71,6 +72,17 @@ def installed(versions: dict[str, str]) -> dict[str, tuple[Status, str]]:
 
     found = package_checks(REQUIREMENTS, {"databricks"}, version)
     return {check.subject: (check.status, check.found) for check in found}
+
+
+def test_another_project_that_may_be_imported_in_place_of_the_engine_is_named() -> None:
+    def alone(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    assert engine_check(alone).status is Status.OK
+    check = engine_check(lambda _name: "0.14.0")
+    assert check.status is Status.MISSING
+    assert "the package delta-engine 0.14.0 is installed, too" in check.found
+    assert check.way_out.startswith("pip uninstall -y delta-engine delta-engine-uc,")
 
 
 def test_packages_of_this_environment_are_compared() -> None:
@@ -254,7 +266,7 @@ def report(*checks: Check) -> DoctorReport:
         environment="dev",
         checked_at=datetime(2026, 3, 1, tzinfo=timezone.utc),
         run_by="ann",
-        engine_version="0.2.0",
+        engine_version="0.3.0",
         platform_version="spark",
     )
 
