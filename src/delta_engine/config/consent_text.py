@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from datetime import date
 from pathlib import Path
+from typing import Final
 
 from delta_engine.actions.policy import NeededConsent
 from delta_engine.config.conf_folder import CONSENTS_FILE, CONSENTS_FOLDER
 from delta_engine.config.consents import OF_KEYS, REASON_TO_WRITE
-from delta_engine.config.model_text import emit_block, flow
+from delta_engine.config.model_text import emit_block, emit_value, flow
 from delta_engine.config.model_writer import catalog_text
 from delta_engine.config.variables import escaped
 from delta_engine.config.yaml_documents import read_text
-from delta_engine.config.yaml_edits import UnusualLayoutError, line_end, read_source, rearranged, spliced
+from delta_engine.config.yaml_edits import (
+    Node,
+    Splice,
+    UnusualLayoutError,
+    line_end,
+    read_source,
+    rearranged,
+    spliced,
+)
 from delta_engine.errors import ConfigError, SourceLocation
 from delta_engine.models import QualifiedName
 
@@ -79,14 +88,53 @@ class ConsentWriter:
                 raise UnusualLayoutError("what it lists is not a list")
             if not entries.items:
                 return text[: key.start] + added + text[line_end(text, entries.end) :]
-            wanted = [*range(len(entries.items)), *_items(added)]
-            return spliced(text, rearranged(text, key, entries, wanted))
+            return spliced(text, self._splices(text, key, entries, changes))
         except UnusualLayoutError as error:
             raise ConfigError(
                 f"entries cannot be added to this file: {error}",
                 location=SourceLocation(str(path)),
                 way_out="Paste the entries that the plan shows.",
             ) from None
+
+    def _splices(
+        self, text: str, key: Node, entries: Node, changes: Sequence[NeededConsent]
+    ) -> Iterator[Splice]:
+        """Yield what adds entries to a list; one that names a change for other environments gets this one too."""
+        new: list[NeededConsent] = []
+        extended: list[Splice] = []
+        for change in changes:
+            environments = self._environments_of(entries, change)
+            if environments is None:
+                new.append(change)
+            else:
+                extended += self._with_environment(text, *environments)
+        added = _items(self.text(new)) if new else []
+        yield from rearranged(text, key, entries, [*range(len(entries.items)), *added], extended)
+
+    def _environments_of(self, entries: Node, change: NeededConsent) -> tuple[Node, Node] | None:
+        """Return the environments of an entry for a change, with their key; None for no such entry."""
+        entry = self._entry(change)
+        wanted = {name: entry.get(name) for name in _IDENTITY}
+        for item in entries.items:
+            pairs = {name: item.pair(name) for name in (*_IDENTITY, _ENVIRONMENTS)}
+            environments = pairs.pop(_ENVIRONMENTS)
+            is_same = {name: pair and pair[1].value for name, pair in pairs.items()} == wanted
+            if is_same and environments is not None and environments[1].items:
+                return environments
+        return None
+
+    def _with_environment(self, text: str, key: Node, environments: Node) -> Iterator[Splice]:
+        if environments.is_flow:
+            end = environments.items[-1].end
+            yield Splice(end, end, f", {emit_value(self.environment, in_flow=True)}")
+            return
+        item = f"- {emit_value(self.environment, in_flow=False)}"
+        yield from rearranged(text, key, environments, [*range(len(environments.items)), item])
+
+
+_ENVIRONMENTS: Final = "environments"
+_IDENTITY: Final = ("kind", "table", "column", "key")
+"""The keys that tell which change an entry allows."""
 
 
 def _file_for(conf_dir: Path, table: QualifiedName) -> Path:

@@ -193,6 +193,36 @@ def test_written_entries_are_read_back_and_the_rest_stays(tmp_path: Path, text: 
     assert all(part in files[path] for part in ("# above", "# first", "# last", "# below") if part in text)
 
 
+FOR_PROD = (
+    "{kind: drop_column, table: '${catalog}.silver.orders', column: 'a: #b', reason: r, expires: 2026-12-31"
+)
+BLOCK = """\
+consents:
+  # why
+  - kind: drop_column
+    table: ${catalog}.silver.orders
+    column: "a: #b"
+    environments:
+      - prod  # first
+    reason: r
+    expires: 2026-12-31
+"""
+
+
+@pytest.mark.parametrize("text", [f"consents:\n- {FOR_PROD}, environments: [prod]}}\n", BLOCK])
+@pytest.mark.parametrize("needed", [AWKWARD[:1], AWKWARD])
+def test_an_entry_of_another_environment_gets_this_one(
+    tmp_path: Path, text: str, needed: list[NeededConsent]
+) -> None:
+    path = tmp_path / "consents.yml"
+    path.write_text(text)
+    edited = WRITER.edited_files(tmp_path, needed)[path]
+    first, *others = load(tmp_path, edited)
+    assert (first.environments, first.reason, len(others)) == (("prod", "dev"), "r", len(needed) - 1)
+    assert ("# why" in text) == ("# why" in edited)
+    assert edited.count("drop_column") == 1
+
+
 @pytest.mark.parametrize(
     "text", [f"consents: [{OLD}]\n", f"consents: &all\n- {OLD}\nmore: *all\n", "consents: 5\n"]
 )
