@@ -9,10 +9,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from delta_engine.actions import AlignTable, CreateTable, TablePlan
+    from delta_engine.actions import AlignSchema, AlignTable, CreateSchema, CreateTable, DropTable, TablePlan
     from delta_engine.actions.policy import Policy
     from delta_engine.api.engine import Engine
     from delta_engine.api.values import Drift, ModelFiles, Models, Plan
+    from delta_engine.backends.addressing import Addressing, CatalogAddressing, PathAddressing
+    from delta_engine.backends.capabilities import (
+        DATABRICKS,
+        DATABRICKS_SPARK,
+        OPEN_SOURCE,
+        OPEN_SOURCE_CATALOG,
+        Capabilities,
+    )
+    from delta_engine.backends.spark_sql_runner import SparkSqlRunner
+    from delta_engine.backends.sql_runner import SqlRunner
+    from delta_engine.backends.warehouse_sql_runner import WarehouseSqlRunner
+    from delta_engine.compile.compiled_plan import CompiledPlan
     from delta_engine.compile.planner import TablePlanner
     from delta_engine.deployment.deployment import Deployment
     from delta_engine.deployment.errors import LockHeld, StaleStateError, StateMismatchError
@@ -29,7 +41,8 @@ if TYPE_CHECKING:
         StatementError,
         UnsafePlanError,
     )
-    from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, ApplyStoppedError
+    from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, ApplyStoppedError, Executor
+    from delta_engine.execute.outcomes import OutcomeKind, SchemaOutcome, TableOutcome
     from delta_engine.models import (
         AUTO,
         CheckConstraint,
@@ -39,6 +52,7 @@ if TYPE_CHECKING:
         ForeignKey,
         Identity,
         PrimaryKey,
+        QualifiedName,
         RowFilter,
         Schema,
         Table,
@@ -50,31 +64,47 @@ if TYPE_CHECKING:
     from delta_engine.report.run_report import RunReport
     from delta_engine.sql.text import sql_data_type
     from delta_engine.state.catalog_reader import CatalogReader
+    from delta_engine.state.spark_delta_reader import SparkDeltaReader
     from delta_engine.state.states import CatalogState, TableState
+    from delta_engine.state.unity_catalog_reader import UnityCatalogReader
+    from delta_engine.validation.preflight import Preflight
+    from delta_engine.validation.rules import ModelRule, PlanRule
     from delta_engine.validation.validator import PlanValidator
 
 __version__ = "0.3.0"
 
 __all__ = [
     "AUTO",
+    "DATABRICKS",
+    "DATABRICKS_SPARK",
+    "OPEN_SOURCE",
+    "OPEN_SOURCE_CATALOG",
     "ActionRunner",
+    "Addressing",
+    "AlignSchema",
     "AlignTable",
     "ApplyFailedError",
     "ApplyStoppedError",
+    "Capabilities",
+    "CatalogAddressing",
     "CatalogReadError",
     "CatalogReader",
     "CatalogState",
     "CheckConstraint",
     "Column",
     "ColumnMask",
+    "CompiledPlan",
     "ConfigError",
+    "CreateSchema",
     "CreateTable",
     "DeltaEngineError",
     "Deployment",
     "Drift",
     "DriftRefusal",
     "DriftReport",
+    "DropTable",
     "Engine",
+    "Executor",
     "FillBy",
     "ForeignKey",
     "Identity",
@@ -82,36 +112,61 @@ __all__ = [
     "LockHeld",
     "MissingDependencyError",
     "ModelFiles",
+    "ModelRule",
     "Models",
     "Orchestrator",
+    "OutcomeKind",
+    "PathAddressing",
     "Plan",
+    "PlanRule",
     "PlanValidator",
     "Policy",
+    "Preflight",
     "PrimaryKey",
+    "QualifiedName",
     "RefusalGroup",
     "RefusedError",
     "RowFilter",
     "RunReport",
     "Schema",
+    "SchemaOutcome",
+    "SparkDeltaReader",
+    "SparkSqlRunner",
+    "SqlRunner",
     "StalePlanError",
     "StaleStateError",
     "StateMismatchError",
     "StatementError",
     "Table",
+    "TableOutcome",
     "TablePlan",
     "TablePlanner",
     "TableState",
+    "UnityCatalogReader",
     "UnrecordedApplyError",
     "UnsafePlanError",
     "Using",
+    "WarehouseSqlRunner",
     "sql_data_type",
 ]
 
 _NAMES = {
-    "actions": ("AlignTable", "CreateTable", "TablePlan"),
+    "actions": ("AlignSchema", "AlignTable", "CreateSchema", "CreateTable", "DropTable", "TablePlan"),
     "actions.policy": ("Policy",),
     "api.engine": ("Engine",),
     "api.values": ("Drift", "ModelFiles", "Models", "Plan"),
+    "backends.addressing": ("Addressing", "CatalogAddressing", "PathAddressing"),
+    "backends.capabilities": (
+        "DATABRICKS",
+        "DATABRICKS_SPARK",
+        "OPEN_SOURCE",
+        "OPEN_SOURCE_CATALOG",
+        "Capabilities",
+    ),
+    "backends.spark_sql_runner": ("SparkSqlRunner",),
+    "backends.sql_runner": ("SqlRunner",),
+    "backends.warehouse_sql_runner": ("WarehouseSqlRunner",),
+    "compile.compiled_plan": ("CompiledPlan",),
     "compile.planner": ("TablePlanner",),
     "deployment.deployment": ("Deployment",),
     "deployment.errors": ("LockHeld", "StaleStateError", "StateMismatchError"),
@@ -128,7 +183,8 @@ _NAMES = {
         "StatementError",
         "UnsafePlanError",
     ),
-    "execute.action_runner": ("ActionRunner", "ApplyFailedError", "ApplyStoppedError"),
+    "execute.action_runner": ("ActionRunner", "ApplyFailedError", "ApplyStoppedError", "Executor"),
+    "execute.outcomes": ("OutcomeKind", "SchemaOutcome", "TableOutcome"),
     "models": (
         "AUTO",
         "CheckConstraint",
@@ -138,6 +194,7 @@ _NAMES = {
         "ForeignKey",
         "Identity",
         "PrimaryKey",
+        "QualifiedName",
         "RowFilter",
         "Schema",
         "Table",
@@ -149,7 +206,11 @@ _NAMES = {
     "report.run_report": ("RunReport",),
     "sql.text": ("sql_data_type",),
     "state.catalog_reader": ("CatalogReader",),
+    "state.spark_delta_reader": ("SparkDeltaReader",),
     "state.states": ("CatalogState", "TableState"),
+    "state.unity_catalog_reader": ("UnityCatalogReader",),
+    "validation.preflight": ("Preflight",),
+    "validation.rules": ("ModelRule", "PlanRule"),
     "validation.validator": ("PlanValidator",),
 }
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PAGES = ("docs/python.md",)
+PAGES = ("docs/python.md", "docs/pipeline.md")
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -26,7 +26,7 @@ SEEN_ELSEWHERE: Final = {
 }
 """Languages whose blocks are not checked here, with the reason."""
 
-RUN_ELSEWHERE: Final = ("docs/tutorial.md", "docs/python.md", "README.md")
+RUN_ELSEWHERE: Final = ("docs/tutorial.md", "docs/python.md", "docs/pipeline.md", "README.md")
 """Pages whose Python runs on real Delta, in tests/integration: `test_tutorial.py` and `test_python_page.py`."""
 
 OTHER_PROGRAMS: Final = {

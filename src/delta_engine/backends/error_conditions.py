@@ -50,6 +50,17 @@ _EXISTING_TABLE: Final = (
 )
 _EXISTING_SCHEMA: Final = ("SCHEMA_ALREADY_EXISTS", "RESOURCE_ALREADY_EXISTS")
 
+_EXISTING_PART: Final = (
+    *("FIELD_ALREADY_EXISTS", "COLUMN_ALREADY_EXISTS"),
+    *("CONSTRAINT_ALREADY_EXISTS", "DELTA_CONSTRAINT_ALREADY_EXISTS"),
+)
+_MISSING_PART: Final = (
+    *("FIELD_NOT_FOUND", "COLUMN_NOT_FOUND", "UNRESOLVED_COLUMN"),
+    *("DELTA_COLUMN_NOT_FOUND", "DELTA_COLUMN_NOT_FOUND_IN_SCHEMA"),
+    *("CONSTRAINT_DOES_NOT_EXIST", "DELTA_CONSTRAINT_DOES_NOT_EXIST"),
+)
+"""Conditions of columns and constraints: Spark's `error-conditions.json` and Delta's `delta-error-classes.json`."""
+
 _THROTTLED: Final = ("RESOURCE_EXHAUSTED", "REQUEST_LIMIT_EXCEEDED", "TOO_MANY_REQUESTS")
 """HTTP 429: not processed (docs.databricks.com/api: "Errors"; databricks.sdk.errors.TooManyRequests)."""
 
@@ -209,6 +220,12 @@ is_missing_schema: Question = partial(_names, _MISSING_SCHEMA)
 
 is_existing_table: Question = partial(_names, _EXISTING_TABLE)
 """Whether a CREATE was refused because the name exists."""
+
+is_existing_part: Question = partial(_names, _EXISTING_PART)
+"""Whether a table already has the column or constraint that a statement adds."""
+
+is_missing_part: Question = partial(_names, _MISSING_PART)
+"""Whether a table does not have the column or constraint that a statement names."""
 
 is_existing_schema: Question = partial(_names, _EXISTING_SCHEMA)
 """Whether a CREATE SCHEMA was refused because the schema exists."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from contextvars import copy_context
@@ -121,6 +121,18 @@ def _failure_line(outcome: AnyOutcome) -> str:
     return f"{outcome.failure.message} (after {outcome.statements} statements{sql})"
 
 
+class Executor(Protocol):
+    """Applies plans in place of an `ActionRunner`, such as a dry run."""
+
+    def apply(self, plan: TablePlan) -> Iterable[AnyOutcome] | None:
+        """Apply a plan that is not empty; return the outcomes of the tables and schemas that it changed, if any.
+
+        Raises:
+            ApplyFailedError: a schema or table failed.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ActionRunner:
     """Compiles plans for one platform and applies them, changing at most `parallelism` tables and schemas at once."""
@@ -137,7 +149,7 @@ class ActionRunner:
 
     def apply(
         self,
-        plan: CompiledPlan,
+        plan: TablePlan | CompiledPlan,
         on_outcome: OnOutcome = lambda _outcome: None,
         *,
         control: ApplyControl | None = None,
@@ -149,6 +161,7 @@ class ActionRunner:
         It records nothing, so it cannot tell later which parts of a table are the engine's: an `Orchestrator` can.
 
         Args:
+            plan: also one that is compiled already.
             on_outcome: called in the calling thread after each table and schema.
             check: called before every statement; its errors end the apply.
             reread: re-reads and re-plans a table after an ambiguous error; without it, such an error is a failure.
@@ -160,7 +173,7 @@ class ActionRunner:
         outcomes = _RunningApply(
             runner=self.runner,
             addressing=self.addressing,
-            plan=plan,
+            plan=self.compile(plan) if isinstance(plan, TablePlan) else plan,
             control=control or ApplyControl(),
             reread=reread,
             check=check,

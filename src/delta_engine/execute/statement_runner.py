@@ -9,15 +9,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from delta_engine.actions import CreateTable, Phase
 from delta_engine.aspects.primary_key import PrimaryKeyDrop
 from delta_engine.backends.cancellation import StoppedError
 from delta_engine.backends.error_conditions import (
     Transience,
+    is_existing_part,
     is_existing_schema,
     is_existing_table,
+    is_missing_part,
     transience,
 )
 from delta_engine.backends.sql_runner import Row, SqlRunner
@@ -32,6 +34,16 @@ from delta_engine.state.table_queries import Commit, commit_of
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.logs import log, redacted
 from delta_engine.telemetry.spans import span
+
+_TAKES_AWAY: Final = (
+    Phase.DROP_FOREIGN_KEYS,
+    Phase.DROP_PRIMARY_KEY,
+    Phase.DROP_CHECKS,
+    Phase.RENAME_COLUMNS,
+    Phase.DROP_COLUMNS,
+    Phase.DROP_FORMER_COLUMNS,
+)
+"""The phases whose statements name columns and constraints that are gone afterwards."""
 
 RetryCheck: TypeAlias = Callable[[StatementError], bool]
 """Whether to send a statement again after an ambiguous error."""
@@ -228,8 +240,14 @@ def explained(statement: Statement, error: StatementError, current_user: Callabl
     creates_table = statement.phase is None and isinstance(statement.actions[0], CreateTable)
     if creates_table and is_existing_table(error):
         message = (
-            f"it was absent or not visible to {current_user()} when the catalog was read, and it exists. Ask for "
-            f"BROWSE and SELECT on it, or run again if another principal has just created it. {error.message}"
+            "the table exists: the plan was applied before, another principal has just created it, or it is not "
+            f"visible to {current_user()}. Plan again; if the plan still creates it, ask for BROWSE and SELECT on it. "
+            f"The platform says: {error.message}"
+        )
+    if _is_done(statement, error):
+        message = (
+            "the table already has this change: the plan was applied before, or another principal made the change. "
+            f"Plan again: the plan is empty if the table is as planned. The platform says: {error.message}"
         )
     for drop in statement.actions:
         if isinstance(drop, PrimaryKeyDrop) and _drops_constraint(statement, drop.name):
@@ -240,6 +258,13 @@ def explained(statement: Statement, error: StatementError, current_user: Callabl
                 "primary key as it is."
             )
     return StatementError(message, sql=error.sql, **error.facts) if message else error
+
+
+def _is_done(statement: Statement, error: StatementError) -> bool:
+    """Whether an error says that the table already is as a statement would make it."""
+    if statement.phase in _TAKES_AWAY:
+        return is_missing_part(error)
+    return statement.phase is not None and is_existing_part(error)
 
 
 def _drops_constraint(statement: Statement, name: str) -> bool:

@@ -17,7 +17,7 @@ from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.resources import recorded_table, with_version
 from delta_engine.drift.status import NOT_SHOWN_YET
 from delta_engine.errors import RefusedError, StatementError
-from delta_engine.execute.action_runner import ApplyFailedError, ApplyStoppedError
+from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import (
     AnyOutcome,
@@ -36,7 +36,7 @@ from delta_engine.orchestrate.records import RunRecords
 from delta_engine.orchestrate.runs import NOT_STARTED, UNREADABLE, Environment, OpenRun, PlannedRun
 from delta_engine.plan_files.staleness import ReviewedPlan
 from delta_engine.report.run_report import RunEnd, RunReport
-from delta_engine.state.catalog_reader import bare_model, under_former_name
+from delta_engine.state.catalog_reader import bare_model, direct_snapshot_by, under_former_name
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.state.table_queries import TableVersionReader
 from delta_engine.telemetry.context import utc_now
@@ -141,13 +141,7 @@ def apply_planned(
         recording = _recording(run, planned, on_outcome)
         _begin(run, planned, recording, reviewed)
         try:
-            found = run.environment.action_runner.apply(
-                planned.compiled,
-                recording.record,
-                control=control,
-                check=run.locked.lease.check,
-                reread=lambda table: _statements_now(run.environment, planned, table),
-            )
+            found = _executed(run, planned, recording, control)
         except ApplyFailedError as error:
             found = error.outcomes
         if reviewed is not None:
@@ -179,6 +173,25 @@ def apply_planned(
         end = replace(end, at=utc_now(), is_stopped=True)
         report = run.report(plan, outcomes, end, models=len(planned.models), undone=planned.undone)
     return AppliedRun(outcomes=outcomes, report=report, is_stopped=is_stopped, unsaved=unsaved)
+
+
+def _executed(
+    run: OpenRun, planned: PlannedRun, recording: OutcomeRecording, control: ApplyControl
+) -> tuple[AnyOutcome, ...]:
+    """Execute a plan; an injected executor gets the plan itself, if there is something to do."""
+    executor = run.environment.action_runner
+    if isinstance(executor, ActionRunner):
+        return executor.apply(
+            planned.compiled,
+            recording.record,
+            control=control,
+            check=run.locked.lease.check,
+            reread=lambda table: _statements_now(run.environment, planned, table),
+        )
+    outcomes = tuple(executor.apply(planned.plan) or ()) if planned.plan else ()
+    for outcome in outcomes:
+        recording.record(outcome)
+    return outcomes
 
 
 def _is_whole(outcomes: Sequence[AnyOutcome]) -> bool:
@@ -246,7 +259,7 @@ def _verify(
         if stop.is_requested():
             recording.doubt(changed, _STOPPED)
             return frozenset(), ""
-        found = run.environment.reader.snapshot_directly(changed)
+        found = direct_snapshot_by(run.environment.reader, changed)
     except UNREADABLE as error:  # what was applied is recorded all the same
         unverified = f"the second read after the apply failed: {error}"
         recording.doubt(changed, unverified)
@@ -336,11 +349,11 @@ def _statements_now(environment: Environment, planned: PlannedRun, table: Qualif
         )
     ]
     try:
-        fresh = _found_under(table, former, environment.reader.snapshot_directly(asked))
+        fresh = _found_under(table, former, direct_snapshot_by(environment.reader, asked))
         plan = planned.replan(planned.seen.with_tables(fresh), under_way)
     except RefusedError as error:
         raise StaleTableError(f"reading it again failed: {error}", sql="", error_class=None) from error
-    return environment.action_runner.compile(plan).lasting_sql_of(table)
+    return environment.compiled(plan).lasting_sql_of(table)
 
 
 def _found_under(table: QualifiedName, former: QualifiedName | None, fresh: CatalogState) -> CatalogState:

@@ -162,7 +162,7 @@ def _planned(
         plan = replan(seen, None)
     return PlannedRun(
         plan=plan,
-        compiled=environment.action_runner.compile(plan),
+        compiled=environment.compiled(plan),
         basis=replace(
             basis, records=records, observed=observed, warnings=_together(basis.warnings, warnings)
         ),
@@ -222,7 +222,7 @@ def draft_revert(
     plan = replan(seen, None)
     return PlannedRun(
         plan=plan,
-        compiled=environment.action_runner.compile(plan),
+        compiled=environment.compiled(plan),
         basis=replace(basis, observed=observed, warnings=_together(basis.warnings, warnings)),
         models=tuple(table.recorded.declared for table in changed),
         wanted=wanted,

@@ -35,7 +35,7 @@ from delta_engine.plan_files.fingerprints import (
 from delta_engine.plan_files.staleness import ReviewedPlan, StalePlanError, moves
 from delta_engine.plan_files.touched import touched_resources
 from delta_engine.report.json_documents import plan_content
-from delta_engine.state.catalog_reader import bare_model
+from delta_engine.state.catalog_reader import bare_model, snapshot_by
 from delta_engine.state.states import TableState
 from delta_engine.telemetry.context import utc_now
 from delta_engine.telemetry.visible import shown_moment
@@ -171,7 +171,9 @@ def _fingerprints(environment: Environment, planned: PlannedRun, like: Fingerpri
         unread = {*like.tables} & recorded.touched - {*seen.tables}
         models = [bare_model(QualifiedName.of_key(key)) for key in sorted(unread)]
         if models:
-            seen = seen.with_tables(environment.reader.snapshot(with_recorded_grants(models, basis.loaded)))
+            seen = seen.with_tables(
+                snapshot_by(environment.reader, with_recorded_grants(models, basis.loaded))
+            )
     keys = {model.key for model in basis.models} | recorded.touched
     tables = {key: seen.tables[key] for key in keys & seen.tables.keys()}
     asked = (

@@ -13,8 +13,10 @@ from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.actions.drift_policy import DriftPolicy
 from delta_engine.actions.policy import Consent, NeededConsent, Policy, matches_any
 from delta_engine.aspects.restores import RestoreTable
+from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import Visibility
 from delta_engine.compile.compiled_plan import CompiledPlan
+from delta_engine.compile.compiler import compile_plan
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment, LockedRun
 from delta_engine.deployment.document import AppliedPlan, DeploymentState, TableResource
@@ -29,7 +31,7 @@ from delta_engine.errors import (
     SparkStartError,
     StatementError,
 )
-from delta_engine.execute.action_runner import ActionRunner
+from delta_engine.execute.action_runner import ActionRunner, Executor
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import AnyOutcome, OnTable
 from delta_engine.models import QualifiedName, Schema, Table
@@ -74,6 +76,8 @@ class Environment:
     """One opened environment: the injected parts that every use case works with.
 
     Args:
+        reader: `snapshot(models)` is enough; a `PlatformReader` also reads schemas and tables just changed.
+        action_runner: applies plans; `apply(plan)` is enough.
         deployment: the deployment state and its lock; without it, nothing is recorded.
         versions: reads Delta's versions of tables; without it, none are recorded.
         history: reads the commits of tables; without it, drift has no author.
@@ -96,7 +100,7 @@ class Environment:
     """
 
     reader: CatalogReader
-    action_runner: ActionRunner
+    action_runner: ActionRunner | Executor
     planner: TablePlanner = field(default_factory=TablePlanner)
     validator: PlanValidator = field(default_factory=PlanValidator)
     drift_policy: DriftPolicy = field(default_factory=DriftPolicy)
@@ -121,6 +125,12 @@ class Environment:
     start: Callable[[], object] = lambda: None
     consent_entries: Callable[[Sequence[NeededConsent], date], str] | None = None
     name: str = "unrecorded"
+
+    def compiled(self, plan: TablePlan) -> CompiledPlan:
+        """Return the statements of a plan; for an injected executor, those with names of the catalog."""
+        if isinstance(self.action_runner, ActionRunner):
+            return self.action_runner.compile(plan)
+        return compile_plan(plan, CatalogAddressing(), self.planner.capabilities)
 
     def without_others(self, observed: CatalogState) -> CatalogState:
         """Return a snapshot without the undeclared tables of other projects."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from delta_engine.backends.sql_runner import query_each
 from delta_engine.errors import CatalogReadError, RefusedError, raise_all
@@ -15,20 +15,32 @@ from delta_engine.state.states import CatalogState, TableState
 
 
 class CatalogReader(Protocol):
-    """Reads what exists."""
+    """Reads what exists. This method is enough for an injected reader."""
 
-    def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
-        """Return the state of every model's table and schema; schemas only if the platform stores details of them.
+    def snapshot(self, models: Sequence[Table]) -> CatalogState:
+        """Return the state of every model's table.
 
         Args:
             models: their declared grants are requested one by one if the platform hides grants in bulk queries.
-            schemas: further schemas to read, with or without tables.
 
         Raises:
             CatalogReadError: a table is not a Delta table, or not completely readable: missing parts look like drift.
                 Or its model declares and manages columns, and the engine does not manage the type of one.
             RefusalGroup: several such tables.
             StatementError: the platform refused a query.
+        """
+        ...
+
+
+@runtime_checkable
+class PlatformReader(CatalogReader, Protocol):
+    """Reads what exists on a platform: tables, schemas, and tables that have just changed."""
+
+    def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
+        """Return the state of every model's table and schema; schemas only if the platform stores details of them.
+
+        Args:
+            schemas: further schemas to read, with or without tables.
         """
         ...
 
@@ -70,6 +82,34 @@ class TableLister(Protocol):
         ...
 
 
+def snapshot_by(
+    reader: CatalogReader, models: Sequence[Table], schemas: Sequence[Schema] = ()
+) -> CatalogState:
+    """Return the snapshot of a reader; one that reads no schemas knows nothing about them.
+
+    Raises:
+        CatalogReadError: an injected reader leaves out a table.
+    """
+    if isinstance(reader, PlatformReader):
+        return reader.snapshot(models, schemas)
+    observed = reader.snapshot(models)
+    for model in models:
+        if model.key not in observed.tables:
+            raise CatalogReadError(
+                f"{type(reader).__name__}.snapshot returns no state of the table",
+                table=str(model.qualified_name),
+                way_out="Return TableState(exists=False) for a table that does not exist.",
+            )
+    return observed
+
+
+def direct_snapshot_by(reader: CatalogReader, models: Sequence[Table]) -> CatalogState:
+    """Return the state of tables just changed, as directly as the reader can."""
+    if isinstance(reader, PlatformReader):
+        return reader.snapshot_directly(models)
+    return snapshot_by(reader, models)
+
+
 def snapshot_with_former_names(
     reader: CatalogReader, models: Sequence[Table], schemas: Sequence[Schema] = ()
 ) -> CatalogState:
@@ -77,7 +117,7 @@ def snapshot_with_former_names(
 
     Such a table has its model's name as key, and a `former_name`. A pending rename costs a second snapshot.
     """
-    observed = reader.snapshot(models, schemas)
+    observed = snapshot_by(reader, models, schemas)
     listed = {name.key: name for name in observed.other_tables}
     formers = {
         model.qualified_name.key: listed[former.key]
@@ -88,7 +128,7 @@ def snapshot_with_former_names(
     if not formers:
         return observed
     declared = {model.key: model for model in models}
-    found = reader.snapshot([under_former_name(declared[key], former) for key, former in formers.items()])
+    found = snapshot_by(reader, [under_former_name(declared[key], former) for key, former in formers.items()])
     tables = {
         key: replace(found.table(former), former_name=former)
         for key, former in formers.items()
@@ -201,6 +241,6 @@ def read_again(reader: CatalogReader, models: Sequence[Table], seen: CatalogStat
     asked = [
         replace(model, grants=joined_grants(model.grants, seen.tables[model.key].grants)) for model in models
     ]
-    fresh = reader.snapshot_directly(asked)
+    fresh = direct_snapshot_by(reader, asked)
     tables = {key: replace(found, audit=seen.tables[key].audit) for key, found in fresh.tables.items()}
     return replace(fresh, tables=tables)

@@ -79,8 +79,8 @@ def test_a_statement_carries_the_actions_of_its_phase() -> None:
 
 NO = "The platform says no."
 UNSEEN = (
-    "it was absent or not visible to {} when the catalog was read, and it exists. Ask for BROWSE and SELECT on it, or "
-    f"run again if another principal has just created it. {NO}"
+    "the table exists: the plan was applied before, another principal has just created it, or it is not visible to {}. "
+    f"Plan again; if the plan still creates it, ask for BROWSE and SELECT on it. The platform says: {NO}"
 )
 FAILED_QUESTION = StatementError("no", sql="SELECT", error_class="TABLE_OR_VIEW_ALREADY_EXISTS")
 
