@@ -37,6 +37,7 @@ from delta_engine.orchestrate.drift_reports import (
     drift_page,
     edit_project,
     record_drift,
+    renamed_notes,
     replaced_edits,
     report_drift,
 )
@@ -247,7 +248,7 @@ def accept_drift(context: Context, options: Options, *, yes: bool) -> None:
         say(f"{environment.name}: {counted} to accept")
         if not drifted:
             return
-        for sentence in replaced_edits(project, drifted):
+        for sentence in (*renamed_notes(drifted), *replaced_edits(project, drifted)):
             print_note(sentence)
         confirm("Take this into the models?", yes=yes)
         edited = edit_project(project, drifted, print_note)

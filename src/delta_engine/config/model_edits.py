@@ -96,7 +96,7 @@ def _refused_edit(edit: ModelEdit) -> ConfigError | None:
     before, after = edit.before, edit.after
     if not is_editable(before):
         return _refusal(edit, "only models in YAML files can be edited")
-    if after is not None and after.qualified_name != before.qualified_name:
+    if after is not None and after.qualified_name != before.qualified_name and not _is_renamed(before, after):
         return _refusal(edit, f"a {_kind(before)}'s name cannot be edited")
     if (
         isinstance(after, Table)
@@ -109,6 +109,14 @@ def _refused_edit(edit: ModelEdit) -> ConfigError | None:
             "Change defaults.table_properties there, or declare the property in this model.",
         )
     return None
+
+
+def _is_renamed(before: Table | Schema, after: Table | Schema) -> bool:
+    """Whether the edited model renames the table within its schema."""
+    if isinstance(before, Schema) or isinstance(after, Schema):
+        return False
+    in_place = replace(after.qualified_name, table=before.table_name)
+    return in_place == before.qualified_name and before.table_name in after.renamed_from
 
 
 def _text(path: Path, file: str) -> str:
@@ -174,6 +182,13 @@ def edit_text(text: str, edits: Mapping[Place, ModelEdit]) -> str:
 def _splices(text: str, node: Node, edit: ModelEdit, after: Table | Schema) -> Iterator[Splice]:
     if after == edit.before:
         return iter(())
+    name = node.pair("name")
+    if (
+        after.qualified_name != edit.before.qualified_name
+        and name
+        and "${" in text[name[1].start : name[1].end]
+    ):
+        raise UnusualLayoutError("its name has a variable")
     catalog = node.pair("catalog")
     spelling = catalog[1].value if catalog and catalog[1].kind == "scalar" else escaped(after.catalog_name)
     before_values, after_values = (

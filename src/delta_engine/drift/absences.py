@@ -42,7 +42,9 @@ def with_absences(
     missing = [
         one.name
         for one in drifted
-        if not one.observed.exists and (is_schema(one) or one.model_name.key in declared)
+        if not one.observed.exists
+        and one.renamed_to is None
+        and (is_schema(one) or one.model_name.key in declared)
     ]
     if not missing or visibility is Visibility.WHOLE:
         return tuple(drifted)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
+from typing import Final
 
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
 from delta_engine.aspects.comparison import SecurableState
@@ -68,6 +69,10 @@ class _Suspect:
         return recorded_version(resource.metadata) if isinstance(resource, TableResource) else None
 
 
+_MOST_CANDIDATES: Final = 50
+"""How many undeclared tables a search for a renamed one asks for their ids."""
+
+
 class DriftDetector:
     """Finds changes since the last apply.
 
@@ -102,6 +107,32 @@ class DriftDetector:
         return tuple(
             self._drifted(suspect, now) for suspect in self._with_evidence(suspects) if suspect.found
         )
+
+    def new_names(
+        self, missing: Iterable[ComparedResource], others: Iterable[QualifiedName]
+    ) -> Mapping[str, QualifiedName]:
+        """Return the present names of missing tables that were renamed, by their recorded keys.
+
+        Delta's id is the same under both names. It costs two statements per undeclared table of their schemas.
+
+        Args:
+            others: the undeclared tables of the models' schemas.
+        """
+        ids = {
+            found.resource.metadata.delta_table_id: name
+            for found in missing
+            for name in [found.name]
+            if isinstance(found.resource, TableResource) and isinstance(name, QualifiedName)
+        }
+        ids.pop(None, None)
+        schemas = {_schema_key(name) for name in ids.values()}
+        candidates = [name for name in others if _schema_key(name) in schemas][:_MOST_CANDIDATES]
+        if self._versions is None or not candidates or not self._is_thorough:
+            return {}
+        versions = self._versions.read_versions(candidates, with_id={name.key for name in candidates})
+        present = {version.table_id: key for key, version in versions.items()}
+        by_key = {name.key: name for name in candidates}
+        return {name.key: by_key[present[known]] for known, name in ids.items() if known in present}
 
     def unreadable(
         self, refusals: Iterable[RefusedError], *, now: datetime
@@ -204,6 +235,10 @@ class DriftDetector:
                 for deviation in suspect.found
             ),
         )
+
+
+def _schema_key(name: QualifiedName) -> tuple[str, str]:
+    return name.catalog.lower(), name.schema.lower()
 
 
 def _is_known(one: ComparedResource) -> bool:

@@ -253,6 +253,7 @@ class Drifted(Generic[Model_co, State_co]):
 
     Args:
         model_name: as in `Compared`.
+        renamed_to: the present name of a missing table, if one of its schema has its Delta id.
         is_history_whole: whether the history of a table reaches back to the apply, so that renames are known.
         explained: the changes since the baseline that an unfinished run may have made. They are not drift.
     """
@@ -261,6 +262,7 @@ class Drifted(Generic[Model_co, State_co]):
     model_name: QualifiedName | SchemaName
     observed: State_co
     version: TableVersion | None = None
+    renamed_to: QualifiedName | None = None
     is_history_whole: bool = False
     explained: tuple[Deviation, ...] = ()
     details: tuple[ClassifiedDrift, ...]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -190,7 +190,8 @@ def _broken_models(project: Project, edits: Sequence[ModelEdit]) -> Iterator[Inv
     declared = declared_models(project.settings)
     by_key = {edit.before.key: edit for edit in edits}
     models = [*_after(declared.tables, by_key)]
-    dangling = [*_dangling_keys(project, models, {key for key, edit in by_key.items() if edit.after is None})]
+    gone = {key: edit for key, edit in by_key.items() if edit.after is None or edit.after.key != key}
+    dangling = [*_dangling_keys(project, models, gone)]
     yield from dangling
     if not dangling:
         for refusal in project.violations(resolved(models), [*_after(declared.schemas, by_key)]):
@@ -213,9 +214,9 @@ def _after(models: Iterable[Model], edits: Mapping[str, ModelEdit]) -> Iterator[
 
 
 def _dangling_keys(
-    project: Project, models: Iterable[Table], removed: Collection[str]
+    project: Project, models: Iterable[Table], gone: Mapping[str, ModelEdit]
 ) -> Iterator[InvalidModelError]:
-    """Yield a refusal for each foreign key to a table whose model is removed.
+    """Yield a refusal for each foreign key to a table whose model is removed or renamed.
 
     An undeclared table may be another project's, so that no rule refuses the key.
     """
@@ -223,11 +224,13 @@ def _dangling_keys(
     for model in models:
         for key in model.foreign_keys:
             parent = referenced_table(model.qualified_name, key)
-            if parent is not None and parent.key in removed:
+            edit = gone.get(parent.key) if parent is not None else None
+            if edit is not None:
+                new = f"rename to {edit.after.qualified_name}" if edit.after else "remove"
                 yield model_refusal(
                     model,
                     f"the drift cannot be accepted, because foreign key ({', '.join(key.columns)}) references "
-                    f"{parent}, whose model it would remove",
+                    f"{parent}, whose model it would {new}",
                     f"Remove the key from the model and accept again{together}",
                     key.columns[0],
                 )
@@ -278,8 +281,27 @@ def _facts(
         policy=environment.drift_policy,
         plan_policy=environment.planner.policy,
         model_patterns=environment.model_patterns,
-        notes=tuple(_hidden_histories(drifted)),
+        notes=(*_hidden_histories(drifted), *renamed_notes(drifted)),
     )
+
+
+def renamed_notes(drifted: Iterable[DriftedResource]) -> Iterator[str]:
+    """Yield the new names of missing tables."""
+    for resource in drifted:
+        if resource.renamed_to is not None:
+            yield (
+                f"{resource.name}: it was renamed to {resource.renamed_to}, which has its Delta id. "
+                f"{command('drift --accept')} gives the model that name; a revert would create an empty {resource.name}"
+            )
+
+
+def _under_new_name(model: Table, table: DriftedTable) -> Table | None:
+    """Return the model of a missing table under its new name; None if the table was deleted."""
+    if table.renamed_to is None:
+        return None
+    name = table.renamed_to.table
+    former = (one for one in (model.table_name, *model.renamed_from) if one.lower() != name.lower())
+    return replace(model, table_name=name, renamed_from=tuple(former))
 
 
 def _hidden_histories(drifted: Iterable[DriftedResource]) -> Iterator[str]:
@@ -346,7 +368,7 @@ def _schemas_of(tables: Sequence[Table], applied: Mapping[str, Schema]) -> tuple
 def _edit(model: Table, table: DriftedTable, notify: Callable[[str], None]) -> ModelEdit:
     """Return the edit of a model; notify the user of what it cannot accept, such as properties of the environment."""
     if not table.observed.exists:
-        return ModelEdit(before=model, after=None)
+        return ModelEdit(before=model, after=_under_new_name(model, table))
     after = edited(model, table)
     for detail in reverted_drift(after, table):
         if detail.ignored_by is None and detail.deviation.kind is not DriftKind.TABLE_REPLACED:

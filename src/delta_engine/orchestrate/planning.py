@@ -10,6 +10,7 @@ from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.actions.policy import NeededConsent, Policy, last_day
 from delta_engine.aspects.backfill_actions import FillColumn
 from delta_engine.aspects.partitioning import RewriteTable
+from delta_engine.backends.capabilities import Feature
 from delta_engine.compile.planner import while_renaming
 from delta_engine.compile.restoring import before_restores, with_restores, with_returns
 from delta_engine.deployment.document import DeploymentState
@@ -300,14 +301,31 @@ def detected_drift(
     *,
     now: datetime,
 ) -> tuple[DriftedResource, ...]:
-    """Return the drift with its authors, and whether missing schemas and tables of models may be hidden."""
+    """Return the drift with its authors, and whether missing schemas and tables of models are renamed or hidden."""
+    records, detector = [*records], drift_detector(environment)
+    declared = {model.key for model in models}
+    drifted = detector.detect(records, now=now)
+    missing = [found for found in records if not found.observed.exists and found.model_name.key in declared]
+    if missing:
+        names = detector.new_names(missing, _others_under_new_names(environment, observed))
+        drifted = tuple(replace(found, renamed_to=names.get(found.name.key)) for found in drifted)
     return with_absences(
-        drift_detector(environment).detect(records, now=now),
+        drifted,
         observed,
-        declared={model.key for model in models},
+        declared=declared,
         visibility=environment.visibility,
         principals=environment.principals,
     )
+
+
+def _others_under_new_names(environment: Environment, observed: CatalogState) -> list[QualifiedName]:
+    """Return the undeclared tables that can be declared ones under new names, where tables can be renamed."""
+    capabilities = environment.action_runner.capabilities
+    return [
+        name
+        for name in observed.other_tables
+        if not capabilities.refusal(Feature.TABLE_RENAMES, name.catalog)
+    ]
 
 
 def _drift_refusals(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from delta_engine.errors import StatementError
 from tests.projects.catalog_project import CatalogProject
 from tests.projects.commandline import CommandLine
 
@@ -131,3 +132,98 @@ def test_the_drift_of_a_table_to_be_renamed_is_not_listed_as_kept_besides(projec
     project.by_hand(f"ALTER TABLE {ORDERS} ADD CONSTRAINT `theirs` CHECK (`amount` > 0)")
     project.declare(AFTER)
     assert json.loads(project.run("drift --json").stdout)["left_alone"] == []
+
+
+SALES = "`dev`.`silver`.`sales`"
+LINES = (
+    "name: lines, columns: [{name: id, type: bigint}, {name: order_id, type: bigint}], "
+    "foreign_keys: [{columns: [order_id], references: orders}]"
+)
+KEYED = (
+    "name: orders, columns: [{name: id, type: bigint, nullable: false}, {name: amount, type: int}], "
+    f"primary_key: [id], {MAPPED}"
+)
+
+
+def accept(project: CatalogProject) -> str:
+    done = project.run("drift --accept --yes")
+    assert done.code == 0, done.stderr
+    return " ".join(done.stderr.split())
+
+
+def test_a_table_that_was_renamed_by_hand_is_renamed_in_every_environment(project: CatalogProject) -> None:
+    project.by_hand(f"ALTER TABLE {ORDERS} RENAME TO {SALES}")
+    assert "it was renamed to dev.silver.sales, which has its Delta id" in project.run("drift").stdout
+    assert project.run("sync --yes").code == 3
+    assert "it was renamed to dev.silver.sales" in accept(project)
+    assert "name: sales, renamed_from: orders, comment: ours" in project.models.read_text()
+    assert not project.plan()["has_changes"]
+    project.sync()
+    assert project.drift() == {}
+    project.by_hand(f"ALTER TABLE {SALES} RENAME TO `dev`.`silver`.`deals`")
+    accept(project)
+    assert "name: deals, renamed_from: [sales, orders]" in project.models.read_text()
+    project.sync()
+    assert project.drift() == {}
+    for name in ("orders", "sales"):
+        (table,) = project.plan_elsewhere(
+            f"CREATE TABLE `dev`.`silver`.`{name}` (`id` BIGINT, `amount` INT) USING DELTA"
+        )["tables"]
+        subjects = [change["subject"] for action in table["actions"] for change in action["changes"]]
+        assert "table name" in subjects
+
+
+def test_the_keys_that_reference_a_renamed_table_follow(project: CatalogProject) -> None:
+    project.declare(KEYED, LINES)
+    project.sync()
+    project.by_hand(f"ALTER TABLE {ORDERS} RENAME TO {SALES}")
+    accept(project)
+    edited = project.models.read_text()
+    assert ("name: sales" in edited, "references: sales" in edited) == (True, True)
+    project.sync()
+    assert project.drift() == {}
+
+
+def test_another_table_of_the_schema_is_no_renamed_one(project: CatalogProject) -> None:
+    project.by_hand(f"DROP TABLE {ORDERS}", f"CREATE TABLE {SALES} (`id` BIGINT, `amount` INT) USING DELTA")
+    assert "renamed" not in project.run("drift").stdout
+    accept(project)
+    assert "sales" not in project.models.read_text()
+
+
+def test_ids_that_cannot_be_read_rename_nothing(
+    project: CatalogProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.by_hand(f"ALTER TABLE {ORDERS} RENAME TO {SALES}")
+    run = project.catalog.run
+
+    def refused(sql: str) -> object:
+        if sql.startswith("DESCRIBE DETAIL") and "sales" in sql:
+            raise StatementError("no", sql=sql, error_class="INSUFFICIENT_PERMISSIONS")
+        return run(sql)
+
+    monkeypatch.setattr(project.catalog, "run", refused)
+    assert project.drift()["table.dev.silver.orders"] == [("table_deleted", "table")]
+    assert "it was renamed" not in project.run("drift").stdout
+
+
+def test_a_name_with_a_variable_is_edited_by_hand(project: CatalogProject) -> None:
+    project.declare(BEFORE.replace("name: orders", "name: '${catalog}_orders'"))
+    project.sync()
+    project.by_hand(f"ALTER TABLE `dev`.`silver`.`dev_orders` RENAME TO {SALES}")
+    before = project.models.read_text()
+    refused = project.run("drift --accept --yes")
+    assert (refused.code, project.models.read_text()) == (3, before)
+    assert "its name has a variable" in refused.stderr
+    assert 'name "dev_orders" → "sales"' in refused.stderr
+
+
+def test_a_key_that_does_not_follow_a_renamed_table_is_named(project: CatalogProject) -> None:
+    project.declare(KEYED)
+    project.sync()
+    project.declare(KEYED, LINES)  # not synced yet
+    project.by_hand(f"ALTER TABLE {ORDERS} RENAME TO {SALES}")
+    refused = project.run("drift --accept --yes")
+    assert refused.code == 3
+    reason = "references dev.silver.orders, whose model it would rename to dev.silver.sales"
+    assert reason in " ".join(refused.stderr.split())
