@@ -249,12 +249,13 @@ class AlignTable:
 
 @dataclass(frozen=True, slots=True)
 class DropTable:
-    """Drop an applied table that is no longer declared.
+    """Drop an applied table that is no longer declared, or whose creation is undone.
 
     Args:
         keys: drops of its keys that block changes of other tables; they run before those changes.
         referenced_by: foreign keys of remaining tables, which the drop would also remove.
         can_be_undropped: whether the platform's UNDROP brings the table back, by default for seven days.
+        undoes_creation: whether an undo drops it, because the undone run created it; a model may still declare it.
     """
 
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.LOSES_DATA, Hazard.BREAKS_READERS)
@@ -264,6 +265,20 @@ class DropTable:
     keys: tuple[Action, ...] = ()
     referenced_by: tuple[Reference, ...] = ()
     can_be_undropped: bool = False
+    undoes_creation: bool = False
+    declared_at: ClassVar[None] = None
+
+    @property
+    def reason(self) -> str:
+        """Why it is dropped."""
+        return "the undone run created it" if self.undoes_creation else "it is not declared any more"
+
+    @property
+    def way_to_keep(self) -> str:
+        """How the user keeps it, as the beginning of a sentence."""
+        if self.undoes_creation:
+            return "Undo other tables alone (-t)"
+        return "Declare it, keep it (policy.removed_tables: keep)"
 
 
 TableAction: TypeAlias = CreateTable | AlignTable | DropTable

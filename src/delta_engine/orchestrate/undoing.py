@@ -10,7 +10,7 @@ from delta_engine.actions.policy import matches_any
 from delta_engine.aspects.conversions import is_reserved_name
 from delta_engine.aspects.protection import HISTORY_HIDDEN, is_protected
 from delta_engine.aspects.restores import DEFINITIONS, RestoreTable
-from delta_engine.backends.capabilities import Capabilities
+from delta_engine.backends.capabilities import Capabilities, Feature
 from delta_engine.deployment.definitions import as_schema, as_table
 from delta_engine.deployment.document import (
     DeploymentState,
@@ -89,8 +89,11 @@ def plan_undo(environment: Environment, state: DeploymentState | None, request: 
     """
     past = _past_run(environment, state, request.run)
     changes = _left_changes(past, state.resources if state else {}, request)
-    refused = [refusal for one in changes for refusal in one.refusals(environment.planner.capabilities)]
-    created = tuple(one.created for one in changes if one.created is not None)
+    capabilities = environment.planner.capabilities
+    refused = [refusal for one in changes for refusal in one.refusals(capabilities)]
+    created = tuple(
+        one.created for one in changes if one.created is not None and not one.why_not_dropped(capabilities)
+    )
     schemas = tuple(one.schema for one in changes if one.schema is not None)
     environment = replace(environment, planner=environment.planner.with_schemas(schemas))
     former = _with_histories(environment, [one for one in map(_former, changes) if one is not None])
@@ -189,6 +192,11 @@ class _Change:
         is_new = metadata.change is not None and metadata.change.is_new
         return as_table(definition) if is_new and definition else None
 
+    def why_not_dropped(self, capabilities: Capabilities) -> str | None:
+        """Return why the platform does not drop the table that the run created; None if it does."""
+        catalog = self.name.catalog
+        return capabilities.refusal(Feature.TABLE_REMOVAL, catalog) if self.created else None
+
     def refusals(self, capabilities: Capabilities) -> Iterator[RefusedError]:
         """Yield why it cannot be undone, as far as the records tell."""
         if self.after is None:
@@ -205,6 +213,9 @@ class _Change:
             yield _refusal(self.name, f"{later} has changed it since", "Undo that one first.")
         elif isinstance(self.after, TableResource) and not _is_applied(self.before) and not self.created:
             yield _refusal(self.name, "no run had recorded it before, and what it was is not known")
+        elif why := self.why_not_dropped(capabilities):
+            reason = f"the run created it, and the backend {capabilities.name} drops no tables: {why}"
+            yield _refusal(self.name, reason)
 
 
 def _changes(past: PastRun, current: Mapping[str, Resource]) -> Iterator[_Change]:

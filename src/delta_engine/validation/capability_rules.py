@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from delta_engine.actions import AlignTable, CreateTable, TablePlan
+from delta_engine.actions import AlignTable, TableAction, TablePlan
 from delta_engine.actions.policy import Policy
 from delta_engine.aspects import COLUMN_FACETS, TABLE_FACETS
 from delta_engine.aspects.backfill_actions import AbandonConversion, SwapColumn
@@ -123,7 +123,13 @@ _CHANGED_STREAMING_TABLE = _Change(
     "pipeline that makes the table.",
 )
 
-_Dependent: TypeAlias = tuple[CreateTable | AlignTable, _Change, Column | str | None]
+_REMOVED = _Change(
+    Feature.TABLE_REMOVAL,
+    "it would be dropped",
+    "Keep it: `policy.removed_tables: keep`, or `undo --skip-refused`.",
+)
+
+_Dependent: TypeAlias = tuple[TableAction, _Change, Column | str | None]
 
 
 def _dependent_changes(plan: TablePlan) -> Iterator[_Dependent]:
@@ -135,6 +141,8 @@ def _dependent_changes(plan: TablePlan) -> Iterator[_Dependent]:
     for align in plan.align_tables:
         for change, path in _dependent_actions(align):
             yield align, change, path
+    for drop in plan.drop_tables:
+        yield drop, _REMOVED, None
 
 
 def _dependent_actions(align: AlignTable) -> Iterator[tuple[_Change, str | None]]:

@@ -155,11 +155,11 @@ class NoDropOfReferencedTables:
         for drop in plan.drop_tables:
             for reference in drop.referenced_by:
                 yield UnsafePlanError(
-                    f"it is not declared any more and would be dropped, and foreign key {reference.name} of table "
+                    f"{drop.reason} and would be dropped, and foreign key {reference.name} of table "
                     f"{reference.table} references it",
                     table=str(drop.table),
-                    way_out="Declare it, or keep it (policy.removed_tables: keep), or take the key out of that "
-                    f"table's model; a key in no model is dropped by hand: {_drop_by_hand(reference)}.",
+                    way_out=f"{drop.way_to_keep}, or take the key out of that table's model; a key in no model is "
+                    f"dropped by hand: {_drop_by_hand(reference)}.",
                 )
 
 

@@ -388,12 +388,12 @@ class NoUnallowedTableDrops:
         kind = DestructiveKind.DROP_TABLE
         for drop in plan.drop_tables:
             if not policy.allows(kind, drop.table):
-                way_out = f"Declare it, keep it (policy.removed_tables: keep), or allow it: {consent(kind, drop.table)}"
+                way_out = f"{drop.way_to_keep}, or allow it: {consent(kind, drop.table)}"
                 if drop.can_be_undropped:
                     undrop = sql_undrop_table(sql_name(drop.table))
                     way_out += f" {undrop} would bring it back, by default for seven days."
                 yield ConsentRefusal(
-                    f"it is not declared any more, and would be dropped with its {counted(drop.rows, 'row')}",
+                    f"{drop.reason}, and would be dropped with its {counted(drop.rows, 'row')}",
                     table=str(drop.table),
                     needed=(NeededConsent(kind=kind, table=drop.table),),
                     way_out=way_out,

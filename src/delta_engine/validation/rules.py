@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol, TypeVar
 
-from delta_engine.actions import AlignTable, CreateTable, SomeAction, TablePlan
+from delta_engine.actions import AlignTable, SomeAction, TableAction, TablePlan
 from delta_engine.actions.policy import DestructiveKind, NeededConsent, Policy
 from delta_engine.errors import InvalidModelError, RefusedError, SourceLocation, UnsafePlanError
 from delta_engine.models import Column, Part, QualifiedName, Table
@@ -90,7 +90,7 @@ class ConsentRefusal(UnsafePlanError):
 
 
 def plan_refusal(
-    action: CreateTable | AlignTable,
+    action: TableAction,
     reason: str,
     way_out: str,
     column: Column | str | None = None,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from pyspark.errors import PySparkException
 
-from delta_engine.actions import Action, AlignTable, CreateTable, TablePlan
+from delta_engine.actions import Action, AlignTable, CreateTable, DropTable, TablePlan
 from delta_engine.actions.policy import Policy
 from delta_engine.aspects.aspect import EntryChange, RenderContext
 from delta_engine.aspects.backfill_actions import AbandonConversion, SwapColumn
@@ -277,6 +277,18 @@ def test_a_known_catalog_refuses_renames_in_the_plan() -> None:
     assert refusals(OPEN_SOURCE_CATALOG, ColumnRename("a", "b")) == []
     elsewhere = in_catalogs({"other": "io.unitycatalog.spark.UCSingleCatalog"})
     assert refusals(elsewhere, ColumnRename("a", "b")) == []
+
+
+@pytest.mark.parametrize("undoes_creation", [False, True])
+def test_no_table_by_path_is_dropped(undoes_creation: bool) -> None:
+    plan = TablePlan(drop_tables=(DropTable(ORDERS, 3, undoes_creation=undoes_creation),))
+    (refusal,) = SupportedChanges(OPEN_SOURCE).check(plan, Policy())
+    assert str(refusal) == (
+        "table dev.silver.orders: it would be dropped, which the backend oss cannot do: its tables are folders: remove "
+        "the folder by hand. Keep it: `policy.removed_tables: keep`, or `undo --skip-refused`."
+    )
+    for capabilities in (DATABRICKS, DATABRICKS_SPARK, OPEN_SOURCE_CATALOG, CONNECTOR):
+        assert not [*SupportedChanges(capabilities).check(plan, Policy())]
 
 
 TEXT, NUMBER = Column("amount", "string"), Column("amount", "double")

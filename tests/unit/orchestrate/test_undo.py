@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -11,11 +12,20 @@ from typing import Any
 
 import pytest
 
+from delta_engine.actions.policy import Allowance, DestructiveKind, Policy
+from delta_engine.backends.capabilities import OPEN_SOURCE
 from delta_engine.backends.sql_runner import Row
+from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import StatementError
 from delta_engine.models import QualifiedName
 from delta_engine.orchestrate import restoring
+from delta_engine.orchestrate.applying import apply_planned
+from delta_engine.orchestrate.runs import open_run
+from delta_engine.orchestrate.undoing import UndoRequest, plan_undo
 from delta_engine.state.table_queries import TableQueries
+from tests.builders.deployment import deployment_over
+from tests.builders.models import orders
+from tests.fakes.platform import FakePlatform, engine_over, statuses, sync
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.projects.catalog_project import CatalogProject
 from tests.projects.commandline import CommandLine
@@ -147,12 +157,41 @@ def test_a_created_table_is_dropped_with_consent(project: CatalogProject) -> Non
     project.sync()
     refused = project.run("undo --yes")
     assert refused.code == 3
-    assert "--allow drop_table:dev.silver.orders" in refused.stderr
+    assert (
+        "refused: table dev.silver.orders: the undone run created it, and would be dropped with its 0 rows. Undo other "
+        "tables alone (-t), or allow it: --allow drop_table:dev.silver.orders for one run" in refused.stderr
+    )
     assert ran(project, "undo --yes --allow drop_table") == ["DROP TABLE `dev`.`silver`.`orders`"]
     assert not project.catalog.tables
     gone = project.run("undo --yes")
     assert gone.code == 3
     assert "UNDROP TABLE" in gone.stderr
+
+
+@pytest.mark.parametrize("skips_refused", [False, True])
+def test_a_created_folder_is_not_dropped(tmp_path: Path, *, skips_refused: bool) -> None:
+    platform, deployment = FakePlatform(), deployment_over(tmp_path)
+    policy = Policy(allow=(Allowance(DestructiveKind.DROP_TABLE),))
+    engine = replace(
+        engine_over(platform, deployment, policy), planner=TablePlanner(policy, capabilities=OPEN_SOURCE)
+    )
+    sync(platform, deployment, orders(name="old"))
+    sync(platform, deployment, orders(name="old", comment="new"), orders())
+    with open_run(engine, "undo") as run:
+        planned = plan_undo(engine, run.loaded, UndoRequest(skips_refused=skips_refused)).planned
+        assert planned.plan.drop_tables == ()
+        refusal = (
+            "table dev.silver.orders: the run created it, and the backend oss drops no tables: its tables are folders: "
+            "remove the folder by hand. `delta-engine -e test undo --skip-refused` undoes the others."
+        )
+        if not skips_refused:
+            assert [str(one) for one in planned.refusals] == [refusal]
+            return
+        assert planned.refusals == ()
+        assert f"left out: {refusal}" in planned.warnings
+        apply_planned(run, planned).result()
+    assert set(platform.states) == {"dev.silver.old", "dev.silver.orders"}
+    assert statuses(deployment) == {"old": "healthy", "orders": "healthy"}
 
 
 def test_an_adopted_table_is_not_taken_for_a_created_one(project: CatalogProject) -> None:
