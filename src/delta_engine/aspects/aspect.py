@@ -40,7 +40,7 @@ class CreateClauses:
     comment: str = ""
     properties: Mapping[str, str] = field(default_factory=dict)
     clauses: tuple[str, ...] = ()
-    cluster_by: tuple[str, ...] = ()
+    cluster_by: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

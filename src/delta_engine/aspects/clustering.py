@@ -11,6 +11,7 @@ from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, CreateClauses, RenderContext, takes_ownership
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.facet import FLAG, NAMES, Facet, Place
+from delta_engine.aspects.renames import place_of_key
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import AUTO, Part, Table
 from delta_engine.models.nested_types import Path
@@ -23,7 +24,11 @@ _FEATURE: Final = "delta.feature.clustering"
 
 @dataclass(frozen=True, slots=True)
 class ChangeClustering:
-    """Cluster by other columns, by none, or automatically. Existing data keeps its layout until OPTIMIZE runs."""
+    """Cluster by other columns, by none, or automatically. Existing data keeps its layout until OPTIMIZE runs.
+
+    Args:
+        places: the paths of `desired`: a field's name may itself have dots. By default they are columns.
+    """
 
     phase: ClassVar[Phase] = Phase.CHANGE_CLUSTERING
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -31,10 +36,13 @@ class ChangeClustering:
     observed: tuple[str, ...]
     becomes_automatic: bool = False
     was_automatic: bool = False
+    places: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
         if self.desired == self.observed and self.becomes_automatic == self.was_automatic:
             raise ValueError("the table is clustered by these columns already")
+        if not self.places:
+            object.__setattr__(self, "places", tuple((name,) for name in self.desired))
 
 
 def _diff(comparison: Comparison) -> Iterable[ChangeClustering]:
@@ -53,13 +61,14 @@ def _diff(comparison: Comparison) -> Iterable[ChangeClustering]:
             observed.cluster_by,
             desired.clusters_automatically,
             observed.clusters_automatically,
+            _places(comparison, desired.cluster_by),
         )
 
 
 def _create(desired: Table, _context: RenderContext) -> CreateClauses:
     if desired.clusters_automatically:
         return CreateClauses(clauses=("CLUSTER BY AUTO",))
-    return CreateClauses(cluster_by=desired.cluster_by)
+    return CreateClauses(cluster_by=tuple(place_of_key(key, desired.columns) for key in desired.cluster_by))
 
 
 def _render(actions: Sequence[ChangeClustering], context: RenderContext) -> Iterable[str]:
@@ -67,7 +76,7 @@ def _render(actions: Sequence[ChangeClustering], context: RenderContext) -> Iter
         if action.becomes_automatic:
             yield sql_cluster_automatically(context.table)
         else:
-            yield sql_alter_clustering(context.table, action.desired)
+            yield sql_alter_clustering(context.table, action.places)
 
 
 def _explain(action: ChangeClustering) -> Iterable[Change]:
@@ -112,7 +121,13 @@ def _without_dropped(comparison: Comparison) -> Iterable[ChangeClustering]:
     dropped += [pair.path for pair in comparison.fields if pair.desired is None]
     left = tuple(name for name in observed.cluster_by if not any(is_inside(name, path) for path in dropped))
     if not observed.clusters_automatically and left != observed.cluster_by:
-        yield ChangeClustering(left, observed.cluster_by)
+        yield ChangeClustering(left, observed.cluster_by, places=_places(comparison, left))
+
+
+def _places(comparison: Comparison, keys: Sequence[str]) -> tuple[Path, ...]:
+    """Return the paths of clustering keys, as the table spells what it has, and the model what is new."""
+    columns = (*comparison.observed.columns, *comparison.desired.columns)
+    return tuple(place_of_key(key, columns) for key in keys)
 
 
 def _keys(side: Table | TableState) -> list[str]:
@@ -153,7 +168,7 @@ FACET: Facet[Table, TableState, tuple[str, ...]] = Facet(
             ]
         },
     ),
-    meaning="the columns of [liquid clustering](#clustering)",
+    meaning="the columns of [liquid clustering](#clustering), or fields in structs such as `address.country`",
     default="none",
     written=lambda table: AUTO if table.clusters_automatically else list(table.cluster_by),
     constants=(AUTO,),

@@ -12,7 +12,7 @@ from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, RenderContext, takes_ownership, with_column
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.facet import FORMER_FIELD_NAMES, FORMER_NAMES, Facet
-from delta_engine.aspects.renames import with_renames
+from delta_engine.aspects.renames import Renames, with_renames
 from delta_engine.models import Column, Part, Table
 from delta_engine.models.nested_types import FieldRename, Path, lower_path, type_at, with_field_renamed
 from delta_engine.models.parts import NO_FORMER_NAMES
@@ -74,7 +74,10 @@ def with_field_renames(model: Table, renames: Mapping[Path, Path]) -> Table:
     """
     for old, new in renames.items():
         rename = FieldRename(path=new[1:-1], observed=old[-1], desired=new[-1])
+        whole = Renames(fields=(replace(rename, path=new[:-1]),))
+        keys = whole.applied_to_keys(model.cluster_by, model.columns)
         model = with_column(model, new[0], partial(_with_field_renamed, rename=rename))
+        model = replace(model, cluster_by=keys)
     return model
 
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from delta_engine.models import Column, Part, PrimaryKey, Table
-from delta_engine.models.nested_types import FieldRename, field_renames, with_field_renamed
+from delta_engine.models.nested_types import (
+    FieldRename,
+    Path,
+    field_renames,
+    lower_path,
+    place_named,
+    with_field_renamed,
+)
 from delta_engine.models.record import Record
 from delta_engine.state.states import TableState
 
@@ -63,10 +70,11 @@ class Renames:
         names = _by_key(dict(self.columns))
         if not names and not self.fields:
             return observed
+        columns = _with_new_names(observed.columns, names)
         return replace(
             observed,
-            columns=self.applied_to_fields(_with_new_names(observed.columns, names)),
-            cluster_by=_new_names(observed.cluster_by, names),
+            columns=self.applied_to_fields(columns),
+            cluster_by=self.applied_to_keys(_new_keys(observed.cluster_by, observed.columns, names), columns),
             partitioned_by=_new_names(observed.partitioned_by, names),
             not_null_checks=_new_names(observed.not_null_checks, names),
         )
@@ -74,6 +82,14 @@ class Renames:
     def applied_to_fields(self, columns: Iterable[Column]) -> tuple[Column, ...]:
         """Return columns with the new names of their fields."""
         return tuple(map(self._with_new_fields, columns))
+
+    def applied_to_keys(self, keys: Sequence[str], columns: Sequence[Column]) -> tuple[str, ...]:
+        """Return clustering keys with the new names of fields; `columns` have the former names."""
+        for rename in self.fields:
+            if not rename.both_exist:
+                keys = [_key_with_field_renamed(key, columns, rename) for key in keys]
+                columns = Renames(fields=(rename,)).applied_to_fields(columns)
+        return tuple(keys)
 
     def _with_new_fields(self, column: Column) -> Column:
         for rename in self.fields:
@@ -112,9 +128,15 @@ def with_renames(model: Table, renames: Mapping[str, str]) -> Table:
             )
             for foreign_key in model.foreign_keys
         ),
-        cluster_by=_new_names(model.cluster_by, names),
+        cluster_by=_new_keys(model.cluster_by, model.columns, names),
         partitioned_by=_new_names(model.partitioned_by, names),
     )
+
+
+def place_of_key(key: str, columns: Sequence[Column]) -> Path:
+    """Return the path of a clustering key, a column or a field in structs, as the columns spell it."""
+    place = place_named(key, [(column.name, column.data_type) for column in columns])
+    return place or (key,)
 
 
 def _with_all_renames(applied: Table, desired: Table, pending: Renames) -> Table:
@@ -131,7 +153,13 @@ def _with_all_renames(applied: Table, desired: Table, pending: Renames) -> Table
     }
     renamed = with_renames(applied, {**done, **dict(pending.columns)})
     fields = Renames(fields=tuple(_fields(desired, renamed.columns)))
-    return replace(renamed, columns=fields.applied_to_fields(renamed.columns)) if fields.fields else renamed
+    if not fields.fields:
+        return renamed
+    return replace(
+        renamed,
+        columns=fields.applied_to_fields(renamed.columns),
+        cluster_by=fields.applied_to_keys(renamed.cluster_by, renamed.columns),
+    )
 
 
 def renamed_record(record: Record[Table], desired: Table, pending: Renames) -> Record[Table]:
@@ -171,3 +199,23 @@ def _with_new_name(column: Column, name: str) -> Column:
 
 def _new_names(names: Iterable[str], new_names: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(new_names.get(name.lower(), name) for name in names)
+
+
+def _new_keys(
+    keys: Sequence[str], columns: Sequence[Column], new_names: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Return clustering keys with the new names of columns; `columns` have the former names."""
+    if not keys or not new_names:
+        return tuple(keys)
+    places = [place_of_key(key, columns) for key in keys]
+    return tuple(
+        ".".join((new_names[place[0].lower()], *place[1:])) if place[0].lower() in new_names else key
+        for key, place in zip(keys, places, strict=True)
+    )
+
+
+def _key_with_field_renamed(key: str, columns: Sequence[Column], rename: FieldRename) -> str:
+    place, former = place_of_key(key, columns), (*rename.path, rename.observed)
+    if lower_path(place[: len(former)]) != lower_path(former):
+        return key
+    return ".".join((*rename.path, rename.desired, *place[len(former) :]))

@@ -165,7 +165,8 @@ class Table:
         comment: the empty string means no comment.
         table_properties: properties to set; other properties are unmanaged.
         primary_key: column names, or a `PrimaryKey` for an explicit name or RELY.
-        cluster_by: the columns of liquid clustering, in order; `AUTO` lets the platform choose.
+        cluster_by: the columns of liquid clustering, or fields in structs (`address.country`), in order; `AUTO` lets
+            the platform choose.
         partitioned_by: the columns of Hive-style partitioning, in order; at creation only.
         row_filter: the function that decides which rows a reader sees.
         owner: None leaves the owner unmanaged.

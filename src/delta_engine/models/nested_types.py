@@ -128,6 +128,22 @@ def place_of(whole: DataType, steps: Sequence[str]) -> Path | None:
     return path if path and isinstance(type_at(whole, path[:-1]), StructType) else None
 
 
+def place_named(name: str, fields: Sequence[tuple[str, DataType]]) -> Path | None:
+    """Return the path through structs that a dotted name stands for, as the fields spell it; None without such a place.
+
+    The name of a field may have dots itself: a field of the whole name comes first.
+    """
+    for field, _ in fields:
+        if field.lower() == name.lower():
+            return (field,)
+    for field, data_type in fields:
+        if isinstance(data_type, StructType) and name.lower().startswith(f"{field.lower()}."):
+            within = [(nested.name, nested.data_type) for nested in data_type.fields]
+            if place := place_named(name[len(field) + 1 :], within):
+                return (field, *place)
+    return None
+
+
 def lower_path(path: Path) -> Path:
     """Return a path in lower case, by which paths compare."""
     return tuple(map(str.lower, path))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from delta_engine.sql.text import idents, quote_ident, sql_comment, sql_literal, sql_pairs
+from delta_engine.sql.text import idents, quote_ident, sql_comment, sql_literal, sql_pairs, sql_paths
 
 BINARY_COLLATION: Final = "DEFAULT COLLATION UTF8_BINARY"
 """The clause of CREATE TABLE by which a table, and its later columns, inherit no collation from its schema."""
@@ -39,7 +39,7 @@ def sql_create_table(
     comment: str = "",
     properties: Mapping[str, str],
     clauses: Sequence[str] = (),
-    cluster_by: Sequence[str] = (),
+    cluster_by: Sequence[Sequence[str]] = (),
 ) -> str:
     """Create a whole Delta table in one statement.
 
@@ -48,7 +48,7 @@ def sql_create_table(
     body = ",\n  ".join((*columns, *constraints))
     table_comment = f"\nCOMMENT {sql_literal(comment)}" if comment else ""
     tblproperties = f"\nTBLPROPERTIES ({sql_pairs(properties)})" if properties else ""
-    clustering = f"\nCLUSTER BY ({idents(cluster_by)})" if cluster_by else ""
+    clustering = f"\nCLUSTER BY ({sql_paths(cluster_by)})" if cluster_by else ""
     further = "".join(f"\n{clause}" for clause in clauses)
     return (
         f"CREATE TABLE {table} (\n  {body}\n)\nUSING delta{clustering}{table_comment}{further}{tblproperties}"
@@ -88,9 +88,9 @@ def sql_cluster_automatically(table: str) -> str:
     return f"ALTER TABLE {table} CLUSTER BY AUTO"
 
 
-def sql_alter_clustering(table: str, columns: Sequence[str]) -> str:
-    """Change the clustering columns; an empty list removes clustering."""
-    return f"ALTER TABLE {table} CLUSTER BY {f'({idents(columns)})' if columns else 'NONE'}"
+def sql_alter_clustering(table: str, places: Sequence[Sequence[str]]) -> str:
+    """Cluster by other columns or fields; an empty list removes clustering."""
+    return f"ALTER TABLE {table} CLUSTER BY {f'({sql_paths(places)})' if places else 'NONE'}"
 
 
 def sql_drop_table(table: str) -> str:

@@ -34,6 +34,11 @@ def sql_path(path: Sequence[str]) -> str:
     return ".".join(map(quote_ident, path))
 
 
+def sql_paths(paths: Iterable[Sequence[str]]) -> str:
+    """Return dotted names as a comma-separated list."""
+    return ", ".join(map(sql_path, paths))
+
+
 def sql_name(name: QualifiedName) -> str:
     """Return the three-part name of a table or a function, in lower case as the catalog stores it."""
     return sql_path(name.parts)

@@ -6,15 +6,19 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from delta_engine.aspects.clustering import can_cluster
+from delta_engine.aspects.renames import place_of_key
 from delta_engine.models import Part, Table
 from delta_engine.models.construction import repeated_in_layout
+from delta_engine.models.nested_types import type_at
 from delta_engine.models.types import ArrayType, AtomicType, DataType, MapType, StructType
 from delta_engine.sql.text import shown_type
 from delta_engine.validation.rules import Problem, of_each_table
 
+_WHOLE_COLUMN = "Name a column, or cluster by the field."
+
 
 class ClusteringColumnsFit:
-    """Tables are clustered by at most four distinct columns of types that have an order."""
+    """Tables are clustered by at most four distinct columns, or fields inside structs, of types that have an order."""
 
     MOST = 4
 
@@ -65,11 +69,17 @@ def _misfits(
     model: Table, verb: str, names: Sequence[str], key: str, is_fit: Callable[[DataType], bool]
 ) -> Iterator[Problem]:
     """Yield the problems of layout columns; `key` is their model key, and `is_fit` judges a type."""
-    types = {column.key: column.data_type for column in model.columns}
+    columns = {column.key: column.data_type for column in model.columns}
     for place, name in enumerate(names):
-        data_type = types.get(name.lower())
+        column, *inside = place_of_key(name, model.columns)
+        whole = columns.get(column.lower())
+        data_type = type_at(whole, tuple(inside)) if whole is not None else None
         if data_type is None:
             yield Problem(f"{key} names no column of the table", f"Declare it, or correct {key}.", name)
+        elif inside and key == "partitioned_by":
+            yield Problem(
+                "is a field inside a column, and tables have no partitions of fields", _WHOLE_COLUMN, name
+            )
         elif repetition := repeated_in_layout(key, names, place):
             yield Problem(*repetition)
         elif not is_fit(data_type):

@@ -184,7 +184,7 @@ def renamed(stored: Stored, change: statements.RenameColumn) -> Stored:
     nulls = {name.lower() if one == column.key else one: count for one, count in stored.nulls.items()}
     return replace(
         stored.with_state(
-            cluster_by=_with_new_name(stored.state.cluster_by, column.key, name),
+            cluster_by=_with_new_step(stored.state.cluster_by, path, name),
             partitioned_by=_with_new_name(stored.state.partitioned_by, column.key, name),
         ),
         nulls=nulls,
@@ -199,7 +199,16 @@ def _with_renamed_field(stored: Stored, path: Path, name: str) -> Stored:
 
     whole = changed_fields(stored.column(path[0]).data_type, path[1:-1], check)
     whole = changed_field(whole, path[1:], lambda field: replace(field, name=name))
+    stored = stored.with_state(cluster_by=_with_new_step(stored.state.cluster_by, path, name))
     return stored.with_column(path[0], data_type=whole)
+
+
+def _with_new_step(places: Sequence[str], path: Path, name: str) -> tuple[str, ...]:
+    """Return the dotted places of clustering with the new name of the column or field at a path."""
+    old, new = ".".join(path).lower(), ".".join((*path[:-1], name))
+    return tuple(
+        new + place[len(old) :] if f"{place.lower()}.".startswith(f"{old}.") else place for place in places
+    )
 
 
 def _with_new_name(names: Sequence[str], key: str, name: str) -> tuple[str, ...]:
