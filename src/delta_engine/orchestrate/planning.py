@@ -46,6 +46,7 @@ from delta_engine.drift.handling import (
 from delta_engine.drift.renames import ignored_renames, irreversible, taken_renames, with_taken_renames
 from delta_engine.drift.status import has_accepted_replacement, synchronize
 from delta_engine.errors import RefusedError, raise_all
+from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import QualifiedName, Table
 from delta_engine.models.constraints import referenced_tables, resolved, tables_of_open_keys
 from delta_engine.models.record import resource_key
@@ -322,12 +323,10 @@ def detected_drift(
 
 def _others_under_new_names(environment: Environment, observed: CatalogState) -> list[QualifiedName]:
     """Return the undeclared tables that can be declared ones under new names, where tables can be renamed."""
-    capabilities = environment.action_runner.capabilities
-    return [
-        name
-        for name in observed.other_tables
-        if not capabilities.refusal(Feature.TABLE_RENAMES, name.catalog)
-    ]
+    runner, others = environment.action_runner, observed.other_tables
+    if not isinstance(runner, ActionRunner):  # what an injected executor can do is not known
+        return [*others]
+    return [name for name in others if not runner.capabilities.refusal(Feature.TABLE_RENAMES, name.catalog)]
 
 
 def _drift_refusals(
