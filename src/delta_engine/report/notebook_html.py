@@ -14,7 +14,7 @@ from delta_engine.aspects.aspect import Sign
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, UndoneDrift
 from delta_engine.errors import RefusedError
 from delta_engine.report.change_tree import Branch
-from delta_engine.report.plan_text import CONSENT_HEADING
+from delta_engine.report.plan_text import consent_heading
 from delta_engine.report.plan_tree import plan_branches, plan_summary
 from delta_engine.report.refusals import refusal_messages
 from delta_engine.telemetry.logs import redacted
@@ -87,7 +87,7 @@ def plan_html(
     parts = [f"<p><b>{_text(environment)}</b>: {_text(plan_summary(plan))}</p>"]
     parts += _refusals(refusals)
     if entries:
-        parts.append(f"<p>{_text(CONSENT_HEADING)}</p><pre>{_text(entries)}</pre>")
+        parts.append(f"<p>{_text(consent_heading())}</p><pre>{_text(entries)}</pre>")
     branches = list(plan_branches(plan, undone))
     state = " open" if len(branches) <= _MOST_OPEN else ""
     parts += (

@@ -13,12 +13,9 @@ from delta_engine.report.change_tree import branch_line, leaf_lines
 from delta_engine.report.compact_plan import MOST_IN_FULL
 from delta_engine.report.drift_text import unmanaged_lines
 from delta_engine.report.plan_tree import NO_WAY_BACK, plan_branches, plan_summary
+from delta_engine.telemetry.context import command
 from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import counted
-
-CONSENT_HEADING: Final = (
-    "To consent in the pull request, add to conf/consents.yml, or run plan --write-consents:"
-)
 
 _MOST_ADOPTED: Final = 10
 _ENTRY: Final = "\n  - "
@@ -50,11 +47,17 @@ def adopted_lines(adopted: Sequence[QualifiedName], *, is_full: bool = True) -> 
     yield f"adopted: {counted(len(adopted), 'table')} as found; {NO_WAY_BACK}: {', '.join(names)}"
 
 
+def consent_heading() -> str:
+    """Return what to do with the entries that would allow what is refused."""
+    written = command("plan --write-consents")
+    return f"To consent in the pull request, add to conf/consents.yml, or run {written}:"
+
+
 def entry_lines(entries: str, *, is_full: bool = True) -> Iterator[str]:
     """Yield the entries of `conf/consents.yml` that would allow what is refused, with what to do with them."""
     if not entries:
         return
-    yield CONSENT_HEADING
+    yield consent_heading()
     first, *others = entries.rstrip("\n").split(_ENTRY)
     shown = others if is_full else others[:_MOST_ENTRIES]
     yield from _ENTRY.join((first, *shown)).splitlines()

@@ -40,6 +40,7 @@ from delta_engine.report.change_tree import (
 from delta_engine.report.refusals import refusal_messages
 from delta_engine.sql.tables import sql_undrop_table
 from delta_engine.sql.text import sql_name
+from delta_engine.telemetry.context import command
 from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import counted, described_size, in_one_line, visible
 
@@ -214,7 +215,8 @@ def _entries(entries: str) -> Iterator[str]:
     if not entries:
         return
     if len(entries) > _ROOM_FOR_LISTS:
-        yield "The entries of `conf/consents.yml` would be too long for a comment. `plan --write-consents` writes them."
+        written = command("plan --write-consents")
+        yield f"The entries of `conf/consents.yml` would be too long for a comment. {written} writes them."
         return
     yield "To consent in the pull request, add to `conf/consents.yml`, with the reason:"
     yield _fenced("yaml", entries.rstrip("\n"))
