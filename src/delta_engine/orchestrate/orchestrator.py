@@ -34,7 +34,7 @@ from delta_engine.orchestrate.planning import (
 )
 from delta_engine.orchestrate.reviewed_plans import earlier_apply, reviewed_plan
 from delta_engine.orchestrate.runs import Environment, Observation, OpenRun, PlannedRun, RunView, open_run
-from delta_engine.orchestrate.undoing import UndoRequest, plan_undo
+from delta_engine.orchestrate.undoing import UndoRequest, draft_undo, plan_undo
 from delta_engine.plan_files.document import PlanFile
 from delta_engine.plan_files.staleness import ReviewedPlan
 from delta_engine.report.run_report import RunEnd, RunReport
@@ -137,11 +137,12 @@ def apply_file(
             return report
         with view.reading():
             if file.options.undoes:
-                found = plan_undo(run.environment, run.loaded, UndoRequest.of(file.options))
-                planned = _recorded_plan(run, found.planned)
+                undo = draft_undo(run.environment, run.loaded, UndoRequest.of(file.options))
+                draft = _recorded_plan(run, undo.planned)
             else:
-                planned = plan_sync(run, project.models, is_partial=project.is_partial)
-            reviewed = reviewed_plan(file, path, project, run, planned)
+                draft = _drafted_sync(run, project.models, is_partial=project.is_partial)
+            reviewed = reviewed_plan(file, path, project, run, draft)  # before tables are asked
+            planned = _judged(run, draft)
         return _carry_out(run, planned, view, reviewed)
 
 
@@ -157,12 +158,7 @@ def plan_sync(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = False
     Raises:
         InvalidModelError, CatalogReadError, RefusalGroup: models are refused, or tables cannot be read.
     """
-    raise_all(run.environment.validator.model_violations(tables))
-    basis = observe_locked(run, tables, is_partial=is_partial)
-    draft = draft_sync(run.environment, basis)
-    if not is_partial:
-        _forget_deleted(run, basis)
-    return _judged(run, draft)
+    return _judged(run, _drafted_sync(run, tables, is_partial=is_partial))
 
 
 def plan_revert(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = False) -> PlannedRun:
@@ -219,6 +215,15 @@ def _recorded_plan(run: OpenRun, planned: PlannedRun) -> PlannedRun:
     for warning in planned.warnings:
         run.recorder.warn(warning)
     return planned
+
+
+def _drafted_sync(run: OpenRun, tables: Sequence[Table], *, is_partial: bool) -> PlannedRun:
+    raise_all(run.environment.validator.model_violations(tables))
+    basis = observe_locked(run, tables, is_partial=is_partial)
+    draft = draft_sync(run.environment, basis)
+    if not is_partial:
+        _forget_deleted(run, basis)
+    return draft
 
 
 def _judged(run: OpenRun, draft: PlannedRun) -> PlannedRun:

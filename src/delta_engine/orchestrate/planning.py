@@ -245,18 +245,17 @@ def draft_revert(
 
 
 def judged(environment: Environment, draft: PlannedRun) -> PlannedRun:
-    """Return a planned run with its costs, the refusals of rules and rows, and warnings about rights and readers."""
-    if environment.costs is not None:
-        draft = replace(draft, plan=environment.costs.with_costs(draft.plan, draft.seen))
+    """Return a planned run with its refusals, its costs, and warnings about rights and readers.
+
+    The questions that cost statements on tables are asked only if nothing refuses the plan without them.
+    """
     now = utc_now()
-    policy, needed = draft.policy.at(now), [*needed_consents(draft.plan)]
-    found: list[RefusedError] = [*draft.refusals, *environment.validator.at(now).plan_violations(draft.plan)]
-    if environment.protected_data is not None:
-        protected = environment.protected_data.refusals(draft.plan, draft.wanted, draft.seen, policy)
-        found += (refusal for refusal in protected if not _is_allowed(refusal, policy))
-        needed += needed_by(protected)
-    if environment.preflight is not None:
-        found += environment.preflight.refusals(draft.plan, draft.wanted, draft.basis.observed)
+    needed = [*needed_consents(draft.plan)]
+    violations = environment.validator.at(now).plan_violations(draft.plan, has_costs=False)
+    draft = replace(draft, refusals=(*draft.refusals, *violations))
+    if not draft.refusals:
+        draft, of_tables = _asked(environment, draft, now)
+        needed += of_tables
     warnings = [*tag_warnings(draft.plan, draft.wanted, draft.seen)]
     if environment.principals is not None:
         warnings += rights_warnings(environment.principals, draft.plan, draft.seen)
@@ -268,11 +267,31 @@ def judged(environment: Environment, draft: PlannedRun) -> PlannedRun:
     warnings += (f"{consent.location}: {consent.expiry_note}" for consent in given if consent.is_expired(now))
     return replace(
         draft,
-        refusals=tuple(found),
         consents=tuple(consent for consent in given if not consent.is_expired(now)),
-        consent_entries=_consent_entries(environment, needed_by(found), now),
+        consent_entries=_consent_entries(environment, needed_by(draft.refusals), now),
         judged_warnings=tuple(warnings),
     )
+
+
+def _asked(
+    environment: Environment, draft: PlannedRun, now: datetime
+) -> tuple[PlannedRun, Sequence[NeededConsent]]:
+    """Ask the tables: for costs and policies, then for their rows, unless the answers refuse the plan by then.
+
+    Returns:
+        the planned run with costs and refusals, and the consents that policies (ABAC) make necessary.
+    """
+    plan = environment.costs.with_costs(draft.plan, draft.seen) if environment.costs else draft.plan
+    refusals: list[RefusedError] = [*environment.validator.at(now).plan_violations(plan)]
+    needed: Sequence[NeededConsent] = ()
+    if environment.protected_data is not None:
+        policy = draft.policy.at(now)
+        protected = environment.protected_data.refusals(plan, draft.wanted, draft.seen, policy)
+        refusals += (refusal for refusal in protected if not _is_allowed(refusal, policy))
+        needed = needed_by(protected)
+    if environment.preflight is not None and not refusals:
+        refusals += environment.preflight.refusals(plan, draft.wanted, draft.basis.observed)
+    return replace(draft, plan=plan, refusals=tuple(refusals)), needed
 
 
 def _consent_entries(environment: Environment, needed: Sequence[NeededConsent], now: datetime) -> str:

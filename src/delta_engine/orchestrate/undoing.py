@@ -38,6 +38,7 @@ from delta_engine.orchestrate.restoring import (
 from delta_engine.orchestrate.runs import Environment, Observation, PlannedRun, Undo
 from delta_engine.orchestrate.undeclared_tables import read_undeclared
 from delta_engine.plan_files.document import Options
+from delta_engine.report.refusals import refusal_messages
 from delta_engine.sql.tables import sql_undrop_table
 from delta_engine.sql.text import sql_name
 from delta_engine.state.states import TableState
@@ -78,7 +79,17 @@ class PlannedUndo:
 
 
 def plan_undo(environment: Environment, state: DeploymentState | None, request: UndoRequest) -> PlannedUndo:
-    """Return the plan that brings back what was declared before a run.
+    """Return the plan that brings back what was declared before a run, with the verdict of rules and rows.
+
+    Raises:
+        StateMismatchError, CatalogReadError, RefusalGroup: as `draft_undo` does.
+    """
+    draft = draft_undo(environment, state, request)
+    return replace(draft, planned=judged(environment, draft.planned))
+
+
+def draft_undo(environment: Environment, state: DeploymentState | None, request: UndoRequest) -> PlannedUndo:
+    """Return the plan that brings back what was declared before a run; rules and rows have not judged it yet.
 
     Args:
         state: the document with the journals of killed runs.
@@ -116,12 +127,12 @@ def plan_undo(environment: Environment, state: DeploymentState | None, request: 
         created=created,
         schemas=schemas,
     )
-    notes = [f"left out: {one}" for one in refused] if request.skips_refused else []
+    notes = [f"left out: {message}" for message in refusal_messages(refused)] if request.skips_refused else []
     basis = replace(basis, models=undo.models, undo=undo, warnings=(*basis.warnings, *notes))
     draft = draft_sync(environment, basis)
     if not request.skips_refused:
         draft = replace(draft, refusals=(*refused, *draft.refusals))
-    return PlannedUndo(past=past, planned=judged(environment, draft))
+    return PlannedUndo(past=past, planned=draft)
 
 
 def _past_run(environment: Environment, state: DeploymentState | None, run: str | None) -> PastRun:

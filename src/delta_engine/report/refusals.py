@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from delta_engine.errors import RefusedError
+from delta_engine.sql.text import quote_ident
 from delta_engine.telemetry.visible import counted
 
 FEWEST_GROUPED: Final = 3
@@ -87,7 +88,8 @@ def _cause(refusal: RefusedError) -> tuple[str, str]:
     """Return the reason and the way out without the names that differ from table to table."""
     texts = [_sentence(refusal.reason), refusal.way_out]
     if refusal.table:
-        texts = [text.replace(refusal.table, _TABLE) for text in texts]
+        in_sql = ".".join(map(quote_ident, refusal.table.split(".")))
+        texts = [text.replace(in_sql, _TABLE).replace(refusal.table, _TABLE) for text in texts]
     if refusal.column:
         texts = [text.replace(f"({refusal.column})", f"({_COLUMN})") for text in texts]
     return texts[0], texts[1]

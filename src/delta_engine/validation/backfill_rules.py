@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from delta_engine.actions import AlignTable, Hazard, TablePlan
 from delta_engine.actions.policy import DestructiveKind, NeededConsent, Policy
@@ -159,6 +159,8 @@ class NoUnallowedMoves:
 
 class WithinRewriteLimit:
     """A plan rewrites no more existing data than `policy.max_rewrite_bytes`."""
+
+    needs_costs: ClassVar[bool] = True
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse plans above the limit, and with a limit those whose size is not known."""

@@ -37,7 +37,10 @@ class ModelRule(Protocol):
 
 
 class PlanRule(Protocol):
-    """A check of a plan before it runs."""
+    """A check of a plan before it runs.
+
+    A rule with `needs_costs = True` judges plans only once the costs of their tables are known.
+    """
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterable[UnsafePlanError]:
         """Yield a refusal per violation that the policy does not allow."""

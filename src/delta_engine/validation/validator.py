@@ -163,10 +163,11 @@ class PlanValidator:
         for rule in self._model_rules:
             yield from rule.check(models)
 
-    def plan_violations(self, plan: TablePlan) -> Iterator[UnsafePlanError]:
-        """Yield every violation, rule by rule."""
+    def plan_violations(self, plan: TablePlan, *, has_costs: bool = True) -> Iterator[UnsafePlanError]:
+        """Yield every violation, rule by rule; a plan without its costs is not judged by the rules that need them."""
         for rule in self._plan_rules:
-            yield from rule.check(plan, self._policy)
+            if has_costs or not getattr(rule, "needs_costs", False):
+                yield from rule.check(plan, self._policy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,6 +221,11 @@ class UserRule:
     refusal: type[RefusedError]
     reference: str
     named_at: SourceLocation
+
+    @property
+    def needs_costs(self) -> bool:
+        """Whether it judges what plans write, as it says itself."""
+        return bool(getattr(self.rule, "needs_costs", False))
 
     def check(self, *judged: Any) -> Iterator[Any]:
         """Yield the rule's refusals; a failure of the rule, or a yield of another type, is a ConfigError."""
