@@ -36,8 +36,9 @@ from delta_engine.drift.drifted_resources import (
     UnmanagedPart,
 )
 from delta_engine.models import Part, QualifiedName, Schema, SchemaName, Table
-from delta_engine.models.nested_types import Path
+from delta_engine.models.nested_types import Path, all_differences
 from delta_engine.models.record import Record, resource_key
+from delta_engine.sql.readable_types import readable_data_type
 from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import CatalogState, SchemaState, TableState
 from delta_engine.telemetry.garbage import no_garbage_collection
@@ -247,6 +248,8 @@ def listed_parts(
         resource = resource_key(model.qualified_name)
         for one in unmanaged_parts(model, table, record):
             yield UnmanagedPart(resource=resource, key=one.change.subject, value=one.change.observed or "")
+        for key, value in _other_cases(model, table):
+            yield UnmanagedPart(resource=resource, key=key, value=value)
         order = _order_kept(model, table) if column_order is ColumnOrder.REPORT else None
         if order is not None:
             yield UnmanagedPart(resource=resource, key="column order", value=order)
@@ -257,6 +260,20 @@ def listed_parts(
         for name, value in table.table_properties.items():
             if name not in known and not (is_set_by_platform(name) or is_feature_key(name)):
                 yield UnmanagedPart(resource=resource, key=name, value=value)
+
+
+def _other_cases(model: Table, table: TableState) -> Iterator[tuple[str, str]]:
+    """Yield the columns of a model whose names, or names of fields inside, have another case in the table, and how."""
+    if not model.is_about(Part.COLUMNS) or table.columns == model.columns:
+        return
+    present = {column.key: column for column in table.columns}
+    for column in model.columns:
+        there = present.get(column.key, column)
+        if there.name != column.name:
+            yield f"case of column {column.name}", there.name
+        is_spelled_alike = there.data_type == column.data_type
+        if not is_spelled_alike and not any(True for _ in all_differences(there.data_type, column.data_type)):
+            yield f"case of fields in column {column.name}", readable_data_type(there.data_type)
 
 
 def _order_kept(model: Table, table: TableState) -> str | None:

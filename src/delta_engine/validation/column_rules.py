@@ -18,6 +18,11 @@ from delta_engine.sql.expressions import (
 from delta_engine.sql.text import shown_type
 from delta_engine.validation.rules import Problem, of_each_column, of_each_table
 
+_RENAMED_FROM_ITSELF = (
+    "Leave it out. Delta renames nothing to another case of its name: rename it to another name, sync every "
+    "environment, and rename that one."
+)
+
 
 class UnambiguousRenames:
     """A former name is no longer used in the model, and belongs to one column or field only."""
@@ -34,7 +39,7 @@ class UnambiguousRenames:
     def _column(self, model: Table, column: Column, name: str, former: dict[str, str]) -> Iterator[Problem]:
         key = name.lower()
         if key == column.key:
-            yield Problem("it is renamed from itself", "Leave renamed_from out.", column)
+            yield Problem("it is renamed from itself", _RENAMED_FROM_ITSELF, column)
         elif any(one.key == key for one in model.columns):
             yield Problem(
                 f"it is renamed from {name}, which the model declares as well",
@@ -62,7 +67,9 @@ class UnambiguousRenames:
                 type_at(column.data_type, place[:-1]),
             )
             siblings = struct.fields if isinstance(struct, StructType) else ()
-            if any(name.lower() == one.name.lower() for one in siblings):
+            if name.lower() == place[-1].lower():
+                yield Problem(f"its field {text} is renamed from itself", _RENAMED_FROM_ITSELF, column)
+            elif any(name.lower() == one.name.lower() for one in siblings):
                 yield Problem(
                     f"{renamed}, which the model declares as well",
                     "Leave it out of renamed_fields, or do not declare the former name.",

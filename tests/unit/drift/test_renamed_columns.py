@@ -158,3 +158,34 @@ def test_drift_beside_an_ignored_rename_is_no_pending_change(
     (project.config.parent / "drift-policy.yml").write_text(f"ignore_drift: [{entry}]")
     assert project.drift() == {KEY: [("column_type", f"column {new} type")]}
     assert json.loads(project.run("drift --json").stdout)["pending"] == []
+
+
+CASES = ("{name: customerid, type: int}", "{name: s, type: 'struct<zip: int>'}")
+
+
+def test_another_case_of_a_name_is_listed_and_kept(project: CatalogProject) -> None:
+    project.declare(orders(*CASES))
+    project.sync()
+    project.declare(orders("{name: customerId, type: int}", "{name: s, type: 'struct<Zip: int>'}"))
+    plan = project.plan()
+    assert not plan["has_changes"]
+    assert {part["key"]: part["value"] for part in plan["left_alone"]} == {
+        "case of column customerId": "customerid",
+        "case of fields in column s": "struct<zip: int>",
+    }
+    assert project.drift() == {}
+
+
+def test_a_name_gets_another_case_by_two_renames(project: CatalogProject) -> None:
+    project.declare(orders("{name: customerid, type: int}"))
+    project.sync()
+    project.declare(orders("{name: customerId, type: int, renamed_from: customerid}"))
+    refused = project.run("validate")
+    assert refused.code == 3
+    assert "rename it to another name, sync every environment, and rename that one" in refused.stderr
+    for renamed in ("name: client, renamed_from: customerid", "name: customerId, renamed_from: client"):
+        project.declare(orders(f"{{{renamed}, type: int}}"))
+        project.sync()
+    assert names(project) == ["id", "customerId"]
+    assert "left_alone" not in project.plan()
+    assert project.drift() == {}

@@ -9,6 +9,10 @@ MODEL_CASES: list[ModelCase] = [
     (column_rules.UnambiguousRenames(), [model(ID, Column("b", "int", renamed_from="Id"))]),
     (
         column_rules.UnambiguousRenames(),
+        [model(ID, Column("s", "struct<Zip: int>", renamed_fields={"Zip": "zip"}))],
+    ),
+    (
+        column_rules.UnambiguousRenames(),
         [model(Column("a", "int", renamed_from="x"), Column("b", "int", renamed_from="X"))],
     ),
     (
