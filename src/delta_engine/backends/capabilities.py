@@ -154,6 +154,7 @@ class Capabilities:
         equivalents: the features that it provides in another way, and how.
         refused_values: the values of Delta's table properties that other platforms take, by the property's name in
             lower case.
+        most_name_bytes: the most bytes in UTF-8 of each part of a table's name; None where characters are counted.
         undrops_tables: whether UNDROP brings back a dropped table.
         clones_tables: whether CREATE TABLE … DEEP CLONE copies a table with its metadata.
     """
@@ -170,6 +171,7 @@ class Capabilities:
     refused_in: Mapping[str, Mapping[Feature, str]] = field(default_factory=dict)
     equivalents: Mapping[Feature, str] = field(default_factory=dict)
     refused_values: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    most_name_bytes: int | None = None
     undrops_tables: bool = False
     clones_tables: bool = False
 
@@ -305,14 +307,16 @@ OPEN_SOURCE = Capabilities(
             "delta.isolationlevel": frozenset({"writeserializable"}),
         }
     ),
+    most_name_bytes=255,
 )
-"""Spark with Delta, tables by path: a table is a folder."""
+"""Spark with Delta, tables by path: a table is a folder, whose name has at most 255 bytes on Linux (`NAME_MAX`)."""
 
 OPEN_SOURCE_CATALOG = replace(
     OPEN_SOURCE,
     name="oss with names: catalog",
     refused=MappingProxyType(_REFUSED_BY_OPEN_SOURCE),
     visibility=Visibility.UNKNOWN,
+    most_name_bytes=None,
 )
 """Spark with Delta, tables by name; the class of a catalog determines what it lacks."""
 

@@ -7,7 +7,9 @@ whole log to count files.
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -42,6 +44,7 @@ from delta_engine.state.table_descriptions import (
     described_column,
     described_state,
 )
+from delta_engine.telemetry.visible import has_half_a_character
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -114,17 +117,17 @@ class FolderFinder:
         for catalog, schema in schemas:
             folder = self._addressing.warehouse / catalog / schema
             with _listing(f"schema {catalog}.{schema}", folder):
-                if not folder.is_dir():
+                if not _is_folder(folder):
                     absent.add((catalog, schema))
         return _missing(absent, self.schemas)
 
     def schemas(self, catalog: str) -> set[str]:
-        """Return the folders in a catalog's folder, without names with a dot, which the engine cannot address."""
+        """Return the folders in a catalog's folder that can be schemas; see `_can_be_a_name`."""
         folder = self._addressing.warehouse / catalog
         with _listing(f"catalog {catalog}", folder):
-            if not folder.is_dir():
+            if not _is_folder(folder):
                 return set()
-            return {one.name for one in folder.iterdir() if "." not in one.name and one.is_dir()}
+            return {path.name for path in folder.iterdir() if _can_be_a_name(path.name) and path.is_dir()}
 
     def find(self, tables: Sequence[QualifiedName]) -> FoundTables:
         """Return the folders that have a Delta log, and refusals of folders with other content."""
@@ -147,12 +150,12 @@ class FolderFinder:
         )
 
     def listed(self, schemas: set[tuple[str, str]]) -> list[QualifiedName]:
-        """Return the folders that may be tables; a name with a dot, such as `orders.bak`, is a copy and no table."""
+        """Return the folders that may be tables; see `_can_be_a_name`."""
         return [
             QualifiedName(catalog, schema, folder.name)
             for catalog, schema in sorted(schemas)
             for folder in self._folders(catalog, schema)
-            if "." not in folder.name and _may_be_a_table(folder)
+            if _can_be_a_name(folder.name) and _may_be_a_table(folder)
         ]
 
     def _folders(self, catalog: str, schema: str) -> list[Path]:
@@ -163,9 +166,8 @@ class FolderFinder:
     def _exists(self, table: QualifiedName, folder: Path) -> bool:
         if _has_delta_log(folder):
             return True
-        has_files = folder.is_dir() and any(path.name != "_delta_log" for path in folder.iterdir())
-        if has_files or (folder.exists() and not folder.is_dir()):
-            raise interpretation.not_a_delta_table(table, f"a folder of other files ({folder})")
+        if occupant := _occupant(folder):
+            raise interpretation.not_a_delta_table(table, f"{occupant} ({folder})")
         return False
 
 
@@ -392,6 +394,9 @@ def _spelled_otherwise(table: QualifiedName, listed: QualifiedName) -> CatalogRe
     )
 
 
+_NOTHING_THERE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
+"""Why a path leads nowhere. No folder has a name that the file system refuses as too long."""
+
 _RENAME_SCHEMA: Final = "Rename that schema, or leave it to the tool that made it and choose another name."
 
 
@@ -424,13 +429,42 @@ def _listing(listed: str, folder: Path) -> Iterator[None]:
         ) from error
 
 
+def _can_be_a_name(name: str) -> bool:
+    """Whether a folder's name can be that of a table or schema: it is in UTF-8 and has no dot (`orders.bak` is a copy)."""
+    return "." not in name and not has_half_a_character(name)
+
+
 def _has_delta_log(folder: Path) -> bool:
     """Whether a folder has a Delta log; OSError if it cannot be read. `Path.glob` would hide that."""
     try:
         with os.scandir(folder / "_delta_log") as files:
             return any(file.name.endswith(".json") for file in files)
-    except (FileNotFoundError, NotADirectoryError):
+    except OSError as error:
+        if error.errno not in _NOTHING_THERE:
+            raise
         return False
+
+
+def _is_folder(folder: Path) -> bool:
+    """Whether a folder exists; OSError if that cannot be read."""
+    try:
+        return stat.S_ISDIR(folder.stat().st_mode)
+    except OSError as error:
+        if error.errno not in _NOTHING_THERE:
+            raise
+        return False
+
+
+def _occupant(folder: Path) -> str:
+    """Return what is in the place of a table without a log; empty if CREATE TABLE can make the table there."""
+    if _is_folder(folder):
+        log = folder / "_delta_log"
+        if log.exists() and not log.is_dir():
+            return "a folder whose _delta_log is a file"
+        return "a folder of other files" if any(path != log for path in folder.iterdir()) else ""
+    if not os.path.lexists(folder):
+        return ""
+    return "a file" if folder.exists() else f"a link to {folder.readlink()}, which does not exist"
 
 
 def _may_be_a_table(folder: Path) -> bool:
@@ -445,7 +479,7 @@ def _unreadable_folder(table: QualifiedName, error: OSError) -> CatalogReadError
     return CatalogReadError(
         f"its folder cannot be read: {error.strerror} ({error.filename})",
         table=str(table),
-        way_out="Restore the permission to read it, or rename the model if its name is too long for a folder.",
+        way_out="Restore the permission to read it.",
     )
 
 

@@ -21,7 +21,7 @@ from delta_engine.backends.capabilities import NEEDED_TO_CREATE, Capabilities, F
 from delta_engine.errors import UnsafePlanError
 from delta_engine.models import Column, Table
 from delta_engine.models.types import AtomicType
-from delta_engine.validation.rules import Problem, of_each_table, plan_refusal
+from delta_engine.validation.rules import Problem, name_problem, of_each_table, plan_refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,8 @@ class SupportedFeatures:
 
     @of_each_table
     def check(self, model: Table) -> Iterator[Problem]:
-        """Refuse features that the platform refuses, with its reason, and values of properties."""
+        """Refuse features that the platform refuses, with its reason, values of properties, and too long names."""
+        yield from _too_long_names(model, self.capabilities)
         for feature, column in declared_features(model):
             if feature in NEEDED_TO_CREATE:
                 continue
@@ -43,6 +44,18 @@ class SupportedFeatures:
                     f"property {key!r} is {value!r}, which the backend {self.capabilities.name} does not take",
                     "Leave it out, or take the value from a variable of the environment.",
                 )
+
+
+def _too_long_names(model: Table, capabilities: Capabilities) -> Iterator[Problem]:
+    """Yield the parts of a table's name that are folders with too long names; `ValidTableNames` counts characters."""
+    most = capabilities.most_name_bytes
+    for part, name in zip(("catalog", "schema", "table"), model.qualified_name.parts, strict=True):
+        size = len(name.encode("utf-8", "surrogatepass"))
+        if most is not None and size > most and not name_problem(name):
+            yield Problem(
+                f"{part} name {name!r} has {size} bytes in UTF-8. It is the name of a folder, which has at most {most}",
+                "Shorten it.",
+            )
 
 
 def undeclarable(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from shutil import copytree
 from typing import Any, NoReturn
@@ -68,14 +69,26 @@ def test_folders_with_a_delta_log_are_tables(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [lambda p: p.write_text("x"), lambda p: p.mkdir() or (p / "x.parquet").write_text("x")]
+    ("make", "occupant"),
+    [
+        (lambda place: place.write_text("x"), "a file"),
+        (lambda place: place.mkdir() or (place / "x.parquet").write_text("x"), "a folder of other files"),
+        (
+            lambda place: place.mkdir() or (place / "_delta_log").write_text("x"),
+            "a folder whose _delta_log is a file",
+        ),
+        (lambda place: place.symlink_to("moved"), "a link to moved, which does not exist"),
+    ],
+    ids=["file", "files", "log", "link"],
 )
-def test_other_files_in_a_tables_place_are_refused(tmp_path: Path, make: Callable[[Path], object]) -> None:
+def test_what_is_in_a_tables_place_is_named(
+    tmp_path: Path, make: Callable[[Path], object], occupant: str
+) -> None:
     place = tmp_path / "dev" / "silver" / "orders"
     place.parent.mkdir(parents=True)
     make(place)
     (refusal,) = FolderFinder(PathAddressing(tmp_path)).find([ORDERS]).refusals
-    assert "it is a folder of other files" in str(refusal)
+    assert refusal.reason == f"it exists, but it is {occupant} ({place}), not a Delta table"
 
 
 def test_folders_of_other_files_are_all_refused_at_once(tmp_path: Path) -> None:
@@ -90,14 +103,21 @@ def test_folders_of_other_files_are_all_refused_at_once(tmp_path: Path) -> None:
     assert not observed.table(names[2]).exists
 
 
-def test_a_folder_that_cannot_be_read_refuses_its_table_alone(tmp_path: Path) -> None:
-    too_long, absent = (QualifiedName("dev", "silver", name) for name in ("ü" * 200, "absent"))
-    (tmp_path / "dev" / "silver").mkdir(parents=True)
-    reader = SparkDeltaReader(ScriptedRunner({}), _no_schema, PathAddressing(tmp_path))
-    observed, (refusal,) = readable_snapshot(reader, [bare_model(too_long), bare_model(absent)])
-    assert refusal.table == str(too_long)
-    assert refusal.reason.startswith("its folder cannot be read: ")
-    assert [*observed.tables] == [absent.key]
+@pytest.mark.parametrize("part", ["catalog", "schema", "table"])
+def test_a_name_that_no_folder_can_have_is_the_name_of_no_table(tmp_path: Path, part: str) -> None:
+    too_long = replace(ORDERS, **{part: "ü" * 200})
+    absent = QualifiedName("dev", "silver", "absent")
+    observed = folder_reader(tmp_path, "silver").snapshot([bare_model(too_long), bare_model(absent)])
+    assert [state.exists for state in observed.tables.values()] == [False, False]
+    assert ((too_long.catalog, too_long.schema) in observed.missing_schemas) == (part != "table")
+
+
+def test_folders_whose_names_are_not_utf_8_are_left_out(tmp_path: Path) -> None:
+    reader = folder_reader(tmp_path, "silver")
+    for place in ("dev/silver", "dev"):
+        (tmp_path / place / os.fsdecode(b"caf\xe9") / "_delta_log").mkdir(parents=True)
+        (tmp_path / place / os.fsdecode(b"caf\xe9") / "_delta_log" / "00000000000000000000.json").touch()
+    assert reader.relations_in("dev").tables == (ORDERS,)
 
 
 @pytest.fixture

@@ -11,8 +11,15 @@ import pytest
 
 from delta_engine.aspects import COLUMN_FACETS, TABLE_FACETS
 from delta_engine.aspects.facet import Facet
-from delta_engine.backends.capabilities import DATABRICKS, NEEDED_TO_CREATE, OPEN_SOURCE, Feature
+from delta_engine.backends.capabilities import (
+    DATABRICKS,
+    NEEDED_TO_CREATE,
+    OPEN_SOURCE,
+    OPEN_SOURCE_CATALOG,
+    Feature,
+)
 from delta_engine.errors import InvalidModelError
+from delta_engine.models import Table
 from delta_engine.validation.capability_rules import SupportedFeatures, declared_features, without_features
 from tests.builders.models import orders
 from tests.cases.documented_models import WHOLE_COLUMN, WHOLE_TABLE
@@ -147,6 +154,22 @@ def test_values_of_properties_that_a_platform_refuses() -> None:
         "or take the value from a variable of the environment."
     )
     assert list(SupportedFeatures(DATABRICKS).check([model])) == []
+
+
+PARTS = ("catalog", "schema", "table")
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_name_is_as_long_as_its_place_allows(part: str) -> None:
+    """Folders of tables by path have names of 255 bytes; Unity Catalog counts characters."""
+    names = [["ä" * 127 + rest if named == part else "b" for named in PARTS] for rest in ("b", "ä" * 3)]
+    fitting, too_long = (Table(*parts, columns=orders().columns) for parts in names)
+    (refusal,) = SupportedFeatures(OPEN_SOURCE).check([fitting, too_long])
+    assert refusal.reason == (
+        f"{part} name {'ä' * 130!r} has 260 bytes in UTF-8. It is the name of a folder, which has at most 255"
+    )
+    for counting_characters in (DATABRICKS, OPEN_SOURCE_CATALOG):
+        assert list(SupportedFeatures(counting_characters).check([too_long])) == []
 
 
 def test_an_environment_does_without_what_its_backend_lacks(project: Path, delta_engine: CommandLine) -> None:
