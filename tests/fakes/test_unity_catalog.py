@@ -39,6 +39,10 @@ SETUP = [
     "CREATE TABLE dev.silver.committed (`id` INT) USING delta"
     " TBLPROPERTIES ('delta.feature.catalogManaged' = 'supported', 'delta.enableInCommitTimestamps' = 'true')",
     "ALTER TABLE dev.silver.checked ADD CONSTRAINT `Positive` CHECK (id > 0)",
+    "CREATE TABLE dev.silver.indexed (`id` INT, s STRUCT<a: INT, b: INT>) USING delta CLUSTER BY (s.a)"
+    " TBLPROPERTIES ('delta.dataSkippingNumIndexedCols' = '2')",
+    f"CREATE TABLE dev.silver.outside ({', '.join(f'c{place} INT' for place in range(40))}) USING delta"
+    " CLUSTER BY (c31) LOCATION 's3://bucket/outside'",
     "CREATE TABLE dev.silver.versioned (`id` INT, `_commit_version` INT) USING delta",
     "CREATE TABLE dev.silver.fed (`id` INT) USING delta TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true',"
     " 'delta.columnMapping.mode' = 'name')",
@@ -131,6 +135,8 @@ REFUSED = {
     "ALTER TABLE dev.silver.checked ADD CONSTRAINT k CHECK (1)": "DELTA_NON_BOOLEAN_CHECK_CONSTRAINT",
     "ALTER TABLE dev.silver.child CLUSTER BY (id, n, parent, region, owned)": "DELTA_CLUSTER_BY_INVALID_NUM_COLUMNS",
     "ALTER TABLE dev.silver.child CLUSTER BY (s)": "DELTA_CLUSTERING_COLUMNS_DATATYPE_NOT_SUPPORTED",
+    "ALTER TABLE dev.silver.indexed CLUSTER BY (s.b)": "DELTA_CLUSTERING_COLUMN_MISSING_STATS",
+    "ALTER TABLE dev.silver.outside CLUSTER BY (c32)": "DELTA_CLUSTERING_COLUMN_MISSING_STATS",
     "ALTER TABLE dev.silver.parted CLUSTER BY (n)": "DELTA_ALTER_TABLE_CLUSTER_BY_ON_PARTITIONED_TABLE_NOT_ALLOWED",
     "ALTER TABLE dev.silver.child SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')": (
         "DELTA_UNSUPPORTED_COLUMN_MAPPING_MODE_CHANGE"

@@ -41,6 +41,9 @@ class Phase(Enum):
     VERIFY_SWAPPED_ROWS = "verify_swapped_rows"
     REWRITE_TABLE = "rewrite_table"  # with the columns that the partitions need
     VERIFY_REWRITE = "verify_rewrite"
+    CHOOSE_STATISTICS = (
+        "choose_statistics"  # before clustering: Delta clusters by columns with statistics only
+    )
     CHANGE_CLUSTERING = "change_clustering"  # before drops: Delta refuses to drop a clustering column
     UNSET_TAGS = "unset_tags"  # governed tags block the drop of their column
     DROP_COLUMNS = "drop_columns"

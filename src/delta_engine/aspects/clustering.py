@@ -12,9 +12,11 @@ from delta_engine.aspects.aspect import Aspect, Change, CreateClauses, RenderCon
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.facet import FLAG, NAMES, Facet, Place
 from delta_engine.aspects.renames import place_of_key
+from delta_engine.aspects.statistics import MissingStatistics, missing_statistics
+from delta_engine.aspects.table_properties import statistics_properties
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import AUTO, Part, Table
-from delta_engine.models.nested_types import Path
+from delta_engine.models.nested_types import Path, with_field
 from delta_engine.models.types import AtomicType, CharacterType, DataType, DecimalType
 from delta_engine.sql.tables import sql_alter_clustering, sql_cluster_automatically
 from delta_engine.state.states import TableState
@@ -28,6 +30,7 @@ class ChangeClustering:
 
     Args:
         places: the paths of `desired`: a field's name may itself have dots. By default they are columns.
+        missing: the keys without statistics. A rule refuses them.
     """
 
     phase: ClassVar[Phase] = Phase.CHANGE_CLUSTERING
@@ -37,6 +40,7 @@ class ChangeClustering:
     becomes_automatic: bool = False
     was_automatic: bool = False
     places: tuple[Path, ...] = ()
+    missing: MissingStatistics | None = None
 
     def __post_init__(self) -> None:
         if self.desired == self.observed and self.becomes_automatic == self.was_automatic:
@@ -62,6 +66,7 @@ def _diff(comparison: Comparison) -> Iterable[ChangeClustering]:
             desired.clusters_automatically,
             observed.clusters_automatically,
             _places(comparison, desired.cluster_by),
+            _missing(comparison, desired.cluster_by),
         )
 
 
@@ -121,7 +126,30 @@ def _without_dropped(comparison: Comparison) -> Iterable[ChangeClustering]:
     dropped += [pair.path for pair in comparison.fields if pair.desired is None]
     left = tuple(name for name in observed.cluster_by if not any(is_inside(name, path) for path in dropped))
     if not observed.clusters_automatically and left != observed.cluster_by:
-        yield ChangeClustering(left, observed.cluster_by, places=_places(comparison, left))
+        yield ChangeClustering(
+            left,
+            observed.cluster_by,
+            places=_places(comparison, left),
+            missing=_missing(comparison, left),
+        )
+
+
+def _missing(comparison: Comparison, keys: Sequence[str]) -> MissingStatistics | None:
+    """Return the keys without statistics when the table is clustered: new columns are the last, none is dropped yet."""
+    if not keys:
+        return None
+    columns = {column.key: column for column in (*comparison.observed.columns, *comparison.added)}
+    for pair in comparison.fields:
+        if pair.observed is None and pair.desired is not None:
+            whole = columns[pair.path[0].lower()]
+            data_type = with_field(whole.data_type, pair.path[1:], pair.desired)
+            columns[whole.key] = replace(whole, data_type=data_type)
+    return missing_statistics(
+        keys,
+        tuple(columns.values()),
+        statistics_properties(comparison),
+        is_managed=comparison.observed.location is None,
+    )
 
 
 def _places(comparison: Comparison, keys: Sequence[str]) -> tuple[Path, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias, TypeVar
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
@@ -36,6 +36,7 @@ from delta_engine.aspects.delta_properties import (
 )
 from delta_engine.aspects.facet import TEXTS, Facet
 from delta_engine.aspects.known_properties import properties_schema
+from delta_engine.aspects.statistics import is_about_statistics
 from delta_engine.models import Part, Table
 from delta_engine.models.parts import NOTHING
 from delta_engine.sql.tables import sql_set_table_properties, sql_unset_table_properties
@@ -44,9 +45,8 @@ from delta_engine.state.states import REDACTED, TableState
 
 @dataclass(frozen=True, slots=True)
 class SetTableProperties:
-    """Set or overwrite properties, sorted by key."""
+    """Set or overwrite properties, sorted by key. Those that decide which columns have statistics are apart."""
 
-    phase: ClassVar[Phase] = Phase.SET_TABLE_PROPERTIES
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     properties: tuple[EntryChange, ...]
 
@@ -54,12 +54,16 @@ class SetTableProperties:
         if not self.properties:
             raise ValueError("setting table properties needs at least one")
 
+    @property
+    def phase(self) -> Phase:
+        """The phase before clustering, or that of other properties."""
+        return _phase(self.properties, Phase.SET_TABLE_PROPERTIES)
+
 
 @dataclass(frozen=True, slots=True)
 class UnsetTableProperties:
-    """Remove applied properties, as (key, observed value) pairs sorted by key."""
+    """Remove applied properties, as (key, observed value) pairs sorted by key; those of statistics are apart."""
 
-    phase: ClassVar[Phase] = Phase.UNSET_TABLE_PROPERTIES
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     properties: tuple[tuple[str, str], ...]
 
@@ -67,17 +71,50 @@ class UnsetTableProperties:
         if not self.properties:
             raise ValueError("unsetting table properties needs at least one")
 
+    @property
+    def phase(self) -> Phase:
+        """The phase before clustering, or that of other properties."""
+        return _phase(self.properties, Phase.UNSET_TABLE_PROPERTIES)
+
+
+_Entry = TypeVar("_Entry", EntryChange, tuple[str, str])
 
 _Action: TypeAlias = SetTableProperties | UnsetTableProperties
 
 
 def _diff(comparison: Comparison) -> Iterable[_Action]:
-    changes = tuple(_differing(comparison))
-    if changes:
+    for changes in _apart(_differing(comparison)):
         yield SetTableProperties(changes)
-    removed = tuple(_no_longer_wanted(comparison))
-    if removed:
+    for removed in _apart(_no_longer_wanted(comparison)):
         yield UnsetTableProperties(removed)
+
+
+def statistics_properties(comparison: Comparison) -> dict[str, str]:
+    """Return the properties of a table that decide which columns have statistics, as they are when it is clustered."""
+    properties = {
+        key.lower(): value
+        for key, value in comparison.observed.table_properties.items()
+        if is_about_statistics(key)
+    }
+    if comparison.desired.is_about(Part.PROPERTIES):
+        properties |= {change.key.lower(): change.desired for change in _differing(comparison)}
+        for key, _ in _no_longer_wanted(comparison):
+            properties.pop(key.lower(), None)
+    return properties
+
+
+def _phase(properties: Sequence[EntryChange] | Sequence[tuple[str, str]], otherwise: Phase) -> Phase:
+    is_apart = all(map(is_about_statistics, entry_keys(properties)))
+    return Phase.CHOOSE_STATISTICS if is_apart else otherwise
+
+
+def _apart(entries: Iterable[_Entry]) -> Iterator[tuple[_Entry, ...]]:
+    """Yield the entries that decide which columns have statistics, then the others, without an empty group."""
+    first: list[_Entry] = []
+    others: list[_Entry] = []
+    for entry in entries:
+        (first if is_about_statistics(*entry_keys((entry,))) else others).append(entry)
+    yield from (tuple(group) for group in (first, others) if group)
 
 
 def _differences(comparison: Comparison) -> Iterable[_Action]:

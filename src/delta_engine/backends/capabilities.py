@@ -156,6 +156,7 @@ class Capabilities:
             lower case.
         most_name_bytes: the most bytes in UTF-8 of each part of a table's name; None where characters are counted.
         undrops_tables: whether UNDROP brings back a dropped table.
+        chooses_statistics: whether the platform chooses of which columns of a managed table it collects statistics.
         clones_tables: whether CREATE TABLE … DEEP CLONE copies a table with its metadata.
     """
 
@@ -174,6 +175,7 @@ class Capabilities:
     most_name_bytes: int | None = None
     undrops_tables: bool = False
     clones_tables: bool = False
+    chooses_statistics: bool = False
 
     def refusal(self, feature: Feature, catalog: str) -> str | None:
         """Return why a catalog does not support a feature; None if it does."""
@@ -191,6 +193,7 @@ DATABRICKS = Capabilities(
     takes_default_collation=True,
     undrops_tables=True,
     clones_tables=True,
+    chooses_statistics=True,
 )
 """Databricks SQL: it has every feature and is always current."""
 

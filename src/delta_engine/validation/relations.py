@@ -19,7 +19,7 @@ from delta_engine.state.states import CatalogState, RelationKind, TableState
 from delta_engine.validation.constraint_rules import ChecksFit, ForeignKeysFit
 from delta_engine.validation.dependents import blocked_columns, chosen_columns, conflicts, feed_columns
 from delta_engine.validation.governance_rules import ColumnMasksFit, RowFiltersFit
-from delta_engine.validation.layout_rules import ClusteringColumnsFit
+from delta_engine.validation.layout_rules import ClusteringColumnsFit, StatisticsColumnsFit
 from delta_engine.validation.model_rules import ChangeFeedNamesAreFree, PrimaryKeyColumnsNotNull
 from delta_engine.validation.rules import Problem, model_refusal, table_refusal
 
@@ -56,6 +56,7 @@ _RULES: Final = (
     ForeignKeysFit(),
     ChecksFit(),
     ClusteringColumnsFit(),
+    StatisticsColumnsFit(),
     RowFiltersFit(),
     ColumnMasksFit(),
 )

@@ -51,6 +51,7 @@ DEFAULT_MODEL_RULES: tuple[ModelRule, ...] = (
     constraint_rules.ForeignKeysFit(),
     constraint_rules.ChecksFit(),
     layout_rules.ClusteringColumnsFit(),
+    layout_rules.StatisticsColumnsFit(),
     model_rules.ReadableProperties(),
     model_rules.KnownPropertiesFit(),
     model_rules.KeepsNestedClauses(),
@@ -84,6 +85,7 @@ DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
     backfill_rules.WithinRewriteLimit(),
     plan_rules.OnlyAtCreation(),
     plan_rules.NoChangeOfFixedColumns(),
+    layout_rules.ClusteringColumnsHaveStatistics(),
     plan_rules.NoColumnMappingModeChange(),
     plan_rules.NoCatalogManagedUpgrade(),
     plan_rules.NoContradictedFeatures(),
@@ -98,6 +100,10 @@ DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
     plan_rules.NoUnallowedTableDrops(),
     plan_rules.NoUnallowedSchemas(),
 )
+
+
+_OF_PLATFORM = (SupportedChanges, plan_rules.OnlyAtCreation, layout_rules.ClusteringColumnsHaveStatistics)
+"""The rules of plans that differ between platforms."""
 
 
 def needs_consent(align: AlignTable, action: Action) -> bool:
@@ -180,9 +186,7 @@ class RuleSet:
     def on(self, capabilities: Capabilities) -> RuleSet:
         """Return the rules for an opened platform, whose exact capabilities are known."""
         plans = (
-            replace(rule, capabilities=capabilities)
-            if isinstance(rule, SupportedChanges | plan_rules.OnlyAtCreation)
-            else rule
+            replace(rule, capabilities=capabilities) if isinstance(rule, _OF_PLATFORM) else rule
             for rule in self.plans
         )
         return replace(self, plans=tuple(plans))

@@ -50,6 +50,7 @@ MODEL_CASES = {
     "governance_rules": governance_rules.MODEL_CASES,
 }
 PLAN_CASES = {
+    "layout_rules": layout_rules.PLAN_CASES,
     "plan_rules": plan_rules.PLAN_CASES,
     "backfill_rules": backfill_rules.PLAN_CASES,
     "constraint_rules": constraint_rules.PLAN_CASES,
