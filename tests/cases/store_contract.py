@@ -10,7 +10,6 @@ import json
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -100,8 +99,8 @@ def check_restore_of_a_lost_document(
     first = repository.save(deployment_state(serial=0), None)
     base = repository.save(first.state, repository.save(first.state, first))
     lose()
-    with suppress(CorruptStateError):
-        assert repository.load() is None
+    with pytest.raises(CorruptStateError, match="state restore"):
+        repository.load()
 
     version = repository.load_version("1")
     assert version == first.state
@@ -119,6 +118,35 @@ def check_restore_of_a_lost_document(
     following = repository.save(restored.state, restored)
     serials = [int(one.version_id[:8]) for one in repository.versions() if one.version_id[:8].isdecimal()]
     assert max(serials) < following.state.serial
+
+
+def check_a_lost_document_is_noticed(
+    make_store: Callable[[], StateStore], lose: Callable[[], object], folder: Path
+) -> None:
+    """Check that a document that was removed after its only save is missed, until it is restored or given up."""
+    deployment = deployment_over(folder, store=make_store())
+    repository = deployment.repository
+    assert repository.load() is None
+    first = repository.save(deployment_state(serial=0), None)
+    assert repository.versions() == []
+    with pytest.raises(StateMismatchError, match="usable document, at serial 1"):
+        deployment.start_over(lambda _note: None)
+    for _ in range(2):
+        lose()
+        for read in (repository.load, deployment.peek, deployment.peek_replayed):
+            with pytest.raises(CorruptStateError, match=r"is gone.*state restore.*state start-over"):
+                read()
+        with pytest.raises(CorruptStateError, match="is gone"), deployment.locked("sync", lambda _note: None):
+            pass
+        version = repository.load_version(first.version_id)
+        deployment.restore(version, lambda _note: None, force=False, is_version=True)
+        assert deployment.peek_replayed() is not None
+    lose()
+    started = deployment.start_over(lambda _note: None)
+    assert started.state.resources == {}
+    assert started.state.state_id != first.state.state_id
+    assert started.state.serial > first.state.serial
+    assert deployment_over(folder, store=make_store()).repository.load() == started
 
 
 def check_journal_store(make_journal: Callable[[], JournalStore]) -> None:

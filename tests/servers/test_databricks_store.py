@@ -29,6 +29,7 @@ from delta_engine.orchestrate.deployments import open_report_files
 from tests.builders.deployment import deployment_over, deployment_state
 from tests.cases.golden_cases import settings_for
 from tests.cases.store_contract import (
+    check_a_lost_document_is_noticed,
     check_journal_store,
     check_lock_records,
     check_reports,
@@ -145,6 +146,14 @@ def test_a_save_through_a_warehouse_whose_answers_are_lost_is_found_again(worksp
         documents.replace(document(3), identity(3), first)
 
 
+def test_a_document_whose_head_is_gone_is_noticed(
+    tables: SmallTables, api: FakeFilesApi, tmp_path: Path
+) -> None:
+    check_a_lost_document_is_noticed(
+        lambda: store_over(tables, api), lambda: tables.run(f"DELETE FROM {HEADS} WHERE true"), tmp_path
+    )
+
+
 @pytest.mark.parametrize("left", [None, b"", b"garbage"])
 def test_a_lost_document_is_restored(
     tables: SmallTables, api: FakeFilesApi, tmp_path: Path, left: bytes | None
@@ -225,7 +234,8 @@ def test_the_kept_documents_tell_what_is_lost_with_the_head(here: Deployment, ta
     first = here.repository.save(deployment_state(serial=0), None)
     saved = here.repository.save(first.state, here.repository.save(first.state, first))
     tables.run("DELETE FROM `deployment_heads`")
-    assert here.repository.load() is None
+    with pytest.raises(CorruptStateError, match=f"is gone, although its version {saved.version_id} is kept"):
+        here.repository.load()
     listed = [version.version_id for version in here.repository.versions()]
     assert listed[0] == saved.version_id
     assert len(listed) == 3
@@ -248,7 +258,8 @@ def test_a_first_document_that_could_not_be_saved_is_restored(
     state = deployment_state(serial=0)
     with pytest.raises(UnsavedStateError):
         deployment_over(tmp_path, store=store_over(ReadOnly(), api)).repository.save(state, None)
-    assert len(api.files) == 1
+    assert api.files == {}
+    assert here.repository.load() is None
     assert restored_serial(here, serial=1, state_id=state.state_id) == 2
 
 

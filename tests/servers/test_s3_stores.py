@@ -15,6 +15,7 @@ from delta_engine.orchestrate.deployments import open_report_files
 from tests.cases.golden_cases import settings_for
 from tests.cases.store_contract import (
     STATE_ID,
+    check_a_lost_document_is_noticed,
     check_journal_store,
     check_lock_records,
     check_reports,
@@ -58,6 +59,14 @@ def test_a_damaged_document_is_restored(bucket: Bucket, tmp_path: Path) -> None:
     check_restore_of_a_lost_document(
         lambda: S3StateStore(bucket.folder(), "prod"),
         lambda: bucket.raw.put_object(Bucket=bucket.name, Key=DOCUMENT_KEY, Body=b"{"),
+        tmp_path,
+    )
+
+
+def test_a_document_that_is_gone_is_noticed(bucket: Bucket, tmp_path: Path) -> None:
+    check_a_lost_document_is_noticed(
+        lambda: S3StateStore(bucket.folder(), "prod"),
+        lambda: bucket.raw.delete_object(Bucket=bucket.name, Key=DOCUMENT_KEY),
         tmp_path,
     )
 

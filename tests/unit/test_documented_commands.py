@@ -41,6 +41,7 @@ NOT_HERE: Final = {
     "doctor": "it examines a login and a workspace: tests/servers run it against a double",
     "fmt -": "it formats what it is given: tests/unit/cli/test_fmt_command.py",
     "--changed-since": "it needs a branch of git: tests/unit/orchestrate/test_projects.py",
+    "state start-over": "it needs a lost document: tests/unit/cli/test_state_commands.py",
     "state migrate": "it needs a document of an older format: tests/unit/cli/test_state_commands.py",
 }
 """Parts of the commands that do not run here, with the reason."""

@@ -106,6 +106,18 @@ def restore(
     restore_state(ctx.obj, source, force=force, yes=yes)
 
 
+@state_app.command("start-over", epilog="Example: delta-engine -e prod state start-over")
+def start_over(ctx: typer.Context, yes: Yes = False) -> None:
+    """Begin a new document in place of a lost one.
+
+    It is for a document that is gone or cannot be read, and that no version brings back. The engine forgets what it applied: the next sync adopts all tables as they are. `state restore` brings the lost
+    document back instead.
+    """
+    from delta_engine.cli.state_commands import start_state_over
+
+    start_state_over(ctx.obj, yes=yes)
+
+
 @state_app.command(epilog="Example: delta-engine -e prod state migrate --dry-run")
 def migrate(
     ctx: typer.Context,

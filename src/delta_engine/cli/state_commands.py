@@ -150,6 +150,18 @@ def restore_state(context: Context, source: str, *, force: bool, yes: bool) -> N
     say(f"restored as serial {saved.state.serial}")
 
 
+def start_state_over(context: Context, *, yes: bool) -> None:
+    """Begin a new document in place of a lost one."""
+    opened = _open(context)
+    confirm(
+        f"Forget what was applied to {opened.settings.environment}? The next sync adopts all tables as they are, with "
+        "their drift.",
+        yes=yes,
+    )
+    saved = opened.deployment.start_over(print_note)
+    say(f"started over with serial {saved.state.serial}; earlier versions are kept")
+
+
 def migrate_state(context: Context, *, dry_run: bool, yes: bool) -> None:
     """Bring the document to the current format."""
     opened = _open(context)

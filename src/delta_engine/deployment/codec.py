@@ -40,6 +40,16 @@ def restore_hint() -> str:
     return f"{command('state versions')} lists earlier ones, {command('state restore')} brings one back."
 
 
+def lost_document(trace: str, where: str) -> CorruptStateError:
+    """Return the error for a document that is gone; `trace` is what shows that there was one."""
+    return CorruptStateError(
+        f"the document is gone, although {trace}",
+        where=where,
+        way_out=f"{restore_hint()} If the environment's first run still works, wait for it. To forget what was applied "
+        f"and adopt all tables as they are now: {command('state start-over')}.",
+    )
+
+
 def encode_state(state: DeploymentState) -> bytes:
     """Return a document as indented JSON."""
     return msgspec.json.format(encode_open(state), indent=2)

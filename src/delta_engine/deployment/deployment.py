@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,11 +13,11 @@ from delta_engine.backends.cancellation import Stop, deferred_signals, stopped_b
 from delta_engine.deployment.document import VERSION, DeploymentState
 from delta_engine.deployment.errors import CorruptStateError, StateMismatchError, StoreError
 from delta_engine.deployment.ports import Identity, JournalStore, LockHolder, LockLease, StateLock
-from delta_engine.deployment.recorder import Notify, RunRecorder, replay
+from delta_engine.deployment.recorder import Notify, RunRecorder, replay, require_no_journal
 from delta_engine.deployment.repository import LoadedState, StateRepository
-from delta_engine.deployment.run_facts import RunFacts, environment_record
+from delta_engine.deployment.run_facts import RunFacts, described, environment_record, first_document
 from delta_engine.deployment.stores.files import MemoryStateStore, NoLock, memory_journals
-from delta_engine.telemetry.context import utc_now
+from delta_engine.telemetry.context import command, utc_now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +56,11 @@ class Deployment:
 
     def peek_replayed(self, *, allow_cached: bool = False) -> DeploymentState | None:
         """Return the document without a lock, with the journals of killed runs replayed; a recent copy if allowed."""
-        loaded = self.repository.load(allow_cached=allow_cached)
-        return None if loaded is None else replay(loaded.state, self.journals.read()).state
+        loaded, journals = self.repository.load(allow_cached=allow_cached), self.journals.read()
+        if loaded is None:
+            require_no_journal(journals, self.repository.location)
+            return None
+        return replay(loaded.state, journals).state
 
     @contextmanager
     def locked(self, operation: str, notify: Notify) -> Iterator[LockedRun]:
@@ -101,14 +104,31 @@ class Deployment:
             try:
                 current = self.repository.load()
             except CorruptStateError as error:
-                notify(
-                    f"the current document cannot be read; what is left of it is kept as a backup: {error}"
-                )
+                notify(f"the current document cannot be read; any remains are kept as a backup: {error}")
                 current = None
             if current is None:
                 return self.repository.replace_lost(state, require)
             require(state, current.identity)
             return self.repository.save(state, current)
+
+    def start_over(self, notify: Notify) -> LoadedState:
+        """Save an empty document in place of one that is gone or cannot be read; its versions stay.
+
+        Raises:
+            StateMismatchError: there is a usable document.
+        """
+        facts = self.facts()
+        with self._leased(facts, "state start-over", notify):
+            with suppress(CorruptStateError):
+                current = self.repository.load()
+                if current is not None:
+                    raise StateMismatchError(
+                        f"there is a usable document, at serial {current.state.serial}",
+                        where=self.repository.location,
+                        way_out=f"{command('state rm')} forgets resources.",
+                    )
+            empty = described(first_document(facts, now=utc_now()), facts)
+            return self.repository.replace_lost(empty, lambda _state, _lost: None)
 
     @contextmanager
     def _leased(self, facts: RunFacts, operation: str, notify: Notify) -> Iterator[LockLease]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from delta_engine.actions.policy import Consent
-from delta_engine.deployment.codec import known_format, resource_v2
+from delta_engine.deployment.codec import known_format, lost_document, resource_v2
 from delta_engine.deployment.document import (
     VERSION,
     AppliedPlan,
@@ -74,9 +74,10 @@ class RunRecorder:
         self._began_at = time.monotonic()
         self._checkpoints: list[Checkpoint] = []
         self._base: LoadedState | None = repository.load()
-        replayed = replay(
-            self._base.state if self._base else first_document(facts, now=now()), journals.read()
-        )
+        lines = journals.read()
+        if self._base is None:
+            require_no_journal(lines, repository.location)
+        replayed = replay(self._base.state if self._base else first_document(facts, now=now()), lines)
         self._obsolete_journals = replayed.run_ids
         self.state = replayed.state
         for note in replayed.notes:
@@ -296,6 +297,17 @@ def replay(state: DeploymentState, journals: Mapping[str, Sequence[bytes]]) -> R
     return Replay(
         state=msgspec.structs.replace(state, resources=resources), notes=tuple(notes), run_ids=tuple(journals)
     )
+
+
+def require_no_journal(journals: Mapping[str, Sequence[bytes]], where: str) -> None:
+    """Raise `CorruptStateError` if a run left its journal and there is no document: a run saves one before."""
+    for run_id, lines in journals.items():
+        start, _ = _parse(lines, f"the journal of run {run_id}")
+        if start is not None:
+            trace = (
+                f"a run of {start.started_by} that began {shown_moment(start.started_at)} left its journal"
+            )
+            raise lost_document(trace, where)
 
 
 def _parse(lines: Sequence[bytes], where: str) -> tuple[JournalStart | None, list[JournalEntry]]:

@@ -18,7 +18,7 @@ from tempfile import gettempdir
 
 import msgspec
 
-from delta_engine.deployment.codec import decode_state, encode_state
+from delta_engine.deployment.codec import decode_state, encode_state, lost_document
 from delta_engine.deployment.document import KEPT_WRITE_IDS, VERSION, DeploymentState
 from delta_engine.deployment.errors import (
     ConflictError,
@@ -30,7 +30,7 @@ from delta_engine.deployment.errors import (
     UncertainWriteError,
     UnsavedStateError,
 )
-from delta_engine.deployment.local_files import lost_identity, write_atomically
+from delta_engine.deployment.local_files import UNDECODABLE, identity_in, lost_identity, write_atomically
 from delta_engine.deployment.ports import Identity, StateStore, StateVersion, StoredDocument
 from delta_engine.deployment.stores.files import FileVersions
 from delta_engine.telemetry.context import command, new_id, utc_now
@@ -90,11 +90,16 @@ class StateRepository:
         """Return the current document, migrated if necessary; None before the first save.
 
         Raises:
-            CorruptStateError, NewerStateError, StateMismatchError: it is unusable.
+            CorruptStateError, NewerStateError, StateMismatchError: it is unusable, or gone although versions are kept.
             StoreError: it cannot be read.
         """
         stored = self._store.read(allow_cached=allow_cached)
-        return _loaded(stored, self._environment, self.location) if stored else None
+        if stored is not None:
+            return _loaded(stored, self._environment, self.location)
+        newest = self._store.versions.newest()
+        if newest is not None:
+            raise lost_document(f"its version {newest.version_id} is kept", self.location)
+        return None
 
     def save(
         self, state: DeploymentState, base: LoadedState | None, *, write_id: str | None = None
@@ -111,7 +116,9 @@ class StateRepository:
 
     def versions(self) -> Sequence[StateVersion]:
         """Return the kept earlier documents, newest first."""
-        return self._store.versions.list()
+        kept = self._store.versions.list()
+        current = self._current_version_id() if kept else ""
+        return [version for version in kept if version.version_id != current]
 
     def load_version(self, version_id: str) -> DeploymentState:
         """Return a kept or the current document, by version id or serial; raise `StateMismatchError` if unknown."""
@@ -121,7 +128,8 @@ class StateRepository:
                 if current and current.state.serial == int(version_id):
                     return current.state
             serial = f"{int(version_id):08d}-"
-            matching = [one.version_id for one in self.versions() if one.version_id.startswith(serial)]
+            kept = (version.version_id for version in self._store.versions.list())
+            matching = [kept_id for kept_id in kept if kept_id.startswith(serial)]
             version_id = matching[0] if matching else version_id
         data = self._store.versions.read(version_id)
         if data is None:
@@ -152,6 +160,14 @@ class StateRepository:
         versions = self._store.versions
         return self._save(successor, stored, lambda: _keep_remains(versions, self._environment, stored))
 
+    def _current_version_id(self) -> str:
+        """Return the current document's name among the versions, which have the first document at once."""
+        try:
+            stored = self._store.read()
+            return identity_in(stored.data).version_id if stored else ""
+        except (CorruptStateError, *UNDECODABLE):
+            return ""
+
     def _successor(
         self, state: DeploymentState, serial: int, earlier: Sequence[str], write_id: str | None = None
     ) -> DeploymentState:
@@ -175,7 +191,11 @@ class StateRepository:
             stored = _written(self._store, self._environment, successor, data, expected)
         except (StoreError, CorruptStateError) as error:
             raise _unsaved(data, successor, self._errored_dir, error) from error
-        return LoadedState(state=successor, stored=stored)
+        saved = LoadedState(state=successor, stored=stored)
+        if expected is None:  # the only trace of a first document that is lost later
+            with suppress(StoreError):
+                self._store.versions.keep(saved.version_id, data)
+        return saved
 
 
 def _keep(versions: FileVersions, base: LoadedState | None) -> None:

@@ -116,6 +116,7 @@ def test_without_a_terminal_nothing_is_repaired_unasked(project: PlanProject) ->
         ("rm", "dev.silver.a"),
         ("mv", "dev.silver.a", "dev.silver.b"),
         ("restore", "1"),
+        ("start-over",),
         ("migrate",),
         ("unlock",),
     ],
@@ -126,6 +127,8 @@ def test_records_change_with_consent_alone(project: PlanProject, command: tuple[
     if command == ("migrate",):
         old = Path(__file__).parents[1] / "deployment" / "documents" / "v0-first-release.in.json"
         document.write_bytes(old.read_bytes())
+    if command == ("start-over",):
+        document.write_bytes(b"{")
     before = document.read_bytes()
     lease = FileLock(document.parent, "local").acquire(HOLDER, timeout_seconds=0)
     if command != ("unlock",):

@@ -130,6 +130,29 @@ def test_restoring_over_a_broken_document(state: partial[Result], folder: Path) 
     assert len(list(folder.glob("*.backup.json"))) == 1
 
 
+def test_a_document_that_is_gone_is_missed_by_every_command(
+    state: partial[Result], folder: Path, delta_engine: CommandLine
+) -> None:
+    (folder / "local.state.json").unlink()
+    for command in (
+        ("plan",),
+        ("drift", "--fail-on", "high"),
+        ("sync", "--yes"),
+        ("undo", "--yes"),
+        ("state", "show"),
+    ):
+        refused = delta_engine("-e", "local", *command)
+        assert refused.code == 3, command
+        assert "the document is gone, although its version 00000001-" in refused.stderr
+    usable = state("restore", "1", "--yes")
+    assert (usable.code, usable.stdout) == (0, "restored as serial 3\n")
+    assert state("start-over", "--yes").code == 3
+    (folder / "local.state.json").unlink()
+    started = state("start-over", "--yes")
+    assert started.stdout == "started over with serial 5; earlier versions are kept\n"
+    assert state("list").stdout == ""
+
+
 @pytest.mark.parametrize("bad", sorted(BAD.iterdir()), ids=lambda path: path.name)
 def test_bad_documents_are_refused_and_not_touched(state: partial[Result], folder: Path, bad: Path) -> None:
     document = folder / "local.state.json"

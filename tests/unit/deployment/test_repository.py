@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -31,10 +33,16 @@ from delta_engine.deployment.stores.files import (
     MemoryStateStore,
     memory_journals,
 )
-from delta_engine.deployment.stores.local import KEPT_VERSIONS, HybridStateStore, LocalStateStore
+from delta_engine.deployment.stores.local import (
+    KEPT_VERSIONS,
+    HybridStateStore,
+    LocalJournalStore,
+    LocalStateStore,
+)
 from tests.builders.deployment import NOON, deployment_over, deployment_state, repository_over
 from tests.builders.models import WORKED_MODEL
 from tests.cases.store_contract import (
+    check_a_lost_document_is_noticed,
     check_journal_store,
     check_restore_of_a_lost_document,
     check_state_store,
@@ -245,6 +253,41 @@ def test_a_lost_document_in_memory_or_behind_a_copy_is_restored(tmp_path: Path) 
         lambda: document.write_bytes(document.read_bytes()[:500]),
         tmp_path,
     )
+
+
+@pytest.mark.parametrize("is_hybrid", [False, True])
+def test_a_local_document_that_is_gone_is_noticed(tmp_path: Path, *, is_hybrid: bool) -> None:
+    folder = tmp_path / "state"
+
+    def store() -> LocalStateStore | HybridStateStore:
+        local = LocalStateStore(folder, "test")
+        return HybridStateStore(local, tmp_path, "test", max_age_seconds=0) if is_hybrid else local
+
+    check_a_lost_document_is_noticed(store, (folder / "test.state.json").unlink, tmp_path)
+
+
+def test_a_journal_without_a_document_is_noticed(tmp_path: Path) -> None:
+    store = LocalStateStore(tmp_path, "test")
+    deployment = deployment_over(tmp_path, store=store, journals=LocalJournalStore(tmp_path, "test"))
+    with suppress(KeyboardInterrupt), deployment.locked("sync", lambda _note: None) as run:
+        run.recorder.begin(["table.dev.silver.orders"], {}, {}, plan_file=None)
+        raise KeyboardInterrupt
+    (tmp_path / "test.state.json").unlink()
+    shutil.rmtree(tmp_path / "test.versions")
+    with pytest.raises(
+        CorruptStateError, match=r"run of ana@example.com that began .* left its journal.*start-over"
+    ):
+        deployment.peek_replayed()
+    with (
+        pytest.raises(CorruptStateError, match="left its journal"),
+        deployment.locked("sync", lambda _note: None),
+    ):
+        pass
+    deployment.start_over(lambda _note: None)
+    notes: list[str] = []
+    with deployment.locked("sync", notes.append):
+        pass
+    assert "was ignored: it belongs to serial 1" in notes[0]
 
 
 def test_an_errored_document_is_restored_over_a_torn_one(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hashlib import sha256
 
 from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.deployment.codec import restore_hint
-from delta_engine.deployment.errors import ConflictError, CorruptStateError, StoreError
+from delta_engine.deployment.errors import CorruptStateError, StoreError, UncertainWriteError
 from delta_engine.deployment.ports import (
     Identity,
     LockRecord,
@@ -111,7 +111,9 @@ class DatabricksStateStore:
         }
         try:
             self._head.replace(head, None if expected is None else json.loads(expected.token))
-        except ConflictError:
+        except UncertainWriteError:
+            raise
+        except StoreError:
             self._delete_unless_current(name)
             raise
         return StoredDocument(data=data, token=_token(head))
@@ -121,10 +123,10 @@ class DatabricksStateStore:
         return None if head is None else _identity(head)
 
     def _delete_unless_current(self, name: str) -> None:
-        """Delete a document that lost the race; after a failure it remains as a file that no head names."""
+        """Delete a document that no head got; after a failure it remains as a file that no head names."""
         with suppress(StoreError, CorruptStateError):
             head = self._head.read()
-            if head is not None and head["blob"] != self._files.location(name):
+            if head is None or head["blob"] != self._files.location(name):
                 self._files.delete(name)
 
 

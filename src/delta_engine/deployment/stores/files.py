@@ -74,6 +74,10 @@ class FileVersions:
             if version.version_id[:8] <= latest and version.version_id != current.version_id
         ]
 
+    def newest(self) -> StateVersion | None:
+        """Return the version of the highest serial, also if it is current; None if no version is kept."""
+        return next(iter(self._all()), None)
+
     def read(self, version_id: str) -> bytes | None:
         """Return a kept version's bytes; None if it does not exist. Raises `CorruptStateError` if it is damaged."""
         name = self.name(version_id)
