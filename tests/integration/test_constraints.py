@@ -40,14 +40,12 @@ def orders(*columns: Column, checks: Sequence[CheckConstraint] = (), boss: bool 
     )
 
 
-def engine_over(
-    backend: Backend, deployment: Deployment | None = None, *, counts_checks: bool = False
-) -> Orchestrator:
+def engine_over(backend: Backend, deployment: Deployment | None = None) -> Orchestrator:
     return Orchestrator(
         reader=backend.reader,
         deployment=deployment or Deployment.unrecorded(),
         action_runner=ActionRunner(backend.runner, backend.addressing, backend.capabilities),
-        preflight=Preflight(backend.runner, backend.addressing, counts_checks=counts_checks),
+        preflight=Preflight(backend.runner, backend.addressing),
     )
 
 
@@ -136,16 +134,16 @@ def test_rows_are_looked_at_before_they_bite(backend: Backend) -> None:
 
     checked = replace(plain, checks=(CheckConstraint("positive", "id > 0"),))
     with pytest.raises(UnsafePlanError, match="check positive would not hold for 3 rows: id > 0"):
-        engine_over(backend, counts_checks=True).sync_tables([checked])
+        engine_over(backend).sync_tables([checked])
     backend.runner.run(f"DELETE FROM {address} WHERE id < 0")
     with pytest.raises(UnsafePlanError, match="for 2 rows"):  # an unknown answer is a no: so Delta has it
-        engine_over(backend, counts_checks=True).sync_tables([checked])
+        engine_over(backend).sync_tables([checked])
     with pytest.raises(StatementError):
         backend.runner.run(f"ALTER TABLE {address} ADD CONSTRAINT positive CHECK (id > 0)")
 
     backend.runner.run(f"UPDATE {address} SET id = 7 WHERE id IS NULL")
     both = replace(required, checks=checked.checks)
-    engine_over(backend, counts_checks=True).sync_tables([both])
+    engine_over(backend).sync_tables([both])
     assert not engine_over(backend).plan_tables([both])
 
 
@@ -184,7 +182,7 @@ def test_rows_are_looked_at_by_the_names_that_columns_and_fields_have_now(backen
             CheckConstraint("noted", "note = 'new'"),
         ],
     )
-    refusals = plan_unlocked(engine_over(backend, counts_checks=True), [model]).refusals
+    refusals = plan_unlocked(engine_over(backend), [model]).refusals
     assert [refusal.reason for refusal in refusals] == [
         "it would become NOT NULL, and is NULL in 1 row",
         "check lined would not hold for 1 row: lines[0].d = 1 AND lines[0].e IS NULL",
@@ -196,5 +194,5 @@ def test_rows_are_looked_at_by_the_names_that_columns_and_fields_have_now(backen
 
     backend.runner.run(f"DELETE FROM {address} WHERE id IS NULL OR id = 3")
     held = replace(model, checks=model.checks[:3])
-    engine_over(backend, counts_checks=True).sync_tables([held])
+    engine_over(backend).sync_tables([held])
     assert not engine_over(backend).plan_tables([held])

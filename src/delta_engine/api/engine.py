@@ -186,7 +186,7 @@ class Engine:
         schemas: Sequence[Schema] = (),
         select: Sequence[str] = (),
         allow: Sequence[str] = (),
-        preflight: bool = False,
+        preflight: bool = True,
     ) -> Plan:
         """Return what would be done, and why it would be refused. Takes no lock and changes nothing.
 

@@ -42,7 +42,7 @@ class PlanRequest:
     schemas: tuple[Schema, ...] = ()
     select: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()
-    counts_checks: bool = False
+    counts_checks: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)

@@ -112,7 +112,7 @@ HOW_FEATURES_CHANGE: Mapping[Feature, str] = {
     ),
     Feature.PRIMARY_KEYS: "name, columns in order, RELY; recreated when they change",
     Feature.FOREIGN_KEYS: "parents first, cycles broken; checked against the declared parent, or the one that is there",
-    Feature.CHECKS: "by name, expressions compared in a normal form; `--preflight` counts violating rows",
+    Feature.CHECKS: "by name, expressions compared in a normal form; refused with a count if rows violate them",
     Feature.NOT_NULL: "loosened freely; tightened if no row has a NULL or `using` fills it, else refused with a count",
     Feature.DEFAULTS: "set and dropped in place",
     Feature.GENERATED_COLUMNS: "at creation only; a later change is refused",

@@ -182,7 +182,7 @@ def plan(
     out: Annotated[
         Path | None, value("--out", "FILE", "Write the plan there as well, to be reviewed and applied later.")
     ] = None,
-    preflight: CountsChecks = False,
+    preflight: CountsChecks = True,
     detailed_exitcode: Annotated[
         bool, flag("--detailed-exitcode", help="Exit with 2 when changes are pending.")
     ] = False,
@@ -253,7 +253,7 @@ def apply(
 
     Nothing runs if anything that the plan touches has changed since.
 
-    The options of `plan` (-t, --allow, --preflight) are in the file.
+    The options of `plan` (-t, --allow, --no-preflight) are in the file.
     """
     from delta_engine.cli.commands import apply_plan_file
 
@@ -269,7 +269,7 @@ def sync(
     yes: Yes = False,
     json: Json = False,
     timings: Timings = False,
-    preflight: CountsChecks = False,
+    preflight: CountsChecks = True,
     full: Full = False,
 ) -> None:
     """Bring the catalog to the models."""

@@ -199,7 +199,11 @@ Full = Annotated[
 Json = Annotated[bool, flag("--json", help="Print one JSON document instead.")]
 CountsChecks = Annotated[
     bool,
-    flag("--preflight", help="Count the rows that added CHECK constraints refuse, before anything runs."),
+    flag(
+        "--preflight/--no-preflight",
+        help="Count the rows that added CHECK constraints refuse, before anything runs. This is the default.",
+        show_default=False,
+    ),
 ]
 Timings = Annotated[bool, flag("--timings", help="End with a table of how long each table took.")]
 Yes = Annotated[bool, flag("--yes", "-y", help="Answer yes in advance: required without a terminal.")]

@@ -126,7 +126,7 @@ def open_environment(
     backend: Backend,
     deployment: Deployment,
     *,
-    counts_checks: bool = False,
+    counts_checks: bool = True,
     notify: Callable[[str], None] = lambda _note: None,
 ) -> Environment:
     """Return a project's environment over a backend and a deployment state.

@@ -70,7 +70,7 @@ def plan_again(environment: str, where: str, options: Options = NO_OPTIONS) -> s
     """Return the command that writes a plan file again, the user's remedy for an unusable one."""
     repeatable = (("-t", options.tables), ("--allow", options.allow))
     given = [part for option, values in repeatable for value in values for part in (option, value)]
-    given += ["--preflight"] if options.counts_checks else []
+    given += [] if options.counts_checks else ["--no-preflight"]
     given += ["--skip-refused"] if options.skips_refused else []
     verb = ["undo", options.undoes] if options.undoes else ["plan"]
     again = command(shlex.join([*verb, *given, "--out", where]), environment)

@@ -102,14 +102,14 @@ class Options(_Part, frozen=True, kw_only=True):
     Args:
         tables: the globs of `-t`; none for all models.
         allow: the kinds of change that `--allow` named.
-        counts_checks: whether the rows were counted that added checks refuse (`--preflight`).
+        counts_checks: whether the rows were counted that added checks refuse; false for `--no-preflight`.
         undoes: the id of the run that the plan undoes; None for a plan of the models.
         skips_refused: whether it leaves out the tables that cannot be undone (`--skip-refused`).
     """
 
     tables: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()
-    counts_checks: bool = False
+    counts_checks: bool = True
     undoes: str | None = None
     skips_refused: bool = False
 

@@ -1,8 +1,8 @@
 """Counts rows that violate the conditions of a plan before it runs, with one query per table.
 
-NULLs in columns that become NOT NULL are always counted. Violations of added CHECKs are counted on demand, because the
-platform checks them only during the apply. Values that `using` computes are counted as they will be, and the query
-computes all of them: if it fails, a second one counts the rows for which they fail.
+NULLs in columns that become NOT NULL are always counted, violations of added CHECKs unless that is switched off: the
+platform checks them only during the apply, after other statements. Values that `using` computes are counted as they
+will be, and the query computes all of them: if it fails, a second one counts the rows for which they fail.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.conversions import set_aside
 from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.backends.addressing import Addressing
+from delta_engine.backends.error_conditions import is_forbidden
 from delta_engine.backends.sql_runner import SqlRunner, query_each
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.models import Table
 from delta_engine.sql.backfills import sql_checksum, sql_converted
 from delta_engine.sql.constraints import sql_not_null_condition
-from delta_engine.sql.expressions import is_same_expression
+from delta_engine.sql.expressions import is_same_expression, reads
 from delta_engine.sql.failing_rows import failure_condition
 from delta_engine.sql.queries import (
     sql_as_it_will_be,
@@ -40,6 +41,7 @@ from delta_engine.telemetry.visible import counted
 from delta_engine.validation.rules import plan_refusal
 
 _NEEDS_SELECT = "Ask for SELECT on it: the engine has to count the rows that violate a new condition."
+_NO_PREFLIGHT = "To add CHECKs without a count, pass --no-preflight (preflight=False)."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,13 +55,17 @@ class _Condition:
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """Counts the rows that violate a plan, those of added checks on demand; `notify` is called before each count."""
+    """Counts the rows that violate a plan; `notify` is called before each count.
+
+    Args:
+        counts_checks: whether to count the rows that added CHECKs refuse.
+    """
 
     runner: SqlRunner
     addressing: Addressing
     _: KW_ONLY
     parallelism: int = 4
-    counts_checks: bool = False
+    counts_checks: bool = True
     notify: Callable[[str], None] = lambda _note: None
 
     def refusals(
@@ -84,10 +90,12 @@ class Preflight:
             if not change.make_nullable:
                 path = (change.name, *change.path)
                 yield _Condition(sql=sql_not_null_condition(*path), column=path)
-        known = {check.name.lower(): check.expression for check in observed.checks}
+        stored = {check.name.lower(): check.expression for check in observed.checks}
+        filled = [fill.name for fill in align.of_type(FillColumn)]
         for add in align.of_type(CheckAdd) if self.counts_checks else ():
             check = add.desired
-            if not is_same_expression(known.get(check.name.lower(), ""), check.expression):
+            holds_now = is_same_expression(stored.get(check.name.lower(), ""), check.expression)
+            if not holds_now or any(reads(check.expression, (name,)) for name in filled):
                 yield _Condition(sql=check.expression, check=check.name)
 
     def _violations(
@@ -111,7 +119,7 @@ class Preflight:
             yield plan_refusal(
                 align,
                 f"its {'new values cannot be computed' if fills else 'rows cannot be counted'}: {error.first_line}",
-                f"Correct its using, and try it: {found}" if fills else _NEEDS_SELECT,
+                _way_out(error, found, fills, conditions),
                 fills[0].name if fills else None,
             )
             return
@@ -155,6 +163,19 @@ class Preflight:
                     f"SELECT * FROM {table} WHERE {condition}",
                     name,
                 )
+
+
+def _way_out(
+    error: StatementError, query: str, fills: Sequence[FillColumn], conditions: Sequence[_Condition]
+) -> str:
+    """Return the fix for rows that cannot be counted."""
+    if fills:
+        return f"Correct its using, and try it: {query}"
+    has_check = any(condition.check for condition in conditions)
+    if is_forbidden(error):
+        return f"{_NEEDS_SELECT} {_NO_PREFLIGHT}" if has_check else _NEEDS_SELECT
+    correct = "correct the check, and " if has_check else ""
+    return f"Plan again. If it fails again, {correct}try the query: {query}"
 
 
 def _filled_again(fills: Iterable[FillColumn]) -> dict[str, str]:

@@ -171,16 +171,16 @@ def test_rows_are_looked_at_again(synced: PlanProject) -> None:
 
 def test_options_are_part_of_the_file(synced: PlanProject) -> None:
     synced.declare(a="second", b="second")
-    synced.plan("-t", "a", "--allow", "drop_column:silver.a", "--preflight")
+    synced.plan("-t", "a", "--allow", "drop_column:silver.a", "--no-preflight")
     assert synced.read().is_partial
     assert synced.read().policy.allow == ("drop_column:silver.a",)
     assert synced.apply().code == 0
     assert [sql for sql in synced.platform.statements if "`b`" in sql] == []
 
-    synced.plan("-t", "b", "--allow", "drop_column:silver.a", "--preflight")
+    synced.plan("-t", "b", "--allow", "drop_column:silver.a", "--no-preflight")
     synced.platform.states["dev.silver.b"] = observed(comment="by hand")
     assert (
-        "`delta-engine -e local plan -t b --allow drop_column:silver.a --preflight --out plan.json`"
+        "`delta-engine -e local plan -t b --allow drop_column:silver.a --no-preflight --out plan.json`"
         in synced.apply().stderr
     )
 

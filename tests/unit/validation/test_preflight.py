@@ -1,6 +1,7 @@
 """The look at rows before anything runs: which query, what is refused, and what is never asked."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def orders(*columns: Column, checks: Sequence[CheckConstraint] = ()) -> Table:
 
 
 def looked(
-    model: Table, state: TableState, runner: RecordingSqlRunner, *, counts_checks: bool = False
+    model: Table, state: TableState, runner: RecordingSqlRunner, *, counts_checks: bool = True
 ) -> list[str]:
     """Plan, and return what the look at the rows refuses."""
     snapshot = catalog_of([model], state)
@@ -41,10 +42,16 @@ def looked(
     return [str(refusal).partition(": ")[2] for refusal in preflight.refusals(plan, [model], snapshot)]
 
 
-class Forbidding(RecordingSqlRunner):
+class Refusing(RecordingSqlRunner):
+    def __init__(
+        self, condition: str = "INSUFFICIENT_PERMISSIONS", message: str = "no SELECT\nfor you"
+    ) -> None:
+        super().__init__()
+        self._condition, self._message = condition, message
+
     def run(self, sql: str) -> Sequence[Row]:
         super().run(sql)
-        raise StatementError("no SELECT\nfor you", sql=sql, error_class="INSUFFICIENT_PERMISSIONS")
+        raise StatementError(self._message, sql=sql, error_class=self._condition)
 
 
 class FailingRows(RecordingSqlRunner):
@@ -95,6 +102,7 @@ NESTED_BEFORE = (
     Column("Same", "array<struct<a: int>>"),
 )
 REQUIRED = orders(*(Column(name, "int", is_nullable=False) for name in ("a", "b", "C d")))
+CHECKED = orders(Column("id", "bigint"), checks=[CheckConstraint("half", "10 / id > 2")])
 LOOKS: dict[str, tuple[Table, Sequence[Column], RecordingSqlRunner]] = {
     "nulls-in-one-query": (
         REQUIRED,
@@ -107,39 +115,58 @@ LOOKS: dict[str, tuple[Table, Sequence[Column], RecordingSqlRunner]] = {
     "rows-that-cannot-be-told": (CONVERTED, CONVERTED_BEFORE, FailingRows(None)),
     "values-that-fail-elsewhere": (ADDED, [Column("id", "bigint")], FailingRows(0)),
     "values-that-can-be-computed": (CONVERTED, CONVERTED_BEFORE, CountingRows(0)),
-    "rows-that-may-not-be-counted": (REQUIRED, [Column(n, "int") for n in ("a", "b", "C d")], Forbidding()),
+    "checks-that-cannot-be-counted": (
+        CHECKED,
+        CHECKED.columns,
+        Refusing("DIVIDE_BY_ZERO", "Division by zero."),
+    ),
+    "checks-that-may-not-be-counted": (CHECKED, CHECKED.columns, Refusing()),
+    "checks-of-converted-columns": (
+        replace(CONVERTED, checks=CHECKED.checks),
+        CONVERTED_BEFORE,
+        CountingRows(0, 1, 2),
+    ),
+    "rows-that-may-not-be-counted": (REQUIRED, [Column(n, "int") for n in ("a", "b", "C d")], Refusing()),
 }
 
 
 @pytest.mark.parametrize("name", LOOKS)
 def test_rows_are_counted_and_refused_with_a_way_out(name: str, request: pytest.FixtureRequest) -> None:
     model, columns, runner = LOOKS[name]
-    refused = looked(model, TableState(columns=tuple(columns)), runner, counts_checks=True)
+    refused = looked(model, TableState(columns=tuple(columns)), runner)
     lines = [*runner.statements, *refused]
     assert_golden_lines(lines, Path(__file__).parent / "preflight" / f"{name}.txt", request)
 
 
-def test_checks_are_counted_on_demand_alone_and_never_those_that_hold_already() -> None:
+def test_checks_are_counted_unless_they_hold_already_or_it_is_switched_off() -> None:
     columns = (Column("id", "int"),)
     checks = [CheckConstraint("positive", "id > 0"), CheckConstraint("small", "id < 9")]
     state = TableState(columns=columns, checks=(CheckConstraint("small", "(ID < 9)"),))
     asked = CountingRows(0)
-    assert looked(orders(*columns, checks=checks), state, asked, counts_checks=True) == []
+    assert looked(orders(*columns, checks=checks), state, asked) == []
     assert len(asked.statements) == 1
     assert "id > 0" in asked.statements[0]
     assert "9" not in asked.statements[0]
     not_asked = CountingRows()
-    assert looked(orders(*columns, checks=checks), state, not_asked) == []
+    assert looked(orders(*columns, checks=checks), state, not_asked, counts_checks=False) == []
     assert not_asked.statements == []
     widened = orders(Column("id", "bigint"), checks=checks[1:])
-    assert looked(widened, state, not_asked, counts_checks=True) == []
+    assert looked(widened, state, not_asked) == []
     assert not_asked.statements == []
+
+
+def test_a_check_that_holds_is_counted_if_its_column_gets_other_values() -> None:
+    check = CheckConstraint("positive", "amount > 0")
+    model = orders(Column("amount", "int", using="cast(amount AS int) - 1"), checks=[check])
+    state = TableState(columns=(Column("amount", "string"),), checks=(check,))
+    (refused,) = looked(model, state, CountingRows(3))
+    assert refused.partition(": ")[2].startswith("check positive would not hold for 3 rows: amount > 0. ")
 
 
 def test_nothing_is_asked_of_new_tables_and_of_columns_that_become_nullable() -> None:
     runner = CountingRows()
     required = orders(Column("id", "int", is_nullable=False), checks=[CheckConstraint("positive", "id > 0")])
-    assert looked(required, ABSENT, runner, counts_checks=True) == []
+    assert looked(required, ABSENT, runner) == []
     assert looked(orders(Column("id", "int")), TableState(columns=required.columns), runner) == []
     assert runner.statements == []
 

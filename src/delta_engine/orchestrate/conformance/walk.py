@@ -171,7 +171,7 @@ def _planned(scene: Scene, walked: Walked, step: Step, position: int) -> TablePl
             records_of(before.schemas),
         ),
     )
-    preflight = Preflight(scene.backend.runner, scene.backend.addressing, counts_checks=True)
+    preflight = Preflight(scene.backend.runner, scene.backend.addressing)
     refusals = preflight.refusals(plan, step.tables, observed)
     if refusals:
         raise RefusalGroup(refusals)
