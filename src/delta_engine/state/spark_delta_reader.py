@@ -430,7 +430,7 @@ def _listing(listed: str, folder: Path) -> Iterator[None]:
 
 
 def _can_be_a_name(name: str) -> bool:
-    """Whether a folder's name can be that of a table or schema: it is in UTF-8 and has no dot (`orders.bak` is a copy)."""
+    """Whether a folder can be a table or schema: its name is in UTF-8 and has no dot (`orders.bak` is a copy)."""
     return "." not in name and not has_half_a_character(name)
 
 

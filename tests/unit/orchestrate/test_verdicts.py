@@ -88,7 +88,12 @@ def test_a_renamed_or_removed_file_changes_the_verdict(forged: Path) -> None:
         count(forged)
 
 
-@pytest.mark.parametrize("package", ["delta-engine", "msgspec", "pyyaml", "sqlglot"])
+def test_another_engine_does_not_trust_the_verdict(forged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{MODULE}.engine_version", lambda: "0")
+    assert count(forged) == 1
+
+
+@pytest.mark.parametrize("package", ["msgspec", "pyyaml", "sqlglot"])
 def test_another_version_does_not_trust_the_verdict(
     forged: Path, monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:

@@ -163,7 +163,9 @@ PARTS = ("catalog", "schema", "table")
 def test_a_name_is_as_long_as_its_place_allows(part: str) -> None:
     """Folders of tables by path have names of 255 bytes; Unity Catalog counts characters."""
     names = [["ä" * 127 + rest if named == part else "b" for named in PARTS] for rest in ("b", "ä" * 3)]
-    fitting, too_long = (Table(*parts, columns=orders().columns) for parts in names)
+    fitting, too_long = (
+        Table(catalog, schema, table, columns=orders().columns) for catalog, schema, table in names
+    )
     (refusal,) = SupportedFeatures(OPEN_SOURCE).check([fitting, too_long])
     assert refusal.reason == (
         f"{part} name {'ä' * 130!r} has 260 bytes in UTF-8. It is the name of a folder, which has at most 255"
