@@ -109,6 +109,7 @@ class Change:
         place: the column, or the path of the field inside it, with which the subject begins; empty for other subjects.
         types: the types with which the sides begin; None for a side without one.
         is_rename: whether the sides are two names of the same thing.
+        note: what a reader of the plan has to know besides; drift does not show it.
     """
 
     subject: str
@@ -117,6 +118,7 @@ class Change:
     place: Path = field(default=(), compare=False)
     types: tuple[DataType | None, DataType | None] = field(default=(None, None), compare=False)
     is_rename: bool = field(default=False, compare=False)
+    note: str = field(default="", compare=False)
 
     @property
     def sign(self) -> Sign:

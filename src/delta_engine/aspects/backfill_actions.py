@@ -208,6 +208,24 @@ BackfillAction: TypeAlias = (
 )
 
 
+def converted_columns(action: object) -> frozenset[str]:
+    """Return the keys of the columns whose conversion an action is a step of; empty for all other actions.
+
+    A verification that also covers columns without a conversion is a step of none.
+    """
+    match action:
+        case ExpandColumn() | SwapColumn():
+            return frozenset({action.desired.key})
+        case FillColumn():
+            return frozenset({action.name.lower()} if action.is_converted else ())
+        case FillSwappedColumn() | DropFormerColumn():
+            return frozenset({action.name.lower()})
+        case VerifyRows(fills=fills) | VerifySwappedRows(fills=fills):
+            columns = [converted_columns(fill) for fill in fills]
+            return frozenset().union(*columns) if all(columns) else frozenset()
+    return frozenset()
+
+
 def targets(fills: Iterable[FillColumn | FillSwappedColumn], *, are_deterministic: bool) -> list[str]:
     """Return the columns that get values in one statement."""
     return [fill.target for fill in fills if fill.is_deterministic is are_deterministic]

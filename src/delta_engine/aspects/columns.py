@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, TypeAlias
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
+from delta_engine.actions.policy import ColumnOrder
 from delta_engine.aspects.aspect import (
     Aspect,
     Change,
@@ -39,11 +40,16 @@ from delta_engine.state.states import TableState
 
 @dataclass(frozen=True, slots=True)
 class ColumnAdd:
-    """Add a column with its comment, nullable if it is filled afterwards. A rule refuses NOT NULL."""
+    """Add a column with its comment, nullable if it is filled afterwards. A rule refuses NOT NULL.
+
+    Args:
+        declared_place: the place in the model, if the column is added elsewhere and stays there.
+    """
 
     phase: ClassVar[Phase] = Phase.ADD_COLUMNS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     desired: Column
+    declared_place: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +88,30 @@ ColumnAction: TypeAlias = ColumnAdd | FieldAdd | _Drop
 def _diff(comparison: Comparison) -> Iterable[ColumnAction]:
     """Yield an add per column or field that only the model has, and a drop per one that only the table has."""
     for column in comparison.added:
-        yield ColumnAdd(column if column.using is None else replace(column, is_nullable=True))
+        place = _declared_place(column, comparison)
+        yield ColumnAdd(column if column.using is None else replace(column, is_nullable=True), place)
     yield from map(ColumnDrop, comparison.dropped)
     for pair in comparison.fields:
         if pair.observed is None and pair.desired is not None:
             yield FieldAdd(pair.path, pair.desired)
         elif pair.desired is None and pair.observed is not None:
             yield FieldDrop(pair.path, pair.observed)
+
+
+def _declared_place(column: Column, comparison: Comparison) -> str:
+    """Return the place of a new column in the model; empty if it is added there or moved there.
+
+    ADD COLUMNS puts new columns last (Databricks documentation, "ALTER TABLE … COLUMN clause").
+    """
+    if comparison.policy.column_order is ColumnOrder.ENFORCE:
+        return ""
+    declared = [one.key for one in comparison.desired.columns]
+    place, added = declared.index(column.key), [one.key for one in comparison.added]
+    former = declared[place - 1] if place else None
+    order = added.index(column.key)
+    if {*declared[place:]} <= {*added} or (order and former == added[order - 1]):
+        return ""
+    return "first" if former is None else f"after {comparison.desired.columns[place - 1].name}"
 
 
 def _create(desired: Table, context: RenderContext) -> CreateClauses:
@@ -124,8 +147,9 @@ def _render(actions: Sequence[ColumnAction], context: RenderContext) -> Iterable
 
 def _explain(action: ColumnAction) -> Iterable[Change]:
     match action:
-        case ColumnAdd(one):
-            yield _explained((one.name,), desired=one)
+        case ColumnAdd(one, place):
+            note = f"added last, not {place}: policy.column_order: enforce moves it" if place else ""
+            yield replace(_explained((one.name,), desired=one), note=note)
         case ColumnDrop(one):
             yield _explained((one.name,), observed=one)
         case FieldAdd(path, field):

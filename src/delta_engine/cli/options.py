@@ -193,7 +193,8 @@ Full = Annotated[
     bool,
     flag(
         "--full",
-        help="Show everything. By default, above 20 tables, show counts and what a reviewer must see.",
+        help="Show everything, also the steps of conversions. By default, above 20 tables, show counts and what a "
+        "reviewer must see.",
     ),
 ]
 Json = Annotated[bool, flag("--json", help="Print one JSON document instead.")]

@@ -190,7 +190,7 @@ def print_planned(planned: PlannedRun, *, is_full: bool, to_stderr: bool = False
     """Print the tree of a plan, of a large one in compact form by default."""
     plan, undone = planned.plan, planned.undone
     if is_full or not has_compact_form(plan):
-        print_plan(plan, undone, to_stderr=to_stderr)
+        print_plan(plan, undone, is_full=is_full, to_stderr=to_stderr)
         return
     console = _tree_console(to_stderr=to_stderr)
     _print_branches(counted_branches(plan), console)
@@ -201,9 +201,9 @@ def print_planned(planned: PlannedRun, *, is_full: bool, to_stderr: bool = False
     console.print(COMPACT_NOTE, style="dim", soft_wrap=True)
 
 
-def print_plan(plan: TablePlan, undone: UndoneDrift, *, to_stderr: bool = False) -> None:
-    """Print the tree of changes in full; nothing for an empty plan."""
-    _print_branches(plan_branches(plan, undone), _tree_console(to_stderr=to_stderr))
+def print_plan(plan: TablePlan, undone: UndoneDrift, *, is_full: bool, to_stderr: bool = False) -> None:
+    """Print the tree of all changes; nothing for an empty plan. In full, conversions have a line per step."""
+    _print_branches(plan_branches(plan, undone, is_full=is_full), _tree_console(to_stderr=to_stderr))
 
 
 def _tree_console(*, to_stderr: bool) -> Console:

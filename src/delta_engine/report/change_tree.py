@@ -13,6 +13,13 @@ from typing import Final
 from delta_engine import aspects
 from delta_engine.actions import Action, AlignTable, Hazard, Reversal, reversal_of
 from delta_engine.aspects.aspect import Change, Sign
+from delta_engine.aspects.backfill_actions import (
+    DropFormerColumn,
+    SwapColumn,
+    VerifyRows,
+    VerifySwappedRows,
+    converted_columns,
+)
 from delta_engine.aspects.columns import described, values_clause
 from delta_engine.drift.drifted_resources import Finding, UndoneDrift, undone_by
 from delta_engine.models import Table
@@ -71,13 +78,27 @@ def created_branches(model: Table) -> Iterator[Branch]:
         yield Branch(Sign.ADDED, f"{change.subject}: {change.desired}")
 
 
-def changed_branches(actions: Iterable[Action], resource: str, undone: UndoneDrift) -> tuple[Branch, ...]:
-    """Return a branch per change, and one per column with changes of its fields, where the first of them stands."""
+def changed_branches(
+    actions: Iterable[Action], resource: str, undone: UndoneDrift, *, is_full: bool = False
+) -> tuple[Branch, ...]:
+    """Return a branch per change, and one per column with changes of its fields, where the first of them stands.
+
+    Args:
+        is_full: whether the steps of a conversion have branches; by default, one branch stands for all of them.
+    """
+    actions = tuple(actions)
+    converted = {} if is_full else _conversions(actions)
     found: dict[object, Branch | _Fields] = {}
     for action in actions:
+        keys = converted_columns(action)
+        if keys and keys <= converted.keys():
+            for key in sorted(keys):
+                found.setdefault(("conversion", key), _conversion_branch(converted[key], resource, undone))
+            continue
         risks = hazards_note(action.hazards, reversal_of(action))
         for change in aspects.explain([action]):
-            note = f"{risks}{undoes_note(undone_by(resource, action, change, undone))}"
+            beside = f"  {change.note}" if change.note else ""
+            note = f"{risks}{beside}{undoes_note(undone_by(resource, action, change, undone))}"
             if len(change.place) > 1:
                 column = found.setdefault(change.place[0].lower(), _Fields(change.place[0]))
                 assert isinstance(column, _Fields)
@@ -85,6 +106,31 @@ def changed_branches(actions: Iterable[Action], resource: str, undone: UndoneDri
             else:
                 found[len(found)] = _branch(change, _subject(change), note)
     return tuple(one.branch("column ") if isinstance(one, _Fields) else one for one in found.values())
+
+
+def _conversions(actions: Sequence[Action]) -> dict[str, list[Action]]:
+    """Return the steps of each conversion that a plan finishes, by column key."""
+    steps: dict[str, list[Action]] = {}
+    for action in actions:
+        for key in converted_columns(action):
+            steps.setdefault(key, []).append(action)
+    swapped = {action.desired.key for action in actions if isinstance(action, SwapColumn)}
+    return {key: steps[key] for key in steps if key in swapped}
+
+
+def _conversion_branch(steps: Sequence[Action], resource: str, undone: UndoneDrift) -> Branch:
+    """Return the line of a conversion, with the hazards of all its steps."""
+    swap = next(step for step in steps if isinstance(step, SwapColumn))
+    (change,) = aspects.explain([swap])
+    ends = [", verified"] if any(isinstance(step, VerifyRows | VerifySwappedRows) for step in steps) else []
+    ends += (
+        ["; the old column is dropped"] if any(isinstance(step, DropFormerColumn) for step in steps) else []
+    )
+    risks = {hazard for step in steps for hazard in step.hazards}
+    hazards = tuple(hazard for hazard in Hazard if hazard in risks - {Hazard.SAFE})
+    reversal = max((reversal_of(step) for step in steps), key=[*Reversal].index)
+    note = f"{hazards_note(hazards, reversal)}{undoes_note(undone_by(resource, swap, change, undone))}"
+    return _branch(change, f"convert {swap.desired.name}:", f"{''.join(ends)}{note}")
 
 
 def side_branch(text: str, sign: Sign) -> Branch:

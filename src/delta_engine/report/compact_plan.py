@@ -22,6 +22,7 @@ from delta_engine.actions import (
     TablePlan,
 )
 from delta_engine.aspects.aspect import Sign
+from delta_engine.aspects.backfill_actions import converted_columns
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, UndoneDrift, undone_by
 from delta_engine.errors import RefusedError
 from delta_engine.report.change_tree import Branch
@@ -88,6 +89,8 @@ def _notable(action: TableAction, undone: UndoneDrift, refused: Collection[str])
             yield table_branch(action, undone)
         case AlignTable(_, actions):
             notable = [one for one in actions if is_refused or _must_be_seen(key, action, one, undone)]
+            converted = {column for one in notable for column in converted_columns(one)}
+            notable = [one for one in actions if one in notable or converted & converted_columns(one)]
             if notable:
                 branch = table_branch(replace(action, actions=tuple(notable)), undone)
                 rest = len(actions) - len(notable)

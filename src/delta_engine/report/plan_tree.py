@@ -51,11 +51,17 @@ _MINUTE: Final = 60
 _HOUR: Final = 3600
 
 
-def plan_branches(plan: TablePlan, undone: UndoneDrift = NO_UNDONE_DRIFT) -> Iterator[Branch]:
-    """Yield a branch per schema and table, sorted by name; each line says which drift it undoes."""
+def plan_branches(
+    plan: TablePlan, undone: UndoneDrift = NO_UNDONE_DRIFT, *, is_full: bool = False
+) -> Iterator[Branch]:
+    """Yield a branch per schema and table, sorted by name; each line says which drift it undoes.
+
+    Args:
+        is_full: whether conversions of columns have a line per step.
+    """
     yield from (create_schema_branch(schema, undone) for schema in plan.create_schemas)
     yield from (schema_branch(align, undone) for align in plan.align_schemas)
-    yield from (table_branch(action, undone) for action in plan.table_actions())
+    yield from (table_branch(action, undone, is_full=is_full) for action in plan.table_actions())
 
 
 def create_schema_branch(schema: CreateSchema, undone: UndoneDrift) -> Branch:
@@ -71,7 +77,7 @@ def schema_branch(align: AlignSchema, undone: UndoneDrift) -> Branch:
     return Branch(Sign.CHANGED, f"schema {align}", leaves)
 
 
-def table_branch(action: TableAction, undone: UndoneDrift) -> Branch:
+def table_branch(action: TableAction, undone: UndoneDrift, *, is_full: bool = False) -> Branch:
     """Return the branch of one table; each line says which drift it undoes."""
     key = f"table.{action.table.key}"
     match action:
@@ -84,7 +90,7 @@ def table_branch(action: TableAction, undone: UndoneDrift) -> Branch:
             text = f"{action.table}{hazards_note(action.hazards)}{undoes_note(undone.get((key, 'table')))}"
             return Branch(Sign.ADDED, text, tuple(created_branches(desired)))
         case AlignTable(table, actions):
-            leaves = changed_branches(actions, key, undone)
+            leaves = changed_branches(actions, key, undone, is_full=is_full)
             return Branch(Sign.CHANGED, f"{table}{_cost(action.cost)}", leaves)
         case DropTable(table, rows):
             note = f"with {counted(rows, 'row')}"

@@ -37,7 +37,7 @@ def test_a_plan_is_the_text_of_the_command_line(
     engine.sync([table(), Table("dev", "silver", "gone", [ID])])
     notebook.catalog.run("ALTER TABLE dev.silver.orders SET TBLPROPERTIES ('a.b' = 'c')")
     plan = engine.plan([table("Other", Column("note", "struct<a: int, b: string>", comment=HOSTILE))])
-    print_plan(plan.actions, plan.planned.undone)
+    print_plan(plan.actions, plan.planned.undone, is_full=False)
     print_plan_summary(plan.planned, environment="dev", models=1)
     assert str(plan) == repr(plan) == capsys.readouterr().out.rstrip("\n")
     assert "kept: dev.silver.gone is not declared any more" in str(plan)

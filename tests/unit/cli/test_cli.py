@@ -157,7 +157,7 @@ def test_the_next_step_after_init_is_a_command_of_a_shell(
 
 
 def test_a_plan_is_a_tree(capsys: pytest.CaptureFixture[str]) -> None:
-    print_plan(PLAN, {})
+    print_plan(PLAN, {}, is_full=False)
     print_statements(["CREATE SCHEMA `dev`.`silver`", "A\n  [b]"])
     assert capsys.readouterr().out == (
         "+ schema dev.silver  [safe]\n"

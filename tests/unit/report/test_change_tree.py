@@ -1,16 +1,25 @@
 """Changes as a tree: fields below their columns, renames as renames, types without backticks that nobody needs."""
 
+from collections.abc import Sequence
+
+import pytest
+
 from delta_engine.actions import Action, AlignTable, CreateTable, TablePlan
+from delta_engine.actions.policy import ColumnOrder, Policy
 from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, FieldAdd, FieldDrop
 from delta_engine.aspects.table_names import RenameTable
+from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import Column, QualifiedName, Table
 from delta_engine.models.type_text import parse_data_type
 from delta_engine.models.types import StructField
 from delta_engine.report.change_tree import Branch, change_lines
+from delta_engine.report.compact_plan import notable_branches
 from delta_engine.report.notebook_html import plan_html
 from delta_engine.report.plan_tree import plan_branches, plan_markdown
+from tests.builders.models import catalog_of, orders
+from tests.builders.models import observed as state_of
 
 NAME = QualifiedName("dev", "silver", "orders")
 STRING = parse_data_type("string")
@@ -103,3 +112,70 @@ def test_every_form_has_the_fields() -> None:
     )
     assert "zip string" in plan_html(plan, environment="dev")
     assert list(change_lines(align)) == ["+ column address.zip: string  [safe]"]
+
+
+NOTE, AMOUNT = Column("note", "string"), Column("amount", "string")
+CONVERTED = Column("amount", "decimal(18,2)", using="cast(amount AS decimal(18,2))")
+FILLED = Column("note", "string", is_nullable=False, using="'none'")
+CONVERSION = (
+    "~ convert amount: string → decimal(18,2), verified; the old column is dropped  "
+    "[rewrites data, scans data, loses data, breaks readers, reversible by RESTORE]"
+)
+
+
+def planned(observed: Sequence[Column], desired: Sequence[Column], policy: Policy | None = None) -> TablePlan:
+    """Return the plan between columns of a table whose columns can be renamed and dropped."""
+    mapped = {"delta.columnMapping.mode": "name", "delta.enableTypeWidening": "true"}
+    model = orders(*desired, properties=mapped)
+    catalog = catalog_of([model], state_of(*observed, properties=mapped))
+    return TablePlanner(policy or Policy()).plan([model], catalog)
+
+
+def tree(plan: TablePlan, *, is_full: bool = False) -> list[str]:
+    (branch,) = plan_branches(plan, is_full=is_full)
+    return lines(branch.leaves)
+
+
+def test_a_converted_column_is_one_line() -> None:
+    plan = planned([NOTE, AMOUNT], [NOTE, CONVERTED])
+    assert tree(plan) == [CONVERSION]
+    assert len(tree(plan, is_full=True)) == 7
+    assert CONVERSION.removeprefix("~ ") in plan_markdown(plan, {}, environment="dev")
+    assert len(list(change_lines(plan.align_tables[0]))) == 7
+
+
+def test_other_fills_keep_their_lines_beside_a_conversion() -> None:
+    found = tree(planned([NOTE, AMOUNT], [FILLED, CONVERTED]))
+    assert CONVERSION in found
+    assert "+ column note values: 'none'  [rewrites data, reversible by RESTORE]" in found
+    assert "+ rows after filling note, amount: verified  [scans data]" in found
+
+
+def test_a_compact_plan_has_conversions_in_one_line() -> None:
+    (branch,) = notable_branches(planned([NOTE, AMOUNT], [NOTE, CONVERTED]))
+    assert lines(branch.leaves) == [CONVERSION]
+    assert "more change" not in branch.text
+
+
+@pytest.mark.parametrize(
+    ("desired", "notes"),
+    [
+        ("id new note", {"new": "after id"}),
+        ("new id note", {"new": "first"}),
+        ("id note new", {}),
+        ("id new newer note", {"new": "after id"}),
+        ("id new note newer", {"new": "after id"}),
+        ("note id new", {}),
+    ],
+)
+def test_a_column_that_is_declared_in_the_middle_says_where_it_lands(
+    desired: str, notes: dict[str, str]
+) -> None:
+    before, after = ([Column(name, "int") for name in names.split()] for names in ("id note", desired))
+    found = {line.split(":")[0]: line for line in tree(planned(before, after))}
+    for name in {*desired.split()} - {"id", "note"}:
+        place = notes.get(name)
+        end = f"  added last, not {place}: policy.column_order: enforce moves it" if place else ""
+        assert found[f"+ column {name}"] == f"+ column {name}: int  [safe]{end}"
+    moved = tree(planned(before, after, Policy(column_order=ColumnOrder.ENFORCE)))
+    assert not [line for line in moved if "added last" in line]
