@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from delta_engine.config.state_backend import S3State, StateBackend, StateCache
@@ -12,6 +13,7 @@ from delta_engine.deployment.errors import ConflictError, CorruptStateError, Sto
 from delta_engine.deployment.ports import StoredDocument
 from delta_engine.deployment.stores.s3 import S3LockRecords, S3StateStore, s3_journals
 from delta_engine.orchestrate.deployments import open_report_files
+from tests.builders.deployment import NOON, deployment_state, repository_over
 from tests.cases.golden_cases import settings_for
 from tests.cases.store_contract import (
     STATE_ID,
@@ -87,6 +89,14 @@ def test_objects_are_where_people_look_for_them(bucket: Bucket) -> None:
     assert head["ContentType"] == "application/json"
     assert head["Metadata"] == {"state-id": STATE_ID, "serial": "1"}
     assert store.location == f"s3://{bucket.name}/{DOCUMENT_KEY} at {bucket.server.endpoint}"
+
+
+def test_an_object_says_who_saved_it_and_when(bucket: Bucket, tmp_path: Path) -> None:
+    state = msgspec.structs.replace(deployment_state(serial=0), updated_by="Ünal@example.com")
+    repository_over(S3StateStore(bucket.folder(), "prod"), tmp_path).save(state, None)
+    found = bucket.raw.head_object(Bucket=bucket.name, Key=DOCUMENT_KEY)["Metadata"]
+    assert found["deployed-by"] == "%C3%9Cnal@example.com"
+    assert found["deployed-at"] == NOON.isoformat()
 
 
 def test_environments_do_not_see_each_other(bucket: Bucket) -> None:

@@ -110,8 +110,8 @@ def restore(
 def start_over(ctx: typer.Context, yes: Yes = False) -> None:
     """Begin a new document in place of a lost one.
 
-    It is for a document that is gone or cannot be read, and that no version brings back. The engine forgets what it applied: the next sync adopts all tables as they are. `state restore` brings the lost
-    document back instead.
+    It is for a document that is gone or cannot be read, and that no version brings back. The engine forgets what it
+    applied: the next sync adopts all tables as they are. `state restore` brings the lost document back instead.
     """
     from delta_engine.cli.state_commands import start_state_over
 
@@ -122,12 +122,14 @@ def start_over(ctx: typer.Context, yes: Yes = False) -> None:
 def migrate(
     ctx: typer.Context,
     dry_run: Annotated[bool, flag("--dry-run", help="Show what would be done, and stop.")] = False,
+    from_format: Annotated[int | None, value("--from", "N", "Refuse a document of another format.")] = None,
+    to_format: Annotated[int | None, value("--to", "N", "Refuse to save in another format.")] = None,
     yes: Yes = False,
 ) -> None:
     """Save the document in the current format. The old one is kept as a backup."""
     from delta_engine.cli.state_commands import migrate_state
 
-    migrate_state(ctx.obj, dry_run=dry_run, yes=yes)
+    migrate_state(ctx.obj, from_format, to_format, dry_run=dry_run, yes=yes)
 
 
 @state_app.command(epilog="Example: delta-engine -e prod state rm dev.silver.old_orders")

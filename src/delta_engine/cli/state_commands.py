@@ -16,7 +16,7 @@ from delta_engine.actions.policy import matches_any
 from delta_engine.aspects.aspect import Change
 from delta_engine.cli.terminal import Context, confirm, print_note, say, status
 from delta_engine.config.settings import Settings, load_settings
-from delta_engine.deployment.codec import encode_state
+from delta_engine.deployment.codec import encode_state, step_lines
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import VERSION, DeploymentState, Resource, Status, TableResource
 from delta_engine.deployment.errors import StateMismatchError
@@ -162,22 +162,38 @@ def start_state_over(context: Context, *, yes: bool) -> None:
     say(f"started over with serial {saved.state.serial}; earlier versions are kept")
 
 
-def migrate_state(context: Context, *, dry_run: bool, yes: bool) -> None:
-    """Bring the document to the current format."""
+def migrate_state(
+    context: Context, from_format: int | None, to_format: int | None, *, dry_run: bool, yes: bool
+) -> None:
+    """Bring the document to the current format; refuse formats other than the given ones."""
     opened = _open(context)
+    if to_format not in (None, VERSION):
+        raise InvalidCommandError(
+            f"--to {to_format}: this engine saves format {VERSION} only",
+            way_out=f"Use --to {VERSION}, or the engine that saves format {to_format}.",
+        )
+    current = opened.load() if dry_run else opened.deployment.repository.load()
+    if current is not None and from_format not in (None, current.format_version):
+        raise StateMismatchError(
+            f"the document is in format {current.format_version}, not in format {from_format}",
+            where=opened.deployment.repository.location,
+            way_out=f"Use --from {current.format_version}.",
+        )
     if dry_run:
-        version = opened.load().format_version
+        assert current is not None
+        version = current.format_version
         would = "nothing to do" if version == VERSION else f"would be saved in format {VERSION}"
         say(f"{opened.deployment.repository.location}: format {version}, {would}")
+        _print_lines(step_lines(version))
         return
-    current = opened.deployment.repository.load()
     if current is not None and current.format_version != VERSION:
         confirm(f"Save the document in format {VERSION} instead of {current.format_version}?", yes=yes)
     migrated_from = opened.deployment.migrate(print_note)
     if migrated_from is None:
         say(f"nothing to do: the document is in format {VERSION}")
     else:
-        backup = f"{opened.settings.environment}.state.v{migrated_from}.backup.json"
+        _print_lines(step_lines(migrated_from))
+        backup = opened.deployment.repository.backup_location(migrated_from)
         say(f"migrated from format {migrated_from} to {VERSION}; the old document is kept as {backup}")
 
 
@@ -257,7 +273,9 @@ def _summary(opened: _Opened, state: DeploymentState) -> Iterator[str]:
     if state.environment.host:
         yield f"host         {state.environment.host}"
     yield f"document     {opened.deployment.repository.location}"
-    yield f"serial       {state.serial}, saved {shown_moment(state.updated_at)}"
+    by = f" by {state.updated_by}" if state.updated_by else ""
+    yield f"serial       {state.serial}, saved {shown_moment(state.updated_at)}{by}"
+    yield f"compared     {shown_moment(state.synced_at) if state.synced_at else 'never'}"
     yield f"lineage      {state.lineage}"
     yield f"engine       {state.engine_version} on {state.platform_version}"
     yield f"resources    {_counts(state)}"

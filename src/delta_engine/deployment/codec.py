@@ -17,7 +17,7 @@ import msgspec
 from delta_engine.config.json_schema import described_schema
 from delta_engine.deployment.document import SCHEMA_URI, VERSION, DeploymentState
 from delta_engine.deployment.errors import CorruptStateError, NewerStateError
-from delta_engine.deployment.stored_definitions import TableDefinition
+from delta_engine.deployment.stored_definitions import SchemaDefinition
 from delta_engine.models.open_struct import UNKNOWN_KEY, canonical_checksum, decode_open, encode_open
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.garbage import no_garbage_collection
@@ -108,10 +108,9 @@ def _verify_resources(state: DeploymentState, where: str) -> None:
     for key, resource in state.resources.items():
         if key != f"{resource.type.value}.{resource.id}".lower():
             raise _edited(f"the record under {key} is of {resource.type.value} {resource.id}", where)
-        definition = resource.metadata.declared
-        if isinstance(definition, TableDefinition) and (
-            canonical_checksum(definition) != resource.config_checksum
-        ):
+        definition, checksum = resource.metadata.declared, resource.config_checksum
+        has_none = isinstance(definition, SchemaDefinition) and checksum is None  # as older engines left it
+        if definition is not None and not has_none and canonical_checksum(definition) != checksum:
             raise _edited(f"the definition of {key} does not match its config_checksum", where)
 
 
@@ -133,7 +132,7 @@ RawDocument: TypeAlias = dict[str, Any]
 
 
 def migrate(document: RawDocument, version: int, *, to: int, environment: str) -> RawDocument:
-    """Return a document in a newer format; raise `msgspec.ValidationError` if it violates its own format.
+    """Return a document in a newer format (see `step_lines`); raise `msgspec.ValidationError` if it violates its own.
 
     A step works on its own frozen copy of the old shape, never on the live classes. It is deterministic: reading a
     document twice gives the same identity.
@@ -141,6 +140,11 @@ def migrate(document: RawDocument, version: int, *, to: int, environment: str) -
     for step in range(version, to):
         document = _STEPS[step](document, environment) | {"version": step + 1}
     return document
+
+
+def step_lines(version: int) -> tuple[str, ...]:
+    """Return what each step from a format to the current one changes, a line each."""
+    return tuple(f"format {step} → {step + 1}: {_STEP_CHANGES[step]}" for step in range(version, VERSION))
 
 
 class _ResourceV0(msgspec.Struct):
@@ -264,3 +268,8 @@ _STEPS: Mapping[int, Callable[[RawDocument, str], RawDocument]] = {
     1: _migrate_v1_to_v2,
 }
 """The step that leaves each version; it takes the document and the environment's name."""
+
+_STEP_CHANGES: Mapping[int, str] = {
+    0: "adds state_id, write_id, lineage, environment, dependencies, and the checksums of definitions",
+    1: "replaces definition and with_others by declared, baseline and attempted",
+}

@@ -15,7 +15,7 @@ from delta_engine.deployment.errors import CorruptStateError, StateMismatchError
 from delta_engine.deployment.ports import Identity, JournalStore, LockHolder, LockLease, StateLock
 from delta_engine.deployment.recorder import Notify, RunRecorder, replay, require_no_journal
 from delta_engine.deployment.repository import LoadedState, StateRepository
-from delta_engine.deployment.run_facts import RunFacts, described, environment_record, first_document
+from delta_engine.deployment.run_facts import RunFacts, described, environment_record, first_document, signed
 from delta_engine.deployment.stores.files import MemoryStateStore, NoLock, memory_journals
 from delta_engine.telemetry.context import command, utc_now
 
@@ -80,11 +80,12 @@ class Deployment:
 
         Raises as `locked`.
         """
-        with self._leased(self.facts(), "state migrate", notify):
+        facts = self.facts()
+        with self._leased(facts, "state migrate", notify):
             loaded = self.repository.load()
             if loaded is None or loaded.format_version == VERSION:
                 return None
-            self.repository.save(loaded.state, loaded)
+            self.repository.save(signed(loaded.state, facts), loaded)
             return loaded.format_version
 
     def restore(
@@ -99,7 +100,8 @@ class Deployment:
         Raises:
             StateMismatchError: it does not belong to this environment.
         """
-        with self._leased(self.facts(), "state restore", notify):
+        facts = self.facts()
+        with self._leased(facts, "state restore", notify):
             require = partial(_require_successor, force=force, is_version=is_version)
             try:
                 current = self.repository.load()
@@ -107,9 +109,9 @@ class Deployment:
                 notify(f"the current document cannot be read; any remains are kept as a backup: {error}")
                 current = None
             if current is None:
-                return self.repository.replace_lost(state, require)
+                return self.repository.replace_lost(signed(state, facts), require)
             require(state, current.identity)
-            return self.repository.save(state, current)
+            return self.repository.save(signed(state, facts), current)
 
     def start_over(self, notify: Notify) -> LoadedState:
         """Save an empty document in place of one that is gone or cannot be read; its versions stay.

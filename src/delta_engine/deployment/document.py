@@ -162,7 +162,7 @@ class _Resource(OpenStruct, frozen=True, kw_only=True, tag_field="type"):
         id: its qualified name, as declared.
         deployed_at: when it was last applied; None if it never was.
         deployed_by: the principal that applied it.
-        config_checksum: SHA-256 of the canonical model of a table; None without a model.
+        config_checksum: SHA-256 of the canonical model; None without a model, and for schemas of older documents.
         status: its status.
         dependencies: the keys of the resources that it needs.
     """
@@ -294,6 +294,7 @@ class DeploymentState(OpenStruct, frozen=True, kw_only=True):
         platform_version: of the platform that it deployed to.
         created_at: when the first document was saved.
         updated_at: when this one was.
+        updated_by: the principal that saved it; None if an older engine did.
         synced_at: when it was last compared with the catalog.
         environment: the environment.
         resources: by key, `table.<catalog>.<schema>.<table>` and `schema.<catalog>.<schema>`, lower case.
@@ -313,6 +314,7 @@ class DeploymentState(OpenStruct, frozen=True, kw_only=True):
     platform_version: str
     created_at: Moment
     updated_at: Moment
+    updated_by: str | None = None
     synced_at: Moment | None = None
     environment: EnvironmentRecord
     resources: dict[str, Resource]

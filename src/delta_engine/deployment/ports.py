@@ -26,12 +26,15 @@ if TYPE_CHECKING:
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """What distinguishes one saved document from every other: one state_id per environment, one write_id per save.
 
-    Its parts are empty where a damaged document lacks them.
+    Its parts are empty where a damaged document lacks them. `updated_at` and `updated_by` say when and by whom it was
+    saved, for users; a store that does not need them leaves them out.
     """
 
     state_id: str = ""
     serial: int = 0
     write_id: str = ""
+    updated_at: str = ""
+    updated_by: str | None = None
 
     @property
     def version_id(self) -> str:

@@ -206,6 +206,7 @@ def applied_schema(
         resource = unapplied_schema(schema.qualified_name, Status.HEALTHY, at=at, by=by)
     return msgspec.structs.replace(
         resource,
+        config_checksum=canonical_checksum(definition),
         metadata=SchemaMetadata(
             change=earlier.metadata.change if earlier else None,
             declared=definition,

@@ -33,7 +33,7 @@ from delta_engine.deployment.document import (
 from delta_engine.deployment.errors import StoreError
 from delta_engine.deployment.ports import JournalStore
 from delta_engine.deployment.resources import Definition, changed_by, resource_name, unfinished
-from delta_engine.deployment.run_facts import RunFacts, apply_record, described, first_document
+from delta_engine.deployment.run_facts import RunFacts, apply_record, described, first_document, signed
 from delta_engine.deployment.stored_definitions import SchemaDefinition, TableDefinition
 from delta_engine.models import QualifiedName, SchemaName
 from delta_engine.models.open_struct import Moment, OpenStruct, decode_open, encode_open
@@ -164,14 +164,18 @@ class RunRecorder:
         consents = tuple(uses[key] for key in sorted(uses) if key in kept)
         self._state = msgspec.structs.replace(self._state, used_consents=consents)
 
-    def save(self, applied: ApplyActions | None = None) -> LoadedState | None:
-        """Save the changes of this run, if any, then remove the journals; after an error, the journal stays."""
+    def save(self, applied: ApplyActions | None = None, *, is_forced: bool = False) -> LoadedState | None:
+        """Save the changes of this run, if any, then remove the journals; after an error, the journal stays.
+
+        Args:
+            is_forced: also save if nothing changed, to date the comparison with the catalog.
+        """
         state = self.state
         saved = self._base and self._base.state
-        if saved and not self._checkpoints and _says_the_same(saved, state):
+        if saved and not self._checkpoints and _says_the_same(saved, state) and not is_forced:
             self._remove_journals()
             return self._base
-        state = described(state, self._facts)
+        state = msgspec.structs.replace(described(state, self._facts), synced_at=self.now())
         if applied is not None:
             seconds = time.monotonic() - self._began_at
             record = apply_record(applied, self._checkpoints, self.warnings, seconds=seconds)
@@ -185,7 +189,7 @@ class RunRecorder:
 
     def save_edited(self, state: DeploymentState) -> LoadedState:
         """Save a manually edited document; raises as `save`."""
-        self._base = self._repository.save(state, self._base)
+        self._base = self._repository.save(signed(state, self._facts), self._base)
         self._remove_journals()
         return self._base
 

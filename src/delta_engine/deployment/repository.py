@@ -140,6 +140,10 @@ class StateRepository:
             )
         return self.decode(data, where=f"version {version_id} of {self.location}")
 
+    def backup_location(self, version: int) -> str:
+        """Return the place of the backup that a migration from a format makes."""
+        return self._store.versions.location(_backup(self._environment, f"v{version}"))
+
     def decode(self, data: bytes, *, where: str) -> DeploymentState:
         """Parse a document from elsewhere, such as a file; raise as `load` if it is unusable."""
         return _loaded(StoredDocument(data=data, token=""), self._environment, where).state
@@ -214,7 +218,11 @@ def _keep_remains(versions: FileVersions, environment: str, stored: StoredDocume
 
 
 def _back_up(versions: FileVersions, environment: str, stored: StoredDocument, why: str) -> None:
-    versions.back_up(f"{environment}.state.{why}.backup.json", stored.data)
+    versions.back_up(_backup(environment, why), stored.data)
+
+
+def _backup(environment: str, why: str) -> str:
+    return f"{environment}.state.{why}.backup.json"
 
 
 def _loaded(stored: StoredDocument, environment: str, where: str) -> LoadedState:
@@ -302,4 +310,10 @@ def _unsaved(data: bytes, state: DeploymentState, errored_dir: Path, error: Exce
 
 
 def _identity(state: DeploymentState) -> Identity:
-    return Identity(state_id=state.state_id, serial=state.serial, write_id=state.write_id)
+    return Identity(
+        state_id=state.state_id,
+        serial=state.serial,
+        write_id=state.write_id,
+        updated_at=state.updated_at.isoformat(),
+        updated_by=state.updated_by,
+    )

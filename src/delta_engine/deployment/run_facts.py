@@ -85,14 +85,18 @@ def first_document(facts: RunFacts, *, now: datetime) -> DeploymentState:
 
 
 def described(state: DeploymentState, facts: RunFacts) -> DeploymentState:
-    """Return a document with the facts of the run that is about to save it."""
+    """Return a document with the facts of the run that deploys it and is about to save it."""
     return msgspec.structs.replace(
-        state,
+        signed(state, facts),
         lineage=facts.lineage,
-        engine_version=facts.engine_version,
         platform_version=facts.platform_version,
         environment=facts.environment,
     )
+
+
+def signed(state: DeploymentState, facts: RunFacts) -> DeploymentState:
+    """Return a document with the principal and the engine that are about to save it."""
+    return msgspec.structs.replace(state, engine_version=facts.engine_version, updated_by=facts.who)
 
 
 def apply_record(

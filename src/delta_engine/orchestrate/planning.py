@@ -449,9 +449,9 @@ def interpret(
 
 
 def record_statuses(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = False) -> DeploymentState:
-    """Record what the catalog shows of everything that was applied; changes nothing in the catalog."""
+    """Record and date what the catalog shows of everything that was applied; changes nothing in the catalog."""
     observe_locked(run, tables, is_partial=is_partial)
-    run.recorder.save()
+    run.recorder.save(is_forced=True)
     return run.recorder.state
 
 

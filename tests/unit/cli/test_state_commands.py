@@ -1,5 +1,6 @@
 """The `state` commands over local files; none of them starts Spark."""
 
+import getpass
 import json
 from functools import partial
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from delta_engine import __version__
 from delta_engine.deployment.document import EnvironmentRecord, Status
 from delta_engine.deployment.locks.file import FileLock
 from delta_engine.deployment.repository import StateRepository
@@ -45,6 +47,7 @@ def serial_in(folder: Path) -> int:
 def test_show(state: partial[Result], folder: Path) -> None:
     lines = dict(line.split(maxsplit=1) for line in state("show").stdout.splitlines())
     assert lines["serial"].startswith("2, saved ")
+    assert lines["compared"] == "never"
     assert lines["resources"] == "2 resources: 1 healthy, 1 drifted"
     assert lines["lock"] == "free"
     assert lines["document"] == str(folder / "local.state.json")
@@ -188,18 +191,56 @@ def test_rm_and_mv(state: partial[Result], folder: Path) -> None:
     )
 
 
+STEPS = (
+    "format 0 → 1: adds state_id, write_id, lineage, environment, dependencies, and the checksums of definitions\n"
+    "format 1 → 2: replaces definition and with_others by declared, baseline and attempted\n"
+)
+
+
+def saver(folder: Path) -> tuple[str, str]:
+    """Return the engine and the principal that a document names."""
+    document = json.loads((folder / "local.state.json").read_bytes())
+    return document["engine_version"], document["updated_by"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("restore", "1"),
+        ("rm", "dev.silver.temp"),
+        ("mv", "dev.silver.temp", "dev.silver.kept"),
+    ],
+)
+def test_a_document_names_its_saver(state: partial[Result], folder: Path, command: tuple[str, ...]) -> None:
+    assert json.loads((folder / "local.state.json").read_bytes())["engine_version"] == "0.1.0"
+    assert state(*command, "--yes").code == 0
+    assert saver(folder) == (__version__, getpass.getuser())
+    assert f"by {getpass.getuser()}\n" in state("show").stdout
+
+
 def test_migrate(state: partial[Result], folder: Path) -> None:
     assert state("migrate", "--yes").stdout == "nothing to do: the document is in format 2\n"
     old = Path(__file__).parents[1] / "deployment" / "documents" / "v0-first-release.in.json"
     (folder / "local.state.json").write_bytes(old.read_bytes())
     dry = state("migrate", "--dry-run").stdout
-    assert dry == f"{folder / 'local.state.json'}: format 0, would be saved in format 2\n"
+    assert dry == f"{folder / 'local.state.json'}: format 0, would be saved in format 2\n{STEPS}"
+    other = state("migrate", "--from", "1", "--yes")
+    assert other.code == 3
+    assert "the document is in format 0, not in format 1. Use --from 0." in other.stderr
+    earlier = state("migrate", "--from", "0", "--to", "1", "--yes")
+    assert earlier.code == 3
+    assert (
+        "--to 1: this engine saves format 2 only. Use --to 2, or the engine that saves format 1."
+        in earlier.stderr
+    )
     assert (folder / "local.state.json").read_bytes() == old.read_bytes()
     assert "2 resources" in state("show").stdout  # read as it is
-    assert state("migrate", "--yes").stdout == (
-        "migrated from format 0 to 2; the old document is kept as local.state.v0.backup.json\n"
+    backup = folder / "local.state.v0.backup.json"
+    assert state("migrate", "--from", "0", "--to", "2", "--yes").stdout == (
+        f"{STEPS}migrated from format 0 to 2; the old document is kept as {backup}\n"
     )
-    assert (folder / "local.state.v0.backup.json").read_bytes() == old.read_bytes()
+    assert backup.read_bytes() == old.read_bytes()
+    assert saver(folder) == (__version__, getpass.getuser())
     assert serial_in(folder) == 4
 
 

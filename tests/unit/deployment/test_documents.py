@@ -16,13 +16,13 @@ from delta_engine.deployment.codec import decode_state, encode_state, published_
 from delta_engine.deployment.definitions import as_table, define
 from delta_engine.deployment.document import VERSION, Status, TableResource
 from delta_engine.deployment.errors import CorruptStateError, NewerStateError
-from delta_engine.deployment.recorded_models import table_record
+from delta_engine.deployment.recorded_models import applied_schema, table_record
 from delta_engine.deployment.recorder import replay
 from delta_engine.deployment.run_facts import environment_record
 from delta_engine.errors import RefusedError
-from delta_engine.models import Column, Table
+from delta_engine.models import Column, Schema, Table
 from delta_engine.models.open_struct import UNKNOWN_KEY, canonical_checksum, decode_open, encode_open
-from tests.builders.deployment import deployment_state
+from tests.builders.deployment import NOON, deployment_state
 from tests.builders.models import WORKED_MODEL, orders
 from tests.builders.strategies import models
 from tests.cases.golden_texts import assert_golden
@@ -109,6 +109,18 @@ def test_the_checksum_covers_what_a_newer_minor_added() -> None:
     definition = json.dumps(resource["metadata"]["declared"]).encode()
     newer = decode_open(definition, type(define(WORKED_MODEL)))
     resource["config_checksum"] = canonical_checksum(newer)
+    assert decoded(json.dumps(raw).encode()).resources
+
+
+def test_an_edited_schema_is_refused() -> None:
+    schema = applied_schema(Schema("dev", "silver", comment="Clean"), at=NOON, by="ana")
+    state = msgspec.structs.replace(deployment_state(), resources={"schema.dev.silver": schema})
+    assert decoded(encode_state(state)).resources == state.resources
+    raw = json.loads(encode_state(state))
+    raw["resources"]["schema.dev.silver"]["metadata"]["declared"]["comment"] = "Dirty"
+    with pytest.raises(CorruptStateError, match=r"schema\.dev\.silver does not match its config_checksum"):
+        decoded(json.dumps(raw).encode())
+    raw["resources"]["schema.dev.silver"]["config_checksum"] = None  # as older engines left it
     assert decoded(json.dumps(raw).encode()).resources
 
 

@@ -15,6 +15,7 @@ from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.orchestrator import plan_revert
+from delta_engine.orchestrate.planning import record_statuses
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_queries import TableVersion
@@ -42,6 +43,23 @@ class Wordless(FakePlatform):
 
     def run(self, sql: str) -> Sequence[Row]:
         raise StatementError("", sql=sql, error_class=None)
+
+
+def test_a_comparison_is_saved_and_dated_also_if_nothing_differs(
+    platform: FakePlatform, deployment: Deployment
+) -> None:
+    sync(platform, deployment, *TABLES)
+    before = recorded(deployment)
+    assert before.synced_at is not None
+    assert before.updated_by == FACTS.who
+    with open_run(engine_over(platform, deployment), "state sync") as run:
+        record_statuses(run, TABLES)
+    after = recorded(deployment)
+    assert after.synced_at is not None
+    assert after.synced_at > before.synced_at
+    assert (after.serial, after.resources) == (before.serial + 1, before.resources)
+    sync(platform, deployment, *TABLES)
+    assert recorded(deployment) == after  # a sync without changes saves nothing
 
 
 def test_a_refusal_without_a_word_is_recorded_like_any_other(deployment: Deployment) -> None:

@@ -88,6 +88,10 @@ class FileVersions:
         """Keep a copy beside the document, such as `prod.state.v0.backup.json`; return its place."""
         return self._files.write(name, data)
 
+    def location(self, name: str) -> str:
+        """Return the place of a backup."""
+        return self._files.location(name)
+
     def name(self, version_id: str) -> str:
         """Return the name of a version's file."""
         return f"{self._folder}/{version_id}{_VERSION_ENDING}"

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any, Final
+from urllib.parse import quote
 
 from delta_engine.deployment.errors import ConflictError, StoreError, UnansweredError, UncertainWriteError
 from delta_engine.deployment.ports import (
@@ -307,8 +308,14 @@ class S3StateStore:
         return None if found is None else StoredDocument(data=found.data, token=found.etag)
 
     def replace(self, data: bytes, identity: Identity, expected: StoredDocument | None) -> StoredDocument:
-        """Write the document if its ETag is still the expected one; the metadata shows state id and serial."""
-        metadata = {"state-id": identity.state_id, "serial": str(identity.serial)}
+        """Write the document if its ETag is still the expected one; the metadata shows its identity and origin."""
+        metadata = {
+            "state-id": identity.state_id,
+            "serial": str(identity.serial),
+            "deployed-by": quote(identity.updated_by or "", safe="@ .:/+"),  # metadata is ASCII
+            "deployed-at": identity.updated_at,
+        }
+        metadata = {key: value for key, value in metadata.items() if value}
         etag = self._folder.replace(self._document, data, expected.token if expected else None, metadata)
         return StoredDocument(data=data, token=etag)
 
