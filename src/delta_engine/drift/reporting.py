@@ -250,7 +250,12 @@ def _with_children(gone: Sequence[DriftedTable], facts: DriftFacts) -> list[Drif
         for model in facts.models
         if any(key.references.lower() in keys for key in model.foreign_keys)
     }
-    return [*gone, *(one for one in drifted_tables(facts.drifted) if one.model_name.key in children - keys)]
+    drifted = [
+        table
+        for table in drifted_tables(facts.drifted)
+        if any(detail.finding.kind is DriftKind.FOREIGN_KEY for detail in table.drift)
+    ]
+    return [*gone, *(table for table in drifted if table.model_name.key in children - keys)]
 
 
 def _their_data(deleted: Sequence[DriftedTable], files: Mapping[str, bool]) -> str:

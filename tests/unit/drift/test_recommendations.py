@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
@@ -14,8 +16,12 @@ from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import DriftFacts
 from delta_engine.drift.reporting import drift_report
 from delta_engine.errors import CatalogReadError
-from delta_engine.state.states import CatalogState
-from tests.builders.detection import LATER
+from delta_engine.models import Column, ForeignKey, Table
+from delta_engine.models.record import resource_key
+from delta_engine.state.states import ABSENT, CatalogState, state_of
+from tests.builders.deployment import applied, deployment_state
+from tests.builders.detection import LATER, compare
+from tests.builders.models import orders
 from tests.projects.catalog_project import CatalogProject
 from tests.projects.commandline import CommandLine, Result
 
@@ -280,6 +286,34 @@ def test_what_cannot_be_read_has_no_command_and_says_so() -> None:
     assert report.recommendations == ()
     (note,) = report.notes
     assert note.startswith("dev.silver.orders cannot be reverted or accepted")
+
+
+@pytest.mark.parametrize("is_key_lost", [True, False])
+def test_a_deletion_is_accepted_with_the_tables_whose_keys_went_with_it_alone(is_key_lost: bool) -> None:
+    """On Spark, the keys of other tables stay when a table is dropped: their other drift is another matter."""
+    parent = Table(
+        "dev", "silver", "customers", [Column("id", "bigint", is_nullable=False)], primary_key=["id"]
+    )
+    key = ForeignKey(["id"], "dev.silver.customers", ["id"], "fk_orders")
+    child = orders(Column("id", "bigint"), comment="Orders", foreign_keys=[key])
+    resources = {resource_key(model.qualified_name): applied(model) for model in (parent, child)}
+    state = msgspec.structs.replace(deployment_state(), resources=resources)
+    changed = replace(state_of(child), table_comment="changed", foreign_keys=() if is_key_lost else (key,))
+    observed = CatalogState(tables={parent.key: ABSENT, child.key: changed})
+    report = drift_report(
+        DriftFacts(
+            environment="test",
+            checked_at=LATER,
+            models=[parent, child],
+            observed=observed,
+            drifted=DriftDetector(DriftPolicy()).detect(compare(state, observed), now=LATER),
+        )
+    )
+    (command,) = (
+        one.command for one in report.recommendations if one.text.startswith("Or take their models")
+    )
+    both = " -t dev.silver.orders" if is_key_lost else ""
+    assert command == f"delta-engine -e test drift --accept -t dev.silver.customers{both}"
 
 
 def test_every_kind_of_drift_has_a_case() -> None:
