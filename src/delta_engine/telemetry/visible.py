@@ -1,7 +1,7 @@
 """Text that users read: counted nouns, and foreign text made safe to show, such as names and platform messages.
 
-Terminals obey control characters, and bidirectional marks reorder a line, so both are spelled out. JSON and SQL keep
-them.
+Terminals obey control characters, and bidirectional marks reorder a line, so both are spelled out. So are decomposed
+characters, which look like composed ones and make another name. JSON and SQL keep them.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from datetime import datetime, timezone
 from typing import Final
+from unicodedata import is_normalized, normalize
 
 # Invisible characters, and those that change how others are read: controls (not tab and line feed), soft hyphen,
 # zero-width and bidirectional marks, line separators, surrogates (which no file can hold), non-characters, and tags.
@@ -17,6 +18,8 @@ _UNSEEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
 )
+
+_NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]")
 
 _HALF_CHARACTER: Final = re.compile("[\ud800-\udfff]")
 """Surrogates: JSON and Java write a character beyond U+FFFF as a pair; Python reads each as a character."""
@@ -30,8 +33,25 @@ _SIZE: Final = re.compile(r"(\d{1,18}(?:\.\d{1,3})?)\s*([KMGTP]?B)?", re.IGNOREC
 
 
 def visible(text: str) -> str:
-    r"""Return text with invisible characters spelled out, such as `\u001b`; line feeds stay."""
-    return _UNSEEN.sub(_spelled, text)
+    r"""Return text with invisible and decomposed characters spelled out, such as `\u001b` and `e\u0301`.
+
+    Line feeds stay, and so do characters that Unicode has only decomposed.
+    """
+    text = _UNSEEN.sub(_spelled, text)
+    return text if is_normalized("NFC", text) else _NOT_ASCII.sub(_composed_or_spelled, text)
+
+
+def appearance(name: str) -> str:
+    """Return what names have in common that differ only in case and in how Unicode composes their characters.
+
+    Delta and Unity Catalog do not promise to take such names for one, so the engine compares them by code points.
+    """
+    return name.lower() if name.isascii() else normalize("NFC", name.lower())
+
+
+def code_points(name: str) -> str:
+    r"""Return a name in quotes, with each character beyond ASCII spelled out, as YAML and Python read it."""
+    return f"'{_NOT_ASCII.sub(_spelled, name)}'"
 
 
 def has_half_a_character(text: str) -> bool:
@@ -100,6 +120,14 @@ def counted_resources(schemas: int, tables: int) -> str:
     """Return the number of tables, and of schemas if any."""
     words = [counted(schemas, "schema")] if schemas else []
     return ", ".join((*words, counted(tables, "table")))
+
+
+def _composed_or_spelled(found: re.Match[str]) -> str:
+    """Return a character; spelled out if Unicode composes it with the one before, or has another one of its look."""
+    before = found.string[found.start() - 1] if found.start() else " "
+    composed = len(normalize("NFC", before + found.group())) == 1
+    other = normalize("NFC", found.group())
+    return _spelled(found) if composed or (len(other) == 1 and other != found.group()) else found.group()
 
 
 def _spelled(found: re.Match[str]) -> str:

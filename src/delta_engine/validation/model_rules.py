@@ -22,12 +22,14 @@ from delta_engine.backends.stored_keys import PROPERTY_PREFIX
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, Part, Table
 from delta_engine.models.construction import repeated_columns, repeated_in_primary_key
-from delta_engine.models.nested_types import forgotten_clause
-from delta_engine.models.types import StructType, parts
+from delta_engine.models.nested_types import Path, forgotten_clause
+from delta_engine.models.types import DataType, StructType, inside, parts
 from delta_engine.state.states import SECRET_KEY
+from delta_engine.telemetry.visible import appearance
 from delta_engine.validation.rules import (
     ALLOWED_IN_NAMES,
     Problem,
+    look_alike,
     model_refusal,
     name_problem,
     of_each_column,
@@ -59,6 +61,41 @@ class UniqueTables:
             if earlier is not model:
                 place = f" at {earlier.declared_at}" if earlier.declared_at else ""
                 yield model_refusal(model, f"it is declared twice, first{place}", "Remove one of the two.")
+
+
+class NamesLookDifferent:
+    """No two names of a catalog, a schema, a table or a struct look the same (composed and decomposed characters)."""
+
+    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+        """Refuse each name that equals an earlier one only in Unicode's normal form NFC, and show both."""
+        earlier: dict[tuple[str, str], str] = {}
+        for model in models:
+            for subject, scope, name, column in self._names(model):
+                first = earlier.setdefault((scope, appearance(name)), name)
+                if first.lower() != name.lower():
+                    yield model_refusal(model, f"{subject} {look_alike(name, first)}", "Rename one.", column)
+
+    def _names(self, model: Table) -> Iterator[tuple[str, str, str, Column | None]]:
+        """Yield the names beyond ASCII of a model, each with a label, what it is unique in, and its column."""
+        scope = ""
+        for kind, name in zip(("catalog", "schema", "table"), model.qualified_name.parts, strict=True):
+            if not name.isascii():
+                yield f"the name of its {kind}" if kind != "table" else "its name", scope, name, None
+            scope = f"{scope}.{name}"
+        for column in model.columns:
+            if not column.name.isascii():
+                yield "its name", f"{scope}.", column.name, column
+            for path, name in _fields(column.data_type, (column.key,)):
+                if not name.isascii():
+                    yield f"the name of its field {name!r}", f"{scope}.{'.'.join(path)}", name, column
+
+
+def _fields(data_type: DataType, path: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the fields inside a type, each with the path to its struct."""
+    for step, inner_type in inside(data_type):
+        if isinstance(data_type, StructType):
+            yield path, step
+        yield from _fields(inner_type, (*path, step))
 
 
 class RenamedTables:

@@ -27,11 +27,12 @@ from delta_engine.models.types import AtomicType, CharacterType, DataType, Decim
 from delta_engine.sql.tables import sql_location, sql_register_table, sql_undrop_table
 from delta_engine.sql.text import quote_ident, shown_type, sql_name
 from delta_engine.telemetry.context import command
-from delta_engine.telemetry.visible import counted
+from delta_engine.telemetry.visible import appearance, code_points, counted
 from delta_engine.validation.rules import (
     ConsentRefusal,
     Problem,
     consent,
+    look_alike,
     of_each_action,
     of_each_alignment,
     plan_refusal,
@@ -362,14 +363,32 @@ class PrimaryKeyExistingColumnsMustBeSetNotNull:
 
 
 class NoUnallowedColumnDrops:
-    """Dropping a column or a field loses its data: it needs consent by the policy or the command."""
+    """Dropping a column or a field loses its data: it needs consent by the policy or the command.
+
+    No consent covers the drop of one that the same plan adds under a name that looks the same.
+    """
 
     @of_each_alignment
     def check(self, align: AlignTable, policy: Policy) -> Iterator[Problem]:
-        """Refuse drops without consent."""
+        """Refuse drops without consent, and drops of columns that a model declares in another normal form."""
         kind = DestructiveKind.DROP_COLUMN
-        names = [drop.observed.name for drop in align.of_type(ColumnDrop)]
-        names += [".".join(drop.path) for drop in align.of_type(FieldDrop)]
+        declared_names = [add.desired.name for add in align.of_type(ColumnAdd)]
+        declared_names += [".".join(add.path) for add in align.of_type(FieldAdd)]
+        dropped_names = [drop.observed.name for drop in align.of_type(ColumnDrop)]
+        dropped_names += [".".join(drop.path) for drop in align.of_type(FieldDrop)]
+        added = {appearance(name): name for name in declared_names}
+        names: list[str] = []
+        for name in dropped_names:
+            if declared := added.get(appearance(name)):
+                there = code_points(name)
+                yield Problem(
+                    f"its name in the model {look_alike(declared, name)}: the column would be dropped with its data",
+                    f"Declare the table's name, {there}, or rename the column with renamed_from (a field with "
+                    "renamed_fields).",
+                    name,
+                )
+            else:
+                names.append(name)
         if needed := without_consent(kind, align.table, names, policy):
             names = [str(change.part) for change in needed]
             listed = ", ".join(names)

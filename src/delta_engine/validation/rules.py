@@ -15,6 +15,7 @@ from delta_engine.actions.policy import DestructiveKind, NeededConsent, Policy
 from delta_engine.errors import InvalidModelError, RefusedError, SourceLocation, UnsafePlanError
 from delta_engine.models import Column, Part, QualifiedName, Table
 from delta_engine.models.constraints import MAX_NAME_LENGTH
+from delta_engine.telemetry.visible import code_points
 
 FORBIDDEN_IN_NAMES: Final = re.compile(r"[\s./`\x00-\x1f\x7f-\x9f]|\$\{")
 """Characters that Unity Catalog does not store in the names of catalogs, schemas, tables and constraints."""
@@ -188,6 +189,11 @@ def name_problem(name: str, forbidden: re.Pattern[str] = FORBIDDEN_IN_NAMES) -> 
         return f"is longer than {MAX_NAME_LENGTH} characters"
     found = forbidden.search(name)
     return f"has a character that is not allowed here: {found[0]!r}" if found else ""
+
+
+def look_alike(name: str, other: str) -> str:
+    """Return the problem of a name that looks like another one, with the code points of both."""
+    return f"looks like {code_points(other)}, and is {code_points(name)}"
 
 
 def unfit_key_columns(model: Table) -> Iterator[Problem]:

@@ -31,6 +31,7 @@ from delta_engine.validation.rules import ModelRule, PlanRule, needed_by
 DEFAULT_MODEL_RULES: tuple[ModelRule, ...] = (
     model_rules.ValidTableNames(),
     model_rules.UniqueTables(),
+    model_rules.NamesLookDifferent(),
     model_rules.RenamedTables(),
     model_rules.TablesHaveColumns(),
     model_rules.ValidColumnNames(),

@@ -16,7 +16,14 @@ from delta_engine.cli.run_view import print_statements
 from delta_engine.errors import StatementError
 from delta_engine.models import CheckConstraint, Column, Table
 from delta_engine.report.notebook_html import plan_html
-from delta_engine.telemetry.visible import in_one_line, shown_moment, visible, wrapped
+from delta_engine.telemetry.visible import (
+    appearance,
+    code_points,
+    in_one_line,
+    shown_moment,
+    visible,
+    wrapped,
+)
 from tests.projects.commandline import CommandLine
 from tests.projects.plan_files import PlanProject
 
@@ -27,6 +34,26 @@ UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u20
 
 def test_what_hides_is_spelled_out_and_nothing_else() -> None:
     assert visible("a\x1b[2J\u202e\r\U000e0041\n\tb") == "a\\u001b[2J\\u202e\\u000d\\U000e0041\n\tb"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("caf\u00e9", "caf\u00e9"),
+        ("cafe\u0301", "cafe\\u0301"),
+        ("\u2126", "\\u2126"),  # OHM SIGN, which looks like the Greek letter
+        ("\u03a9", "\u03a9"),
+        ("\u0915\u093c", "\u0915\u093c"),  # a letter that Unicode has only decomposed
+        ("q\u0301", "q\u0301"),
+    ],
+)
+def test_decomposed_characters_are_told_from_composed_ones(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+def test_names_that_look_the_same() -> None:
+    assert appearance("CAFE\u0301") == appearance("caf\u00e9") != appearance("cafe")
+    assert code_points("caf\u00e9 'x'") == "'caf\\u00e9 'x''"
     assert in_one_line("a\n\tb\x1b") == "a\\n\\tb\\u001b"
     assert not UNSEEN.search(visible(HIDING))
     assert visible("".join(map(chr, range(0xD800, 0xE000)))).isascii()

@@ -141,6 +141,14 @@ def test_the_policy_allows_drops_by_kind_and_table(allowed: str, is_refused: boo
     assert bool(refusals) is is_refused
 
 
+def test_no_consent_allows_to_drop_what_comes_back_under_a_name_that_looks_the_same() -> None:
+    plan = aligned(ColumnAdd(Column("cafe\u0301", "int")), ColumnDrop(Column("caf\u00e9", "int")))
+    policy = Policy(allow=(Allowance.parse("drop_column"),))
+    (refusal,) = NoUnallowedColumnDrops().check(plan, policy)
+    assert "'caf\\u00e9'" in str(refusal)
+    assert needed_by([refusal]) == ()
+
+
 def test_the_policy_allows_exposure_by_kind() -> None:
     plan = aligned(DropRowFilter(RowFilter("dev.s.f")), DropColumnMask("a", ColumnMask("dev.s.f")))
     allowed = Policy(allow=tuple(map(Allowance.parse, ("drop_row_filter:silver.*", "drop_column_mask"))))

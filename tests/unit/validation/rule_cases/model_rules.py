@@ -1,8 +1,10 @@
 """What the rules for models refuse, with the whole message."""
 
-from delta_engine.models import Column, PrimaryKey
+from delta_engine.models import Column, PrimaryKey, Table
 from delta_engine.validation import model_rules
-from tests.unit.validation.rule_cases.subjects import ID, ModelCase, model
+from tests.unit.validation.rule_cases.subjects import HERE, ID, ModelCase, model
+
+SCHEMAS_ALIKE = (("caf\u00e9", "a"), ("cafe\u0301", "a"))
 
 MODEL_CASES: list[ModelCase] = [
     (model_rules.RenamedTables(), [model(ID, renamed_from="gold.order")]),
@@ -42,6 +44,19 @@ MODEL_CASES: list[ModelCase] = [
     (model_rules.ValidTableNames(), [model(ID, table="")]),
     (model_rules.ValidTableNames(), [model(ID, table="t" * 256)]),
     (model_rules.UniqueTables(), [model(ID), model(ID, table="ORDERS")]),
+    (model_rules.NamesLookDifferent(), [model(ID, table="caf\u00e9"), model(ID, table="CAFE\u0301")]),
+    (
+        model_rules.NamesLookDifferent(),
+        [Table("dev", schema, table, [ID], declared_at=HERE) for schema, table in SCHEMAS_ALIKE],
+    ),
+    (
+        model_rules.NamesLookDifferent(),
+        [model(Column("caf\u00e9", "int"), Column("cafe\u0301", "int"))],
+    ),
+    (
+        model_rules.NamesLookDifferent(),
+        [model(Column("a", "array<struct<`caf\u00e9`: int, `cafe\u0301`: int>>"))],
+    ),
     (model_rules.TablesHaveColumns(), [model()]),
     (model_rules.ValidColumnNames(), [model(Column("a b", "int"))]),
     (model_rules.ValidColumnNames(), [model(Column("a\x00", "int"))]),

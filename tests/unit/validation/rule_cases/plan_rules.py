@@ -187,6 +187,20 @@ PLAN_CASES: list[PlanCase] = [
         aligned(ColumnAdd(ID)),
     ),
     (
+        plan_rules.NoUnallowedColumnDrops(),
+        aligned(ColumnAdd(Column("cafe\u0301", "int")), ColumnDrop(Column("Caf\u00e9", "int"))),
+        aligned(ColumnAdd(Column("cafe\u0301", "int"))),
+    ),
+    (
+        plan_rules.NoUnallowedColumnDrops(),
+        aligned(
+            FieldAdd(("a", "cafe\u0301"), StructField("cafe\u0301", AtomicType("int"))),
+            FieldDrop(("A", "caf\u00e9"), StructField("caf\u00e9", AtomicType("int"))),
+            FieldDrop(("b", "caf\u00e9"), StructField("caf\u00e9", AtomicType("int"))),
+        ),
+        aligned(FieldAdd(("a", "cafe\u0301"), StructField("cafe\u0301", AtomicType("int")))),
+    ),
+    (
         plan_rules.NoUnallowedSchemas(),
         TablePlan(create_schemas=(CreateSchema("dev", "silver"),)),
         TablePlan(),
