@@ -16,6 +16,7 @@ from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.errors import StatementError
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.sql.tables import sql_set_table_properties
+from delta_engine.validation.validator import PlanValidator
 from tests.builders.models import orders
 from tests.integration.engines import engine_over
 
@@ -37,6 +38,13 @@ NOT_FOR_MODELS = {
     "delta.redirectWriterOnly-preview",
 }
 """Configurations that Delta sets itself, or that its documentation does not have."""
+
+NOT_STORED = {
+    ("delta.minReaderVersion", "3"),
+    ("delta.minWriterVersion", "7"),
+    ("delta.minWriterVersion", "007"),
+}
+"""Versions that Delta takes and lowers at once, because no feature needs them: they would never converge."""
 
 PROBES = (
     *(
@@ -91,6 +99,7 @@ def configurations(spark: SparkSession) -> Mapping[str, Any]:
 def test_the_engine_knows_the_properties_of_delta(configurations: Mapping[str, Any]) -> None:
     assert configurations.keys() - KNOWN_PROPERTIES.keys() == NOT_FOR_MODELS
     assert KNOWN_PROPERTIES.keys() - configurations.keys() == ONLY_ON_DATABRICKS
+    assert OPEN_SOURCE.refused_properties == {key.lower() for key in ONLY_ON_DATABRICKS}
 
 
 def test_values_are_checked_as_delta_checks_them(configurations: Mapping[str, Any]) -> None:
@@ -102,7 +111,7 @@ def test_values_are_checked_as_delta_checks_them(configurations: Mapping[str, An
         for refused in [OPEN_SOURCE.refused_values.get(key.lower(), ())]
         if (values.allow(value) and value.lower() not in refused) != _takes(configuration, value)
     ]
-    assert differing == []
+    assert {*differing} == NOT_STORED
 
 
 def test_a_refused_value_fails_on_a_table(backend: Backend) -> None:
@@ -117,6 +126,21 @@ def test_a_refused_value_fails_on_a_table(backend: Backend) -> None:
         ("delta.logRetentionDuration", "interval 30 days", True),
     ):
         assert _runs(backend.runner, sql_set_table_properties(table, {key: value})) == is_taken, key
+
+
+def test_what_delta_does_not_store_is_refused(backend: Backend) -> None:
+    model = orders()
+    engine_over(backend).sync_tables([model])
+    table = backend.addressing.table(model.qualified_name)
+    for properties in (
+        {"delta.minReaderVersion": "3", "delta.minWriterVersion": "7"},
+        {"delta.ignoreProtocolDefaults": "true"},
+    ):
+        backend.runner.run(sql_set_table_properties(table, properties))
+        stored = backend.reader.snapshot([model]).table(model.qualified_name).table_properties
+        assert not stored.items() & properties.items()
+        refused = list(PlanValidator().model_violations([orders(properties=properties)]))
+        assert len(refused) == len(properties)
 
 
 def _takes(configuration: Any, value: str) -> bool:

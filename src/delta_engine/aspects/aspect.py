@@ -12,6 +12,7 @@ from typing_extensions import TypeVar as DefaultTypeVar
 
 from delta_engine.actions import Action, SomeAction
 from delta_engine.actions.drift_policy import DriftKind
+from delta_engine.aspects.delta_properties import comparable
 from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.capabilities import Capabilities, ColumnsPerStatement
 from delta_engine.models import Column, Part, QualifiedName, Schema, SchemaName, Table
@@ -175,9 +176,10 @@ def with_part(model: Table, name: str, path: Path, change: Callable[[Any], Any])
 
 
 def with_property(model: Table, key: str, value: str | None) -> Table:
-    """Return a model with one property changed. None removes it unless it is a default."""
-    kept = {name: text for name, text in model.table_properties.items() if name != key}
-    return replace(model, table_properties=kept if value is None else {**kept, key: value})
+    """Return a model with one property changed, as the model spells it. None removes it unless it is a default."""
+    own = next((name for name in model.table_properties if comparable(name) == comparable(key)), key)
+    kept = {name: text for name, text in model.table_properties.items() if name != own}
+    return replace(model, table_properties=kept if value is None else {**kept, own: value})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,6 +49,7 @@ _VALUES = ("true", "false", "v2")
 
 _SPELLING = {
     **{key.lower(): key for key in (*_FEATURE_KEYS, *_SWITCHES)},
+    COLUMN_DEFAULTS.lower(): COLUMN_DEFAULTS,
     CATALOG_MANAGED.lower(): CATALOG_MANAGED,
     _CATALOG_MANAGED_PREVIEW.lower(): CATALOG_MANAGED,
 }
@@ -198,6 +199,12 @@ def need_column_mapping(columns: Iterable[Column]) -> bool:
         )
         for column in columns
     )
+
+
+def comparable(key: str) -> str:
+    """Return what keys compare by: Delta ignores the case of its own keys, and spells them in its own way."""
+    lower = key.lower()
+    return lower if lower.startswith("delta.") else key
 
 
 def spelled(key: str) -> str:

@@ -111,8 +111,14 @@ KNOWN_PROPERTIES: Final[Mapping[str, PropertyValues | None]] = {
         "dataSkippingStatsColumns": None,
         "dataSkippingStringPrefixLength": _NATURAL,
         "isolationLevel": _one_of("Serializable", "WriteSerializable"),
-        "minReaderVersion": PropertyValues(pattern="0*[1-3]", words="a version from 1 to 3"),
-        "minWriterVersion": PropertyValues(pattern="0*[1-7]", words="a version from 1 to 7"),
+        "minReaderVersion": PropertyValues(
+            pattern="0*[12]",
+            words="1 or 2, or declare delta.feature.… for version 3, which comes with features",
+        ),
+        "minWriterVersion": PropertyValues(
+            pattern="0*[1-6]",
+            words="a version from 1 to 6, or declare delta.feature.… for version 7, which comes with features",
+        ),
         "parquet.compression.codec": None,
         "parquet.format.version": None,
         "randomPrefixLength": _POSITIVE,

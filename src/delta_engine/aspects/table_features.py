@@ -19,6 +19,7 @@ from delta_engine.aspects.delta_properties import (
     COLUMN_DEFAULTS,
     COLUMN_MAPPING_MODE,
     TYPE_WIDENING,
+    comparable,
     is_held_by_catalog,
     is_same_value,
     is_satisfied,
@@ -179,9 +180,14 @@ def _needed(
         is_needed = any(uses_type(data_type, type_name) for data_type in added) or (
             type_name == "timestamp_ntz" and Widening.TIMESTAMP_NTZ in widenings
         )
-        if is_needed and not any(key.startswith(feature) for key in observed):
-            key = next((key for key in declared if key.startswith(feature)), feature)
+        if is_needed and not any(_is_version_of(feature, key) for key in observed):
+            key = next((key for key in declared if _is_version_of(feature, key)), feature)
             yield key, "supported", f"{type_name} in an existing table"
+
+
+def _is_version_of(feature: str, key: str) -> bool:
+    """Whether a key is a feature's, or that of its preview."""
+    return comparable(key).startswith(comparable(feature))
 
 
 def _adds_unusual_names(comparison: Comparison) -> bool:
@@ -195,9 +201,11 @@ def _adds_unusual_names(comparison: Comparison) -> bool:
 def _missing(
     wanted: Mapping[str, str], observed: Mapping[str, str], needed: Collection[str] = ()
 ) -> Iterable[EnableTableFeature]:
+    present = {comparable(key): value for key, value in observed.items()}
     for key, value in sorted(wanted.items()):
-        if not is_satisfied(key, value, observed.get(key)):
-            yield EnableTableFeature(key, value, observed.get(key), is_needed=key in needed)
+        found = present.get(comparable(key))
+        if not is_satisfied(key, value, found):
+            yield EnableTableFeature(key, value, found, is_needed=key in needed)
 
 
 ASPECT: Aspect[_Action] = Aspect(

@@ -26,6 +26,7 @@ from delta_engine.aspects.aspect import (
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.delta_properties import (
     COLUMN_MAPPING_MODE,
+    comparable,
     is_feature_key,
     is_same_value,
     is_set_by_platform,
@@ -141,7 +142,7 @@ def _explain(action: _Action) -> Iterator[Change]:
 
 def _accept(model: Table, observed: TableState, action: _Action) -> Table:
     for key in entry_keys(action.properties):
-        model = with_property(model, key, observed.table_properties.get(key))
+        model = with_property(model, key, _value(observed.table_properties, key))
     return model
 
 
@@ -158,10 +159,16 @@ def _differing(comparison: Comparison) -> Iterable[EntryChange]:
 
 
 def _value(properties: Mapping[str, str], key: str) -> str | None:
-    """Return a property's value; Delta spells its own keys in its own way."""
-    if key in properties or not key.lower().startswith("delta."):
-        return properties.get(key)
-    return next((value for name, value in properties.items() if name.lower() == key.lower()), None)
+    """Return the value of a property in any spelling."""
+    name = _own_name(properties, key)
+    return None if name is None else properties[name]
+
+
+def _own_name(properties: Mapping[str, str], key: str) -> str | None:
+    """Return a property's key as the table has it; Delta spells its own keys in its own way."""
+    if key in properties:
+        return key
+    return next((name for name in properties if comparable(name) == comparable(key)), None)
 
 
 def _no_longer_wanted(comparison: Comparison) -> Iterable[tuple[str, str]]:
@@ -170,17 +177,17 @@ def _no_longer_wanted(comparison: Comparison) -> Iterable[tuple[str, str]]:
     Table features stay: unsetting them removes nothing. So do properties that the platform does not let go.
     """
     properties = comparison.observed.table_properties
-    wanted = comparison.desired.effective_table_properties
+    wanted = {comparable(key) for key in comparison.desired.effective_table_properties}
     unwanted = {
-        key: None
+        comparable(key): key
         for model in comparison.record.ours
         for key in model.effective_table_properties
-        if key not in wanted
+        if comparable(key) not in wanted
     }
-    for key in unwanted:
-        value = properties.get(key)
-        if value is not None and not is_feature_key(key) and is_settable(key, properties):
-            yield key, value
+    for key in unwanted.values():
+        name = _own_name(properties, key)
+        if name is not None and not is_feature_key(key) and is_settable(key, properties):
+            yield name, properties[name]
 
 
 def _imported(table: TableState) -> dict[str, str]:

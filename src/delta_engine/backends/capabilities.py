@@ -155,6 +155,7 @@ class Capabilities:
         refused_values: the values of Delta's table properties that other platforms take, by the property's name in
             lower case.
         most_name_bytes: the most bytes in UTF-8 of each part of a table's name; None where characters are counted.
+        refused_properties: the properties of Delta that only Databricks knows, in lower case.
         undrops_tables: whether UNDROP brings back a dropped table.
         chooses_statistics: whether the platform chooses of which columns of a managed table it collects statistics.
         clones_tables: whether CREATE TABLE … DEEP CLONE copies a table with its metadata.
@@ -172,6 +173,7 @@ class Capabilities:
     refused_in: Mapping[str, Mapping[Feature, str]] = field(default_factory=dict)
     equivalents: Mapping[Feature, str] = field(default_factory=dict)
     refused_values: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    refused_properties: frozenset[str] = frozenset()
     most_name_bytes: int | None = None
     undrops_tables: bool = False
     clones_tables: bool = False
@@ -302,6 +304,15 @@ OPEN_SOURCE = Capabilities(
             Feature.PRIMARY_KEYS: "kept in a table property, and informational as on Unity Catalog",
             Feature.FOREIGN_KEYS: "kept in a table property, and informational as on Unity Catalog",
             Feature.NOT_NULL: "tightened with an enforced CHECK under a reserved name",
+        }
+    ),
+    refused_properties=frozenset(
+        {
+            "delta.enableicebergwritercompatv1",
+            "delta.parquet.compression.codec",
+            "delta.targetfilesize",
+            "delta.tunefilesizesforrewrites",
+            "delta.universalformat.compatibility.location",
         }
     ),
     refused_values=MappingProxyType(

@@ -12,7 +12,7 @@ from delta_engine.actions.policy import ColumnOrder, Ownership, Policy, as_appli
 from delta_engine.aspects.column_renames import with_field_renames
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
-from delta_engine.aspects.delta_properties import is_feature_key, is_set_by_platform
+from delta_engine.aspects.delta_properties import comparable, is_feature_key, is_set_by_platform
 from delta_engine.aspects.renames import Renames, with_renames
 from delta_engine.deployment.document import (
     AcceptedDrift,
@@ -256,9 +256,9 @@ def listed_parts(
         if not model.is_about(Part.PROPERTIES):
             continue
         ours = record.ours if record else ()
-        known = {key for one in (model, *ours) for key in one.effective_table_properties}
+        known = {comparable(key) for one in (model, *ours) for key in one.effective_table_properties}
         for name, value in table.table_properties.items():
-            if name not in known and not (is_set_by_platform(name) or is_feature_key(name)):
+            if comparable(name) not in known and not (is_set_by_platform(name) or is_feature_key(name)):
                 yield UnmanagedPart(resource=resource, key=name, value=value)
 
 

@@ -39,6 +39,11 @@ class SupportedFeatures:
                 continue
             yield from undeclarable(feature, self.capabilities, column)
         for key, value in model.effective_table_properties.items():
+            if key.lower() in self.capabilities.refused_properties:
+                yield Problem(
+                    f"property {key!r} is one that the backend {self.capabilities.name} does not know",
+                    "Leave it out, or declare it in defaults.table_properties of other environments.",
+                )
             if value.lower() in self.capabilities.refused_values.get(key.lower(), ()):
                 yield Problem(
                     f"property {key!r} is {value!r}, which the backend {self.capabilities.name} does not take",

@@ -234,6 +234,8 @@ class ReadableProperties:
     """Spark passes options of a statement under this prefix. Delta drops them from the properties of a table that
     CREATE OR REPLACE makes, and `option.path` of each new one (measured on Spark 4.1.1 with Delta 4.3.1)."""
 
+    _INSTRUCTION = "delta.ignoreprotocoldefaults"
+
     @of_each_table
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse keys that Spark redacts, keys under the engine's prefixes, and Delta's own keys in two spellings."""
@@ -255,6 +257,8 @@ class ReadableProperties:
                 reason = "is how constraints are stored, not a property to set"
             elif key.startswith(self._OPTION):
                 reason = "is an option of Spark: CREATE OR REPLACE TABLE does not store such properties"
+            elif key.lower() == self._INSTRUCTION:
+                reason, way_out = "is an instruction that Delta follows and does not store", "Remove it."
             elif is_maintained(key):
                 reason, way_out = "is set by the platform alone", "Remove it."
             if reason:

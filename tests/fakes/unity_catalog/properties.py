@@ -31,6 +31,7 @@ _OWN_SPELLING = {
         "delta.deletedFileRetentionDuration",
         "delta.autoOptimize.optimizeWrite",
         "delta.dataSkippingNumIndexedCols",
+        "delta.feature.timestampNtz",
     )
 }
 _OF_CHANGE_FEED = {"_change_type", "_commit_version", "_commit_timestamp"}

@@ -156,6 +156,16 @@ def test_values_of_properties_that_a_platform_refuses() -> None:
     assert list(SupportedFeatures(DATABRICKS).check([model])) == []
 
 
+def test_properties_that_only_databricks_knows() -> None:
+    model = orders(properties={"delta.TargetFileSize": "100mb"})
+    (refusal,) = SupportedFeatures(OPEN_SOURCE).check([model])
+    assert str(refusal).endswith(
+        "property 'delta.TargetFileSize' is one that the backend oss does not know. Leave it out, or declare it in "
+        "defaults.table_properties of other environments."
+    )
+    assert list(SupportedFeatures(DATABRICKS).check([model])) == []
+
+
 PARTS = ("catalog", "schema", "table")
 
 

@@ -36,6 +36,14 @@ MODEL_CASES: list[ModelCase] = [
     (model_rules.ReadableProperties(), [model(ID, table_properties={"table_type": "x"})]),
     (
         model_rules.ReadableProperties(),
+        [model(ID, table_properties={"delta.IgnoreProtocolDefaults": "true"})],
+    ),
+    (
+        model_rules.KnownPropertiesFit(),
+        [model(ID, table_properties={"delta.minReaderVersion": "3", "delta.minWriterVersion": "7"})],
+    ),
+    (
+        model_rules.ReadableProperties(),
         [model(ID, table_properties={"Delta.Feature.Clustering": "supported"})],
     ),
     (model_rules.ValidTableNames(), [model(ID, table="or ders")]),
