@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import msgspec
 
@@ -181,7 +182,7 @@ class Engine:
 
     def plan(
         self,
-        tables: Sequence[Table] | None = None,
+        tables: Table | Sequence[Table] | None = None,
         *,
         schemas: Sequence[Schema] = (),
         select: Sequence[str] = (),
@@ -191,8 +192,8 @@ class Engine:
         """Return what would be done, and why it would be refused. Takes no lock and changes nothing.
 
         Args:
-            tables: the declared tables; by default the project's models. An engine of a project plans given tables
-                alone, and leaves its other models out.
+            tables: the declared tables, or a single one; by default the project's models. An engine of a project plans
+                given tables alone, and leaves its other models out.
             schemas: the declared schemas; a project declares its own.
             select: globs that select tables, such as `silver.*`.
             allow: destructive kinds to allow, such as `drop_column:silver.orders`.
@@ -204,7 +205,7 @@ class Engine:
         """
         options = Options(tables=tuple(select), allow=tuple(allow), counts_checks=preflight)
         request = self._request(tables, schemas, options)
-        with in_context(environment=self.environment):
+        with self._speaking():
             project, environment = self._opened(request)
             planned = plan_unlocked(
                 environment, project.models, is_partial=project.is_partial, allow_cached=False
@@ -234,14 +235,14 @@ class Engine:
                 f"the plan is for the environment {plan.environment!r}, not for {self.environment!r}",
                 way_out="Apply it with the engine that made it.",
             )
-        with in_context(environment=self.environment):
+        with self._speaking():
             project, environment = self._opened(plan.request)
             view = ApiView(tell=self._notify)
             return orchestrator.apply_file(environment, project, plan.file, None, view)
 
     def sync(
         self,
-        tables: Sequence[Table] | None = None,
+        tables: Table | Sequence[Table] | None = None,
         *,
         schemas: Sequence[Schema] = (),
         select: Sequence[str] = (),
@@ -249,14 +250,14 @@ class Engine:
     ) -> RunReport:
         """Plan and apply in one run, without a review in between; arguments as for `plan`, errors as for `apply`."""
         request = self._request(tables, schemas, Options(tables=tuple(select), allow=tuple(allow)))
-        with in_context(environment=self.environment):
+        with self._speaking():
             project, environment = self._opened(request)
             view = ApiView(tell=self._notify)
             return orchestrator.sync(environment, project.models, view, is_partial=project.is_partial)
 
     def drift(
         self,
-        tables: Sequence[Table] | None = None,
+        tables: Table | Sequence[Table] | None = None,
         *,
         schemas: Sequence[Schema] = (),
         select: Sequence[str] = (),
@@ -268,7 +269,7 @@ class Engine:
             schemas: the declared schemas.
             select: globs that select tables.
         """
-        with in_context(environment=self.environment):
+        with self._speaking():
             if tables is None and self._conf_dir is None:
                 tables, schemas = self._recorded()
             request = self._request(tables, schemas, Options(tables=tuple(select)))
@@ -286,7 +287,7 @@ class Engine:
             ConfigError: nothing of that name exists.
             RefusalGroup, RefusedError: no table can be imported; otherwise `refusals` has those that cannot.
         """
-        with in_context(environment=self.environment):
+        with self._speaking():
             scope = scope_of(self._settings, exclude)
             imported = import_tables(self._opened_backend(), target, scope)
         if not imported.tables:
@@ -316,7 +317,7 @@ class Engine:
             raise InvalidCommandError(reason, way_out=way_out)
         settings = self._current_settings()
         place = ModelFolder(path=Path(folder), per=known[per], settings=settings, conf_dir=self._conf_dir)
-        with in_context(environment=self.environment):
+        with self._speaking():
             scope = scope_of(settings, exclude)
             report = import_to_folder(self._opened_backend(), target, scope, place, self._notify)
             if report.is_empty:
@@ -346,7 +347,7 @@ class Engine:
         """
         options = Options(tables=tuple(select), allow=tuple(allow), undoes=run, skips_refused=skip_refused)
         request = PlanRequest(tables=() if self._conf_dir is None else None, allow=options.allow)
-        with in_context(environment=self.environment):
+        with self._speaking():
             project, environment = self._opened(request)
             state = environment.deployment.peek_replayed()
             found = plan_undo(environment, state, UndoRequest.of(options))
@@ -362,8 +363,12 @@ class Engine:
             note=str(found.past),
         )
 
+    def _speaking(self) -> AbstractContextManager[None]:
+        """Return the context in which messages name arguments of calls, not options of commands."""
+        return in_context(environment=self.environment, interface="python")
+
     def _request(
-        self, tables: Sequence[Table] | None, schemas: Sequence[Schema], options: Options
+        self, tables: Table | Sequence[Table] | None, schemas: Sequence[Schema], options: Options
     ) -> PlanRequest:
         if tables is None and self._conf_dir is None:
             raise InvalidCommandError(
@@ -419,11 +424,12 @@ class Engine:
         return tuple(tables.values()), tuple(schemas.values())
 
 
-def _each(models: Sequence[_Model], kind: type[_Model], what: str) -> tuple[_Model, ...]:
+def _each(models: _Model | Sequence[_Model], kind: type[_Model], what: str) -> tuple[_Model, ...]:
     """Return models as a tuple; raise `TypeError` for anything else."""
-    if isinstance(models, kind | str):
-        raise TypeError(f"{what} takes a list of {kind.__name__}, not {models!r}")
-    for model in models:
+    if isinstance(models, kind):
+        return (models,)
+    each: tuple[object, ...] = (models,) if isinstance(models, str) else tuple(cast(Sequence[_Model], models))
+    for model in each:
         if not isinstance(model, kind):
-            raise TypeError(f"{what} takes a list of {kind.__name__}, and it has {model!r}")
-    return tuple(models)
+            raise TypeError(f"{what} takes a list of {kind.__name__}, and it has {type(model).__name__}")
+    return cast(tuple[_Model, ...], each)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from delta_engine.report.notebook_html import framed, plan_html
 from delta_engine.report.plan_text import entry_lines, summary_lines, tree_lines
 from delta_engine.report.plan_tree import plan_summary
 from delta_engine.report.refusals import refusal_messages
+from delta_engine.telemetry.context import in_context
 from delta_engine.telemetry.visible import counted, in_one_line, visible
 
 
@@ -109,22 +111,27 @@ class Plan:
         return bool(self.actions)
 
     def __str__(self) -> str:
-        return "\n".join(self._lines())
+        with self._speaking():
+            return "\n".join(self._lines())
 
     def __repr__(self) -> str:
         return str(self)
 
     def _repr_html_(self) -> str:
         *notes, _ = self._summary_lines()
-        return plan_html(
-            self.actions,
-            environment=self.environment,
-            undone=self.planned.undone,
-            refusals=self.refusals,
-            notes=[*filter(None, [self.note]), *notes, *self.warnings],
-            statements=self.statements,
-            entries=self.planned.consent_entries,
-        )
+        with self._speaking():
+            return plan_html(
+                self.actions,
+                environment=self.environment,
+                undone=self.planned.undone,
+                refusals=self.refusals,
+                notes=[*filter(None, [self.note]), *notes, *self.warnings],
+                statements=self.statements,
+                entries=self.planned.consent_entries,
+            )
+
+    def _speaking(self) -> AbstractContextManager[None]:
+        return in_context(environment=self.environment, interface="python")
 
     def _lines(self) -> Iterator[str]:
         if self.note:

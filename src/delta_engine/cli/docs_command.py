@@ -10,8 +10,7 @@ import typer
 from delta_engine.cli.options import Tables, flag, value
 
 DOCS_EPILOG: Final = (
-    "Example: delta-engine -e prod docs --out site "
-    "--source-url 'https://example.com/blob/main/{file}#L{line}'"
+    "Example: delta-engine -e prod docs --out site --source-url https://github.com/OWNER/REPOSITORY"
 )
 
 
@@ -26,7 +25,8 @@ def docs(
         value(
             "--source-url",
             "URL",
-            "The address of a model's file, with {file} and {line}: places of models become links.",
+            "The repository's address, or that of a model's file with {file} and {line}: places of models become "
+            "links.",
         ),
     ] = "",
     no_state: Annotated[

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from delta_engine.cli.site_folder import open_site_folder
 from delta_engine.cli.terminal import Context, print_note, say, status
+from delta_engine.config.conf_folder import folder_in_repository
 from delta_engine.orchestrate.deployments import open_deployment
 from delta_engine.orchestrate.documentation import (
     NOT_WANTED,
@@ -35,16 +36,17 @@ def write_docs(
     """Write the site of the project's tables into a folder.
 
     Args:
-        source_url: the address of a model's file; empty for no links.
+        source_url: the address of a model's file, or of the repository; empty for no links.
         reads_state: whether to read the deployment state.
         finds_drift: whether to read the catalog for drift.
 
     Raises:
         ConfigError: the folder has files that `docs` did not write, or the address is none. Nothing is written then.
     """
-    links = SourceLinks(source_url)
+    conf_dir, environment = context.place()
+    links = SourceLinks.of(source_url, folder_in_repository(conf_dir.absolute().parent))
     with open_site_folder(out) as folder:
-        project = load_project(*context.place(), tables=tables)
+        project = load_project(conf_dir, environment, tables=tables)
         documentation = _documentation(project, links, reads_state=reads_state, finds_drift=finds_drift)
         with status(f"writing {counted(len(project.models), 'table')} …"):
             for path, text in site_pages(documentation):

@@ -47,6 +47,12 @@ def find_conf_dir(folder: Path) -> Path:
     return Path(CONF_DIR)
 
 
+def folder_in_repository(folder: Path) -> str:
+    """Return the path of a folder inside its git repository; empty for the repository's root, and outside of one."""
+    root = next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
+    return "" if root == folder else folder.relative_to(root).as_posix()
+
+
 def _home() -> Path | None:
     try:
         return Path.home()

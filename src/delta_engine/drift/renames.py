@@ -25,7 +25,7 @@ from delta_engine.models import Column, Table
 from delta_engine.models.nested_types import Path, lower_path, type_at
 from delta_engine.models.record import Record
 from delta_engine.models.types import is_same_type
-from delta_engine.telemetry.context import command
+from delta_engine.telemetry.context import command, spoken
 
 
 def new_column_names(found: Iterable[Deviation]) -> dict[str, str]:
@@ -317,5 +317,5 @@ def _lost(table: DriftedTable, old: str, new: str, *, is_sure: bool) -> DriftRef
         table=str(table.name),
         column=old,
         way_out=f"Rename it back with {back}, take the new name into the model with {command('drift --accept')}, "
-        "or leave this table out with -t.",
+        f"or leave this table out with {spoken('-t', 'select=[…]')}.",
     )

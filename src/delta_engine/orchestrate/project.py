@@ -28,6 +28,7 @@ from delta_engine.errors import (
 )
 from delta_engine.models import Schema, Table
 from delta_engine.models.constraints import resolved
+from delta_engine.telemetry.context import spoken
 from delta_engine.validation.capability_rules import (
     SupportedChanges,
     SupportedFeatures,
@@ -204,7 +205,7 @@ def _widened(policy: Policy, allow: Sequence[str]) -> Policy:
     try:
         return replace(policy, allow=(*policy.allow, *map(Allowance.parse, allow)))
     except ValueError as error:
-        raise InvalidCommandError(f"--allow: {error}") from None
+        raise InvalidCommandError(f"{spoken('--allow', 'allow')}: {error}") from None
 
 
 def _selected(models: tuple[Table, ...], globs: Sequence[str]) -> tuple[Table, ...]:

@@ -43,7 +43,7 @@ from delta_engine.sql.tables import sql_undrop_table
 from delta_engine.sql.text import sql_name
 from delta_engine.state.states import TableState
 from delta_engine.state.table_queries import Commit
-from delta_engine.telemetry.context import command
+from delta_engine.telemetry.context import command, spoken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -373,5 +373,5 @@ def _columns(model: Table) -> set[str]:
 
 
 def _refusal(name: QualifiedName | SchemaName, reason: str, way_out: str = "") -> RefusedError:
-    others = f"{command('undo --skip-refused')} undoes the others."
+    others = f"{spoken(command('undo --skip-refused'), 'undo(skip_refused=True)')} undoes the others."
     return UnsafePlanError(reason, table=str(name), way_out=way_out or others)

@@ -14,7 +14,10 @@ _CONTEXT: ContextVar[Mapping[str, str]] = ContextVar("delta_engine_run", default
 
 
 def current_context() -> Mapping[str, str]:
-    """Return the known part of `run_id`, `project`, `environment`, `operation` and `table`."""
+    """Return the known part of `run_id`, `project`, `environment`, `operation` and `table`.
+
+    `interface` is `python` in calls of the Python API.
+    """
     return _CONTEXT.get()
 
 
@@ -25,6 +28,11 @@ def command(arguments: str, environment: str | None = None) -> str:
     options = f"-e {shlex.quote(environment) if environment else 'ENV'}"
     options += f" -p {shlex.quote(known['project'])}" if "project" in known else ""
     return f"`delta-engine {options} {arguments}`"
+
+
+def spoken(on_command_line: str, in_python: str) -> str:
+    """Return what a message tells the user to write: an option, or the argument that a call takes in its place."""
+    return in_python if current_context().get("interface") == "python" else on_command_line
 
 
 def learn(**known: str) -> None:

@@ -19,6 +19,7 @@ from delta_engine.models import Table
 from delta_engine.models.types import DataType
 from delta_engine.sql.expressions import generation_problem, row_problem
 from delta_engine.sql.text import shown_type
+from delta_engine.telemetry.context import spoken
 from delta_engine.telemetry.visible import counted, described_size
 from delta_engine.validation.rules import (
     Problem,
@@ -177,7 +178,7 @@ class WithinRewriteLimit:
             yield UnsafePlanError(
                 f"{described_size(total)} would be written anew in {counted(len(written), 'table')}, and "
                 f"policy.max_rewrite_bytes is {described_size(limit)}",
-                way_out="Change fewer tables at a time with -t, or raise the limit.",
+                way_out=f"Change fewer tables at a time with {spoken('-t', 'select=[…]')}, or raise the limit.",
             )
 
 

@@ -29,6 +29,7 @@ from delta_engine.sql.text import quote_ident, shown_type, sql_name
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.visible import appearance, code_points, counted
 from delta_engine.validation.rules import (
+    DEFAULTS_FILL_NO_ROWS,
     ConsentRefusal,
     Problem,
     consent,
@@ -36,6 +37,7 @@ from delta_engine.validation.rules import (
     of_each_action,
     of_each_alignment,
     plan_refusal,
+    quoted_text,
     unfit_key_columns,
     without_consent,
 )
@@ -129,9 +131,13 @@ class NoAddNotNullColumns:
     def check(self, align: AlignTable, _policy: Policy) -> Iterator[Problem]:
         """Refuse added columns that are NOT NULL or have NOT NULL fields."""
         added = [add.desired for add in align.of_type(ColumnAdd)]
-        if required := [column.name for column in added if not column.is_nullable]:
-            reason = f"new columns ({', '.join(required)}) would be NOT NULL on an existing table"
-            yield Problem(reason, 'Say which value existing rows get: using: "…".', required[0])
+        if required := [column for column in added if not column.is_nullable]:
+            names = ", ".join(column.name for column in required)
+            reason = f"new columns ({names}) would be NOT NULL on an existing table"
+            default = next((column.default for column in required if column.default is not None), None)
+            reason += f", and {DEFAULTS_FILL_NO_ROWS}" if default is not None else ""
+            using = quoted_text("…" if default is None else default)
+            yield Problem(reason, f"Say which value existing rows get: using: {using}.", required[0].name)
         if nested := [column.name for column in added if has_not_null_field(column.data_type)]:
             reason = f"new columns ({', '.join(nested)}) have NOT NULL fields inside, on an existing table"
             yield Problem(reason, "Leave NOT NULL out there.", nested[0])

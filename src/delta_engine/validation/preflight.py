@@ -37,11 +37,11 @@ from delta_engine.sql.queries import (
 )
 from delta_engine.sql.text import quote_ident, sql_path
 from delta_engine.state.states import CatalogState, TableState
+from delta_engine.telemetry.context import spoken
 from delta_engine.telemetry.visible import counted
-from delta_engine.validation.rules import plan_refusal
+from delta_engine.validation.rules import DEFAULTS_FILL_NO_ROWS, plan_refusal, quoted_text
 
 _NEEDS_SELECT = "Ask for SELECT on it: the engine has to count the rows that violate a new condition."
-_NO_PREFLIGHT = "To add CHECKs without a count, pass --no-preflight (preflight=False)."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,13 +128,15 @@ class Preflight:
             if int(str(count)):
                 violated = counted(int(str(count)), "row")
                 if condition.column:
-                    name = sql_path(_former_path(condition.column, comparison))
                     yield plan_refusal(
                         align,
-                        f"it would become NOT NULL, and is NULL in {violated}",
-                        f'Say which value such rows get (using: "coalesce({name}, …)"), or fill them by hand: UPDATE '
-                        f"{table} SET {name} = … WHERE {name} IS NULL.",
-                        ".".join(condition.column),
+                        *_null_rows(
+                            condition.column,
+                            violated,
+                            table,
+                            sql_path(_former_path(condition.column, comparison)),
+                            _default_of(model, condition.column),
+                        ),
                     )
                 else:
                     yield plan_refusal(
@@ -173,9 +175,39 @@ def _way_out(
         return f"Correct its using, and try it: {query}"
     has_check = any(condition.check for condition in conditions)
     if is_forbidden(error):
-        return f"{_NEEDS_SELECT} {_NO_PREFLIGHT}" if has_check else _NEEDS_SELECT
+        uncounted = spoken("--no-preflight", "preflight=False")
+        return (
+            f"{_NEEDS_SELECT} To add CHECKs without a count, pass {uncounted}."
+            if has_check
+            else _NEEDS_SELECT
+        )
     correct = "correct the check, and " if has_check else ""
     return f"Plan again. If it fails again, {correct}try the query: {query}"
+
+
+def _default_of(model: Table, path: tuple[str, ...]) -> str | None:
+    """Return the default of a column; None for fields, which have none."""
+    return next((one.default for one in model.columns if (one.key,) == tuple(map(str.lower, path))), None)
+
+
+def _null_rows(
+    path: Sequence[str], violated: str, table: str, name: str, default: str | None
+) -> tuple[str, str, str]:
+    """Return why a column does not become NOT NULL, the way out, and the column.
+
+    Args:
+        name: its present name in SQL.
+    """
+    reason = f"it would become NOT NULL, and is NULL in {violated}"
+    reason += f": {DEFAULTS_FILL_NO_ROWS}" if default is not None else ""
+    value = "…" if default is None else default
+    using = quoted_text(f"coalesce({name}, {value})")
+    by_hand = f"UPDATE {table} SET {name} = {value} WHERE {name} IS NULL."
+    return (
+        reason,
+        f"Say which value such rows get (using: {using}), or fill them by hand: {by_hand}",
+        ".".join(path),
+    )
 
 
 def _filled_again(fills: Iterable[FillColumn]) -> dict[str, str]:

@@ -6,6 +6,7 @@ A rule yields refusals with reason and way out. The validator raises the first o
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol, TypeVar
@@ -15,6 +16,7 @@ from delta_engine.actions.policy import DestructiveKind, NeededConsent, Policy
 from delta_engine.errors import InvalidModelError, RefusedError, SourceLocation, UnsafePlanError
 from delta_engine.models import Column, Part, QualifiedName, Table
 from delta_engine.models.constraints import MAX_NAME_LENGTH
+from delta_engine.telemetry.context import spoken
 from delta_engine.telemetry.visible import code_points
 
 FORBIDDEN_IN_NAMES: Final = re.compile(r"[\s./`\x00-\x1f\x7f-\x9f]|\$\{")
@@ -70,6 +72,15 @@ def table_refusal(model: Table, reason: str, way_out: str, column: Column | str 
     return InvalidModelError(
         reason, table=str(model.qualified_name), column=name, location=model.declared_at, way_out=way_out
     )
+
+
+DEFAULTS_FILL_NO_ROWS: Final = "a default fills only rows that are written later"
+"""Databricks documentation, "ALTER TABLE … COLUMN clause"."""
+
+
+def quoted_text(text: str) -> str:
+    """Return a text in double quotes, as YAML, JSON and Python read it."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 class ConsentRefusal(UnsafePlanError):
@@ -226,4 +237,6 @@ def needed_by(refusals: Iterable[RefusedError]) -> tuple[NeededConsent, ...]:
 
 def consent(kind: DestructiveKind, table: QualifiedName) -> str:
     """Return how to allow a kind of change on a table."""
-    return f"--allow {kind.value}:{table} for one run, policy.allow: [{kind.value}] for the target."
+    allowed = f"{kind.value}:{table}"
+    once = spoken(f"--allow {allowed} for one run", f'allow=["{allowed}"] for one call')
+    return f"{once}, policy.allow: [{kind.value}] for the target."

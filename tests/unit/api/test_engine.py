@@ -247,10 +247,35 @@ def test_models_are_judged_as_the_command_line_judges_them(notebook: Notebook) -
         engine.plan([bad])
 
 
-@pytest.mark.parametrize("given", [ORDERS, "dev.silver.orders", ["dev.silver.orders"], [ID]])
-def test_what_is_no_list_of_tables_is_refused(notebook: Notebook, given: object) -> None:
-    with pytest.raises(TypeError, match="tables takes a list of Table"):
+@pytest.mark.parametrize("given", ["dev.silver.orders", ["dev.silver.orders"], [ID], [ORDERS, ID]])
+def test_what_is_no_list_of_tables_is_refused_in_one_line(notebook: Notebook, given: object) -> None:
+    with pytest.raises(TypeError, match=r"^tables takes a list of Table, and it has (str|Column)$"):
         notebook.engine().plan(given)  # type: ignore[arg-type]  # what mypy would refuse
+
+
+def test_one_table_is_a_list_of_one(notebook: Notebook) -> None:
+    engine = notebook.engine()
+    engine.sync(ORDERS)
+    assert not engine.plan(ORDERS)
+    assert not engine.drift(ORDERS)
+
+
+def test_messages_name_arguments_of_calls(notebook: Notebook) -> None:
+    engine = notebook.engine()
+    engine.sync(WIDER)
+    (refusal,) = engine.plan(ORDERS).refusals
+    assert refusal.way_out == (
+        'Declare them, or allow it: allow=["drop_column:dev.silver.orders"] for one call, '
+        "policy.allow: [drop_column] for the target."
+    )
+    assert not engine.plan(ORDERS, allow=["drop_column:dev.silver.orders"]).refusals
+    with pytest.raises(ConfigError, match=r"^allow: "):
+        engine.plan(ORDERS, allow=["drop_everything"])
+    engine.sync(ORDERS, allow=["drop_column"])
+    notebook.catalog.run("DROP TABLE dev.silver.orders")
+    assert [refusal.way_out for refusal in engine.undo().refusals] == [
+        "undo(skip_refused=True) undoes the others."
+    ]
 
 
 def test_an_engine_without_a_project_needs_tables(notebook: Notebook) -> None:

@@ -98,7 +98,7 @@ def test_a_refused_plan_says_so_in_text_and_html(notebook: Notebook) -> None:
     assert "table dev.silver.orders" in refused
     text = Page(plan._repr_html_()).text
     assert "Refused: nothing will be applied." in text
-    assert "--allow drop_column:dev.silver.orders" in text
+    assert 'allow=["drop_column:dev.silver.orders"]' in text
 
 
 def test_a_report_is_text_html_and_a_document(notebook: Notebook) -> None:

@@ -131,7 +131,7 @@ def test_places_of_models_are_links_on_request(project: PlanProject) -> None:
     assert 'href="https://example.com/conf/models/tables.yml#L2"' in page(project)
     refused = project.run("docs", "--out", "site", "--source-url", "javascript:{file}")
     assert refused.code == 3
-    assert "Write it like 'https://example.com/blob/main/{file}#L{line}'." in refused.stderr
+    assert "or one like 'https://example.com/blob/main/{file}#L{line}'." in refused.stderr
 
 
 @pytest.mark.parametrize("name", [".git", "CNAME", "notes.md"])

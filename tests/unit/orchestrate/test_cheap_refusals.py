@@ -74,6 +74,17 @@ def test_a_limit_of_rewrites_is_judged_by_costs(project: CatalogProject) -> None
     assert "Raise policy.max_rewrite_bytes" in project.run(f"plan {ALLOWED}").stderr
 
 
+def test_a_default_beside_not_null_is_offered_as_the_value_of_former_rows(project: CatalogProject) -> None:
+    run = project.catalog.run
+    counts = [{"violations_0": "2"}]
+    object.__setattr__(project.catalog, "run", lambda sql: counts if "AS violations_0" in sql else run(sql))
+    project.declare(TIGHTENED.replace("nullable: false}]", "nullable: false, default: \"'none'\"}]"))
+    refused = " ".join(project.run(f"plan {ALLOWED}").stderr.split())
+    assert "NULL in 2 rows: a default fills only rows that are written later." in refused
+    assert "(using: \"coalesce(`note`, 'none')\")" in refused
+    assert "SET `note` = 'none' WHERE `note` IS NULL" in refused
+
+
 def test_a_stale_plan_asks_for_no_rows(project: CatalogProject) -> None:
     project.declare(FILLED)
     assert project.run(f"plan {ALLOWED} --out plan.json").code == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -9,7 +10,7 @@ from enum import Enum, unique
 from functools import cached_property
 from itertools import groupby
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from delta_engine.errors import InvalidCommandError, SourceLocation
 from delta_engine.models import Schema, SchemaName, Table
@@ -112,16 +113,30 @@ class SourceLinks:
 
     template: str = ""
 
+    @classmethod
+    def of(cls, address: str, folder: str) -> SourceLinks:
+        """Return the links for an address as a user gives it: with `{file}`, or that of a repository.
+
+        Args:
+            folder: the folder of the project inside its repository; empty if it is the repository.
+        """
+        if not address or "{" in address:
+            return cls(address)
+        given = _SSH.sub(r"https://\1/\2", address.strip()).removesuffix("/").removesuffix(".git")
+        host = urlsplit(given).hostname or ""
+        page = next((page for name, page in _PAGES if name in host), None)
+        if page is None or urlsplit(given).path.count("/") < _LEAST_PARTS:
+            raise _no_address(address)
+        file = f"{quote(folder)}/{{file}}" if folder else "{file}"
+        return cls(f"{given}{page.replace('{file}', file)}")
+
     def __post_init__(self) -> None:
         if not self.template:
             return
         without = self.template.replace("{file}", "").replace("{line}", "")
         is_address = self.template.startswith(("https://", "http://"))
         if not is_address or "{file}" not in self.template or "{" in without or "}" in without:
-            raise InvalidCommandError(
-                f"--source-url: {self.template!r} is not an address with a place for the file",
-                way_out="Write it like 'https://example.com/blob/main/{file}#L{line}'.",
-            )
+            raise _no_address(self.template)
 
     def url(self, place: SourceLocation) -> str | None:
         """Return the address of a place; None without a template, and for files outside the project."""
@@ -129,6 +144,29 @@ class SourceLinks:
             return None
         line = "1" if place.line is None else str(place.line)
         return self.template.replace("{line}", line).replace("{file}", quote(place.file))
+
+
+_SSH: Final = re.compile(r"(?:ssh://)?git@([^:/]+)[:/](.+)")
+
+_LEAST_PARTS: Final = 2
+"""The slashes before the owner and the name of a repository."""
+
+_PAGES: Final = (
+    ("github", "/blob/HEAD/{file}#L{line}"),
+    ("gitlab", "/-/blob/HEAD/{file}#L{line}"),
+    ("bitbucket.org", "/src/HEAD/{file}#lines-{line}"),
+    ("dev.azure.com", "?path=/{file}&line={line}"),
+)
+"""The page of a file in the repositories of a host: what the host's name contains, and what follows the address."""
+
+
+def _no_address(address: str) -> InvalidCommandError:
+    return InvalidCommandError(
+        f"--source-url: {address!r} is not the address of a repository on a known host, nor an address with a place "
+        "for the file",
+        way_out="Write the repository's address (GitHub, GitLab, Bitbucket, Azure DevOps), or one like "
+        "'https://example.com/blob/main/{file}#L{line}'.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

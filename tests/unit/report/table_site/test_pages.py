@@ -134,6 +134,44 @@ def test_awkward_file_names_are_encoded_and_files_elsewhere_are_not_linked() -> 
 
 
 @pytest.mark.parametrize(
+    ("address", "folder", "link"),
+    [
+        ("https://github.com/acme/tables", "", "https://github.com/acme/tables/blob/HEAD/conf/a%20b.yml#L3"),
+        ("git@github.com:acme/tables.git", "", "https://github.com/acme/tables/blob/HEAD/conf/a%20b.yml#L3"),
+        (
+            "https://github.example.com/acme/tables.git",
+            "teams/sales",
+            "https://github.example.com/acme/tables/blob/HEAD/teams/sales/conf/a%20b.yml#L3",
+        ),
+        (
+            "https://gitlab.com/acme/data/tables/",
+            "",
+            "https://gitlab.com/acme/data/tables/-/blob/HEAD/conf/a%20b.yml#L3",
+        ),
+        (
+            "https://bitbucket.org/acme/tables",
+            "",
+            "https://bitbucket.org/acme/tables/src/HEAD/conf/a%20b.yml#lines-3",
+        ),
+        (
+            "https://dev.azure.com/acme/data/_git/tables",
+            "",
+            "https://dev.azure.com/acme/data/_git/tables?path=/conf/a%20b.yml&line=3",
+        ),
+        ("https://x.example/{file}", "teams/sales", "https://x.example/conf/a%20b.yml"),
+    ],
+)
+def test_the_address_of_a_repository_becomes_those_of_its_files(address: str, folder: str, link: str) -> None:
+    assert SourceLinks.of(address, folder).url(SourceLocation("conf/a b.yml", 3)) == link
+
+
+@pytest.mark.parametrize("address", ["https://example.com/acme/tables", "https://github.com/acme", "acme"])
+def test_the_address_of_an_unknown_host_needs_a_place_for_the_file(address: str) -> None:
+    with pytest.raises(ConfigError, match=r"--source-url.*https://example.com/blob/main/\{file\}"):
+        SourceLinks.of(address, "")
+
+
+@pytest.mark.parametrize(
     "template",
     [
         "javascript:alert({file})",

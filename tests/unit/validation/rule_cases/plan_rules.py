@@ -76,6 +76,11 @@ PLAN_CASES: list[PlanCase] = [
     ),
     (
         plan_rules.NoAddNotNullColumns(),
+        aligned(ColumnAdd(Column("b", "string", is_nullable=False, default="'none'"))),
+        aligned(ColumnAdd(Column("b", "string", default="'none'"))),
+    ),
+    (
+        plan_rules.NoAddNotNullColumns(),
         aligned(ColumnAdd(Column("b", "struct<x: struct<y: int NOT NULL>>"))),
         aligned(ColumnAdd(Column("b", "struct<x: struct<y: int>>"))),
     ),
