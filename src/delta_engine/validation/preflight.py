@@ -19,7 +19,7 @@ from delta_engine.aspects.conversions import set_aside
 from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.error_conditions import is_forbidden
-from delta_engine.backends.sql_runner import SqlRunner, query_each
+from delta_engine.backends.sql_runner import Row, SqlRunner, query_each
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.models import Table
 from delta_engine.sql.backfills import sql_checksum, sql_converted
@@ -123,10 +123,17 @@ class Preflight:
                 fills[0].name if fills else None,
             )
             return
-        counts = [row[f"violations_{place}"] for row in answer for place in range(len(conditions))]
+        counts = _counts(answer, len(conditions))
+        if counts is None:
+            yield plan_refusal(
+                align,
+                "its rows cannot be counted: the platform returned no count",
+                f"Plan again. If it fails again, try the query: {found}",
+            )
+            return
         for condition, count in zip(conditions, counts, strict=True):
-            if int(str(count)):
-                violated = counted(int(str(count)), "row")
+            if count:
+                violated = counted(count, "row")
                 if condition.column:
                     yield plan_refusal(
                         align,
@@ -165,6 +172,13 @@ class Preflight:
                     f"SELECT * FROM {table} WHERE {condition}",
                     name,
                 )
+
+
+def _counts(answer: Sequence[Row], conditions: int) -> list[int] | None:
+    """Return how many rows violate each condition; None if the answer does not say it."""
+    row = next(iter(answer), {})
+    counts = [row.get(f"violations_{place}") for place in range(conditions)]
+    return None if None in counts else [int(str(count)) for count in counts]
 
 
 def _way_out(

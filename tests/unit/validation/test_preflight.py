@@ -126,6 +126,13 @@ LOOKS: dict[str, tuple[Table, Sequence[Column], RecordingSqlRunner]] = {
         CONVERTED_BEFORE,
         CountingRows(0, 1, 2),
     ),
+    "checks-while-the-platform-is-throttled": (
+        CHECKED,
+        CHECKED.columns,
+        Refusing("REQUEST_LIMIT_EXCEEDED", "too many requests"),
+    ),
+    "checks-without-an-answer": (CHECKED, CHECKED.columns, RecordingSqlRunner()),
+    "checks-without-a-count": (CHECKED, CHECKED.columns, CountingRows()),
     "rows-that-may-not-be-counted": (REQUIRED, [Column(n, "int") for n in ("a", "b", "C d")], Refusing()),
 }
 
