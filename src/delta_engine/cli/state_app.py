@@ -63,7 +63,7 @@ def list_(
 
 @state_app.command(epilog="Example: delta-engine -e prod state versions")
 def versions(ctx: typer.Context, json: Json = False) -> None:
-    """List the earlier documents that are kept, newest first."""
+    """List the current document and those that are kept, newest first: when, who, which commit, and what changed."""
     from delta_engine.cli.state_commands import list_versions
 
     list_versions(ctx.obj, as_json=json)

@@ -19,10 +19,11 @@ from delta_engine.config.settings import Settings, load_settings
 from delta_engine.deployment.codec import encode_state, step_lines
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import VERSION, DeploymentState, Resource, Status, TableResource
-from delta_engine.deployment.errors import StateMismatchError
+from delta_engine.deployment.errors import CorruptStateError, StateMismatchError
 from delta_engine.deployment.ports import UnreadableLockError
 from delta_engine.deployment.repository import LoadedState
 from delta_engine.deployment.resources import with_renamed_table, without_resources
+from delta_engine.drift.saved_documents import SavedDocument, saved_documents
 from delta_engine.drift.status import DEPLOYED_AT, compare_states
 from delta_engine.errors import ConfigError, InvalidCommandError, unknown
 from delta_engine.models import QualifiedName
@@ -36,6 +37,8 @@ from delta_engine.report.change_tree import describe_change
 from delta_engine.report.json_documents import diff_document, resources_document, versions_document
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.visible import counted, shown_moment, visible
+
+_COMMIT_LENGTH = 7
 
 _COLOURS = {
     Status.HEALTHY: "green",
@@ -96,13 +99,33 @@ def list_resources(context: Context, globs: Sequence[str], statuses: Sequence[st
 
 
 def list_versions(context: Context, *, as_json: bool) -> None:
-    """Print the kept versions, newest first."""
-    versions = _open(context).deployment.repository.versions()
+    """Print the current document and the kept versions, newest first: when, who, which commit, and what changed."""
+    repository = _open(context).deployment.repository
+    try:
+        loaded = repository.load()
+    except (CorruptStateError, StateMismatchError):  # the versions are what helps then
+        loaded = None
+    documents = [*saved_documents(repository, loaded.state if loaded else None)]
     if as_json:
-        typer.echo(versions_document(versions))
+        typer.echo(versions_document(documents))
         return
-    for one in versions:
-        say(f"{one.version_id}  {shown_moment(one.saved_at)}  {one.size:>10} bytes")
+    rows = [_version_row(document) for document in documents]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        say("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _version_row(document: SavedDocument) -> tuple[str, str, str, str, str]:
+    version, state = document.version, document.state
+    saved_at = version.saved_at if version else state.updated_at if state else None
+    commit = state.lineage.removeprefix("git:")[:_COMMIT_LENGTH] if state else ""
+    return (
+        version.version_id if version else "current",
+        shown_moment(saved_at) if saved_at else "",
+        document.who or "-",
+        commit or "-",
+        document.what or (f"{version.size} bytes" if version else ""),
+    )
 
 
 def diff_states(context: Context, earlier: str | None, later: str | None, *, as_json: bool) -> None:

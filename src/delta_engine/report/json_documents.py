@@ -23,13 +23,13 @@ from delta_engine.actions.policy import Consent, NeededConsent
 from delta_engine.aspects.aspect import Change
 from delta_engine.deployment.definitions import define
 from delta_engine.deployment.document import DeploymentState, Resource, TableResource
-from delta_engine.deployment.ports import StateVersion
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.drifted_resources import (
     NO_UNDONE_DRIFT,
     UndoneDrift,
     UnmanagedPart,
 )
+from delta_engine.drift.saved_documents import SavedDocument
 from delta_engine.drift.status import ResourceChange
 from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName
@@ -220,15 +220,34 @@ def _adoption(resource: Resource) -> dict[str, str]:
     return {"adopted_at": at.isoformat()} if at else {}
 
 
-def versions_document(versions: Sequence[StateVersion]) -> str:
-    """Return a document of the kept versions of the deployment state, newest first; sizes in bytes."""
+def versions_document(documents: Sequence[SavedDocument]) -> str:
+    """Return a document of the current deployment state and its kept versions, newest first; sizes in bytes."""
     return _document(
         "delta-engine/state-versions",
+        current=next((_saved(one) for one in documents if one.version is None), None),
         versions=[
-            {"version_id": one.version_id, "saved_at": one.saved_at.isoformat(), "size": one.size}
-            for one in versions
+            {
+                "version_id": one.version.version_id,
+                "saved_at": one.version.saved_at.isoformat(),
+                "size": one.version.size,
+                **_saved(one),
+            }
+            for one in documents
+            if one.version is not None
         ],
     )
+
+
+def _saved(document: SavedDocument) -> dict[str, Any]:
+    """Return what is known of a saved document, null for what is not."""
+    state = document.state
+    return {
+        "serial": state.serial if state else None,
+        "updated_at": state.updated_at.isoformat() if state else None,
+        "lineage": state.lineage if state else None,
+        "deployed_by": document.who or None,
+        "changes": document.what or None,
+    }
 
 
 def diff_document(earlier: DeploymentState, later: DeploymentState, changes: Sequence[ResourceChange]) -> str:
