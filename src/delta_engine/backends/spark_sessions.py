@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import locale
 import os
 import signal
 import sys
@@ -33,6 +34,9 @@ _SHORT_LIVED_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:
 _RUNTIME_VARIABLE = "DATABRICKS_RUNTIME_VERSION"
 
 _LOG_VARIABLE = "DELTA_ENGINE_SPARK_LOG"
+
+_LOCALE_VARIABLE = "LC_ALL"
+_UTF8_LOCALE = "C.UTF-8"
 
 _LOCAL_SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -92,7 +96,7 @@ def open_local_session(
     # With another SPARK_HOME, a Spark would start that does not match the fetched jars.
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
     try:
-        with _quiet_launch():
+        with _quiet_launch(), utf8_file_names():
             session = _started(conf)
     except PySparkRuntimeError as error:
         raise SparkStartError(
@@ -197,6 +201,27 @@ def workspace_host(spark: SparkSession) -> str:
         host = ""
     host = (host or os.environ.get("DATABRICKS_HOST", "")).rpartition("//")[2].rstrip("/")
     return f"https://{host}" if host else ""
+
+
+@contextmanager
+def utf8_file_names() -> Iterator[None]:
+    """Give Java a UTF-8 locale where Python's file names are UTF-8 and those of the locale are not, as with LC_ALL=C.
+
+    Python takes UTF-8 for the C locale (PEP 540). Java 17 takes the locale's encoding, so it could not name the
+    folders of tables beyond ASCII. `-Dsun.jnu.encoding` does not change that (measured on 17.0.15).
+    """
+    former = os.environ.get(_LOCALE_VARIABLE)
+    if sys.getfilesystemencoding() != "utf-8" or locale.nl_langinfo(locale.CODESET).upper() == "UTF-8":
+        yield
+        return
+    os.environ[_LOCALE_VARIABLE] = _UTF8_LOCALE
+    try:
+        yield
+    finally:
+        if former is None:
+            del os.environ[_LOCALE_VARIABLE]
+        else:
+            os.environ[_LOCALE_VARIABLE] = former
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from delta_engine.backends.local_jars import java
+from delta_engine.backends.spark_sessions import utf8_file_names
 from delta_engine.errors import MissingDependencyError
 from tests.projects.commandline import CommandLine
 
@@ -42,6 +43,34 @@ def test_the_java_of_java_home_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_
     program.touch(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert java() == str(program)
+
+
+@pytest.mark.parametrize(
+    ("codeset", "python", "given"),
+    [
+        ("ANSI_X3.4-1968", "utf-8", "C.UTF-8"),
+        ("UTF-8", "utf-8", "de_DE"),
+        ("utf-8", "utf-8", "de_DE"),
+        ("ISO-8859-1", "iso8859-1", "de_DE"),
+    ],
+)
+def test_java_names_files_as_python_does(
+    monkeypatch: pytest.MonkeyPatch, codeset: str, python: str, given: str
+) -> None:
+    monkeypatch.setattr("locale.nl_langinfo", lambda _item: codeset)
+    monkeypatch.setattr("sys.getfilesystemencoding", lambda: python)
+    monkeypatch.setenv("LC_ALL", "de_DE")
+    with utf8_file_names():
+        assert os.environ["LC_ALL"] == given
+    assert os.environ["LC_ALL"] == "de_DE"
+
+
+def test_the_locale_of_java_is_not_that_of_later_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("locale.nl_langinfo", lambda _item: "ANSI_X3.4-1968")
+    monkeypatch.delenv("LC_ALL", raising=False)
+    with pytest.raises(OSError, match="no Java"), utf8_file_names():
+        raise OSError("no Java")
+    assert "LC_ALL" not in os.environ
 
 
 def test_the_setup_names_a_java_home_without_java(tmp_path: Path) -> None:

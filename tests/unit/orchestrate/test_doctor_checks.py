@@ -32,6 +32,7 @@ from delta_engine.job import DoctorError, run_doctor
 from delta_engine.orchestrate.doctor.checks import (
     clock_check,
     engine_check,
+    file_names_check,
     folder_check,
     lineage_check,
     package_checks,
@@ -158,6 +159,24 @@ class Clock:
 )
 def test_clocks_are_compared_as_far_as_the_round_trip_allows(clock: Clock, status: Status) -> None:
     assert clock_check(clock, clock.now).status is status
+
+
+class Java:
+    """A Spark session whose Java names files in one encoding."""
+
+    def __init__(self, encoding: str) -> None:
+        self._encoding = encoding
+
+    def run(self, sql: str) -> Sequence[Row]:
+        assert "sun.jnu.encoding" in sql
+        return [{"encoding": self._encoding}]
+
+
+def test_spark_names_files_as_python_does() -> None:
+    assert file_names_check(Java("UTF-8")).status is Status.OK
+    check = file_names_check(Java("ANSI_X3.4-1968"))
+    assert (check.status, check.way_out) == (Status.MISSING, "Set LC_ALL=C.UTF-8 before Spark starts.")
+    assert "Spark names files in ANSI_X3.4-1968 and Python in utf-8" in check.found
 
 
 def test_a_folder_is_left_as_it_was(tmp_path: Path) -> None:
@@ -324,7 +343,9 @@ def test_the_task_names_its_environment_in_hints(project: Path) -> None:
     state = project / ".delta-engine" / "state" / "local.state.json"
     state.parent.mkdir(parents=True)
     state.write_text("{}")
-    spark = cast("SparkSession", SimpleNamespace(version="4.1.1"))
+    row = SimpleNamespace(asDict=lambda recursive: {"encoding": "UTF-8"})
+    rows = SimpleNamespace(collect=lambda: [row])
+    spark = cast("SparkSession", SimpleNamespace(version="4.1.1", sql=lambda _sql: rows))
     with pytest.raises(DoctorError, match="`delta-engine -e local state restore`"):
         run_doctor(environment="local", conf_dir="conf", spark=spark, show=lambda _html: None)
 

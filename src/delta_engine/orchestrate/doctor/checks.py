@@ -6,6 +6,7 @@ A store must honour conditional writes, or two runs could overwrite each other's
 from __future__ import annotations
 
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -66,6 +67,10 @@ _COSTS: Final = (
 
 _MOST_SKEW_SECONDS: Final = 60.0
 CLOCK_QUERY: Final = "SELECT unix_micros(current_timestamp()) AS micros"
+
+FILE_NAMES_QUERY: Final = (
+    "SELECT java_method('java.lang.System', 'getProperty', 'sun.jnu.encoding') AS encoding"
+)
 
 SCRATCH_NAME: Final = ".delta-engine-doctor"
 """The name prefix of scratch files; each is deleted after it was read back."""
@@ -188,6 +193,16 @@ def clock_check(runner: SqlRunner, now: Callable[[], float]) -> Check:
     if error > _MOST_SKEW_SECONDS:
         return Check.unknown(Topic.CLOCK, "clock", found, "Run it again: the answer took too long.")
     return Check.ok(Topic.CLOCK, "clock", found)
+
+
+def file_names_check(runner: SqlRunner) -> Check:
+    """Return whether Spark and Python name files in UTF-8, so that both find the folders of tables beyond ASCII."""
+    (row,) = runner.run(FILE_NAMES_QUERY)
+    java, python = str(row["encoding"]), sys.getfilesystemencoding()
+    if java.upper() == python.upper() == "UTF-8":
+        return Check.ok(Topic.WAREHOUSE, "file names", "Spark and Python name files in UTF-8")
+    found = f"Spark names files in {java} and Python in {python}: tables whose names are not ASCII fail"
+    return Check.missing(Topic.WAREHOUSE, "file names", found, "Set LC_ALL=C.UTF-8 before Spark starts.")
 
 
 def folder_check(topic: Topic, folder: Path) -> Check:

@@ -44,6 +44,7 @@ from delta_engine.orchestrate.doctor.checks import (
     document_check,
     engine_check,
     extras_of,
+    file_names_check,
     folder_check,
     lineage_check,
     lock_check,
@@ -181,6 +182,7 @@ def _check_environment(
     if settings.backend is BackendType.EMBEDDED:
         folder = settings.warehouse
         findings.check(Topic.WAREHOUSE, str(folder), lambda: folder_check(Topic.WAREHOUSE, folder))
+        findings.check(Topic.WAREHOUSE, "file names", lambda: file_names_check(backend.runner))
     deployment = _readable_deployment(findings, settings, backend)
     if backend.principals is None:
         _check_plan(findings, project, backend, deployment)
