@@ -96,6 +96,14 @@ def _accept(model: Table, observed: TableState, _action: ChangeClustering) -> Ta
     return replace(model, cluster_by=columns, clusters_automatically=is_automatic)
 
 
+def keys_after(comparison: Comparison) -> tuple[str, ...]:
+    """Return the keys of a table after the plan; none if the platform chooses them."""
+    change = next(iter(_diff(comparison)), None)
+    if change is None:
+        return () if comparison.observed.clusters_automatically else comparison.observed.cluster_by
+    return () if change.becomes_automatic else change.desired
+
+
 def was_ever_clustered(observed: TableState) -> bool:
     """Whether a table is or was clustered: its protocol keeps the feature.
 

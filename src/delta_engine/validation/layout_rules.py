@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from delta_engine.actions import AlignTable, CreateTable, TablePlan
 from delta_engine.actions.policy import Policy
 from delta_engine.aspects.clustering import ChangeClustering, can_cluster
+from delta_engine.aspects.column_order import MoveColumn
 from delta_engine.aspects.renames import place_of_key
 from delta_engine.aspects.statistics import (
     INDEXED_COLUMNS,
@@ -73,9 +74,11 @@ class ClusteringColumnsHaveStatistics:
         for align in plan.align_tables:
             for change in align.of_type(ChangeClustering):
                 yield from self._refusals(align, change.missing)
+            moves = (move.missing for move in align.of_type(MoveColumn))
+            yield from self._refusals(align, next(filter(None, moves), None), " while columns move")
 
     def _refusals(
-        self, action: CreateTable | AlignTable, missing: MissingStatistics | None
+        self, action: CreateTable | AlignTable, missing: MissingStatistics | None, at_time: str = ""
     ) -> Iterator[UnsafePlanError]:
         if missing is None or (
             self.capabilities.chooses_statistics and missing.is_default and missing.is_managed
@@ -84,7 +87,7 @@ class ClusteringColumnsHaveStatistics:
         for key in missing.keys:
             yield plan_refusal(
                 action,
-                f"the table would be clustered by it, and it has no statistics: {missing.limit}",
+                f"the table would be clustered by it, and it has no statistics{at_time}: {missing.limit}",
                 f"Name it in {STATISTICS_COLUMNS}, raise {INDEXED_COLUMNS}, or cluster by another column.",
                 key,
             )

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from delta_engine.actions import Phase
-from delta_engine.actions.policy import NO_POLICY
+from delta_engine.actions.policy import NO_POLICY, ColumnOrder, Policy
 from delta_engine.aspects.clustering import ChangeClustering
+from delta_engine.aspects.column_order import MoveColumn
 from delta_engine.backends.capabilities import (
     DATABRICKS,
     DATABRICKS_SPARK,
@@ -18,6 +19,7 @@ from delta_engine.backends.capabilities import (
     OPEN_SOURCE_CATALOG,
     Capabilities,
 )
+from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import Column, Table
 from delta_engine.state.states import ABSENT, TableState
 from delta_engine.validation.layout_rules import ClusteringColumnsHaveStatistics
@@ -136,3 +138,29 @@ def test_a_limit_that_the_model_no_longer_declares_goes_before_the_clustering() 
     (align,) = planned([model], catalog_of([model], state), {model.key: limited}).align_tables
     assert [action.phase for action in align.actions] == [Phase.CHOOSE_STATISTICS, Phase.CHANGE_CLUSTERING]
     assert [change.missing for change in align.of_type(ChangeClustering)] == [None]
+
+
+ENFORCED = Policy(column_order=ColumnOrder.ENFORCE)
+
+
+@pytest.mark.parametrize(
+    ("moved", "key", "is_refused"),
+    [
+        (["c39"], "c31", True),  # it pushes the key beyond the limit
+        (["c39"], "c30", False),
+        (["c5"], "c39", True),  # the key is beyond already
+    ],
+)
+def test_columns_move_only_while_the_keys_have_statistics(
+    moved: list[str], key: str, is_refused: bool
+) -> None:
+    first = [column for column in WIDE if column.name in moved]
+    model = orders(*first, *(column for column in WIDE if column not in first), cluster_by=[key])
+    state = observed(*WIDE, cluster_by=(key,))
+    plan = planned([model], catalog_of([model], state), planner=TablePlanner(ENFORCED))
+    assert plan.align_tables[0].of_type(MoveColumn)
+    refusals = list(ClusteringColumnsHaveStatistics(OPEN_SOURCE).check(plan, ENFORCED))
+    assert [refusal.column for refusal in refusals] == [key] * is_refused
+    assert all(
+        "it has no statistics while columns move: Delta collects" in str(refusal) for refusal in refusals
+    )
