@@ -138,9 +138,10 @@ def check_a_lost_document_is_noticed(
                 read()
         with pytest.raises(CorruptStateError, match="is gone"), deployment.locked("sync", lambda _note: None):
             pass
-        version = repository.load_version(first.version_id)
-        deployment.restore(version, lambda _note: None, force=False, is_version=True)
-        assert deployment.peek_replayed() is not None
+        newest = repository.load_version(repository.versions()[0].version_id)
+        assert newest.resources == first.state.resources
+        first = deployment.restore(newest, lambda _note: None, force=False, is_version=True)
+        assert deployment.peek_replayed() == first.state
     lose()
     started = deployment.start_over(lambda _note: None)
     assert started.state.resources == {}

@@ -165,7 +165,7 @@ class StateRepository:
         return self._save(successor, stored, lambda: _keep_remains(versions, self._environment, stored))
 
     def _current_version_id(self) -> str:
-        """Return the current document's name among the versions, which have the first document at once."""
+        """Return the current document's name among the versions, which have a copy of it."""
         try:
             stored = self._store.read()
             return identity_in(stored.data).version_id if stored else ""
@@ -196,9 +196,8 @@ class StateRepository:
         except (StoreError, CorruptStateError) as error:
             raise _unsaved(data, successor, self._errored_dir, error) from error
         saved = LoadedState(state=successor, stored=stored)
-        if expected is None:  # the only trace of a first document that is lost later
-            with suppress(StoreError):
-                self._store.versions.keep(saved.version_id, data)
+        with suppress(StoreError):  # a copy for the case that the document is lost; the next save keeps it otherwise
+            self._store.versions.keep(saved.version_id, data)
         return saved
 
 

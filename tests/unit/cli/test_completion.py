@@ -151,9 +151,10 @@ def test_records(project: Path, state: LocalStateStore, complete: Completions) -
     assert complete("state", "mv", "dev.silver.t") == ["dev.silver.temp"]
     assert complete("state", "mv", "dev.silver.temp", "") == ["dev.silver.orders"]
     assert complete("undo", "") == ["3f2a"]
-    (version,) = state.versions.list()
-    for words in (["diff"], ["diff", version.version_id], ["restore"]):
-        assert complete("state", *words, "0") == [version.version_id]
+    versions = [version.version_id for version in state.versions.list()]
+    assert [version[:8] for version in versions] == ["00000002", "00000001"]
+    for words in (["diff"], ["diff", versions[0]], ["restore"]):
+        assert sorted(complete("state", *words, "0")) == sorted(versions)
 
 
 def test_records_of_a_remote_document_come_from_its_copy(

@@ -237,7 +237,7 @@ def test_a_lost_local_document_is_restored(tmp_path: Path, left: bytes | None) -
         tmp_path,
     )
     serial = json.loads(document.read_bytes())["serial"]
-    assert serial == (902 if left == b'{"serial": 900}' else 5)
+    assert serial == (902 if left == b'{"serial": 900}' else 6)
 
 
 def test_a_lost_document_in_memory_or_behind_a_copy_is_restored(tmp_path: Path) -> None:
