@@ -25,8 +25,8 @@ from delta_engine.deployment.repository import LoadedState
 from delta_engine.deployment.resources import with_renamed_table, without_resources
 from delta_engine.drift.saved_documents import SavedDocument, saved_documents
 from delta_engine.drift.status import DEPLOYED_AT, compare_states
-from delta_engine.errors import ConfigError, InvalidCommandError, unknown
-from delta_engine.models import QualifiedName
+from delta_engine.errors import ConfigError, DeltaEngineError, InvalidCommandError, unknown
+from delta_engine.models import QualifiedName, Table
 from delta_engine.models.open_struct import encode_open
 from delta_engine.orchestrate.deployments import open_deployment, state_needs_backend
 from delta_engine.orchestrate.opening import open_backend, open_environment
@@ -139,7 +139,7 @@ def diff_states(context: Context, earlier: str | None, later: str | None, *, as_
         earlier = versions[0].version_id
     before = repository.load_version(earlier)
     after = repository.load_version(later) if later else opened.load().state
-    changes = compare_states(before, after)
+    changes = compare_states(before, after, _models(opened.settings))
     if as_json:
         typer.echo(diff_document(before, after, changes))
         return
@@ -148,6 +148,16 @@ def diff_states(context: Context, earlier: str | None, later: str | None, *, as_
         for part in change.changes:
             say(f"    {part.sign.value} {describe_change(_with_shown_moments(part))}")
     say(f"serial {before.serial} → {after.serial}: {counted(len(changes), 'change')}")
+
+
+def _models(settings: Settings) -> Sequence[Table]:
+    """Return the models of the project; none if they are refused, because the documents can be compared without."""
+    if settings.conf_dir is None:
+        return ()
+    try:
+        return load_project(settings.conf_dir, settings.environment).models
+    except DeltaEngineError:
+        return ()
 
 
 def _with_shown_moments(change: Change) -> Change:

@@ -196,7 +196,9 @@ class StateRepository:
         except (StoreError, CorruptStateError) as error:
             raise _unsaved(data, successor, self._errored_dir, error) from error
         saved = LoadedState(state=successor, stored=stored)
-        with suppress(StoreError):  # a copy for the case that the document is lost; the next save keeps it otherwise
+        with suppress(
+            StoreError
+        ):  # a copy for the case that the document is lost; the next save keeps it otherwise
             self._store.versions.keep(saved.version_id, data)
         return saved
 

@@ -187,9 +187,17 @@ class ResourceChange:
     changes: tuple[Change, ...] = ()
 
 
-def compare_states(earlier: DeploymentState, later: DeploymentState) -> tuple[ResourceChange, ...]:
-    """Return the changes from one document to another, sorted by key."""
-    return tuple(_state_changes(earlier, later))
+def compare_states(
+    earlier: DeploymentState, later: DeploymentState, models: Iterable[Table] = ()
+) -> tuple[ResourceChange, ...]:
+    """Return the changes from one document to another, sorted by key.
+
+    Args:
+        models: the declared tables, which know the former names of columns and fields. Records have present names.
+    """
+    return tuple(
+        _state_changes(earlier, later, {resource_key(model.qualified_name): model for model in models})
+    )
 
 
 def is_accepted_deletion(resource: Resource) -> bool:
@@ -317,7 +325,9 @@ def _renamed(align: AlignTable | None, earlier: Resource | None) -> Iterable[Tab
             yield define(with_renames(as_table(known), renames))
 
 
-def _state_changes(earlier: DeploymentState, later: DeploymentState) -> Iterator[ResourceChange]:
+def _state_changes(
+    earlier: DeploymentState, later: DeploymentState, models: Mapping[str, Table]
+) -> Iterator[ResourceChange]:
     former = _renamed_tables(earlier, later)
     for key in sorted({*earlier.resources, *later.resources} - {*former.values()}):
         before = earlier.resources.get(former.get(key, key))
@@ -327,7 +337,9 @@ def _state_changes(earlier: DeploymentState, later: DeploymentState) -> Iterator
         elif after is None:
             yield ResourceChange(key=key, sign=Sign.REMOVED)
         elif before != after:
-            yield ResourceChange(key=key, sign=Sign.CHANGED, changes=tuple(_within(before, after)))
+            yield ResourceChange(
+                key=key, sign=Sign.CHANGED, changes=tuple(_within(before, after, models.get(key)))
+            )
 
 
 def _renamed_tables(earlier: DeploymentState, later: DeploymentState) -> dict[str, str]:
@@ -347,7 +359,7 @@ def _renamed_tables(earlier: DeploymentState, later: DeploymentState) -> dict[st
     }
 
 
-def _within(before: Resource, after: Resource) -> Iterator[Change]:
+def _within(before: Resource, after: Resource, model: Table | None) -> Iterator[Change]:
     if before.id != after.id:
         yield _change("name", before.id, after.id)
     if before.status is not after.status:
@@ -355,17 +367,31 @@ def _within(before: Resource, after: Resource) -> Iterator[Change]:
     if isinstance(before, TableResource) and isinstance(after, TableResource):
         earlier, later = before.metadata, after.metadata
         if earlier.declared is not None and later.declared is not None:
-            yield from _redefined(earlier.declared, later.declared)
+            yield from _redefined(earlier.declared, later.declared, model)
         if earlier.delta_version != later.delta_version:
             yield _change("delta version", str(earlier.delta_version), str(later.delta_version))
     if before.deployed_at != after.deployed_at:
         yield _change(DEPLOYED_AT, str(before.deployed_at), str(after.deployed_at))
 
 
-def _redefined(earlier: TableDefinition, later: TableDefinition) -> Iterator[Change]:
-    before = as_table(earlier)
-    comparison = Comparison.of(as_table(later), state_of(before), Record(declared=before))
+def _redefined(earlier: TableDefinition, later: TableDefinition, model: Table | None) -> Iterator[Change]:
+    before, after = as_table(earlier), as_table(later)
+    if model is not None:
+        after = _with_former_names(after, model)
+    comparison = Comparison.of(after, state_of(before), Record(declared=before))
     yield from (difference.change for difference in aspects.differences(comparison))
+
+
+def _with_former_names(table: Table, model: Table) -> Table:
+    """Return a recorded table whose columns and fields have the former names that a model declares."""
+    declared = {column.key: column for column in model.columns}
+    columns = (
+        replace(column, renamed_from=same.renamed_from, renamed_fields=same.renamed_fields)
+        if (same := declared.get(column.key)) is not None
+        else column
+        for column in table.columns
+    )
+    return replace(table, columns=tuple(columns))
 
 
 def _change(subject: str, observed: str, desired: str) -> Change:
