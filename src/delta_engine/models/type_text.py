@@ -76,9 +76,21 @@ MEANT: Final[Mapping[str, str]] = {
     **dict.fromkeys(("list", "set", "repeated"), "array"),
     **dict.fromkeys(("dict", "hstore"), "map"),
     **dict.fromkeys(("record", "row", "tuple", "named_struct"), "struct"),
-    **dict.fromkeys(("null", "none", "nulltype"), "void"),
 }
 """What users of other systems, of Python and of Arrow write, and the Spark type of that meaning."""
+
+_NO_VALUES: Final = ("null", "none", "nulltype", "nonetype")
+"""What other systems call Spark's void, which holds NULLs alone: a rule refuses it for new columns."""
+
+_TIME_ZONES: Final[Mapping[tuple[str, ...], str]] = {
+    ("with", "time", "zone"): "timestamp",
+    ("with", "local", "time", "zone"): "timestamp",
+    ("without", "time", "zone"): "timestamp_ntz",
+}
+"""What the SQL standard and Oracle write after `timestamp`, and Spark's type of that meaning."""
+
+_MOST_BITS_OF_FLOAT: Final = 24
+"""The SQL standard's `float(25)` and more is a `double`."""
 
 
 @lru_cache(maxsize=4096)
@@ -178,12 +190,20 @@ class _Parser:
             return _decimal(parameters)
         if name in CHARACTER_NAMES:
             return _character(CHARACTER_NAMES[name], parameters)
+        if name in _NO_VALUES:
+            raise _NotAType(f"Spark has no type {name!r}, and new columns cannot be void")
+        if name == "timestamp":
+            self._refuse_time_zone()
         if name not in ATOMIC_NAMES:
             raise _NotAType(f"Spark has no type {name!r}", _meant(name, parameters))
         if parameters:
-            meant = _meant("varchar2", parameters) if name == "string" else name
-            raise _NotAType(f"{name} takes no parameters", meant)
+            raise _NotAType(f"{name} takes no parameters", _meant_by_parameters(name, parameters))
         return AtomicType(ATOMIC_NAMES[name])
+
+    def _refuse_time_zone(self) -> None:
+        for words, meant in _TIME_ZONES.items():
+            if self._take(*words):
+                raise _NotAType(f"Spark has no type {' '.join(('timestamp', *words))!r}", meant)
 
     def _refuse_two_words(self, name: str) -> None:
         both = f"{name} {self._peek().word}"
@@ -293,7 +313,17 @@ def _character(name: str, parameters: list[int]) -> CharacterType:
     match parameters:
         case [length] if 1 <= length <= _GREATEST_LENGTH:
             return CharacterType(name, length)
-    raise _NotAType(f"{name} needs a length, as in {name}(10)")
+    meant = "string" if name == "varchar" else "char(1)"
+    if parameters:
+        raise _NotAType(f"{name} takes a length of 1 to {_GREATEST_LENGTH}", meant)
+    raise _NotAType(f"{name} needs a length, as in {name}(10)", meant)
+
+
+def _meant_by_parameters(name: str, parameters: list[int]) -> str:
+    """Return the type that a user probably means by parameters that Spark's type does not take."""
+    if name == "string":
+        return _meant("varchar2", parameters)
+    return "double" if name == "float" and max(parameters) > _MOST_BITS_OF_FLOAT else name
 
 
 def _meant(name: str, parameters: list[int]) -> str:
