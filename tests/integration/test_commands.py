@@ -92,7 +92,10 @@ def test_an_unreadable_type_names_table_and_column(
         spark.conf.unset("spark.databricks.delta.schema.typeCheck.enabled")
     result = delta_engine("-e", "local", "plan")
     assert result.code == 3
-    assert "refused: table dev.silver.orders, column span: type 'interval day to second'" in result.stderr
+    assert (
+        "refused: table dev.silver.orders, column span: the engine does not manage its type 'interval day to second'"
+        in result.stderr
+    )
 
 
 def test_what_others_changed_is_recorded_on_demand(
