@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 
@@ -150,8 +151,7 @@ def test_an_apply_that_was_taken_back_makes_a_plan_stale(planned: PlanProject) -
 
 
 def test_another_deployment_state_makes_a_plan_stale(planned: PlanProject) -> None:
-    state = planned.folder / "state" / "local.state.json"
-    state.unlink()
+    rmtree(planned.folder / "state")
     assert moves_in(planned.apply())[0] == "the deployment state has changed: it does not exist any more"
 
 
