@@ -47,6 +47,7 @@ from delta_engine.orchestrate.opening import open_backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.validation.capability_rules import SupportedChanges, SupportedFeatures
+from delta_engine.validation.layout_rules import ClusteringColumnsHaveStatistics
 from delta_engine.validation.plan_rules import OnlyAtCreation
 from delta_engine.validation.validator import DEFAULT_PLAN_RULES, RuleSet
 from tests.builders.deployment import deployment_over
@@ -340,7 +341,11 @@ def test_the_opened_platform_says_what_its_rule_refuses() -> None:
     opened = rules.on(CONNECTOR).plans
     assert [type(rule) for rule in opened] == [*map(type, DEFAULT_PLAN_RULES), SupportedChanges]
     asking = [rule for rule in opened if hasattr(rule, "capabilities")]
-    assert [type(rule) for rule in asking] == [OnlyAtCreation, SupportedChanges]
+    assert [type(rule) for rule in asking] == [
+        OnlyAtCreation,
+        ClusteringColumnsHaveStatistics,
+        SupportedChanges,
+    ]
     assert all(rule.capabilities is CONNECTOR for rule in asking)
 
 
