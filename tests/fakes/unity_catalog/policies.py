@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from delta_engine.aspects.protection import is_protected
 from delta_engine.backends.sql_runner import Row
 from delta_engine.state.states import TableState
 from tests.fakes.unity_catalog.refusals import Refusal
 
 EVERYBODY = "account users"
+"""The group of all users."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,26 +57,18 @@ def effective(policies: Iterable[Policy], table: str) -> list[Policy]:
 
 
 def filters_rows(policies: Iterable[Policy], user: str, table_tags: Iterable[str]) -> bool:
-    """Whether a user sees only some rows.
-
-    Args:
-        policies: those that are effective for the table.
-        table_tags: the keys of its tags, inherited ones included.
-    """
-    tags = {*table_tags}
-    return any(
-        policy.policy_type == "ROW_FILTER"
-        and policy.is_for(user)
-        and (policy.tag is None or policy.tag in tags)
-        for policy in policies
-    )
+    """Whether a user sees only some rows of a table with these tags, inherited ones included."""
+    return _hides(policies, "ROW_FILTER", user, {*table_tags})
 
 
 def masks(policies: Iterable[Policy], user: str, column_tags: Iterable[str]) -> bool:
     """Whether a user sees other values in a column with these tags."""
-    tags = {*column_tags}
+    return _hides(policies, "COLUMN_MASK", user, {*column_tags})
+
+
+def _hides(policies: Iterable[Policy], policy_type: str, user: str, tags: set[str]) -> bool:
     return any(
-        policy.policy_type == "COLUMN_MASK"
+        policy.policy_type == policy_type
         and policy.is_for(user)
         and (policy.tag is None or policy.tag in tags)
         for policy in policies
@@ -86,7 +80,7 @@ def hides(
 ) -> str | None:
     """Return what hides stored values of a table from a user: its own filter or mask, or a policy; None for nothing."""
     found = tuple(policies)
-    if state.row_filter is not None or any(column.mask is not None for column in state.columns):
+    if is_protected(state):
         return "its row filter or a mask"
     if filters_rows(found, user, {**inherited, **state.tags}):
         return "a policy that filters rows"
@@ -97,7 +91,7 @@ def hides(
 
 def refuse_history(state: TableState, table: str, feature: str) -> None:
     """Refuse to read former versions of a table with a filter or mask of its own, whichever column has it."""
-    if state.row_filter is not None or any(column.mask is not None for column in state.columns):
+    if is_protected(state):
         raise Refusal(
             f"ROW_LEVEL_SECURITY_COLUMN_MASK_FEATURE_NOT_SUPPORTED.{feature}",
             f"row level security and column mask policies for {table} are not supported",
