@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.drifted_resources import DriftRefusal
@@ -101,6 +101,7 @@ def test_a_history_is_what_the_ledger_says(is_adopted: bool, history: tuple[list
     adopted: list[Step] = [ByHand("a", "create with more")] if is_adopted else []
     for step in (Declare("a", "comment", ""), *adopted, *model, Sync()):
         do(world, step)
+    assume(world.pages["a"].declared is not None)  # a plan that sets tags and drops a mask is refused
     for step in steps:
         check(world)
         do(world, step)

@@ -63,7 +63,10 @@ def list_(
 
 @state_app.command(epilog="Example: delta-engine -e prod state versions")
 def versions(ctx: typer.Context, json: Json = False) -> None:
-    """List the current document and those that are kept, newest first: when, who, which commit, and what changed."""
+    """List the current and the kept documents, newest first.
+
+    Each line says when a run saved the document, who ran it, from which commit, and what changed.
+    """
     from delta_engine.cli.state_commands import list_versions
 
     list_versions(ctx.obj, as_json=json)
