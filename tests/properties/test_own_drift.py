@@ -116,7 +116,12 @@ def _do(world: World, step: Step) -> None:
             do(world, step)
 
 
-def _run(world: World, operation: str, plan: Callable[[OpenRun], PlannedRun], fault: Sync = Sync()) -> None:  # noqa: B008 - a tuple
+def _run(
+    world: World,
+    operation: str,
+    plan: Callable[[OpenRun], PlannedRun],
+    fault: Sync = Sync(),  # noqa: B008 - a tuple
+) -> None:
     with suppress(Kill, ApplyFailedError), open_run(world.engine(fault), operation) as run:
         planned = plan(run)
         if not planned.refusals:

@@ -32,7 +32,7 @@ from delta_engine.models.nested_types import has_not_null_field
 from delta_engine.models.types import DataType
 from delta_engine.sql.backfills import sql_compare_versions
 from delta_engine.sql.tables import sql_partitioned_by, sql_rewrite_table
-from delta_engine.state.states import REDACTED, RelationKind, TableState
+from delta_engine.state.states import REDACTED, RelationKind, TableState, has_tags
 
 _APPEND_ONLY: Final = "delta.appendOnly"
 
@@ -161,7 +161,7 @@ def _problems(comparison: Comparison) -> Iterator[tuple[str, str]]:
         yield "the model manages only a part of it", "Let the model of its owner change the partitions."
     if found := protection(comparison):
         yield found
-    if any(side.tags or any(column.tags for column in side.columns) for side in (observed, model)):
+    if has_tags(observed) or has_tags(model):
         reason = "it has tags, which policies may depend on, and a rewrite may lose them for a moment"
         yield reason, f"Drop the tags first, and declare them again afterwards. Or: {anew}"
     if any(column.generated_as is not None or column.identity is not None for column in observed.columns):

@@ -16,7 +16,7 @@ from delta_engine.backends.sql_runner import query_each
 from delta_engine.errors import CatalogReadError, StatementError, raise_all
 from delta_engine.models import QualifiedName, Table
 from delta_engine.state.failed_reads import unknown_form
-from delta_engine.state.states import CatalogState, TableState
+from delta_engine.state.states import CatalogState, TableState, has_tags
 
 _PARALLELISM: Final = 4
 
@@ -53,7 +53,7 @@ def with_existing_files(
         except ValueError as error:
             return unknown_form(model.qualified_name, error)
         except (StatementError, OSError) as error:
-            return _exposed(model, error) if _has_tags(model) else _warning(model, error)
+            return _exposed(model, error) if has_tags(model) else _warning(model, error)
 
     missing = [
         model for model in models if model.location is not None and not observed.tables[model.key].exists
@@ -66,10 +66,6 @@ def with_existing_files(
         model.key: answer for model, answer in answers if answer is None or isinstance(answer, TableState)
     }
     return replace(observed, files=files), tuple(one for _, one in answers if isinstance(one, str))
-
-
-def _has_tags(model: Table) -> bool:
-    return bool(model.tags) or any(column.tags for column in model.columns)
 
 
 def _exposed(model: Table, error: StatementError | OSError) -> CatalogReadError:

@@ -224,3 +224,8 @@ class CatalogState:
         """Return one schema's state; None if the snapshot does not know whether it exists."""
         is_missing = (name.catalog.lower(), name.schema.lower()) in self.missing_schemas
         return self.schema_states.get(name.key, ABSENT_SCHEMA if is_missing else None)
+
+
+def has_tags(table: Table | TableState) -> bool:
+    """Whether a table or one of its columns has tags, which policies (ABAC) may depend on."""
+    return bool(table.tags) or any(column.tags for column in table.columns)

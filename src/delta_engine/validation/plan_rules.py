@@ -26,6 +26,7 @@ from delta_engine.models.nested_types import Widening, has_not_null_field, lengt
 from delta_engine.models.types import AtomicType, CharacterType, DataType, DecimalType, uses_type
 from delta_engine.sql.tables import sql_location, sql_register_table, sql_undrop_table
 from delta_engine.sql.text import quote_ident, shown_type, sql_name
+from delta_engine.state.states import has_tags
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.visible import appearance, code_points, counted
 from delta_engine.validation.rules import (
@@ -107,7 +108,7 @@ def _protection(model: Table) -> str:
         return "a row filter"
     if any(column.mask is not None for column in model.columns):
         return "a mask"
-    if model.tags or any(column.tags for column in model.columns):
+    if has_tags(model):
         return "tags, which policies may depend on"
     return ""
 
