@@ -8,8 +8,8 @@ from contextlib import ExitStack
 from contextvars import copy_context
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from queue import SimpleQueue
-from typing import Protocol, TypeAlias
+from queue import Empty, SimpleQueue
+from typing import Final, Protocol, TypeAlias
 
 from delta_engine.actions import Phase, TablePlan
 from delta_engine.backends.addressing import Addressing
@@ -47,6 +47,10 @@ from delta_engine.telemetry.context import in_context
 from delta_engine.telemetry.spans import span
 
 _Finished: TypeAlias = "tuple[int, Future[StepResult]]"
+
+_POLL_SECONDS: Final = 0.2
+"""How often the wait for results ends, so that Python can handle a signal. The system may deliver the signal to
+another thread, or right before the wait begins; neither ends the wait."""
 
 
 class _RepeatableRunner(Protocol):
@@ -287,10 +291,14 @@ class _RunningApply:
         return next((str(value) for row in rows for value in row.values()), "the current user")
 
     def _await_one(self) -> None:
+        """Handle the next result or request to stop; return early without one."""
         if not self._running:
             assert self._progress.is_over, "steps wait for each other"
             return
-        done = self._finished.get()
+        try:
+            done = self._finished.get(timeout=_POLL_SECONDS)
+        except Empty:
+            return
         if done is None:
             self.control.notify_stopping()
         else:

@@ -1,6 +1,7 @@
 """Runs that are ended early: what runs goes on to its end, no other statement starts, and what was done is recorded."""
 
 import signal
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -228,6 +229,23 @@ def test_signals_are_requests_while_something_listens(number: signal.Signals) ->
         signal.raise_signal(number)
     assert stop.requests == 2
     assert signal.getsignal(number) is before
+
+
+def test_a_signal_that_another_thread_gets_stops_the_run_while_a_statement_runs() -> None:
+    """The system may deliver a signal to any thread, or right before the main thread begins to wait."""
+    stopping, main = threading.Event(), threading.get_ident()
+    control = ApplyControl(notify=lambda _note: stopping.set())
+
+    class SignallingRunner(RecordingSqlRunner):
+        def run(self, sql: str) -> Sequence[Row]:
+            while sys._current_frames()[main].f_code.co_name != "_await_one":
+                time.sleep(0.001)
+            signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+            assert stopping.wait(10), "the run does not stop while a statement runs"
+            return super().run(sql)
+
+    with stopped_by_signals(control.stop), pytest.raises(ApplyStoppedError):
+        runner_on(SignallingRunner(), parallelism=1).apply(TABLES, control=control)
 
 
 def test_other_threads_hear_no_signals() -> None:
