@@ -6,10 +6,13 @@ therefore opens without retries (`SINGLE_ATTEMPT_SECONDS`), and this module deci
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import cache
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from delta_engine.backends.cancellation import current_stop, pause
@@ -38,6 +41,10 @@ _CONNECTIONS: Final = 64
 """The largest `apply.parallelism`; the SDK's default of 20 would make threads wait."""
 
 _DOWNLOAD_SECONDS: Final = 120
+_SDK_LOGGER: Final = logging.getLogger("databricks.sdk")
+_METADATA_REQUEST: Final = "_resolve_host_metadata"
+"""The SDK's function that requests the metadata of a host, and warns if there is none (databricks-sdk 0.156)."""
+
 _SERVER_ERROR: Final = 500
 _BUSY: Final = (408, 429)
 
@@ -51,14 +58,45 @@ def open_workspace(profile: str | None, *, retry_seconds: int) -> WorkspaceClien
     from databricks.sdk import WorkspaceClient
     from databricks.sdk.config import Config
 
-    config = Config(
-        profile=profile or None,
-        retry_timeout_seconds=1,
-        http_timeout_seconds=_ANSWER_SECONDS,
-        max_connection_pools=_CONNECTIONS,
-    )
+    with _metadata_warnings_held():
+        config = Config(
+            profile=profile or None,
+            retry_timeout_seconds=1,
+            http_timeout_seconds=_ANSWER_SECONDS,
+            max_connection_pools=_CONNECTIONS,
+        )
     config.retry_timeout_seconds = retry_seconds
     return WorkspaceClient(config=config)
+
+
+@contextmanager
+def _metadata_warnings_held() -> Iterator[None]:
+    """Hold the SDK's warning that a host publishes no metadata; show it only if the login fails.
+
+    An environment opens several clients, and the SDK warns for each. With a login, the metadata adds nothing.
+    """
+    held: list[str] = []
+
+    def is_shown(record: logging.LogRecord) -> bool:
+        if record.funcName != _METADATA_REQUEST or record.levelno < logging.WARNING:
+            return True
+        held.append(record.getMessage())
+        return False
+
+    _SDK_LOGGER.addFilter(is_shown)
+    try:
+        yield
+    except ValueError:
+        for message in held:
+            _show_once(message)
+        raise
+    finally:
+        _SDK_LOGGER.removeFilter(is_shown)
+
+
+@cache
+def _show_once(message: str) -> None:
+    _SDK_LOGGER.warning(message)
 
 
 class Failure(Enum):
