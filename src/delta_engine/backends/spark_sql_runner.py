@@ -102,6 +102,11 @@ class LazySparkSqlRunner:
         self._opening = Lock()
         self._opened: SparkSqlRunner | None = None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the session is open."""
+        return self._opened is not None
+
     def run(self, sql: str) -> Sequence[Row]:
         """Run one statement and return its rows; see `SqlRunner.run`."""
         return self.start().run(sql)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from delta_engine.backends.addressing import Addressing, CatalogAddressing, PathAddressing
 from delta_engine.backends.capabilities import DATABRICKS, OPEN_SOURCE, Capabilities, in_catalogs
@@ -18,6 +18,7 @@ from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.backends.warehouse_sql_runner import WarehouseSqlRunner
 from delta_engine.config.settings import SqlWarehouse
 from delta_engine.errors import ConfigError, MissingDependencyError
+from delta_engine.models import QualifiedName
 from delta_engine.sql.queries import sql_current_version
 from delta_engine.state.catalog_reader import PlatformReader, TableLister
 from delta_engine.state.delta_log_reader import DeltaLogHistoryReader, DeltaLogReader, reads_without_spark
@@ -46,6 +47,11 @@ if TYPE_CHECKING:
 
 RunnerDecorator: TypeAlias = Callable[[SqlRunner], SqlRunner]
 """Wraps a runner, for example to record its statements."""
+
+
+_START_TO_READ: Final = (
+    "Spark starts, which takes seconds, because table {table} cannot be read without it: {reason}"
+)
 
 
 def undecorated(runner: SqlRunner) -> SqlRunner:
@@ -163,11 +169,25 @@ def lazy_embedded_backend(
     warehouse: Path,
     *,
     parallelism: int,
+    notify: Callable[[str], None],
     decorate: RunnerDecorator,
 ) -> Backend:
-    """Return the same as `embedded_backend`, with a session that opens for the first statement."""
+    """Return the same as `embedded_backend`, with a session that opens for the first statement.
+
+    Args:
+        notify: gets a note of the first table for which the session has to open.
+    """
     session = LazySparkSqlRunner(open_session)
-    backend = _embedded_backend(session, warehouse, parallelism, decorate, start=session.start)
+    noted: set[QualifiedName] = set()
+
+    def note_start(table: QualifiedName, reason: str) -> None:
+        if not (noted or session.is_open):
+            noted.add(table)
+            notify(_START_TO_READ.format(table=table, reason=reason))
+
+    backend = _embedded_backend(
+        session, warehouse, parallelism, decorate, start=session.start, on_left_to_spark=note_start
+    )
     return replace(backend, platform_version=lambda: f"spark {spark_version()}")
 
 
@@ -188,13 +208,14 @@ def _embedded_backend(
     decorate: RunnerDecorator,
     *,
     start: Callable[[], object] = lambda: None,
+    on_left_to_spark: Callable[[QualifiedName, str], None] = lambda _table, _reason: None,
 ) -> Backend:
     addressing = PathAddressing(warehouse.absolute())
     backend = _spark_backend(session, addressing, OPEN_SOURCE, parallelism, decorate)
     backend = replace(backend, versions=DeltaLogVersionReader(addressing), start=start)
     if not reads_without_spark():
         return backend
-    log = DeltaLogReader(addressing)
+    log = DeltaLogReader(addressing, on_left_to_spark)
     reader = SparkDeltaReader(
         backend.runner,
         session.schema,

@@ -112,7 +112,11 @@ def open_backend(
             if not reads_without_spark():
                 notify(f"{_WITHOUT_DELTALAKE}: {install_extra('local')}")
             return lazy_embedded_backend(
-                session_opener(), settings.warehouse, parallelism=parallelism, decorate=decorate
+                session_opener(),
+                settings.warehouse,
+                parallelism=parallelism,
+                notify=notify,
+                decorate=decorate,
             )
         case BackendType.CATALOG:
             session = spark or session_opener()()

@@ -58,10 +58,19 @@ def reads_without_spark() -> bool:
 
 
 class DeltaLogReader:
-    """Reads tables by path from their logs."""
+    """Reads tables by path from their logs.
 
-    def __init__(self, addressing: PathAddressing) -> None:
+    Args:
+        on_left_to_spark: gets a table that only Spark can read, and the reason.
+    """
+
+    def __init__(
+        self,
+        addressing: PathAddressing,
+        on_left_to_spark: Callable[[QualifiedName, str], None] = lambda _table, _reason: None,
+    ) -> None:
         self._addressing = addressing
+        self._on_left_to_spark = on_left_to_spark
 
     def describe(self, table: QualifiedName) -> TableDescription | None:
         """Return a table as Spark describes it; None if only Spark can."""
@@ -79,6 +88,7 @@ class DeltaLogReader:
         except (_OnlySparkKnowsError, DeltaError, OSError, KeyError, ValueError) as error:
             reason = str(error).partition("\n")[0]
             log(logging.INFO, "table left to Spark", table=str(table), reason=reason)
+            self._on_left_to_spark(table, reason)
             return None
 
 

@@ -54,3 +54,26 @@ def test_the_way_to_read_without_spark_is_shown(
     assert done.code == 0
     assert done.stderr.startswith(note)
     assert bool(done.stderr) is not is_installed
+
+
+def test_the_first_table_that_needs_spark_is_named_before_spark_starts(
+    project: Path, delta_engine: CommandLine
+) -> None:
+    names = ("orders", "returns")
+    models = [
+        f"{{catalog: dev, schema: silver, name: {name}, columns: [{{name: id, type: int}}]}}"
+        for name in names
+    ]
+    (project / "conf" / "models" / "orders.yml").write_text(f"tables: [{', '.join(models)}]\n")
+    for name in names:
+        log = project / ".delta-engine" / "warehouse" / "dev" / "silver" / name / "_delta_log"
+        log.mkdir(parents=True)
+        (log / f"{1:020}.json").write_text("\n".join(map(json.dumps, (protocol(), metadata()))))
+    done = delta_engine("-e", "local", "plan")
+    note, error, *_ = done.stderr.splitlines()
+    assert note == (
+        "note: Spark starts, which takes seconds, because table dev.silver.orders cannot be read without it: "
+        "the log has neither its first commit nor a checkpoint"
+    )
+    assert "JAVA_HOME is " in error
+    assert done.stderr.count("note: ") == 1
