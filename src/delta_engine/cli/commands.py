@@ -28,9 +28,9 @@ from delta_engine.config.editor_schemas import EDITOR_SCHEMAS, editor_schema
 from delta_engine.config.settings import Settings
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.drifted_resources import DriftedResource, drifted_schemas, drifted_tables
-from delta_engine.errors import InvalidCommandError, engine_version, raise_all, unknown
+from delta_engine.errors import InvalidCommandError, RefusedError, engine_version, raise_all, unknown
 from delta_engine.orchestrate.backend import Backend
-from delta_engine.orchestrate.consents import write_consents
+from delta_engine.orchestrate.consents import write_consents, written_consents
 from delta_engine.orchestrate.deployments import open_deployment
 from delta_engine.orchestrate.drift_reports import (
     acceptable,
@@ -51,7 +51,7 @@ from delta_engine.orchestrate.orchestrator import (
     undo,
 )
 from delta_engine.orchestrate.planned_documents import planned_json, planned_markdown
-from delta_engine.orchestrate.planning import plan_unlocked
+from delta_engine.orchestrate.planning import draft_unlocked, judged, judged_with_consents
 from delta_engine.orchestrate.project import Project, load_project
 from delta_engine.orchestrate.reviewed_plans import make_plan_file, write_plan_file
 from delta_engine.orchestrate.runs import Environment, PlannedRun, open_run
@@ -108,22 +108,34 @@ def show_plan(
     out = out_file(out, context)
     project, environment = _open_project(context, options)
     with status("reading the catalog …"):
-        planned = plan_unlocked(
+        draft = draft_unlocked(
             environment, project.models, is_partial=project.is_partial, allow_cached=out is None
         )
+        planned = judged(environment, draft)
     if writes_consents and planned.needed_consents:
-        planned = _with_written_consents(project, planned, reason)
+        _write_consents(project.settings, planned, reason)
+        with status("judging the plan again …"):
+            planned = _judged_again(environment, project.settings, draft, planned)
     return _shown(
         project, environment, planned, options, rendering, out=out, detailed=detailed, is_full=is_full
     )
 
 
-def _with_written_consents(project: Project, planned: PlannedRun, reason: str | None) -> PlannedRun:
-    """Write the entries that a plan needs, and return the plan without the refusals that they answer."""
-    for path in write_consents(project.settings, planned.needed_consents, reason or REASON_TO_WRITE):
+def _write_consents(settings: Settings, planned: PlannedRun, reason: str | None) -> None:
+    for path in write_consents(settings, planned.needed_consents, reason or REASON_TO_WRITE):
         print_note(f"consents were added to {path}: {'commit them' if reason else 'write the reasons'}")
-    refusals = tuple(refusal for refusal in planned.refusals if not needed_by([refusal]))
-    return replace(planned, refusals=refusals, consent_entries="")
+
+
+def _judged_again(
+    environment: Environment, settings: Settings, draft: PlannedRun, planned: PlannedRun
+) -> PlannedRun:
+    """Return the verdict on a plan with the consents as they are now; entries without a reason refuse it."""
+    try:
+        consents = written_consents(settings)
+    except RefusedError as unreadable:
+        unanswered = (refusal for refusal in planned.refusals if not needed_by([refusal]))
+        return replace(planned, refusals=(*unreadable.refusals, *unanswered), consent_entries="")
+    return judged_with_consents(environment, draft, consents, planned)
 
 
 def sync_models(

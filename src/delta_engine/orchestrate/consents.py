@@ -47,6 +47,16 @@ def write_consents(
     return tuple(files)
 
 
+def written_consents(settings: Settings) -> tuple[Consent, ...]:
+    """Return the consents of a project's environment as its files have them now.
+
+    Raises:
+        ConfigError, RefusalGroup: an entry is refused, such as one without a reason.
+    """
+    assert settings.conf_dir is not None  # a command loaded it
+    return load_settings(settings.conf_dir, settings.environment).policy.consents
+
+
 def _expired(consent: Consent) -> ConfigError:
     return ConfigError(
         consent.expiry_note,

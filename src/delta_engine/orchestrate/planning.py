@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from delta_engine.actions import AlignTable, TablePlan
-from delta_engine.actions.policy import NeededConsent, Policy, last_day
+from delta_engine.actions.policy import Consent, NeededConsent, Policy, last_day
 from delta_engine.aspects.backfill_actions import FillColumn
 from delta_engine.aspects.partitioning import RewriteTable
 from delta_engine.backends.capabilities import Feature
@@ -89,6 +89,15 @@ def plan_unlocked(
     Raises:
         InvalidModelError, CatalogReadError, RefusalGroup: models are refused, or tables cannot be read.
     """
+    return judged(
+        environment, draft_unlocked(environment, tables, is_partial=is_partial, allow_cached=allow_cached)
+    )
+
+
+def draft_unlocked(
+    environment: Environment, tables: Sequence[Table], *, is_partial: bool, allow_cached: bool
+) -> PlannedRun:
+    """Return what `plan_unlocked` judges, with the refusals of drift alone; arguments and errors as there."""
     raise_all(environment.validator.model_violations(tables))
     deployment = environment.deployment
     seen = observe(
@@ -101,7 +110,7 @@ def plan_unlocked(
         if current != seen.loaded:
             seen = interpret(environment, seen.models, seen.observed, current, is_partial=is_partial)
             draft = draft_sync(environment, seen)
-    return judged(environment, draft)
+    return draft
 
 
 def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
@@ -249,6 +258,31 @@ def judged(environment: Environment, draft: PlannedRun) -> PlannedRun:
 
     The questions that cost statements on tables are asked only if nothing refuses the plan without them.
     """
+    planned = _with_verdict(environment, draft)
+    warnings = [*tag_warnings(planned.plan, planned.wanted, planned.seen)]
+    if environment.principals is not None:
+        warnings += rights_warnings(environment.principals, planned.plan, planned.seen)
+    if environment.views is not None:
+        warnings += view_warnings(environment.views, planned.plan)
+    if environment.lineage is not None:
+        warnings += lineage_warnings(environment.lineage, planned.plan, now=utc_now())
+    return replace(planned, judged_warnings=(*warnings, *planned.judged_warnings))
+
+
+def judged_with_consents(
+    environment: Environment, draft: PlannedRun, consents: Sequence[Consent], judged: PlannedRun
+) -> PlannedRun:
+    """Return the verdict on a draft with other consents, from the snapshot that it was made from.
+
+    Of the first judgement remain the warnings. Tables are asked what it did not ask because it refused the plan.
+    """
+    policy = replace(draft.policy, consents=tuple(consents))
+    environment = replace(environment, validator=environment.validator.under(policy))
+    planned = _with_verdict(environment, replace(draft, policy=policy))
+    return replace(planned, judged_warnings=_together(judged.judged_warnings, planned.judged_warnings))
+
+
+def _with_verdict(environment: Environment, draft: PlannedRun) -> PlannedRun:
     now = utc_now()
     needed = [*needed_consents(draft.plan)]
     violations = environment.validator.at(now).plan_violations(draft.plan, has_costs=False)
@@ -256,20 +290,14 @@ def judged(environment: Environment, draft: PlannedRun) -> PlannedRun:
     if not draft.refusals:
         draft, of_tables = _asked(environment, draft, now)
         needed += of_tables
-    warnings = [*tag_warnings(draft.plan, draft.wanted, draft.seen)]
-    if environment.principals is not None:
-        warnings += rights_warnings(environment.principals, draft.plan, draft.seen)
-    if environment.views is not None:
-        warnings += view_warnings(environment.views, draft.plan)
-    if environment.lineage is not None:
-        warnings += lineage_warnings(environment.lineage, draft.plan, now=now)
     given = [consent for consent in draft.policy.consents if any(map(consent.covers, needed))]
-    warnings += (f"{consent.location}: {consent.expiry_note}" for consent in given if consent.is_expired(now))
     return replace(
         draft,
         consents=tuple(consent for consent in given if not consent.is_expired(now)),
         consent_entries=_consent_entries(environment, needed_by(draft.refusals), now),
-        judged_warnings=tuple(warnings),
+        judged_warnings=tuple(
+            f"{consent.location}: {consent.expiry_note}" for consent in given if consent.is_expired(now)
+        ),
     )
 
 

@@ -33,9 +33,15 @@ Run = Callable[[str], Result]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, delta_engine: CommandLine) -> Run:
+def fake() -> FakeUnityCatalog:
+    return FakeUnityCatalog(schemas=("dev.silver", "prod.silver"))
+
+
+@pytest.fixture
+def run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, delta_engine: CommandLine, fake: FakeUnityCatalog
+) -> Run:
     """Return what runs a command in a project whose table is synced, and whose model drops a column now."""
-    fake = FakeUnityCatalog(schemas=("dev.silver", "prod.silver"))
     for module in ("commands", "state_commands"):
         where = f"delta_engine.cli.{module}.open_backend"
         monkeypatch.setattr(where, lambda *_, **__: databricks_backend(fake))
@@ -169,13 +175,50 @@ def test_plan_writes_the_entries(run: Run, files: list[str]) -> None:
     assert (again.code, "consents were added" in again.stderr) == (0, False)
 
 
+def test_a_plan_that_writes_entries_says_what_holds_with_them(run: Run) -> None:
+    written = run("plan --write-consents --reason moved_to_pricing")
+    entry = f"moved to pricing (conf/consents.yml:2, until {TODAY + timedelta(30)})"
+    assert f"allowed: drop_column dev.silver.orders.discount: {entry}\n" in written.stdout
+    assert (written.code, written.stdout) == (0, run("plan").stdout)
+
+
+def test_the_document_of_a_plan_that_writes_entries_has_them(run: Run) -> None:
+    written = run("plan --write-consents --reason moved_to_pricing --json")
+    document = json.loads(written.stdout)
+    assert (written.code, {"refusals", "needed_consents"} & {*document}) == (0, set())
+    (consent,) = document["consents"]
+    assert (consent["part"], consent["location"]) == ("discount", "conf/consents.yml:2")
+
+
+def test_a_plan_that_writes_entries_asks_once_and_counts_rows_as_an_allowed_plan_does(
+    run: Run, fake: FakeUnityCatalog
+) -> None:
+    model = Path("conf/models/tables.yml")
+    model.write_text(WITHOUT_DISCOUNT.replace('"decimal(18,2)"}', '"decimal(18,2)", nullable: false}'))
+    fake.questions.clear()
+    assert run("plan --write-consents --reason moved_to_pricing").code == 0
+    asked = [*fake.questions]
+    fake.questions.clear()
+    assert run("plan").code == 0
+    assert sorted(asked) == sorted(fake.questions)
+    assert any("`amount` IS NOT NULL" in question for question in asked)
+
+
+def test_what_no_entry_answers_still_refuses_the_plan_that_writes_entries(run: Run) -> None:
+    model = Path("conf/models/tables.yml")
+    model.write_text(WITHOUT_DISCOUNT.replace("name: id, type: bigint", "name: id, type: string"))
+    written = run("plan --write-consents --reason moved_to_pricing")
+    again = run("plan")
+    assert (written.code, written.stdout) == (3, again.stdout)
+    assert again.stderr in written.stderr
+
+
 def test_entries_without_a_reason_wait_for_their_author(run: Run) -> None:
     written = run("plan --write-consents")
-    assert (written.code, "write the reasons" in written.stderr) == (0, True)
-    assert (
-        "conf/consents.yml:6: a consent needs a reason. Write why, for readers of the plan."
-        in run("plan").stderr
-    )
+    reason = "conf/consents.yml:6: a consent needs a reason. Write why, for readers of the plan."
+    assert (written.code, "write the reasons" in written.stderr) == (3, True)
+    assert reason in written.stderr
+    assert reason in run("plan").stderr
 
 
 def test_an_expired_entry_is_not_written_a_second_time(run: Run) -> None:
