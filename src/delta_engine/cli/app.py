@@ -190,7 +190,7 @@ def plan(
         bool,
         flag(
             "--write-consents",
-            help="Write the entries that allow the refused changes into conf/consents.yml, and judge the plan with them.",
+            help="Write the entries that allow the refused changes into conf/consents.yml, and plan with them.",
         ),
     ] = False,
     reason: Annotated[

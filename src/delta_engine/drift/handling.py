@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from delta_engine import aspects
 from delta_engine.actions import Action, AlignSchema, AlignTable, TablePlan
@@ -27,6 +27,7 @@ from delta_engine.drift.drifted_resources import (
     DriftedTable,
     DriftRefusal,
     Finding,
+    UndoneDrift,
     changed_field,
     undone_field,
 )
@@ -45,8 +46,20 @@ from delta_engine.telemetry.context import command
 
 Model = TypeVar("Model", Table, Schema)
 
-Undone: TypeAlias = tuple[Securable, ClassifiedDrift, str]
-"""Drift that a plan undoes: its model, and the field that the plan changes, under the new name of a column."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverwrittenDrift:
+    """Drift that a plan overwrites. On a replaced table, that undoes nothing: the former table does not come back.
+
+    Args:
+        field: what the plan changes, under the new name of a column.
+        is_of_replaced_table: whether another table has the name of the recorded one.
+    """
+
+    model: Securable
+    detail: ClassifiedDrift
+    field: str
+    is_of_replaced_table: bool
 
 
 def accepted(model: Model, observed: SecurableState, taken: Sequence[Deviation]) -> Model:
@@ -113,10 +126,10 @@ def without_ignored_deletions(
     return tuple(model for model in models if model.key not in ignored)
 
 
-def undone_drift(
+def overwritten_drift(
     plan: TablePlan, models: Sequence[Securable], drifted: Iterable[DriftedResource]
-) -> Iterator[Undone]:
-    """Yield the drift that a plan reverts or overwrites, with its model. An accepted replaced table stays as it is."""
+) -> Iterator[OverwrittenDrift]:
+    """Yield the drift that a plan reverts or overwrites. An accepted replaced table stays as it is."""
     by_key, changed = {model.key: model for model in models}, dict(_changed_fields(plan))
     for one in drifted:
         model, resource = by_key.get(one.model_name.key), resource_key(one.model_name)
@@ -130,7 +143,12 @@ def undone_drift(
             if detail.deviation.kind is DriftKind.TABLE_REPLACED:
                 is_undone = detail.finding.accepted is None
             if is_undone and detail.ignored_by is None:
-                yield model, detail, by_plan or field
+                yield OverwrittenDrift(
+                    model=model,
+                    detail=detail,
+                    field=by_plan or field,
+                    is_of_replaced_table=is_replaced(one),
+                )
 
 
 def _changed_fields(plan: TablePlan) -> Iterator[tuple[tuple[str, str], str]]:
@@ -182,11 +200,21 @@ def _depth(rename: tuple[str, str]) -> int:
     return rename[1].count(".")
 
 
-def refusals(undone: Iterable[Undone], policy: DriftPolicy) -> Iterator[DriftRefusal]:
-    """Yield one refusal for each drift that a sync would undo, and that the policy refuses to undo."""
-    for model, detail, _ in undone:
-        if policy.refuses(detail.finding.severity, is_accepted=detail.finding.accepted is not None):
-            yield _refusal(detail, model)
+def undone_drift(overwritten: Iterable[OverwrittenDrift]) -> UndoneDrift:
+    """Return the drift that a plan undoes, which leaves out that of replaced tables."""
+    return {
+        (resource_key(one.model.qualified_name), one.field): one.detail.finding
+        for one in overwritten
+        if not one.is_of_replaced_table
+    }
+
+
+def refusals(overwritten: Iterable[OverwrittenDrift], policy: DriftPolicy) -> Iterator[DriftRefusal]:
+    """Yield one refusal for each drift that a sync would overwrite, and that the policy refuses to overwrite."""
+    for drift in overwritten:
+        finding = drift.detail.finding
+        if policy.refuses(finding.severity, is_accepted=finding.accepted is not None):
+            yield _refusal(drift)
 
 
 def is_replaced(drifted: DriftedResource) -> bool:
@@ -247,8 +275,8 @@ def _is_reverted(
     moves_columns: bool,
 ) -> bool:
     match deviation:
-        case Deviation(kind=DriftKind.TABLE_REPLACED):  # no model can declare it
-            return True
+        case Deviation(kind=DriftKind.TABLE_REPLACED):  # no sync brings the former table back
+            return False
         case Deviation(kind=DriftKind.COLUMN_ORDER):
             return moves_columns
         case Deviation(renamed=(old, new)):
@@ -278,26 +306,40 @@ def _with_ignored(model: Model, drifted: DriftedResource, policy: Policy) -> Mod
     return accepted(model, drifted.observed, ignored) if ignored else model
 
 
-def _refusal(detail: ClassifiedDrift, model: Securable) -> DriftRefusal:
-    finding, name = detail.finding, model.qualified_name
+def _refusal(drift: OverwrittenDrift) -> DriftRefusal:
+    finding, model = drift.detail.finding, drift.model
     author = f", {finding.author}" if finding.author else ""
-    reason = (
-        f"it was changed outside the engine{author}, and a sync would revert that: {finding.field} "
-        f"was {finding.expected or 'absent'} and is {finding.actual or _absent(finding)}"
-    )
+    event, effect = f"it was changed outside the engine{author}", "revert that"
     way_out = (
         f"{command('drift')} shows the details; {command('drift --accept')} takes the change into the models, "
         f"{command('drift --revert')} reverts it where a plan can, "
         "and `policy.drift: revert` lets every sync revert such changes."
     )
+    if drift.is_of_replaced_table:
+        event, effect = f"another table replaced it outside the engine{author}", "change the new one"
+        way_out = (
+            f"{command('drift')} shows the details; {command('drift --accept')} takes the new table into the models, "
+            "and `policy.drift: revert` lets every sync take such tables, and change them as their models say."
+        )
+    if finding.kind is DriftKind.TABLE_REPLACED:
+        effect = "record the new one in its place"
     if finding.accepted is not None:
-        reason += f". It was accepted {finding.accepted}, and waits for its model"
         way_out = f"Merge the change of the model, or undo the drift with {command('drift --revert')}."
     elif finding.may_be_hidden:
         way_out = f"{command('drift')} shows the details, and what to do."
+    reason = f"{event}, and a sync would {effect}: {_both_sides(finding)}"
     if isinstance(model, Schema):
-        return DriftRefusal(f"schema {name}: {reason}", location=model.declared_at, way_out=way_out)
-    return DriftRefusal(reason, table=str(name), location=model.declared_at, way_out=way_out)
+        reason = f"schema {model.qualified_name}: {reason}"
+        return DriftRefusal(reason, location=model.declared_at, way_out=way_out)
+    table = str(model.qualified_name)
+    return DriftRefusal(reason, table=table, location=model.declared_at, way_out=way_out)
+
+
+def _both_sides(finding: Finding) -> str:
+    text = f"{finding.field} was {finding.expected or 'absent'} and is {finding.actual or _absent(finding)}"
+    if finding.accepted is None:
+        return text
+    return f"{text}. It was accepted {finding.accepted}, and waits for its model"
 
 
 def _absent(finding: Finding) -> str:

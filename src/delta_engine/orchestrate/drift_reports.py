@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from delta_engine.actions import TablePlan
-from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import Allowance, DestructiveKind
 from delta_engine.aspects.protection import HISTORY_HIDDEN, is_protected
 from delta_engine.config.edit_instructions import edit_instructions
@@ -371,7 +370,7 @@ def _edit(model: Table, table: DriftedTable, notify: Callable[[str], None]) -> M
         return ModelEdit(before=model, after=_under_new_name(model, table))
     after = edited(model, table)
     for detail in reverted_drift(after, table):
-        if detail.ignored_by is None and detail.deviation.kind is not DriftKind.TABLE_REPLACED:
+        if detail.ignored_by is None:
             notify(
                 f"{table.name}: {detail.finding.field} stays declared, and the next sync brings it back: change "
                 "defaults.table_properties of the environment, or declare it in the model"

@@ -35,8 +35,9 @@ from delta_engine.drift.drifted_resources import (
     undone_field,
 )
 from delta_engine.drift.handling import (
-    Undone,
+    OverwrittenDrift,
     is_replaced,
+    overwritten_drift,
     refusals,
     restored,
     undone_drift,
@@ -105,7 +106,7 @@ def draft_unlocked(
     )
     draft = draft_sync(environment, seen)
     # an outdated copy makes the engine's own last run look like drift
-    if (draft.refusals or draft.undone) and allow_cached:
+    if (draft.refusals or draft.meets_drift) and allow_cached:
         current = deployment.peek_replayed()
         if current != seen.loaded:
             seen = interpret(environment, seen.models, seen.observed, current, is_partial=is_partial)
@@ -128,7 +129,7 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
         for key, one in basis.compared.items()
         if may_be_renamed(one) or has_accepted_replacement(one.resource)
     }
-    if in_history or draft.undone:
+    if in_history or draft.meets_drift:
         # Worth a statement per table: the history tells renames from drops and replaced tables, and names the author.
         found = in_history | {one.resource for one in drifted}
         records = [one for key, one in basis.compared.items() if key in found]
@@ -202,15 +203,15 @@ def _with_data_changes(plan: TablePlan, seen: CatalogState) -> frozenset[str]:
 def _with_undone(
     environment: Environment, planned: PlannedRun, drifted: Sequence[DriftedResource]
 ) -> PlannedRun:
-    """Return a planned run with the drift that its plan undoes, and why that refuses it."""
-    undone = tuple(undone_drift(planned.plan, [*environment.planner.schemas, *planned.models], drifted))
+    """Return a planned run with the drift that its plan undoes, and why drift refuses it."""
+    overwritten = tuple(
+        overwritten_drift(planned.plan, [*environment.planner.schemas, *planned.models], drifted)
+    )
     replaced = {one.model_name.key for one in drifted if is_replaced(one)}
     return replace(
         planned,
-        refusals=_drift_refusals(environment, planned.wanted, drifted, undone),
-        undone={
-            (resource_key(model.qualified_name), field): detail.finding for model, detail, field in undone
-        },
+        refusals=_drift_refusals(environment, planned.wanted, drifted, overwritten),
+        undone=undone_drift(overwritten),
         ignored_renames=ignored_renames(drifted),
         replaced=tuple(model.qualified_name for model in planned.models if model.key in replaced),
     )
@@ -247,6 +248,7 @@ def draft_revert(
         undone={
             (one.resource, undone_field(detail.finding.field)): detail.finding
             for one in drifted
+            if not is_replaced(one)
             for detail in one.drift
         },
         settles_attempts=False,
@@ -380,10 +382,10 @@ def _drift_refusals(
     environment: Environment,
     wanted: Sequence[Table],
     drifted: Sequence[DriftedResource],
-    undone: Sequence[Undone],
+    overwritten: Sequence[OverwrittenDrift],
 ) -> tuple[DriftRefusal, ...]:
     """Return why drift refuses a plan: each reason once, irreversible changes first."""
-    found = [*irreversible(wanted, drifted), *refusals(undone, environment.drift_policy)]
+    found = [*irreversible(wanted, drifted), *refusals(overwritten, environment.drift_policy)]
     return tuple({str(refusal): refusal for refusal in found}.values())
 
 

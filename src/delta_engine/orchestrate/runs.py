@@ -237,8 +237,18 @@ class PlannedRun:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What could not be read, which rights the principal may lack, and which readers the plan may break."""
-        return (*self.basis.warnings, *self.judged_warnings)
+        """What could not be read, what the judgement warns of, and which replaced tables a sync would take."""
+        taken = () if self.refusals else self.replaced
+        replaced = (
+            f"{name} was replaced outside the engine: a sync records the new table in its place"
+            for name in taken
+        )
+        return (*self.basis.warnings, *self.judged_warnings, *replaced)
+
+    @property
+    def meets_drift(self) -> bool:
+        """Whether the plan undoes drift, or takes replaced tables."""
+        return bool(self.undone or self.replaced)
 
     @property
     def adopted(self) -> tuple[QualifiedName, ...]:

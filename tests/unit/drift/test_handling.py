@@ -17,10 +17,10 @@ from delta_engine.drift.drifted_resources import DriftedTable, DriftRefusal, dri
 from delta_engine.drift.handling import (
     accepting,
     edited,
+    overwritten_drift,
     refusals,
     restored,
     reverted_drift,
-    undone_drift,
     with_ignored_drift,
 )
 from delta_engine.drift.renames import irreversible
@@ -50,7 +50,7 @@ from tests.fakes.recording_sql_runner import RecordingSqlRunner
 def refused(models: Sequence[Table], found: DriftedTable, policy: Policy = NO_POLICY) -> list[DriftRefusal]:
     planner = TablePlanner(policy)
     plan = planner.plan(models, catalog_of(models, found.observed), records_of([found.recorded.declared]))
-    return list(refusals(undone_drift(plan, models, [found]), DriftPolicy()))
+    return list(refusals(overwritten_drift(plan, models, [found]), DriftPolicy()))
 
 
 def test_an_ignored_rename_is_kept_and_is_no_drop() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from delta_engine.actions.drift_policy import DriftPolicy, IgnoreEntry, Severity
 from delta_engine.deployment.recorded_models import under_new_names
-from delta_engine.drift.drifted_resources import DriftedTable
-from delta_engine.drift.handling import refusals, reverted_drift, with_ignored_drift
+from delta_engine.drift.drifted_resources import ClassifiedDrift, DriftedTable
+from delta_engine.drift.handling import OverwrittenDrift, refusals, reverted_drift, with_ignored_drift
 from delta_engine.drift.renames import (
     TakenRenames,
     ignored_renames,
@@ -50,7 +50,7 @@ def test_a_deleted_table_is_reverted_whatever_its_model_says() -> None:
 def test_a_replaced_table_is_reverted_by_no_model() -> None:
     (replaced,) = detect(observed(*MODEL.columns, comment="a table"), versions=FakeVersions("another"))
     assert kinds([replaced]) == ["table_replaced"]
-    assert reverted_drift(MODEL, replaced) == replaced.details
+    assert reverted_drift(MODEL, replaced) == ()
 
 
 def test_an_ignored_rename_is_not_taken_over_a_declared_column() -> None:
@@ -100,13 +100,19 @@ def test_an_added_field_is_reverted_by_a_model_without_it(model: Table, is_rever
     assert (reverted_drift(model, found) == found.details) is is_reverted
 
 
+def overwritten(detail: ClassifiedDrift) -> OverwrittenDrift:
+    return OverwrittenDrift(
+        model=MODEL, detail=detail, field=detail.finding.field, is_of_replaced_table=False
+    )
+
+
 def test_a_refusal_says_what_is_absent_and_what_is_gone() -> None:
     strict = DriftPolicy(refused_from=Severity.LOW)
     (found,) = detect(observed(ID, Column("theirs", "int"), comment="a table"))
     reasons = {
         one.finding.field: str(refusal)
         for one in found.details
-        for refusal in refusals([(MODEL, one, one.finding.field)], strict)
+        for refusal in refusals([overwritten(one)], strict)
     }
     assert "was absent and is int" in reasons["column theirs"]
     assert "was string and is gone" in reasons["column name"]

@@ -1,6 +1,9 @@
-"""Tables that another principal replaces, where the platform keeps their ids: catalog-managed ones."""
+"""Tables that another principal replaces: what plans and refusals say of them, also where the platform keeps ids."""
 
 from __future__ import annotations
+
+import json
+from typing import Final
 
 import pytest
 
@@ -66,3 +69,61 @@ def test_a_replaced_table_with_a_mask_is_found_by_its_creation_time(project: Cat
     assert project.run("drift --accept --yes").code == 0
     project.sync()
     assert project.drift() == {}
+
+
+DECLARED: Final = "name: orders, comment: Orders, columns: [{name: id, type: bigint}, {name: a, type: int}]"
+ANOTHER_TABLE: Final = (
+    f"DROP TABLE {TABLE}",
+    f"CREATE TABLE {TABLE} (`id` BIGINT, `b` INT) USING DELTA COMMENT 'x'",
+)
+
+
+@pytest.fixture
+def replaced(project: CatalogProject) -> CatalogProject:
+    """Return a project whose table was dropped, and created with another column and comment."""
+    project.declare(DECLARED)
+    project.sync()
+    project.by_hand(*ANOTHER_TABLE)
+    return project
+
+
+@pytest.mark.parametrize("policy", ["drift: refuse", "drift: revert"])
+def test_no_plan_of_a_replaced_table_says_that_it_undoes_drift(replaced: CatalogProject, policy: str) -> None:
+    replaced.configure(f"{policy}, allow: [drop_column]")
+    for command in ("plan", "plan --full", "plan --markdown", "plan --json"):
+        planned = replaced.run(command)
+        text = planned.stdout + planned.stderr
+        assert "column a" in text
+        assert not [word for word in ("undoes", "revert that", "reverts it") if word in text], command
+
+
+def test_a_sync_names_the_new_table_that_it_would_record_and_change(replaced: CatalogProject) -> None:
+    replaced.configure("drift_from: low, allow: [drop_column]")
+    reasons = [refusal["reason"] for refusal in json.loads(replaced.run("plan --json").stdout)["refusals"]]
+    cause = "another table replaced it outside the engine, by jo at 2026-01-01 00:02:00 UTC, and a sync would"
+    assert reasons == [
+        f"{cause} record the new one in its place: table was id id of dev.silver.orders and is id id 2 of "
+        "dev.silver.orders",
+        f"{cause} change the new one: column a was int and is gone",
+        f"{cause} change the new one: column b was absent and is int",
+        f"{cause} change the new one: table comment was 'Orders' and is 'x'",
+    ]
+
+
+def test_a_plan_that_takes_a_replaced_table_warns_of_it(replaced: CatalogProject) -> None:
+    replaced.configure("drift: revert, allow: [drop_column]")
+    warning = "dev.silver.orders was replaced outside the engine: a sync records the new table in its place"
+    assert warning in replaced.run("plan").stderr
+    assert warning in json.loads(replaced.run("plan --json").stdout)["warnings"]
+    replaced.sync()
+    assert replaced.drift() == {}
+
+
+def test_drift_of_other_tables_is_undone_as_before(replaced: CatalogProject) -> None:
+    replaced.declare(DECLARED, DECLARED.replace("orders", "stock"))
+    replaced.configure("drift: revert, allow: [drop_column]")
+    replaced.sync()
+    replaced.by_hand(*ANOTHER_TABLE, "COMMENT ON TABLE `dev`.`silver`.`stock` IS 'x'")
+    planned = replaced.run("plan").stdout
+    assert planned.count("undoes drift") == 1
+    assert "table comment: 'x' → 'Orders'  [safe]  undoes drift (low)" in planned
