@@ -17,6 +17,7 @@ from delta_engine.backends.capabilities import (
     Capabilities,
     Feature,
 )
+from delta_engine.config.asset_bundle import refuse_other_volume
 from delta_engine.config.loading import Declared, load_declared, load_reference
 from delta_engine.config.settings import BackendType, Settings, load_settings
 from delta_engine.errors import (
@@ -101,6 +102,7 @@ def load_project(
         ConfigError, InvalidModelError, RefusalGroup: one or several things are refused.
     """
     settings = load_settings(conf_dir, environment)
+    refuse_other_volume(settings)
     return make_project(settings, partial(load_declared, globs=tables), tables=tables, allow=allow)
 
 

@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from delta_engine.config.asset_bundle import refuse_other_volume
 from delta_engine.config.loading import read_contents
 from delta_engine.config.settings import Settings, load_settings
 from delta_engine.deployment.local_files import UNDECODABLE, write_atomically
@@ -33,6 +34,7 @@ class _Verdict(msgspec.Struct, forbid_unknown_fields=True):
 def count_valid_models(conf_dir: Path, environment: str) -> int:
     """Return the number of a project's models, all of them valid. Errors as for `load_project`."""
     settings = load_settings(conf_dir, environment)
+    refuse_other_volume(settings)
     path = settings.project_dir / ".delta-engine" / "cache" / f"{environment}.verdict.json"
     known = _read(path)
     if known is not None and known.fingerprint == _fingerprint(settings):
