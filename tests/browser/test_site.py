@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -220,6 +221,13 @@ def test_the_search_finds_without_a_server(tab: Page, site: Path, trouble: list[
         tab.emulate_media(color_scheme=scheme)
         trouble += [f"{scheme}: {one}" for one in violations(tab, ".md-search", impacts=GRAVE)]
     assert trouble == []
+
+
+def test_the_checklist_prints_on_two_pages(tab: Page, site: Path) -> None:
+    tab.goto((site / "three-workspaces.html").as_uri())
+    margin = "15mm"
+    printed = tab.pdf(format="A4", margin={"top": margin, "right": margin, "bottom": margin, "left": margin})
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 2
 
 
 def test_a_reader_chooses_the_scheme(tab: Page, site: Path) -> None:

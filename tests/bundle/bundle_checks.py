@@ -32,9 +32,10 @@ _KEYS = {
 _BUNDLE_LEVELS = {"CAN_MANAGE", "CAN_RUN", "CAN_VIEW"}
 _JOB_LEVELS = {level.value for level in JobPermissionLevel}
 _DASHBOARD_LEVELS = {"CAN_EDIT", "CAN_MANAGE", "CAN_READ", "CAN_RUN"}
-_NO_DEFAULTS = {
-    "warehouse_id"
-}  # none is right in every workspace, and the CLI refuses to go on without a value
+_NO_DEFAULTS = {"state_catalog", "warehouse_id"}
+"""No value is right everywhere, and the CLI refuses to go on without one."""
+_ADDRESSES = {"alert_emails": ["reader@example.com"], "alert_webhooks": [{"id": "11112222-3333-4444"}]}
+"""What a target may name to hear of failures: every job then has to report there."""
 _OLDEST_SDK = (0, 117)  # before, `WorkspaceClient()` raises on Spark Connect (databricks-sdk-py 1463)
 _SDK = re.compile(r"databricks-sdk>=(\d+)\.(\d+)")
 _KEPT_LOCAL = (".venv/**", ".delta-engine/**")
@@ -131,10 +132,13 @@ def _target_problems(root: Path, bundle: Mapping[str, Any], target: str) -> Iter
         theirs = dashboard.get("permissions", [])
         for problem in (*_dashboard_problems(root, dashboard, target), *_overlaps(permissions, theirs)):
             yield f"dashboard {name}: {problem}"
+    reported = deployed(bundle, target, _ADDRESSES).get("resources", {}).get("jobs", {})
     for name, job in found.get("resources", {}).get("jobs", {}).items():
         for problem in (
             *_job_problems(root, job),
-            *_notification_problems(job, must_reach=found.get("mode") == "production"),
+            *field_problems(_of_the_api(reported[name])),  # an empty list hides a misspelt field
+            *_address_problems(job),
+            *_silent_failures(reported[name]),
             *_overlaps(permissions, job.get("permissions", [])),
         ):
             yield f"job {name}: {problem}"
@@ -182,8 +186,7 @@ def _overlaps(
 
 
 def _job_problems(root: Path, job: Mapping[str, Any]) -> Iterator[str]:
-    # Permissions belong to the bundle, not to the Jobs API's settings.
-    understood = list(field_problems({key: value for key, value in job.items() if key != "permissions"}))
+    understood = list(field_problems(_of_the_api(job)))
     yield from understood
     yield from _permission_problems(job.get("permissions", ()), _JOB_LEVELS)
     if not any(problem.startswith("the Jobs API") for problem in understood):
@@ -193,20 +196,25 @@ def _job_problems(root: Path, job: Mapping[str, Any]) -> Iterator[str]:
     yield from schedule_problems(job)
 
 
-def _notification_problems(job: Mapping[str, Any], *, must_reach: bool) -> Iterator[str]:
-    """Yield recipients that are no mail address, and failures that reach no recipient though they must.
+def _of_the_api(job: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a job without its permissions, which belong to the bundle."""
+    return {key: value for key, value in job.items() if key != "permissions"}
 
-    A run whose last tasks succeed is no failure of the job, whatever failed before.
-    """
-    tasks = {task["task_key"]: task for task in job.get("tasks", ())}
-    for one in (job, *tasks.values()):
+
+def _address_problems(job: Mapping[str, Any]) -> Iterator[str]:
+    for one in (job, *job.get("tasks", ())):
         for place, text in texts(one.get("email_notifications", {})):
             if "@" not in text:
                 yield f"{text} in {place} is no mail address"
-    if not must_reach:
-        return
-    if not job.get("email_notifications", {}).get("on_failure"):
-        yield "nobody hears of its failure"
+
+
+def _silent_failures(job: Mapping[str, Any]) -> Iterator[str]:
+    """Yield failures that do not reach the addresses of the target, and those that leave the run a success.
+
+    A run is a success if its leaf tasks succeed, whatever failed before them.
+    """
+    tasks = {task["task_key"]: task for task in job.get("tasks", ())}
+    yield from (f"its failure does not reach {name}" for name in _unreached(job))
     waited_for = {
         needed["task_key"]
         for task in tasks.values()
@@ -214,8 +222,26 @@ def _notification_problems(job: Mapping[str, Any], *, must_reach: bool) -> Itera
         for needed in task.get("depends_on", ())
     }
     for key in sorted(waited_for & tasks.keys()):
-        if not tasks[key].get("email_notifications", {}).get("on_failure"):
-            yield f"nobody hears of the failure of task {key}, after which others go on"
+        yield from (f"the failure of task {key} does not reach {name}" for name in _unreached(tasks[key]))
+        if not any(_fails_with(key, leaf) for leaf in _leaves(tasks)):
+            yield f"the run succeeds although task {key} fails"
+
+
+def _unreached(of: Mapping[str, Any]) -> Iterator[str]:
+    for name, kind in (("alert_emails", "email_notifications"), ("alert_webhooks", "webhook_notifications")):
+        if of.get(kind, {}).get("on_failure") != _ADDRESSES[name]:
+            yield name
+
+
+def _leaves(tasks: Mapping[str, Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    needed = {one["task_key"] for task in tasks.values() for one in task.get("depends_on", ())}
+    return (task for key, task in tasks.items() if key not in needed)
+
+
+def _fails_with(key: str, leaf: Mapping[str, Any]) -> bool:
+    """Whether a leaf does not run, and so fails its run, if a task fails on which it depends directly."""
+    needed = [one["task_key"] for one in leaf.get("depends_on", ())]
+    return key in needed and leaf.get("run_if", "ALL_SUCCESS") == "ALL_SUCCESS"
 
 
 def _volume_problems(root: Path, volume: Mapping[str, Any], target: str) -> Iterator[str]:
@@ -302,8 +328,8 @@ def _notebook_task_problems(
 ) -> Iterator[str]:
     if task.get("environment_key") not in environments_declared:
         yield f"task {key} has the environment {task.get('environment_key')!r}, which is not there"
-    if "max_retries" not in task or not task.get("disable_auto_optimization"):
-        yield f"task {key} is tried again as often as serverless likes"
+    if task.get("max_retries") != 0 or not task.get("disable_auto_optimization"):
+        yield f"task {key} is tried again after a refusal"
 
 
 def _condition_problems(root: Path, tasks: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:

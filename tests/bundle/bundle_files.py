@@ -36,13 +36,19 @@ def read(path: Path) -> dict[str, Any]:
     return document
 
 
-def deployed(bundle: Mapping[str, Any], target: str) -> dict[str, Any]:
-    """Return the bundle for one target with its references and presets filled in; unknown references stay."""
+def deployed(
+    bundle: Mapping[str, Any], target: str, given: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the bundle for one target with its references and presets filled in; unknown references stay.
+
+    Args:
+        given: values of variables that take precedence over those of the target.
+    """
     merged = deepcopy(dict(bundle))
     settings = merged.pop("targets")[target]
     variables = merged.pop("variables", {})
     values = {name: variable.get("default") for name, variable in variables.items()}
-    values |= settings.pop("variables", {})
+    values |= {**settings.pop("variables", {}), **(given or {})}
     _merge(merged, settings)
     root_path = merged.get("workspace", {}).get("root_path", "")
     known = {f"var.{name}": value for name, value in values.items()} | {

@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 from ruamel.yaml.constructor import DuplicateKeyError
 
+from delta_engine.cli.project_files import Existing, init_project
+from delta_engine.errors import ConfigError
+from delta_engine.orchestrate.project import load_project
 from tests.bundle.bundle_checks import problems
-from tests.bundle.bundle_files import USER, deployed, load, read
+from tests.bundle.bundle_files import USER, deployed, load, read, texts
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("databricks.yml", "bundle", "resources", "notebooks", "conf")
@@ -40,7 +43,7 @@ def test_the_targets() -> None:
         found = deployed(bundle, target)
         jobs = found["resources"]["jobs"]
         tasks = [task["task_key"] for task in jobs["delta_engine_sync"]["tasks"]]
-        assert tasks == ["sync", "is_report_due", "drift_report"]
+        assert tasks == ["sync", "sync_succeeded", "is_report_due", "drift_report"]
         parameters = {p["name"]: p["default"] for p in jobs["delta_engine_sync"]["parameters"]}
         assert parameters["environment"] == target
         assert parameters["conf_dir"] == f"{found['workspace']['root_path']}/files/conf"
@@ -67,6 +70,44 @@ def test_a_target_may_start_the_sync_by_a_variable(copy: Path) -> None:
     assert problems(copy) == []
 
 
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    """Return a project that `init` made."""
+    init_project(tmp_path / "made", Existing.REFUSE)
+    return tmp_path / "made"
+
+
+@pytest.mark.parametrize("project", ["copy", "made"])
+@pytest.mark.parametrize("target", ["dev", "stage", "prod"])
+def test_the_catalog_is_changed_in_both_files_or_refused(
+    request: pytest.FixtureRequest, project: str, target: str
+) -> None:
+    folder: Path = request.getfixturevalue(project)
+    conf, bundle = folder / "conf" / f"{target}.yml", folder / "databricks.yml"
+    edited = {
+        path: path.read_text("utf-8").replace(f"catalog: {target}", "catalog: retail")
+        for path in (conf, bundle)
+    }
+    for path, text in edited.items():
+        before = path.read_text("utf-8")
+        path.write_text(text, "utf-8")
+        with pytest.raises(
+            ConfigError, match=rf"{conf}:\d+: .*{bundle}:\d+.* the same catalog in both files"
+        ):
+            load_project(folder / "conf", target)
+        path.write_text(before, "utf-8")
+    for path, text in edited.items():
+        path.write_text(text, "utf-8")
+    load_project(folder / "conf", target)
+
+
+@pytest.mark.parametrize("target", ["dev", "stage", "prod"])
+def test_a_new_project_deploys_without_addresses(made: Path, target: str) -> None:
+    jobs = deployed(load(made), target)["resources"]["jobs"].values()
+    assert [problem for problem in problems(made) if "bundle.uuid" not in problem] == []
+    assert [text for job in jobs for _, text in texts(job.get("email_notifications", {}))] == []
+
+
 @pytest.mark.parametrize(("file", "replace", "by", "problem"), BROKEN)
 def test_a_broken_copy_is_found_out(copy: Path, file: str, replace: str, by: str, problem: str) -> None:
     path = copy / file
@@ -80,7 +121,7 @@ def test_a_broken_copy_is_found_out(copy: Path, file: str, replace: str, by: str
 
 def test_a_key_that_is_there_twice_is_refused(copy: Path) -> None:
     with (copy / "bundle" / "variables.yml").open("a", encoding="utf-8") as file:
-        file.write("  alert_email: {default: x}\n")
+        file.write("  admin_group: {default: x}\n")
     with pytest.raises(DuplicateKeyError):
         problems(copy)
 

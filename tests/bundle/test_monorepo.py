@@ -162,4 +162,4 @@ def test_serverless_retries_no_refusal(jobs: Mapping[str, Any]) -> None:
         for task in nested(jobs[name]):
             assert task["environment_key"] in declared
             assert task["disable_auto_optimization"]
-            assert task["max_retries"] <= 1
+            assert task["max_retries"] == 0

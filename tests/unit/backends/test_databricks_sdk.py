@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -56,7 +56,7 @@ def test_a_failed_login_shows_the_warning_once(
 def test_other_warnings_of_the_sdk_are_shown(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    signed_in = Config.init_auth
+    signed_in: Callable[[Config], None] = Config.init_auth
 
     def init_auth(config: Config) -> None:
         logging.getLogger("databricks.sdk").warning("the token expires today")
