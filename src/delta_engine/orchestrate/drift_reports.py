@@ -17,14 +17,9 @@ from delta_engine.deployment.recorded_models import (
     declared_by,
     schema_records,
     table_records,
-    under_new_names,
-    with_recorded_grants,
-    without_done_renames,
 )
-from delta_engine.deployment.resources import with_settled_renames
 from delta_engine.drift.absences import may_be_hidden, without_hidden
 from delta_engine.drift.attribution import with_audited_authors
-from delta_engine.drift.comparison import compared
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.drifted_resources import (
     DriftedResource,
@@ -44,7 +39,6 @@ from delta_engine.drift.handling import (
 from delta_engine.drift.renames import is_former_name, taken_renames, with_taken_renames
 from delta_engine.drift.reporting import drift_report
 from delta_engine.errors import (
-    CatalogReadError,
     InvalidCommandError,
     InvalidModelError,
     RefusedError,
@@ -58,13 +52,11 @@ from delta_engine.orchestrate.planning import (
     detected_drift,
     draft_revert,
     drift_detector,
-    with_referenced_keys,
+    observe,
 )
 from delta_engine.orchestrate.project import Project, declared_models
 from delta_engine.orchestrate.runs import NOT_STARTED, Environment, Observation
-from delta_engine.orchestrate.undeclared_tables import undeclared_tables
 from delta_engine.report.pages import drift_html
-from delta_engine.state.catalog_reader import readable_snapshot
 from delta_engine.telemetry.context import command, new_id, utc_now
 from delta_engine.validation.rules import model_refusal
 
@@ -238,44 +230,35 @@ def _dangling_keys(
 def _facts(
     environment: Environment, tables: Sequence[Table], state: DeploymentState | None, *, is_partial: bool
 ) -> DriftFacts:
-    tables = without_done_renames(tables, state)
-    declared = {model.key for model in tables}
     applied, recorded_schemas = declared_by(table_records(state)), schema_records(state)
-    undeclared = [] if is_partial else undeclared_tables(tables, applied, environment.owns)
-    schemas = environment.planner.schemas
-    declared_schemas = declared_by(recorded_schemas)
-    around = with_recorded_grants(_schemas_of(tables, declared_schemas) if is_partial else schemas, state)
-    declared_tables = with_recorded_grants(tables, state)
-    recorded_tables = with_recorded_grants(undeclared, state)
-    try:
-        observed, unreadable = readable_snapshot(
-            environment.reader, [*declared_tables, *recorded_tables], around
-        )
-    except CatalogReadError:  # the catalog of an undeclared table may be gone
-        if not undeclared:
-            raise
-        observed, unreadable = readable_snapshot(environment.reader, declared_tables, around)
-    tables, observed = with_referenced_keys(environment, tables, environment.without_others(observed))
+    basis = observe(
+        environment,
+        tables,
+        state,
+        is_partial=is_partial,
+        schemas=_schemas_of(tables, declared_by(recorded_schemas)) if is_partial else None,
+        tolerates_unreadable=True,
+    )
+    models, observed = basis.models, basis.observed
     now, detector = utc_now(), drift_detector(environment)
-    state = state and with_settled_renames(state, tables, observed)
-    recorded = table_records(state)
-    found = compared(state, recorded, recorded_schemas, observed, environment.planner.policy, tables)
-    drifted = detected_drift(environment, found.values(), observed, tables, now=now)
-    records = under_new_names(recorded, tables, observed)
-    records = with_taken_renames(records, taken_renames(tables, drifted))
-    known = {*declared, *applied, *(name.key for name in environment.own_tables)}
+    drifted = detected_drift(environment, basis.compared.values(), observed, models, now=now)
+    known = {
+        *(model.key for model in models),
+        *applied,
+        *(name.key for name in environment.own_tables),
+    }
     return DriftFacts(
         environment=environment.name,
         checked_at=now,
-        models=tables,
+        models=models,
         is_partial=is_partial,
-        state=state,
+        state=basis.state,
         observed=observed,
-        records=records,
+        records=with_taken_renames(basis.records, taken_renames(models, drifted)),
         drifted=drifted,
-        unreadable=detector.unreadable(unreadable, now=now),
+        unreadable=detector.unreadable(basis.unreadable, now=now),
         unmanaged=() if is_partial else detector.unmanaged(observed, known, now=now),
-        schemas=schemas,
+        schemas=environment.planner.schemas,
         schema_records=recorded_schemas,
         policy=environment.drift_policy,
         plan_policy=environment.planner.policy,

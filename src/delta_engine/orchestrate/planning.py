@@ -48,19 +48,18 @@ from delta_engine.drift.renames import ignored_renames, irreversible, taken_rena
 from delta_engine.drift.status import has_accepted_replacement, synchronize
 from delta_engine.errors import RefusedError, raise_all
 from delta_engine.execute.action_runner import ActionRunner
-from delta_engine.models import QualifiedName, Table
+from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.models.constraints import referenced_tables, resolved, tables_of_open_keys
 from delta_engine.models.record import resource_key
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation, OpenRun, PlannedRun, Undo
 from delta_engine.orchestrate.undeclared_tables import (
     is_gone,
-    read_undeclared,
+    read_catalog,
     rows_to_drop,
     undeclared_tables,
 )
 from delta_engine.state.catalog_reader import (
     read_again,
-    snapshot_with_former_names,
     with_tables_read,
 )
 from delta_engine.state.existing_files import with_existing_files
@@ -100,18 +99,21 @@ def draft_unlocked(
 ) -> PlannedRun:
     """Return what `plan_unlocked` judges, with the refusals of drift alone; arguments and errors as there."""
     raise_all(environment.validator.model_violations(tables))
-    deployment = environment.deployment
-    seen = observe(
-        environment, tables, deployment.peek_replayed(allow_cached=allow_cached), is_partial=is_partial
-    )
-    draft = draft_sync(environment, seen)
+    state = environment.deployment.peek_replayed(allow_cached=allow_cached)
+    draft = _draft(environment, tables, state, is_partial=is_partial)
     # an outdated copy makes the engine's own last run look like drift
     if (draft.refusals or draft.meets_drift) and allow_cached:
-        current = deployment.peek_replayed()
-        if current != seen.loaded:
-            seen = interpret(environment, seen.models, seen.observed, current, is_partial=is_partial)
-            draft = draft_sync(environment, seen)
+        current = environment.deployment.peek_replayed()
+        if current != state:
+            draft = _draft(environment, tables, current, is_partial=is_partial)
     return draft
+
+
+def _draft(
+    environment: Environment, tables: Sequence[Table], state: DeploymentState | None, *, is_partial: bool
+) -> PlannedRun:
+    basis = observe(environment, tables, state, is_partial=is_partial)
+    return draft_sync(environment, with_statuses(basis))
 
 
 def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
@@ -416,17 +418,49 @@ def _together(warnings: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
 
 
 def observe(
-    environment: Environment, tables: Sequence[Table], state: DeploymentState | None, *, is_partial: bool
+    environment: Environment,
+    tables: Sequence[Table],
+    state: DeploymentState | None,
+    *,
+    is_partial: bool,
+    schemas: Sequence[Schema] | None = None,
+    tolerates_unreadable: bool = False,
 ) -> Observation:
-    """Read the tables of models and interpret the records of a deployment state by what is found."""
+    """Read the tables of models and the recorded ones that no model declares, and compare the records with them.
+
+    Args:
+        schemas: the schemas to read; by default the declared ones.
+        tolerates_unreadable: whether an unreadable declared table is left out of the snapshot, not raised.
+
+    Raises:
+        CatalogReadError, RefusalGroup: a catalog or a declared table cannot be read.
+    """
     models = without_done_renames(resolved(tables), state)
-    observed = snapshot_with_former_names(
+    records = table_records(state)
+    undeclared = [] if is_partial else undeclared_tables(models, declared_by(records), environment.owns)
+    reading = read_catalog(
         environment.reader,
         with_recorded_grants(models, state),
-        with_recorded_grants(environment.planner.schemas, state),
+        with_recorded_grants(undeclared, state),
+        with_recorded_grants(environment.planner.schemas if schemas is None else schemas, state),
+        tolerates_unreadable=tolerates_unreadable,
     )
-    models, observed = with_referenced_keys(environment, models, environment.without_others(observed))
-    return interpret(environment, models, observed, state, is_partial=is_partial)
+    models, observed = with_referenced_keys(environment, models, environment.without_others(reading.observed))
+    settled = state and with_settled_renames(state, models, observed)
+    records = table_records(settled)
+    return Observation(
+        models=models,
+        observed=observed,
+        loaded=state,
+        state=settled,
+        records=under_new_names(records, models, observed),
+        compared=compared(
+            settled, records, schema_records(settled), observed, environment.planner.policy, models
+        ),
+        is_partial=is_partial,
+        unreadable=reading.unreadable,
+        warnings=reading.warnings,
+    )
 
 
 def with_referenced_keys(
@@ -446,36 +480,14 @@ def with_referenced_keys(
     return resolved(models, observed.tables), observed
 
 
-def interpret(
-    environment: Environment,
-    models: tuple[Table, ...],
-    observed: CatalogState,
-    loaded: DeploymentState | None,
-    *,
-    is_partial: bool,
-) -> Observation:
-    """Return what a snapshot says about the records; it reads recorded tables that are no longer declared."""
-    if loaded is None:
-        return Observation(models=models, observed=observed, is_partial=is_partial)
-    state = with_settled_renames(loaded, models, observed)
-    records = table_records(state)
-    undeclared = [] if is_partial else undeclared_tables(models, declared_by(records), environment.owns)
-    found, warnings = read_undeclared(environment, with_recorded_grants(undeclared, state))
-    if found is not None:
-        observed = observed.with_tables(found)
-    known = compared(state, records, schema_records(state), observed, environment.planner.policy, models)
-    managed = None if is_partial else {resource_key(model.qualified_name) for model in models}
-    state = synchronize(state, observed, known, managed=managed, now=utc_now())
-    return Observation(
-        models=models,
-        observed=observed,
-        loaded=loaded,
-        state=state,
-        records=under_new_names(records, models, observed),
-        compared={key: replace(one, resource=state.resources[key]) for key, one in known.items()},
-        is_partial=is_partial,
-        warnings=warnings,
-    )
+def with_statuses(basis: Observation) -> Observation:
+    """Return an observation whose deployment state has the statuses that the snapshot shows."""
+    if basis.state is None:
+        return basis
+    managed = None if basis.is_partial else {resource_key(model.qualified_name) for model in basis.models}
+    state = synchronize(basis.state, basis.observed, basis.compared, managed=managed, now=utc_now())
+    current = {key: replace(found, resource=state.resources[key]) for key, found in basis.compared.items()}
+    return replace(basis, state=state, compared=current)
 
 
 def record_statuses(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = False) -> DeploymentState:
@@ -487,7 +499,7 @@ def record_statuses(run: OpenRun, tables: Sequence[Table], *, is_partial: bool =
 
 def observe_locked(run: OpenRun, tables: Sequence[Table], *, is_partial: bool) -> Observation:
     """Read the tables and record the statuses that are found."""
-    basis = observe(run.environment, tables, run.loaded, is_partial=is_partial)
+    basis = with_statuses(observe(run.environment, tables, run.loaded, is_partial=is_partial))
     if basis.state is not None:
         run.recorder.state = basis.state
     for warning in basis.warnings:

@@ -173,12 +173,13 @@ class Observation:
         models: the declared tables, keys resolved.
         observed: a snapshot of them, and of the tables that are recorded and no longer declared.
         loaded: the deployment state as it was loaded; None if there is none yet.
-        state: the deployment state with the statuses that the snapshot shows.
+        state: the same under the present names of tables; for a plan, with the statuses that the snapshot shows.
         records: of tables, by `QualifiedName.key`; those of tables to be renamed also under their new names.
         compared: the records next to what exists, by resource key.
         is_partial: whether other models were left out.
         undo: what is to be undone; None for a plan of the models as they are.
-        warnings: what could not be read.
+        unreadable: why tables are not in the snapshot.
+        warnings: why recorded tables that no model declares are not in the snapshot.
     """
 
     models: tuple[Table, ...]
@@ -189,6 +190,7 @@ class Observation:
     compared: Mapping[str, ComparedResource] = field(default_factory=dict)
     is_partial: bool = False
     undo: Undo | None = None
+    unreadable: tuple[RefusedError, ...] = ()
     warnings: tuple[str, ...] = ()
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from delta_engine.actions.policy import matches_any
 from delta_engine.deployment.document import DeploymentState, TableResource
 from delta_engine.deployment.resources import recorded_table
-from delta_engine.models import QualifiedName, Table
+from delta_engine.errors import RefusedError
+from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation
-from delta_engine.state.catalog_reader import former_names, readable_snapshot
+from delta_engine.state.catalog_reader import CatalogReader, former_names, readable_snapshot
 from delta_engine.state.states import NO_AUDIT, CatalogState
 from delta_engine.telemetry.context import command
 
@@ -76,18 +77,59 @@ def removed_tables(
             yield name
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogReading:
+    """A snapshot of the readable tables.
+
+    Args:
+        unreadable: why tables are missing from it.
+        warnings: the same for undeclared tables, in the words of a plan.
+    """
+
+    observed: CatalogState
+    unreadable: tuple[RefusedError, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def read_catalog(
+    reader: CatalogReader,
+    models: Sequence[Table],
+    undeclared: Sequence[Table],
+    schemas: Sequence[Schema],
+    *,
+    tolerates_unreadable: bool,
+) -> CatalogReading:
+    """Read declared and undeclared tables at once. No undeclared table keeps the declared ones from being read.
+
+    Raises:
+        CatalogReadError, RefusalGroup: a catalog, or a declared table that is not tolerated, cannot be read.
+    """
+    required = () if tolerates_unreadable else [str(model.qualified_name) for model in models]
+    retired = [replace(model, renamed_from=()) for model in undeclared]
+    failed: Exception | None = None
+    if retired:
+        try:
+            observed, unreadable = readable_snapshot(reader, [*models, *retired], schemas, required=required)
+        except UNREADABLE as error:  # such as the catalog of an undeclared table that is gone
+            failed = error
+    if not retired or failed is not None:
+        observed, unreadable = readable_snapshot(reader, models, schemas, required=required)
+    names = {str(model.qualified_name) for model in retired}
+    warned = [failed] if failed else [refusal for refusal in unreadable if refusal.table in names]
+    return CatalogReading(observed=observed, unreadable=unreadable, warnings=tuple(map(_unreadable, warned)))
+
+
 def read_undeclared(
     environment: Environment, undeclared: Sequence[Table]
 ) -> tuple[CatalogState | None, tuple[str, ...]]:
     """Return a snapshot of undeclared tables; why some are unreadable is only a warning."""
     if not undeclared:
         return None, ()
-    models = [replace(model, renamed_from=()) for model in undeclared]
     try:
-        found, refusals = readable_snapshot(environment.reader, models)
+        reading = read_catalog(environment.reader, (), undeclared, (), tolerates_unreadable=True)
     except UNREADABLE as error:
         return None, (_unreadable(error),)
-    return found, tuple(map(_unreadable, refusals))
+    return reading.observed, reading.warnings
 
 
 def _unreadable(error: Exception) -> str:

@@ -27,7 +27,7 @@ from delta_engine.drift.renames import with_former_names
 from delta_engine.errors import ConfigError, RefusedError, UnsafePlanError
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.orchestrate.past_runs import PastRun, find_run
-from delta_engine.orchestrate.planning import draft_sync, judged, observe
+from delta_engine.orchestrate.planning import draft_sync, judged, observe, with_statuses
 from delta_engine.orchestrate.restoring import (
     is_made_managed,
     restore_of,
@@ -108,7 +108,7 @@ def draft_undo(environment: Environment, state: DeploymentState | None, request:
     schemas = tuple(one.schema for one in changes if one.schema is not None)
     environment = replace(environment, planner=environment.planner.with_schemas(schemas))
     former = _with_histories(environment, [one for one in map(_former, changes) if one is not None])
-    basis = observe(environment, [one.wanted for one in former], state, is_partial=True)
+    basis = with_statuses(observe(environment, [one.wanted for one in former], state, is_partial=True))
     basis = _with_created(environment, basis, with_recorded_grants(created, state))
     able: list[_FormerTable] = []
     for one in former:

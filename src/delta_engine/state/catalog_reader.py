@@ -143,11 +143,19 @@ def snapshot_with_former_names(
 
 
 def readable_snapshot(
-    reader: CatalogReader, models: Sequence[Table], schemas: Sequence[Schema] = ()
+    reader: CatalogReader,
+    models: Sequence[Table],
+    schemas: Sequence[Schema] = (),
+    *,
+    required: Collection[str] = (),
 ) -> tuple[CatalogState, tuple[RefusedError, ...]]:
     """Return a snapshot of the readable tables, and why others are unreadable, at the cost of a second snapshot.
 
-    An unreadable catalog raises CatalogReadError or RefusalGroup.
+    Args:
+        required: the names of tables that have to be readable.
+
+    Raises:
+        CatalogReadError, RefusalGroup: a catalog or a required table is unreadable.
     """
     try:
         return snapshot_with_former_names(reader, models, schemas), ()
@@ -155,6 +163,7 @@ def readable_snapshot(
         refusals = error.refusals
         if any(refusal.table is None for refusal in refusals):
             raise
+        raise_all(refusal for refusal in refusals if refusal.table in required)
     unreadable = {refusal.table for refusal in refusals}
     readable = [model for model in models if str(model.qualified_name) not in unreadable]
     if not readable and not schemas:

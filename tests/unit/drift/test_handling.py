@@ -26,7 +26,7 @@ from delta_engine.drift.handling import (
 from delta_engine.drift.renames import irreversible
 from delta_engine.models import CheckConstraint, Column, ForeignKey, Table
 from delta_engine.models.record import records_of
-from delta_engine.orchestrate.planning import draft_sync, interpret
+from delta_engine.orchestrate.planning import draft_sync, observe, with_statuses
 from delta_engine.orchestrate.runs import Environment
 from delta_engine.state.states import ABSENT, CatalogState
 from tests.builders.deployment import deployment_state
@@ -67,9 +67,8 @@ def test_an_ignored_rename_is_kept_and_is_no_drop() -> None:
             drift_policy=policy,
             history=FakeHistory(commit(3, "OPTIMIZE"), rename),
         )
-        observed, state = reader.snapshot([MODEL]), deployment_state(MODEL)
-        basis = interpret(environment, (MODEL,), observed, state, is_partial=False)
-        planned = draft_sync(environment, basis)
+        basis = observe(environment, [MODEL], deployment_state(MODEL), is_partial=False)
+        planned = draft_sync(environment, with_statuses(basis))
         if ignores:
             assert not planned.plan
             assert planned.refusals == ()
