@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from delta_engine.actions import TablePlan
-from delta_engine.deployment.document import AppliedPlan
 from delta_engine.errors import DeltaEngineError, raise_all
-from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.orchestrate.deployments import UNKNOWN_ORIGIN, RunOrigin, open_deployment, open_report_files
 from delta_engine.orchestrate.doctor.examination import examine
 from delta_engine.orchestrate.drift_reports import drift_page, record_drift, report_drift
@@ -19,7 +15,7 @@ from delta_engine.orchestrate.opening import open_backend, open_environment
 from delta_engine.orchestrate.orchestrator import sync
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.project import Project, load_project
-from delta_engine.orchestrate.runs import ApplyView, Environment, PlannedRun
+from delta_engine.orchestrate.runs import Environment, PlannedRun, RunView
 from delta_engine.report.doctor_report import described, doctor_html, doctor_summary
 from delta_engine.report.drift_text import summary
 from delta_engine.report.json_documents import JobSummary, drift_summary, pending_summary, report_json
@@ -114,8 +110,8 @@ def run_sync(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _TaskView:
-    """Shows a run in a notebook's output. A task asks nothing."""
+class _TaskView(RunView):
+    """Shows a run in a notebook's output. A task asks nothing: deploying the job is the consent."""
 
     environment: str
     show: Callable[[str], object]
@@ -123,27 +119,12 @@ class _TaskView:
     def notify(self, note: str) -> None:
         print(note)
 
-    def reading(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def starting(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
     def show_plan(self, planned: PlannedRun) -> None:
         self.show(_plan_html(planned, self.environment))
-
-    def confirm(self) -> None:
-        """Deploying the job agreed to it."""
-
-    def applying(self, _plan: TablePlan, /) -> AbstractContextManager[ApplyView]:
-        return nullcontext(ApplyView(control=ApplyControl(notify=print)))
 
     def show_report(self, report: RunReport) -> None:
         if report.status not in (RunStatus.DONE, RunStatus.UNCHANGED):
             print(short_run_json(report))  # a notebook that fails exits without a value
-
-    def show_already_applied(self, applied: AppliedPlan, report: RunReport) -> None:
-        """No task applies plan files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

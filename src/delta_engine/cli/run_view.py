@@ -22,7 +22,7 @@ from delta_engine.deployment.document import AppliedPlan
 from delta_engine.drift.drifted_resources import UndoneDrift
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import OutcomeKind, TableOutcome
-from delta_engine.orchestrate.runs import ApplyView, PlannedRun
+from delta_engine.orchestrate.runs import ApplyView, PlannedRun, RunView
 from delta_engine.report.change_tree import Branch
 from delta_engine.report.compact_plan import (
     COMPACT_HEADING,
@@ -54,7 +54,7 @@ _REFRESHES_PER_SECOND = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TerminalView:
+class TerminalView(RunView):
     """Shows a locked run on stdout and stderr, and asks on the terminal.
 
     Args:
@@ -146,7 +146,7 @@ class TerminalView:
         verb = "reverted" if self.is_revert else "applied"
         print_report(report, as_json=self.as_json, with_timings=self.with_timings, verb=verb)
 
-    def show_already_applied(self, applied: AppliedPlan, report: RunReport) -> None:
+    def show_already_applied(self, applied: AppliedPlan, report: RunReport, /) -> None:
         """Print that a plan file was applied before."""
         at = shown_moment(applied.applied_at)
         note = f"this plan was already applied, by {applied.applied_by} at {at}: nothing was run"

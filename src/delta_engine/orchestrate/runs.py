@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.actions.drift_policy import DriftPolicy
@@ -357,17 +357,21 @@ class ApplyView:
     on_outcome: OnTable = lambda _outcome: None
 
 
-class RunView(Protocol):
-    """Shows a run to the user and asks. The command line and the job implement it."""
+class RunView:
+    """Shows a run to the user and asks. By default it shows nothing, and starting the run is the consent."""
+
+    __slots__ = ()
 
     def notify(self, note: str) -> None:
         """Show a note."""
 
     def reading(self) -> AbstractContextManager[object]:
         """Show that the catalog is being read."""
+        return nullcontext()
 
     def starting(self) -> AbstractContextManager[object]:
         """Show that what runs statements is starting."""
+        return nullcontext()
 
     def show_plan(self, planned: PlannedRun) -> None:
         """Show the plan, also if it is refused."""
@@ -375,11 +379,12 @@ class RunView(Protocol):
     def confirm(self) -> None:
         """Ask whether to apply the plan; raises if not."""
 
-    def applying(self, plan: TablePlan, /) -> AbstractContextManager[ApplyView]:
+    def applying(self, _plan: TablePlan, /) -> AbstractContextManager[ApplyView]:
         """Show the apply while it runs."""
+        return nullcontext(ApplyView(control=ApplyControl(notify=self.notify)))
 
     def show_report(self, report: RunReport) -> None:
         """Show what the run did, also if it failed; its failure is raised afterwards."""
 
-    def show_already_applied(self, applied: AppliedPlan, report: RunReport) -> None:
+    def show_already_applied(self, applied: AppliedPlan, report: RunReport, /) -> None:
         """Show that a plan file was applied before."""
