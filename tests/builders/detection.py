@@ -125,7 +125,7 @@ def compared_with(record: AppliedRecord[Table], observed: TableState) -> Compare
     """Compare a record with a table."""
     name, resource = record.declared.qualified_name, applied(record.declared)
     found = Compared(resource=resource, recorded=record, model_name=name, observed=observed)
-    return with_new_names(found, record.renames, record.field_renames)
+    return with_new_names(found, record.renames)
 
 
 def deviations_from(record: AppliedRecord[Table], observed: TableState) -> tuple[Deviation, ...]:

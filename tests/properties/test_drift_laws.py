@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delta_engine.aspects.renames import with_renames
+from delta_engine.aspects.renames import Renames
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.drift.drifted_resources import AppliedRecord
 from delta_engine.drift.handling import accepted
@@ -22,7 +22,7 @@ def state_of(model: Table) -> TableState:
 
 
 def applied(model: Table, **renames: str) -> AppliedRecord[Table]:
-    return AppliedRecord(declared=model, column_order=(), renames=renames)
+    return AppliedRecord(declared=model, column_order=(), renames=Renames.of_columns(renames))
 
 
 @given(models())
@@ -51,7 +51,7 @@ def test_each_finding_can_be_accepted_by_itself(model: Table, other: Table, data
 @given(models(is_governed=False))
 def test_a_rename_alone_is_one_finding(model: Table) -> None:
     model, old = replace(model, checks=()), model.columns[0].name
-    observed = state_of(with_renames(model, {old: "renamed"}))
+    observed = state_of(Renames.of_columns({old: "renamed"}).applied_to(model))
     (found,) = (
         one
         for one in deviations_from(applied(model, **{old: "renamed"}), observed)

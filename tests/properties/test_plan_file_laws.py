@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, TypeAlias
 from hypothesis import assume, event, example, given, settings
 from hypothesis import strategies as st
 
-from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Ownership
 from delta_engine.config.settings import Settings, load_settings
 from delta_engine.deployment.document import AppliedPlan, TableResource
@@ -25,7 +24,7 @@ from delta_engine.orchestrate.orchestrator import apply_file, find_drift, plan_s
 from delta_engine.orchestrate.planning import plan_unlocked, record_statuses
 from delta_engine.orchestrate.project import Project, load_rules
 from delta_engine.orchestrate.reviewed_plans import make_plan_file
-from delta_engine.orchestrate.runs import ApplyView, PlannedRun, open_run
+from delta_engine.orchestrate.runs import PlannedRun, RunView, open_run
 from delta_engine.plan_files.document import NO_OPTIONS, PlanFile, planned_statements
 from delta_engine.plan_files.staleness import StalePlanError
 from delta_engine.report.run_report import RunReport
@@ -164,30 +163,13 @@ def some_settings() -> Settings:
     return load_settings(Path(__file__).parents[2] / "conf", "local")
 
 
-class Quiet:
+class Quiet(RunView):
     """Shows nothing, and agrees to everything; `told` has the earlier applies of plan files that it was shown."""
 
     def __init__(self) -> None:
         self.told: list[AppliedPlan] = []
 
-    def notify(self, note: str) -> None: ...
-
-    def reading(self) -> AbstractContextManager[object]:
-        return nullcontext()
-
-    def starting(self) -> AbstractContextManager[object]:
-        return nullcontext()
-
-    def show_plan(self, planned: PlannedRun) -> None: ...
-
-    def confirm(self) -> None: ...
-
-    def applying(self, plan: TablePlan, /) -> AbstractContextManager[ApplyView]:
-        return nullcontext(ApplyView())
-
-    def show_report(self, report: RunReport) -> None: ...
-
-    def show_already_applied(self, applied: AppliedPlan, report: RunReport) -> None:
+    def show_already_applied(self, applied: AppliedPlan, _report: RunReport, /) -> None:
         self.told.append(applied)
 
 

@@ -20,7 +20,7 @@ from delta_engine.aspects.conversions import (
     is_reserved,
     set_aside,
 )
-from delta_engine.aspects.renames import NO_RENAMES, Renames, declares_renames, renamed_record
+from delta_engine.aspects.renames import NO_PENDING_RENAMES, PendingRenames, declares_renames, renamed_record
 from delta_engine.models import Column, Part, Schema, Table
 from delta_engine.models.nested_types import (
     FieldPair,
@@ -74,7 +74,7 @@ class Comparison(Generic[Model_co, State_co]):
     differing: tuple[ColumnPair, ...] = ()
     added: tuple[Column, ...] = ()
     dropped: tuple[Column, ...] = ()
-    renames: Renames = NO_RENAMES
+    renames: PendingRenames = NO_PENDING_RENAMES
     fields: tuple[FieldPair, ...] = ()
     types: tuple[TypePair, ...] = ()
     conversions: tuple[Conversion, ...] = ()
@@ -222,14 +222,14 @@ def _paired(desired: tuple[Column, ...], observed: tuple[Column, ...]) -> _Paire
 
 
 def _with_columns(plain: Comparison[Any, Any], pairs: _Paired) -> Comparison[Any, Any]:
-    desired, renames = plain.desired, NO_RENAMES
+    desired, renames = plain.desired, NO_PENDING_RENAMES
     progress: Mapping[str, Progress] = NO_PROGRESS
     if any(map(is_reserved, pairs.dropped)):
         observed, progress = set_aside(plain.observed, desired)
         plain = replace(plain, observed=observed)
         pairs = _paired(desired.columns, observed.columns)
     if declares_renames(desired):
-        renames = Renames.of(desired, plain.observed)
+        renames = PendingRenames.of(desired, plain.observed)
         new_keys = {former.lower(): name.lower() for former, name in renames.columns}
         progress = {new_keys.get(key, key): one for key, one in progress.items()}
         plain = replace(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import attrgetter
 
+from delta_engine.aspects.aspect import with_column
 from delta_engine.models import Column, Part, PrimaryKey, Table
 from delta_engine.models.nested_types import (
     FieldRename,
@@ -13,16 +15,61 @@ from delta_engine.models.nested_types import (
     field_renames,
     lower_path,
     place_named,
+    type_at,
     with_field_renamed,
 )
-from delta_engine.models.record import Record
+from delta_engine.models.record import Record, mapped
 from delta_engine.state.states import TableState
 
 _FORMER_NAME, _FORMER_FIELD_NAMES = map(attrgetter, ("renamed_from", "renamed_fields"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Renames:
+    """Renames of columns and fields: new paths by former ones, outer fields first.
+
+    The path of a column has one step. Both paths of a field may start with any name of the column.
+    """
+
+    paths: Mapping[Path, Path] = field(default_factory=dict)
+
+    @classmethod
+    def of_columns(cls, names: Mapping[str, str]) -> Renames:
+        """Return the renames of columns; `names` has the new names by the former ones."""
+        return cls({(old,): (new,) for old, new in names.items()})
+
+    def __bool__(self) -> bool:
+        return bool(self.paths)
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        """The new names of columns by the former ones."""
+        return {old[0]: new[0] for old, new in self.paths.items() if len(old) == 1}
+
+    @property
+    def fields(self) -> Mapping[Path, Path]:
+        """The new paths of fields by the former ones, outer fields first."""
+        return {old: new for old, new in self.paths.items() if len(old) > 1}
+
+    def applied_to(self, model: Table) -> Table:
+        """Return a model with the new names in every part. What the model lacks changes nothing."""
+        model = _with_columns_renamed(model, _by_key(self.columns))
+        for old, new in self.fields.items():
+            model = _with_field_renamed(
+                model, new[0], FieldRename(path=new[1:-1], observed=old[-1], desired=new[-1])
+            )
+        return model
+
+    def applied_to_record(self, record: Record[Table]) -> Record[Table]:
+        """Return a record with the new names in all its models."""
+        return mapped(record, self.applied_to)
+
+
+NO_RENAMES = Renames()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingRenames:
     """The declared renames that are pending.
 
     Args:
@@ -36,10 +83,10 @@ class Renames:
     clashes: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def of(cls, desired: Table, observed: TableState) -> Renames:
+    def of(cls, desired: Table, observed: TableState) -> PendingRenames:
         """Find the former names that a table still has; none for a model that does not manage columns."""
         if not desired.is_about(Part.COLUMNS) or not declares_renames(desired):
-            return NO_RENAMES
+            return NO_PENDING_RENAMES
         present = {column.key: column for column in observed.columns}
         wanted = {column.key for column in desired.columns}
         found = [
@@ -88,7 +135,7 @@ class Renames:
         for rename in self.fields:
             if not rename.both_exist:
                 keys = [_key_with_field_renamed(key, columns, rename) for key in keys]
-                columns = Renames(fields=(rename,)).applied_to_fields(columns)
+                columns = PendingRenames(fields=(rename,)).applied_to_fields(columns)
         return tuple(keys)
 
     def _with_new_fields(self, column: Column) -> Column:
@@ -99,7 +146,7 @@ class Renames:
         return column
 
 
-NO_RENAMES = Renames()
+NO_PENDING_RENAMES = PendingRenames()
 
 
 def declares_renames(model: Table) -> bool:
@@ -107,11 +154,45 @@ def declares_renames(model: Table) -> bool:
     return any(map(_FORMER_NAME, model.columns)) or any(map(_FORMER_FIELD_NAMES, model.columns))
 
 
-def with_renames(model: Table, renames: Mapping[str, str]) -> Table:
-    """Return a model with columns renamed in every part; `renames` maps old names to new ones."""
-    if not renames:
+def place_of_key(key: str, columns: Sequence[Column]) -> Path:
+    """Return the path of a clustering key, a column or a field in structs, as the columns spell it."""
+    place = place_named(key, [(column.name, column.data_type) for column in columns])
+    return place or (key,)
+
+
+def _with_all_renames(applied: Table, desired: Table, pending: PendingRenames) -> Table:
+    """Return the applied model with the names of columns and fields of the desired one.
+
+    The desired model keeps former names after their rename was done by hand or by an unrecorded run.
+    """
+    known, wanted = {column.key for column in applied.columns}, {column.key for column in desired.columns}
+    done = {
+        former: column.name
+        for column in desired.columns
+        if column.renamed_from and column.key not in known
+        for former in [name for name in column.renamed_from if name.lower() in known - wanted][:1]
+    }
+    renamed = Renames.of_columns({**done, **dict(pending.columns)}).applied_to(applied)
+    fields = PendingRenames(fields=tuple(_fields(desired, renamed.columns)))
+    if not fields.fields:
+        return renamed
+    return replace(
+        renamed,
+        columns=fields.applied_to_fields(renamed.columns),
+        cluster_by=fields.applied_to_keys(renamed.cluster_by, renamed.columns),
+    )
+
+
+def renamed_record(record: Record[Table], desired: Table, pending: PendingRenames) -> Record[Table]:
+    """Return a record with the names of columns and fields of the desired model."""
+    return mapped(record, lambda model: _with_all_renames(model, desired, pending))
+
+
+def _with_columns_renamed(model: Table, names: Mapping[str, str]) -> Table:
+    """Return a model with columns renamed in every part; `names` has the new names by the former keys."""
+    if not names:
         return model
-    names, key = _by_key(renames), model.primary_key
+    key = model.primary_key
     return replace(
         model,
         columns=_with_new_names(model.columns, names),
@@ -133,43 +214,12 @@ def with_renames(model: Table, renames: Mapping[str, str]) -> Table:
     )
 
 
-def place_of_key(key: str, columns: Sequence[Column]) -> Path:
-    """Return the path of a clustering key, a column or a field in structs, as the columns spell it."""
-    place = place_named(key, [(column.name, column.data_type) for column in columns])
-    return place or (key,)
-
-
-def _with_all_renames(applied: Table, desired: Table, pending: Renames) -> Table:
-    """Return the applied model with the names of columns and fields of the desired one.
-
-    The desired model keeps former names after their rename was done by hand or by an unrecorded run.
-    """
-    known, wanted = {column.key for column in applied.columns}, {column.key for column in desired.columns}
-    done = {
-        former: column.name
-        for column in desired.columns
-        if column.renamed_from and column.key not in known
-        for former in [name for name in column.renamed_from if name.lower() in known - wanted][:1]
-    }
-    renamed = with_renames(applied, {**done, **dict(pending.columns)})
-    fields = Renames(fields=tuple(_fields(desired, renamed.columns)))
-    if not fields.fields:
-        return renamed
-    return replace(
-        renamed,
-        columns=fields.applied_to_fields(renamed.columns),
-        cluster_by=fields.applied_to_keys(renamed.cluster_by, renamed.columns),
-    )
-
-
-def renamed_record(record: Record[Table], desired: Table, pending: Renames) -> Record[Table]:
-    """Return a record with the names of columns and fields of the desired model."""
-    whole = record.with_unmanaged_parts
-    return Record(
-        declared=record.declared and _with_all_renames(record.declared, desired, pending),
-        with_unmanaged_parts=whole and _with_all_renames(whole, desired, pending),
-        attempted=tuple(_with_all_renames(model, desired, pending) for model in record.attempted),
-    )
+def _with_field_renamed(model: Table, column: str, rename: FieldRename) -> Table:
+    """Return a model with a renamed field, also in `renamed_fields`; the path of `rename` is inside the column."""
+    whole = PendingRenames(fields=(replace(rename, path=(column, *rename.path)),))
+    keys = whole.applied_to_keys(model.cluster_by, model.columns)
+    model = with_column(model, column, partial(_with_field_inside, rename=rename))
+    return replace(model, cluster_by=keys)
 
 
 def _fields(desired: Table, observed: Iterable[Column]) -> Iterator[FieldRename]:
@@ -179,6 +229,32 @@ def _fields(desired: Table, observed: Iterable[Column]) -> Iterator[FieldRename]
         if present is not None and column.renamed_fields:
             for rename in field_renames(column.renamed_fields, present.data_type, column.data_type):
                 yield replace(rename, path=(present.name, *rename.path))
+
+
+def _with_field_inside(column: Column, rename: FieldRename) -> Column:
+    if type_at(column.data_type, (*rename.path, rename.observed)) is None:
+        return column
+    column = replace(column, data_type=with_field_renamed(column.data_type, rename))
+    return _with_new_field_paths(column, rename)
+
+
+def _with_new_field_paths(column: Column, rename: FieldRename) -> Column:
+    """Return a column with the new path of a field in `renamed_fields`, unless the field has its former name again."""
+    old, new = ((*rename.path, name) for name in (rename.observed, rename.desired))
+    paths = {text: tuple(text.split(".")) for text in column.renamed_fields}
+    moved = {
+        text: ".".join((*new, *path[len(old) :])) if lower_path(path[: len(old)]) == lower_path(old) else text
+        for text, path in paths.items()
+    }
+    names = {
+        moved[text]: tuple(
+            name
+            for name in former
+            if (lower_path(paths[text]), name.lower()) != (lower_path(old), rename.desired.lower())
+        )
+        for text, former in column.renamed_fields.items()
+    }
+    return replace(column, renamed_fields={text: former for text, former in names.items() if former})
 
 
 def _by_key(renames: Mapping[str, str]) -> dict[str, str]:

@@ -11,7 +11,6 @@ from delta_engine.actions import Action, AlignSchema, AlignTable, CreateSchema, 
 from delta_engine.actions.policy import NO_POLICY, Ownership, Policy, RemovedTables
 from delta_engine.aspects.column_renames import renamed_columns
 from delta_engine.aspects.comparison import Comparison
-from delta_engine.aspects.renames import with_renames
 from delta_engine.backends.capabilities import DATABRICKS, Capabilities
 from delta_engine.compile.adopting import adoption
 from delta_engine.compile.keys import dropped_tables, with_referencing_keys
@@ -29,7 +28,7 @@ def while_renaming(records: Mapping[str, Record], align: AlignTable) -> Mapping[
     record = records.get(key)
     if record is None or not renames:
         return records
-    renamed = (with_renames(model, renames) for model in record.ours)
+    renamed = map(renames.applied_to, record.ours)
     return {**records, key: replace(record, attempted=(*record.attempted, *renamed))}
 
 

@@ -9,11 +9,10 @@ from operator import attrgetter
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import ColumnOrder, Ownership, Policy, as_applied
-from delta_engine.aspects.column_renames import with_field_renames
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
 from delta_engine.aspects.delta_properties import comparable, is_feature_key, is_set_by_platform
-from delta_engine.aspects.renames import Renames, with_renames
+from delta_engine.aspects.renames import PendingRenames, Renames
 from delta_engine.deployment.document import (
     AcceptedDrift,
     DeploymentState,
@@ -37,7 +36,7 @@ from delta_engine.drift.drifted_resources import (
 )
 from delta_engine.models import Part, QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.nested_types import Path, all_differences
-from delta_engine.models.record import Record, resource_key
+from delta_engine.models.record import Record, mapped, resource_key
 from delta_engine.sql.readable_types import readable_data_type
 from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import CatalogState, SchemaState, TableState
@@ -112,11 +111,9 @@ def applied_record(resource: Resource, record: Record[Securable], policy: Policy
     )
 
 
-def with_new_names(
-    found: ComparedResource, columns: Mapping[str, str], fields: Mapping[Path, Path]
-) -> ComparedResource:
-    """Compare a table again, whose columns or fields were renamed since: present names or paths by former ones."""
-    recorded = replace(found.recorded, renames=columns, field_renames=fields)
+def with_new_names(found: ComparedResource, renames: Renames) -> ComparedResource:
+    """Compare a table again, whose columns or fields were renamed since."""
+    recorded = replace(found.recorded, renames=renames)
     return _compared(found.resource, recorded, found.model_name, found.observed)
 
 
@@ -136,7 +133,7 @@ def _compared(
     model_name: QualifiedName | SchemaName,
     observed: SecurableState,
 ) -> ComparedResource:
-    current = _with_current_names(known) if known.renames or known.field_renames else known
+    current = mapped(known, known.renames.applied_to) if known.renames else known
     changes = _changes(current, observed) if observed.exists else ()
     return Compared(
         resource=resource,
@@ -280,7 +277,7 @@ def _order_kept(model: Table, table: TableState) -> str | None:
     """Return the table's order of the model's columns; None if it is the model's."""
     if not model.is_about(Part.COLUMNS) or [*map(_NAME, model.columns)] == [*map(_NAME, table.columns)]:
         return None
-    table = Renames.of(model, table).applied_to(table)
+    table = PendingRenames.of(model, table).applied_to(table)
     wanted, actual = _shared_order(_column_keys(model), _column_keys(table))
     return None if wanted == actual else actual
 
@@ -328,28 +325,10 @@ def _with_kept_parts(
     return with_dropped_columns(attempted, baseline, observed)
 
 
-def _with_current_names(known: AppliedRecord[Securable]) -> AppliedRecord[Securable]:
-    whole = known.with_unmanaged_parts
-    return replace(
-        known,
-        declared=_renamed_model(known, known.declared),
-        with_unmanaged_parts=whole and _renamed_model(known, whole),
-        attempted=tuple(_renamed_model(known, model) for model in known.attempted),
-    )
-
-
-def _renamed_model(known: AppliedRecord[Securable], model: Securable) -> Securable:
-    """Return a model with the new names of columns and fields."""
-    if isinstance(model, Schema):
-        return model
-    return with_field_renames(with_renames(model, known.renames), known.field_renames)
-
-
 def _renamed(known: AppliedRecord[Securable], accepted: Iterable[AcceptedDrift] = ()) -> Iterator[Deviation]:
     """Yield the renames that no unfinished run can have made. Accepted ones were there before the run."""
     before = {(drift.kind, drift.field, drift.actual) for drift in accepted}
-    columns: Iterable[tuple[Path, Path]] = (((old,), (new,)) for old, new in known.renames.items())
-    for old, new in (*columns, *known.field_renames.items()):
+    for old, new in known.renames.paths.items():
         deviation = _renamed_column(old, new)
         is_accepted = (deviation.kind.value, deviation.field, deviation.actual) in before
         if is_accepted or not any(_declares_rename(model, old, new) for model in known.attempted):
@@ -381,7 +360,7 @@ def _deviation(difference: aspects.Difference) -> Deviation:
 def _reordered(known: AppliedRecord[Securable], observed: SecurableState) -> tuple[Deviation, ...]:
     if known.column_order is None or known.attempted:
         return ()  # the order is unknown, or an unfinished run was moving columns
-    new_names = {old.lower(): new.lower() for old, new in known.renames.items()}
+    new_names = {old.lower(): new.lower() for old, new in known.renames.columns.items()}
     applied = [name.lower() for name in known.column_order] or _column_keys(known.declared)
     expected = [new_names.get(name, name) for name in applied]
     wanted, actual = _shared_order(expected, _column_keys(observed))

@@ -12,6 +12,7 @@ from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
 from delta_engine.aspects.comparison import SecurableState
 from delta_engine.aspects.partitioning import is_rewritten
 from delta_engine.aspects.protection import is_protected
+from delta_engine.aspects.renames import Renames
 from delta_engine.aspects.storage import is_moved
 from delta_engine.deployment.document import SchemaResource, TableResource
 from delta_engine.deployment.resources import is_half_done, recorded_version
@@ -296,9 +297,7 @@ def _with_history(suspect: _Suspect, version: TableVersion | None, commits: tupl
     renamed = _of_baseline(moved, declared.columns)
     compared, found = suspect.compared, suspect.found
     if renamed:
-        columns = {old[0]: new[0] for old, new in renamed.items() if len(old) == 1}
-        fields = {old: new for old, new in renamed.items() if len(old) > 1}
-        compared = with_new_names(compared, columns, fields)
+        compared = with_new_names(compared, Renames(renamed))
         found = deviations(compared)
     if replaced is not None:
         found = (replaced, *found)

@@ -16,6 +16,7 @@ from delta_engine.actions.policy import AS_APPLIED, NO_POLICY, DestructiveKind, 
 from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.column_order import MoveColumn
 from delta_engine.aspects.comparison import Model_co, Securable, SecurableState, State_co
+from delta_engine.aspects.renames import NO_RENAMES, Renames
 from delta_engine.deployment.document import DeploymentState, Resource
 from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
@@ -163,15 +164,13 @@ class AppliedRecord(Record[Model_co]):
 
     Args:
         column_order: the column names in table order after the apply; None if unknown.
-        renames: the later renames of columns, new names by old ones.
-        field_renames: the later renames of fields, present paths by former ones.
+        renames: the later renames of columns and fields.
         policy: decides which undeclared parts are drift.
     """
 
     declared: Model_co
     column_order: tuple[str, ...] | None = None
-    renames: Mapping[str, str] = field(default_factory=dict)
-    field_renames: Mapping[Path, Path] = field(default_factory=dict)
+    renames: Renames = NO_RENAMES
     policy: Policy = AS_APPLIED
 
     @property

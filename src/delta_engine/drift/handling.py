@@ -12,11 +12,10 @@ from delta_engine.actions import Action, AlignSchema, AlignTable, TablePlan
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, Policy
 from delta_engine.aspects.aspect import Change
-from delta_engine.aspects.column_renames import with_field_renames
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
 from delta_engine.aspects.foreign_keys import as_declared
-from delta_engine.aspects.renames import with_renames
+from delta_engine.aspects.renames import Renames
 from delta_engine.drift.baselines import subject_of
 from delta_engine.drift.comparison import beyond_drift
 from delta_engine.drift.drifted_resources import (
@@ -67,11 +66,8 @@ def accepted(model: Model, observed: SecurableState, taken: Sequence[Deviation])
     differences = [one.difference for one in taken if one.difference is not None]
     if isinstance(model, Schema):
         return aspects.accept(model, observed, differences)
-    renames = by_model_names(model, all_renames(taken))
-    columns = {old[0]: new[0] for old, new in renames.items() if len(new) == 1}
-    fields = {old: new for old, new in renames.items() if len(new) > 1}
-    renamed = with_field_renames(with_renames(model, columns), fields)
-    model = aspects.accept(renamed, observed, differences)
+    renames = Renames(by_model_names(model, all_renames(taken)))
+    model = aspects.accept(renames.applied_to(model), observed, differences)
     if isinstance(observed, SchemaState) or all(one.kind is not DriftKind.COLUMN_ORDER for one in taken):
         return model
     places = {column.key: place for place, column in enumerate(observed.columns)}

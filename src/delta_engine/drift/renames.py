@@ -7,12 +7,11 @@ apply, two columns or fields of one type may be a rename, and a revert refuses.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.column_renames import with_field_renames
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
-from delta_engine.aspects.renames import with_renames
+from delta_engine.aspects.renames import Renames
 from delta_engine.drift.drifted_resources import (
     ClassifiedDrift,
     Deviation,
@@ -28,27 +27,15 @@ from delta_engine.models.types import is_same_type
 from delta_engine.telemetry.context import command, spoken
 
 
-def new_column_names(found: Iterable[Deviation]) -> dict[str, str]:
-    """Return the renamed columns, new names by old ones."""
-    pairs = (one.renamed for one in found if one.renamed is not None)
-    return {old[0]: new[0] for old, new in pairs if len(old) == 1}
-
-
-def new_field_paths(found: Iterable[Deviation]) -> dict[Path, Path]:
-    """Return the renamed fields, new paths by old ones, outer fields first."""
-    pairs = (one.renamed for one in found if one.renamed is not None)
-    return {old: new for old, new in pairs if len(old) > 1}
-
-
-def renames_of(table: DriftedTable) -> Mapping[str, str]:
-    """Return the renamed columns, new names by old ones, except those that the policy ignores."""
-    return new_column_names(detail.deviation for detail in table.drift)
-
-
 def all_renames(found: Iterable[Deviation]) -> dict[Path, Path]:
     """Return the renamed columns and fields, new paths by old ones, outer fields first."""
     pairs = (deviation.renamed for deviation in found)
     return dict(pair for pair in pairs if pair is not None)
+
+
+def _renamed_in(table: DriftedTable) -> Renames:
+    """Return the renames of a table, except those that the policy ignores."""
+    return Renames(all_renames(detail.deviation for detail in table.drift))
 
 
 def by_model_names(model: Table, renames: Mapping[Path, Path]) -> dict[Path, Path]:
@@ -135,56 +122,33 @@ def _with_former_field_names(model: Table, renames: Mapping[Path, Path]) -> Tabl
     return replace(model, columns=tuple(columns)) if names else model
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TakenRenames:
-    """The columns and fields of a table that the model has under their new names, by former ones."""
-
-    columns: Mapping[str, str]
-    fields: Mapping[Path, Path]
-
-    def applied_to(self, model: Table) -> Table:
-        """Return a former model with the new names."""
-        return with_field_renames(with_renames(model, self.columns), self.fields)
-
-    def applied_to_record(self, record: Record[Table]) -> Record[Table]:
-        """Return a record with the new names."""
-        whole = record.with_unmanaged_parts
-        return Record(
-            declared=record.declared and self.applied_to(record.declared),
-            with_unmanaged_parts=whole and self.applied_to(whole),
-            attempted=tuple(map(self.applied_to, record.attempted)),
-        )
-
-
 def with_taken_renames(
-    records: Mapping[str, Record[Table]], taken: Mapping[str, TakenRenames]
+    records: Mapping[str, Record[Table]], taken: Mapping[str, Renames]
 ) -> Mapping[str, Record[Table]]:
     """Return records of tables under the new names of columns and fields that the models have taken."""
     renamed = {key: renames.applied_to_record(records[key]) for key, renames in taken.items()}
     return {**records, **renamed} if renamed else records
 
 
-def taken_renames(models: Iterable[Table], drifted: Iterable[DriftedResource]) -> dict[str, TakenRenames]:
+def taken_renames(models: Iterable[Table], drifted: Iterable[DriftedResource]) -> dict[str, Renames]:
     """Return the renames that the models have taken, by table key."""
     by_key = {model.key: {column.key: column for column in model.columns} for model in models}
-    found = {}
-    for one in drifted_tables(drifted):
-        columns = by_key.get(one.model_name.key, {})
-        taken = {
-            old: new
-            for old, new in renames_of(one).items()
-            if new.lower() in columns and old.lower() not in columns
-        }
-        fields = {
-            old: new
-            for old, new in one.recorded.field_renames.items()
-            if new[0].lower() in columns
-            and _has_inside(columns[new[0].lower()], new)
-            and not _has_inside(columns[new[0].lower()], old)
-        }
-        if taken or fields:
-            found[one.model_name.key] = TakenRenames(columns=taken, fields=fields)
-    return found
+    taken = {}
+    for table in drifted_tables(drifted):
+        columns = by_key.get(table.model_name.key, {})
+        renames = {**Renames.of_columns(_renamed_in(table).columns).paths, **table.recorded.renames.fields}
+        paths = {old: new for old, new in renames.items() if _is_taken(columns, old, new)}
+        if paths:
+            taken[table.model_name.key] = Renames(paths)
+    return taken
+
+
+def _is_taken(columns: Mapping[str, Column], old: Path, new: Path) -> bool:
+    """Whether a model has the new name of a column or field, and not the former one; `columns` are by key."""
+    column = columns.get(new[0].lower())
+    if column is None or len(new) == 1:
+        return column is not None and old[0].lower() not in columns
+    return _has_inside(column, new) and not _has_inside(column, old)
 
 
 def ignored_renames(drifted: Iterable[DriftedResource]) -> frozenset[str]:
@@ -211,7 +175,7 @@ def _lost_columns(model: Table, table: DriftedTable) -> Iterator[DriftRefusal]:
     declared = {column.key: {*map(str.lower, column.renamed_from)} for column in model.columns}
     present = {column.key for column in table.observed.columns}
     names = {name: key for key, former in declared.items() if key not in present for name in former}
-    sure = {names.get(old.lower(), old): new for old, new in renames_of(table).items()}
+    sure = {names.get(old.lower(), old): new for old, new in _renamed_in(table).columns.items()}
     for old, new in (*sure.items(), *_possible_renames(table), *_renamed_again(model, table)):
         is_declared = new.lower() in declared.get(old.lower(), ())
         if old.lower() in declared and new.lower() not in declared and not is_declared:
@@ -223,14 +187,14 @@ def _renamed_again(model: Table, table: DriftedTable) -> Iterator[tuple[str, str
     present = {column.key: column for column in table.observed.columns}
     declared = {column.key for column in model.columns}
     added = [one for one in model.columns if one.key not in present and not one.renamed_from]
-    for old, new in renames_of(table).items():
+    for old, new in _renamed_in(table).columns.items():
         data_type = present[new.lower()].data_type
         if old.lower() not in declared:
             yield from ((one.name, new) for one in added if is_same_type(one.data_type, data_type))
 
 
 def _lost_fields(model: Table, table: DriftedTable) -> Iterator[DriftRefusal]:
-    sure = {*_renamed_fields(table).items()}
+    sure = {*_renamed_in(table).fields.items()}
     for pair in sorted({*sure, *_possibly_renamed_fields(table)}):
         if _would_be_lost(model, *pair):
             yield _lost(table, ".".join(pair[0]), ".".join(pair[1]), is_sure=pair in sure)
@@ -246,10 +210,6 @@ def _possible_renames(table: DriftedTable) -> Iterator[tuple[str, str]]:
         for new in dropped:
             if is_same_type(old.data_type, new.data_type):
                 yield old.name, new.name
-
-
-def _renamed_fields(table: DriftedTable) -> dict[Path, Path]:
-    return new_field_paths(detail.deviation for detail in table.drift)
 
 
 def _possibly_renamed_fields(table: DriftedTable) -> Iterator[tuple[Path, Path]]:

@@ -372,8 +372,7 @@ def _pending(
 
 def _renamed_names(drifted: DriftedResource) -> Iterator[str]:
     """Yield both names of each renamed column, and both paths of each renamed field, in lower case."""
-    yield from (name.lower() for pair in drifted.recorded.renames.items() for name in pair)
-    yield from (".".join(path).lower() for pair in drifted.recorded.field_renames.items() for path in pair)
+    yield from (".".join(path).lower() for pair in drifted.recorded.renames.paths.items() for path in pair)
 
 
 def _reverts(difference: aspects.Difference, reverted: Sequence[Deviation]) -> bool:

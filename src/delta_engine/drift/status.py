@@ -19,7 +19,6 @@ from delta_engine.aspects.aspect import Change, Sign
 from delta_engine.aspects.column_renames import renamed_columns
 from delta_engine.aspects.columns import ColumnAdd
 from delta_engine.aspects.comparison import Comparison
-from delta_engine.aspects.renames import with_renames
 from delta_engine.deployment.definitions import (
     as_table,
     define,
@@ -317,12 +316,12 @@ def _is_given_up(resource: Resource, listed: Collection[tuple[str, str]]) -> boo
 
 def _renamed(align: AlignTable | None, earlier: Resource | None) -> Iterable[TableDefinition]:
     """Yield the recorded definitions under new column names: a half-done rename leaves them there."""
-    renames = renamed_columns(align) if align else {}
+    renames = renamed_columns(align) if align else None
     if not renames or earlier is None:
         return
     for known in (earlier.metadata.declared, *earlier.metadata.attempted):
         if isinstance(known, TableDefinition):
-            yield define(with_renames(as_table(known), renames))
+            yield define(renames.applied_to(as_table(known)))
 
 
 def _state_changes(

@@ -5,9 +5,9 @@ Every question of ownership is answered by a record.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Generic
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
@@ -43,6 +43,18 @@ class Record(Generic[Model_co]):
 
 
 _Model = TypeVar("_Model", bound=Table | Schema)
+_Record = TypeVar("_Record", bound=Record[Any])
+
+
+def mapped(record: _Record, change: Callable[[Any], Any]) -> _Record:
+    """Return a record with each of its models changed."""
+    declared, whole = record.declared, record.with_unmanaged_parts
+    return replace(
+        record,
+        declared=declared and change(declared),
+        with_unmanaged_parts=whole and change(whole),
+        attempted=tuple(map(change, record.attempted)),
+    )
 
 
 def records_of(models: Iterable[_Model]) -> dict[str, Record[_Model]]:

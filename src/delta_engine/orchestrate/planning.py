@@ -136,7 +136,7 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
         found = in_history | {one.resource for one in drifted}
         records = [one for key, one in basis.compared.items() if key in found]
         drifted = detected_drift(environment, records, basis.observed, basis.models, now=now)
-        if any(one.recorded.renames or one.recorded.field_renames for one in drifted):
+        if any(one.recorded.renames for one in drifted):
             draft = _planned(environment, basis, drifted, draft.seen)
         draft = _with_undone(environment, draft, drifted)
     return draft

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from delta_engine.actions.policy import ColumnOrder, Policy
-from delta_engine.aspects.renames import Renames
+from delta_engine.aspects.renames import PendingRenames, Renames
 from delta_engine.deployment.definitions import as_table, define
 from delta_engine.deployment.document import Resource, SchemaResource, Status, TableResource
 from delta_engine.deployment.recorded_models import applied_schema, applied_table, table_record
@@ -30,7 +30,6 @@ from delta_engine.deployment.resources import (
     with_version,
 )
 from delta_engine.drift.baselines import with_unmanaged_parts
-from delta_engine.drift.renames import TakenRenames
 from delta_engine.drift.status import with_accepted_drift
 from delta_engine.models import Part, QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.open_struct import canonical_checksum
@@ -62,7 +61,7 @@ class RunRecords:
         recorder: RunRecorder,
         observed: CatalogState,
         policy: Policy,
-        column_renames: Mapping[str, TakenRenames],
+        column_renames: Mapping[str, Renames],
         ignored_renames: Collection[str],
         undo: Undo | None = None,
         *,
@@ -225,7 +224,7 @@ class RunRecords:
         if not model.is_about(Part.COLUMNS):
             return observed
         wanted = {column.key for column in model.columns}
-        present = Renames.of(model, observed).applied_to(observed).columns
+        present = PendingRenames.of(model, observed).applied_to(observed).columns
         if model.key in self._undo.restored:
             present = with_columns_in_order(model, self._undo.former[model.key])
         kept = [column for column in present if column.key in wanted]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.actions.drift_policy import DriftPolicy
 from delta_engine.actions.policy import Consent, NeededConsent, Policy, matches_any
+from delta_engine.aspects.renames import Renames
 from delta_engine.aspects.restores import RestoreTable
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import Visibility
@@ -24,7 +25,6 @@ from delta_engine.deployment.recorder import Notify, RunRecorder
 from delta_engine.deployment.resources import is_unrecorded, recorded_table
 from delta_engine.drift.comparison import listed_parts
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, ComparedResource, UndoneDrift, UnmanagedPart
-from delta_engine.drift.renames import TakenRenames
 from delta_engine.errors import (
     MissingDependencyError,
     RefusedError,
@@ -232,7 +232,7 @@ class PlannedRun:
     consent_entries: str = ""
     undone: UndoneDrift = field(default_factory=dict)
     judged_warnings: tuple[str, ...] = ()
-    column_renames: Mapping[str, TakenRenames] = field(default_factory=dict)
+    column_renames: Mapping[str, Renames] = field(default_factory=dict)
     ignored_renames: frozenset[str] = frozenset()
     replaced: tuple[QualifiedName, ...] = ()
     settles_attempts: bool = True

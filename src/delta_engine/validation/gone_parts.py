@@ -55,7 +55,7 @@ def _gone_in(align: AlignTable) -> Mapping[str, str]:
     dropped = {drop.observed.key: "drops" for drop in align.of_type(ColumnDrop)}
     return {
         **dropped,
-        **{old.lower(): f"renames to {new}" for old, new in renamed_columns(align).items()},
+        **{old.lower(): f"renames to {new}" for old, new in renamed_columns(align).columns.items()},
     }
 
 

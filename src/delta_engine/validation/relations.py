@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Final
 
 from delta_engine.actions import TablePlan
-from delta_engine.aspects.renames import NO_RENAMES, Renames, declares_renames
+from delta_engine.aspects.renames import NO_PENDING_RENAMES, PendingRenames, declares_renames
 from delta_engine.compile.keys import TableChange, added_foreign_keys, changes_of
 from delta_engine.errors import InvalidModelError, raise_all
 from delta_engine.models import Column, ForeignKey, Part, PrimaryKey, Table
@@ -117,8 +117,8 @@ def unsupported_relations(model: Table, state: CatalogState) -> Iterator[Invalid
     for former in (name for name in former_names(model) if name.key in others):
         way_out = "Move or drop one of them by hand, or remove renamed_from."
         yield model_refusal(model, f"it is renamed from {former}, and both tables exist", way_out)
-    renames = Renames.of(model, observed) if declares_renames(model) else NO_RENAMES
-    if renames != NO_RENAMES:
+    renames = PendingRenames.of(model, observed) if declares_renames(model) else NO_PENDING_RENAMES
+    if renames != NO_PENDING_RENAMES:
         yield from _clashes(model, renames)
         for reason, way_out, column, _ in (
             *_lost_keys(model, observed, renames),
@@ -139,7 +139,7 @@ def unsupported_relations(model: Table, state: CatalogState) -> Iterator[Invalid
             yield model_refusal(model, reason, way_out, column)
 
 
-def _clashes(model: Table, renames: Renames) -> Iterator[InvalidModelError]:
+def _clashes(model: Table, renames: PendingRenames) -> Iterator[InvalidModelError]:
     pairs = [(former, name, name) for former, name in renames.clashes]
     pairs += [
         (".".join((*rename.path, rename.observed)), ".".join((*rename.path, rename.desired)), rename.path[0])
@@ -158,7 +158,7 @@ def _clashes(model: Table, renames: Renames) -> Iterator[InvalidModelError]:
         )
 
 
-def _protecting(observed: TableState, renames: Renames) -> Iterator[Problem]:
+def _protecting(observed: TableState, renames: PendingRenames) -> Iterator[Problem]:
     """Yield the renames of columns that the row filter or a mask reads.
 
     Databricks refuses them (error conditions `ROW_LEVEL_SECURITY_INCOMPATIBLE_SCHEMA_CHANGE`,
@@ -178,7 +178,7 @@ def _protecting(observed: TableState, renames: Renames) -> Iterator[Problem]:
             )
 
 
-def _lost_keys(model: Table, observed: TableState, renames: Renames) -> Iterator[Problem]:
+def _lost_keys(model: Table, observed: TableState, renames: PendingRenames) -> Iterator[Problem]:
     """Yield the renames that would drop an unmanaged key: Databricks drops the keys of renamed columns."""
     if model.is_about(Part.CONSTRAINTS):
         return

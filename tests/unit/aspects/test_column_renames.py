@@ -8,7 +8,7 @@ import pytest
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import Allowance, DestructiveKind, Policy
 from delta_engine.aspects.column_renames import ColumnRename
-from delta_engine.aspects.renames import with_renames
+from delta_engine.aspects.renames import Renames
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.drift.drifted_resources import AppliedRecord
 from delta_engine.drift.handling import accepted
@@ -80,7 +80,8 @@ def test_a_declared_rename_that_was_done_by_hand_is_done_and_no_drift_to_undo() 
     before = orders(ID, Column("remark", "string"))
     by_hand = state(ID, Column("note", "string"))
     (renamed,) = deviations_from(
-        AppliedRecord(declared=before, column_order=None, renames={"remark": "note"}), by_hand
+        AppliedRecord(declared=before, column_order=None, renames=Renames.of_columns({"remark": "note"})),
+        by_hand,
     )
     assert renamed.kind is DriftKind.COLUMN_RENAMED
     assert not TablePlanner().plan([RENAMED], catalog_of(by_hand), records_of([before]))
@@ -88,7 +89,9 @@ def test_a_declared_rename_that_was_done_by_hand_is_done_and_no_drift_to_undo() 
 
 def test_a_column_renamed_back_by_hand_is_drift_that_the_models_can_take_in() -> None:
     observed = state(ID, Column("remark", "string"))
-    applied = AppliedRecord(declared=RENAMED, column_order=None, renames={"note": "remark"})
+    applied = AppliedRecord(
+        declared=RENAMED, column_order=None, renames=Renames.of_columns({"note": "remark"})
+    )
     found = deviations_from(applied, observed)
     assert [one.kind for one in found] == [DriftKind.COLUMN_RENAMED]
     assert accepted(RENAMED, observed, found).columns == (ID, Column("remark", "string"))
@@ -101,5 +104,5 @@ def test_without_a_history_a_former_name_is_not_guessed_to_be_the_column() -> No
 
 
 def test_a_model_with_its_former_name_back_is_renamed_from_nothing() -> None:
-    (_, note) = with_renames(RENAMED, {"note": "Remark"}).columns
+    (_, note) = Renames.of_columns({"note": "Remark"}).applied_to(RENAMED).columns
     assert (note.name, note.renamed_from) == ("Remark", ())

@@ -10,6 +10,7 @@ import pytest
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import NO_POLICY
 from delta_engine.aspects.comparison import Comparison
+from delta_engine.aspects.renames import Renames
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.definitions import as_table, define, define_attempt
 from delta_engine.deployment.document import AcceptedDrift, Difference, Status, TableResource
@@ -147,7 +148,7 @@ STRUCT, RENAMED_FIELD = orders(Column("s", "struct<a: int>")), Column("s", "stru
     ],
 )
 def test_a_killed_run_explains_the_renames_that_it_names(attempted: Table, found: list[DriftKind]) -> None:
-    record = AppliedRecord(declared=orders(X), attempted=(attempted,), renames={"x": "n"})
+    record = AppliedRecord(declared=orders(X), attempted=(attempted,), renames=Renames.of_columns({"x": "n"}))
     assert [one.kind for one in deviations_from(record, observed(Column("n", "int")))] == found
 
 
@@ -159,13 +160,13 @@ def test_a_killed_run_explains_the_renames_of_fields_that_it_names(
     former: dict[str, tuple[str, ...]], is_explained: bool
 ) -> None:
     attempted = orders(replace(RENAMED_FIELD, renamed_fields=former))
-    record = AppliedRecord(declared=STRUCT, attempted=(attempted,), field_renames={("s", "a"): ("s", "b")})
+    record = AppliedRecord(declared=STRUCT, attempted=(attempted,), renames=Renames({("s", "a"): ("s", "b")}))
     assert (deviations_from(record, observed(RENAMED_FIELD)) == ()) is is_explained
 
 
 def test_attempts_are_compared_under_the_new_names_of_columns() -> None:
     attempted = orders(Column("x", "int", comment="new"))
-    record = AppliedRecord(declared=orders(X), attempted=(attempted,), renames={"x": "n"})
+    record = AppliedRecord(declared=orders(X), attempted=(attempted,), renames=Renames.of_columns({"x": "n"}))
     found = deviations_from(record, observed(Column("n", "int", comment="new")))
     assert [one.kind for one in found] == [DriftKind.COLUMN_RENAMED]
 
@@ -229,7 +230,9 @@ def test_a_killed_run_may_have_moved_columns() -> None:
 
 def test_the_order_of_columns_follows_their_renames() -> None:
     order = ("id", "x")
-    record = AppliedRecord(declared=orders(Column("id", "bigint"), X), column_order=order, renames={"x": "n"})
+    record = AppliedRecord(
+        declared=orders(Column("id", "bigint"), X), column_order=order, renames=Renames.of_columns({"x": "n"})
+    )
     found = deviations_from(record, observed(Column("n", "int"), Column("id", "bigint")))
     assert [(one.kind, one.expected) for one in found][-1] == (DriftKind.COLUMN_ORDER, "(id, n)")
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from delta_engine.actions.drift_policy import DriftPolicy, IgnoreEntry, Severity
+from delta_engine.aspects.renames import Renames
 from delta_engine.deployment.recorded_models import under_new_names
 from delta_engine.drift.drifted_resources import ClassifiedDrift, DriftedTable
 from delta_engine.drift.handling import OverwrittenDrift, refusals, reverted_drift, with_ignored_drift
 from delta_engine.drift.renames import (
-    TakenRenames,
     ignored_renames,
     irreversible,
     taken_renames,
@@ -126,7 +126,7 @@ def test_a_model_with_both_names_has_not_taken_the_rename() -> None:
 
 
 def test_all_of_a_record_is_under_the_new_names() -> None:
-    renames = TakenRenames(columns={"name": "full_name"}, fields={})
+    renames = Renames.of_columns({"name": "full_name"})
     record = Record(declared=MODEL, with_unmanaged_parts=MODEL, attempted=(MODEL,))
     after = renames.applied_to_record(record)
     expected = replace(MODEL, columns=(ID, FULL_NAME))
