@@ -11,7 +11,7 @@ from delta_engine.actions.drift_policy import IgnoreEntry
 from delta_engine.aspects.protection import is_protected
 from delta_engine.drift.drifted_resources import is_table
 from delta_engine.drift.handling import edited
-from delta_engine.errors import StatementError
+from delta_engine.errors import InvalidModelError, StatementError
 from delta_engine.execute.outcomes import AnyOutcome, of_schemas
 from delta_engine.models import Table
 from delta_engine.orchestrate.applying import apply_planned
@@ -40,6 +40,7 @@ from tests.cases.ownership_expectations import (
     declared_renames,
     ignored,
     is_left_deleted,
+    lacks_parent,
     renames_of,
 )
 from tests.cases.ownership_ledger import Page, Parts, Seen, is_inside, kind_of, parts_of
@@ -121,8 +122,8 @@ def _note_statements(world: World, statements: Iterable[str]) -> None:
 
 def _applied(
     world: World, operation: str, plan: Callable[[OpenRun, list[Table]], PlannedRun], fault: Sync
-) -> tuple[PlannedRun, dict[str, AnyOutcome], bool]:
-    """Plan and apply; return the plan, the outcomes of tables and the schema, and whether the run ended."""
+) -> tuple[PlannedRun | None, dict[str, AnyOutcome], bool]:
+    """Plan and apply; return the plan unless the models do not fit, the outcomes, and whether the run ended."""
     ran, outcomes, has_ended = len(world.catalog.statements), dict[str, AnyOutcome](), True
     planned: PlannedRun | None = None
     try:
@@ -135,6 +136,9 @@ def _applied(
                 outcomes |= {one.name.schema: one for one in of_schemas(done.outcomes)}
     except Kill:
         has_ended = False
+    except InvalidModelError:
+        assert lacks_parent(world)
+        return None, outcomes, has_ended
     assert planned is not None
     _note_statements(world, world.catalog.statements[ran:])
     return planned, outcomes, has_ended
@@ -146,7 +150,7 @@ def _sync(world: World, fault: Sync) -> None:
     wanted = {name: after_sync(world, name) for name in models}
     schema_before, schema_wanted = world.seen_schema(), expected_schema.after_sync(world)
     planned, outcomes, has_ended = _applied(world, "sync", plan_sync, fault)
-    if planned.refusals:
+    if planned is None or planned.refusals:
         return
     done = outcomes.get("silver")
     schema_runs.note_synced(
@@ -234,6 +238,8 @@ def _revert(world: World) -> None:
     schema_before, schema_drift = world.seen_schema(), {*expected_schema.drift(world)}
     schema_kept = expected_schema.ignored(world)
     planned, _, _ = _applied(world, "drift --revert", plan_revert, Sync())
+    if planned is None:
+        return
     if not planned.refusals:
         schema_runs.check_reverted(world, schema_before, schema_drift, schema_kept)
     touched = {first_name(action.table.table) for action in planned.plan.table_actions()}

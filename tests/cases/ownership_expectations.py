@@ -69,6 +69,13 @@ def is_left_deleted(world: World, name: str) -> bool:
     return world.seen(name) is None and "table" in ignored(world, name)
 
 
+def lacks_parent(world: World) -> bool:
+    """Whether a model references a table whose deletion the policy ignores: its key cannot be added."""
+    gone = {world.declared[name].key for name in world.declared if is_left_deleted(world, name)}
+    keys = {key.references for model in world.declared.values() for key in model.foreign_keys}
+    return bool(gone & {*map(str.lower, keys)})
+
+
 def changed(world: World, name: str) -> set[str]:
     """Return what a sync changes in an existing table, without the parts of columns that it adds or drops."""
     seen, after = view(world, name)[1], after_sync(world, name)

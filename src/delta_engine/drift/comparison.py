@@ -35,8 +35,9 @@ from delta_engine.drift.drifted_resources import (
     UnmanagedPart,
 )
 from delta_engine.models import Part, QualifiedName, Schema, SchemaName, Table
-from delta_engine.models.nested_types import Path, all_differences
+from delta_engine.models.nested_types import Path, all_differences, paths_inside
 from delta_engine.models.record import Record, mapped, resource_key
+from delta_engine.models.types import DataType
 from delta_engine.sql.readable_types import readable_data_type
 from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import CatalogState, SchemaState, TableState
@@ -268,9 +269,15 @@ def _other_cases(model: Table, table: TableState) -> Iterator[tuple[str, str]]:
         there = present.get(column.key, column)
         if there.name != column.name:
             yield f"case of column {column.name}", there.name
-        is_spelled_alike = there.data_type == column.data_type
-        if not is_spelled_alike and not any(True for _ in all_differences(there.data_type, column.data_type)):
+        if _has_other_cases(there.data_type, column.data_type):
             yield f"case of fields in column {column.name}", readable_data_type(there.data_type)
+
+
+def _has_other_cases(observed: DataType, desired: DataType) -> bool:
+    """Whether the names of fields differ in their case alone; their order does not matter."""
+    if observed == desired or any(True for _ in all_differences(observed, desired)):
+        return False
+    return {*paths_inside(observed)} != {*paths_inside(desired)}
 
 
 def _order_kept(model: Table, table: TableState) -> str | None:

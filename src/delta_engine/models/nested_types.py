@@ -75,6 +75,13 @@ def all_differences(observed: DataType, desired: DataType) -> Iterator[FieldPair
     yield from _differences((), observed, desired)
 
 
+def paths_inside(whole: DataType, path: Path = ()) -> Iterator[Path]:
+    """Yield the paths of everything inside a type, as the type spells them."""
+    for step, data_type in inside(whole):
+        yield (*path, step)
+        yield from paths_inside(data_type, (*path, step))
+
+
 def lengths_inside(data_type: DataType, path: Path) -> Iterator[tuple[Path, CharacterType]]:
     """Yield each CHAR and VARCHAR inside a type, with its place."""
     for step, inner in inside(data_type):

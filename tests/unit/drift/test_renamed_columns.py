@@ -176,6 +176,15 @@ def test_another_case_of_a_name_is_listed_and_kept(project: CatalogProject) -> N
     assert project.drift() == {}
 
 
+def test_another_order_of_fields_is_no_other_case(project: CatalogProject) -> None:
+    project.declare(orders("{name: s, type: 'struct<a: int, n: int>'}"))
+    project.sync()
+    project.declare(orders("{name: s, type: 'struct<n: int, a: int>'}"))
+    plan = project.plan()
+    assert not plan["has_changes"]
+    assert "left_alone" not in plan
+
+
 def test_a_name_gets_another_case_by_two_renames(project: CatalogProject) -> None:
     project.declare(orders("{name: customerid, type: int}"))
     project.sync()
