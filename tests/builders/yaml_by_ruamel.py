@@ -56,15 +56,21 @@ def _index(root: Any) -> tuple[dict[tuple[str | int, ...], int], dict[tuple[str 
             raise ValueError("it contains itself")
         lines.setdefault(path, node.start_mark.line + 1)
         if node.id == "scalar":
-            node.value.encode()  # halves of characters are refused
+            node.value = _joined(node.value)
             texts[path] = node.value
         elif node.id == "sequence":
             pending += [((*path, place), item) for place, item in enumerate(node.value)]
         else:
             for key, item in node.value:
+                key.value = _joined(key.value) if key.id == "scalar" else key.value
                 inner = (*path, str(key.value))
                 if inner in lines:
                     raise ValueError(f"{key.value!r} is written twice")
                 lines[inner] = key.start_mark.line + 1
                 pending.append((inner, item))
     return lines, texts
+
+
+def _joined(value: str) -> str:
+    """Return a text with pairs of surrogates joined, which ruamel.yaml keeps apart; a half alone is a ValueError."""
+    return value.encode("utf-16", "surrogatepass").decode("utf-16")

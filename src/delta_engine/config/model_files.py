@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -13,6 +13,14 @@ from delta_engine.aspects.facet import Facet
 from delta_engine.config.yaml_documents import Document, DocumentPath
 from delta_engine.errors import ConfigError, RefusedError, unknown
 from delta_engine.models import Column, Part, Schema, Table
+
+
+class _ModelFile(msgspec.Struct):
+    schemas: list[Any] = msgspec.field(default_factory=list)
+    tables: list[Any] = msgspec.field(default_factory=list)
+
+
+_NO_MODEL_FILE: Final = "a model file contains the keys tables and schemas, or one of them, each with a list"
 
 
 def models_in(document: Document) -> Iterator[Table | Schema | RefusedError]:
@@ -32,14 +40,13 @@ def models_in(document: Document) -> Iterator[Table | Schema | RefusedError]:
 def model_lists(document: Document) -> Mapping[str, Sequence[Any]]:
     """Return the lists of schemas and tables of a document; ConfigError if it is no model file."""
     lists = document.value
-    if (
-        not isinstance(lists, dict)
-        or not lists
-        or not lists.keys() <= {"schemas", "tables"}
-        or not all(isinstance(value, list) for value in lists.values())
-    ):
-        reason = "a model file contains the keys tables and schemas, or one of them, each with a list"
-        raise document.error((), reason)
+    if not isinstance(lists, dict) or not lists:
+        raise document.error((), _NO_MODEL_FILE)
+    if not lists.keys() & _ModelFile.__struct_fields__:  # another file, or the one key is misspelled
+        written = str(next(iter(lists)))
+        _, way_out = unknown("key", written, _ModelFile.__struct_fields__)
+        raise document.error((written,), f"unknown key {written!r}: {_NO_MODEL_FILE}", way_out)
+    document.convert((), lists, _ModelFile)
     return lists
 
 

@@ -15,6 +15,7 @@ from ruamel.yaml.error import YAMLError
 
 from delta_engine.aspects.facet import Written
 from delta_engine.config.model_text import BLOCKS, Values, emit_pair, emit_value, sources_of_items
+from delta_engine.config.surrogate_pairs import joined
 from delta_engine.errors import DeltaEngineError
 
 _VARIABLE = re.compile(r"\$\{[^}]*\}")
@@ -350,7 +351,7 @@ def _node(found: Any, text: str, floor: int) -> Node:
         case "scalar" if start == end:  # an empty value, which the parser places before the next token
             return Node("scalar", floor, floor)
         case "scalar":
-            return Node("scalar", start, _scalar_end(found, text), found.value, found.style or None)
+            return Node("scalar", start, _scalar_end(found, text), joined(found.value), found.style or None)
         case "sequence":
             children = _children(found.value, text, start)
             node = Node("sequence", start, end, is_flow=bool(found.flow_style), items=children)

@@ -16,6 +16,7 @@ from yaml.constructor import SafeConstructor
 from yaml.error import MarkedYAMLError
 from yaml.reader import ReaderError
 
+from delta_engine.config.surrogate_pairs import masked, unmask
 from delta_engine.errors import ConfigError, SourceLocation
 
 Value: TypeAlias = "str | int | float | bool | date | list[Value] | dict[object, Value] | None"
@@ -76,8 +77,9 @@ class _TooLargeError(Exception):
 
 def compose(text: str, file: str) -> Node | None:
     """Return the root of a YAML text, None if it is empty; ConfigError if it is invalid or too large."""
+    text_with_mask = masked(text)
     try:
-        return _Composer(text, file).get_single_node()
+        root = _Composer(text if text_with_mask is None else text_with_mask, file).get_single_node()
     except _TooLargeError:
         raise too_large(file) from None
     except MarkedYAMLError as error:
@@ -89,6 +91,9 @@ def compose(text: str, file: str) -> Node | None:
         raise _invalid(text, file, line, "it contains a control character") from None
     except (YAMLError, ValueError) as error:
         raise _invalid(text, file, 1, str(error)) from None
+    if root is not None and text_with_mask is not None:
+        unmask(root)
+    return root
 
 
 def line_of(node: Node) -> int:
@@ -294,6 +299,8 @@ _PROBLEMS: Final[Mapping[str, tuple[str, str]]] = {
 }
 """What libyaml's problems mean, and their ways out."""
 
+_SECOND_DOCUMENT: Final = ("but found another document", "did not find expected <document start>")
+
 
 def _invalid(text: str, file: str, line: int, problem: str) -> ConfigError:
     if "Unicode character escape" in problem:
@@ -301,6 +308,12 @@ def _invalid(text: str, file: str, line: int, problem: str) -> ConfigError:
             HALF_A_CHARACTER,
             location=SourceLocation(file, line),
             way_out=r"Write the character itself, or \U and its eight digits.",
+        )
+    if problem in _SECOND_DOCUMENT:
+        return ConfigError(
+            "a second YAML document begins here, and a file holds one",
+            location=SourceLocation(file, line),
+            way_out="Merge it into the first, or move it to another file.",
         )
     (written,) = text.split("\n")[line - 1 : line] or [""]
     if written.strip(" ").startswith("\t"):

@@ -122,6 +122,7 @@ def test_entries_are_read_for_their_environments(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("- a", "a drift policy is a mapping with the key ignore_drift"),
+        ("ignore_drift: []\n---\n", "drift-policy.yml:2: a second YAML document begins here"),
         ("ignore: []", "unknown key 'ignore'. Did you mean 'ignore_drift'?"),
         ("ignore_drift: [{resource: a, fields: [b]}]", "the key 'reason' is missing"),
         ("ignore_drift: [{resource: a, fields: [b], reason: ' '}]", "an ignored drift needs a reason"),

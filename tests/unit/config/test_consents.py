@@ -61,7 +61,6 @@ def test_the_files_of_a_folder_are_read_too(tmp_path: Path) -> None:
     ("text", "line", "message"),
     [
         ("- a", 1, "consents are a mapping with the key consents"),
-        ("consent: []", 1, "unknown key 'consent'. Did you mean 'consents'?"),
         ("consents: {}", 1, "a list is wanted, not a mapping"),
         ("consents: [a", 2, "."),
         ("consents:\n  - {kind: drop_column\n", 3, "."),
@@ -121,6 +120,7 @@ def test_the_files_of_a_folder_are_read_too(tmp_path: Path) -> None:
             2,
             "unknown environment 'prd'. Did you mean 'prod'?",
         ),
+        ("consents: []\n---\nconsents: []", 2, "a second YAML document begins here, and a file holds one"),
         (f"consents:\n  - {{{ENTRY}, environments: []}}", 2, "a consent holds in at least one environment"),
         (
             f"consents:\n  - {{{ENTRY}}}\n  - {{{ENTRY}}}".replace("r,", "other,", 1),

@@ -150,7 +150,7 @@ UNSEEN = {
     "a pattern without files": "conf/nope/*.yml",
     "no models": "yaml: []",
     "no tables": "tables: []",
-    "half of a character": 'n: "\\ud83d\\ude80"',
+    "half of a character": 'n: "\\ud83d \\ude80"',
     "half of a character in a key": '"\\ud83d": 7',
     "a schema's name": "{type: databricks, databricks: {schema: dev}}",
     "a lock without a table": "{type: s3, s3: {bucket: b}, lock: {type: dynamodb}}",

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.config.yaml_documents import read_document
+from delta_engine.config.model_format import formatted
+from delta_engine.config.yaml_documents import parse_document, read_document
 from delta_engine.config.yaml_nodes import MAX_DEPTH
 from delta_engine.errors import ConfigError
 
@@ -44,3 +45,76 @@ def test_the_line_of_a_wrong_byte_is_named(tmp_path: Path) -> None:
     latin.write_bytes("a: b\nc: ä".encode("latin-1"))
     with pytest.raises(ConfigError, match=r"latin\.yml:2: it cannot be read: it is not UTF-8"):
         read_document(latin)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a: 1\n---\nb: 2\n", 2),
+        ("a: 1\n---\n", 2),
+        ("---\na: 1\n\n--- # another\nb: 2\n", 4),
+        ("---\n---\na: 1\n", 2),
+        ("a: 1\n...\n---\nb: 2\n", 3),
+        ("a: 1\n...\nb: 2\n", 3),
+    ],
+)
+def test_a_second_document_is_refused_with_its_line(text: str, line: int) -> None:
+    with pytest.raises(ConfigError) as refused:
+        parse_document(text, "m.yml")
+    assert str(refused.value) == (
+        f"m.yml:{line}: a second YAML document begins here, and a file holds one. "
+        "Merge it into the first, or move it to another file."
+    )
+
+
+PAIRS = {
+    r'"\ud83d\ude00"': "😀",
+    r'"a\uD83D\uDE00\ud83d\ude00\n"': "a😀😀\n",
+    r'"\\\ud83d\ude00"': "\\😀",
+    r'"\\ud83d\\ude00"': r"\ud83d\ude00",
+    r"'\ud83d\ude00'": r"\ud83d\ude00",
+    r"\uD83d\ude00": r"\uD83d\ude00",
+    "|-\n  \\ud83d\\ude00": r"\ud83d\ude00",
+    '"x\\ud83d\\ude00\n  y"': "x😀 y",
+}
+"""Scalars of YAML with surrogate pairs as JSON escapes them, and their values: only double quotes have escapes."""
+
+
+@pytest.mark.parametrize(("written", "value"), PAIRS.items())
+def test_surrogate_pairs_are_the_character_that_they_spell(written: str, value: str) -> None:
+    document = parse_document(f'a: {written}\nb: &b "\\ud83d\\ude01"\nc: [*b, *b]\n', "m.yml")
+    assert document.value == {"a": value, "b": "😁", "c": ["😁", "😁"]}
+
+
+def test_surrogate_pairs_are_read_in_keys_and_keep_the_places_of_their_values() -> None:
+    document = parse_document('{"a": 1,\n "\\ud83d\\ude00": {"\\ud83d\\ude00": [2]}}', "m.yml")
+    assert document.value == {"a": 1, "😀": {"😀": [2]}}
+    assert document.location(("😀", "😀", 0)).line == 2
+
+
+@pytest.mark.parametrize(
+    "half",
+    [r"\ud83d", r"\ude00", r"\ude00\ud83d", r"\ud83d \ude00", r"\ud83d\ud83d\ude00", r"\U0000d83d\U0000de00"],
+)
+def test_halves_of_surrogate_pairs_are_refused_with_their_line(half: str) -> None:
+    text = f'a: "\\ud83d\\ude00"\nb: "{half}"\n'
+    with pytest.raises(
+        ConfigError, match=r"^m\.yml:2: .* are halves of characters, which no text may contain"
+    ):
+        parse_document(text, "m.yml")
+
+
+@pytest.mark.parametrize("private", ["\ue83d\uee00", r"\ue83d\uee00"])
+def test_pairs_are_refused_next_to_the_private_characters_that_stand_for_them(private: str) -> None:
+    with pytest.raises(ConfigError, match=r"^m\.yml:2: .* Write the character itself"):
+        parse_document(f'a: "{private}"\nb: "\\ud83d\\ude00"\n', "m.yml")
+
+
+def test_formatting_keeps_surrogate_pairs_as_they_are_written() -> None:
+    table = (
+        "tables:\n  - schema: s\n    {}catalog: dev\n    name: t\n    columns: [{{name: id, type: int}}]\n"
+    )
+    comment = r'comment: "\ud83d\ude00 \ud83d\ude00"'
+    result = formatted(table.format(f"{comment}\n    "), "m.yml")
+    assert comment in result
+    assert result.index("catalog: dev") < result.index("schema: s") < result.index(comment)
