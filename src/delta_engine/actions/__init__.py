@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, unique
+from types import MappingProxyType
 from typing import ClassVar, Final, Protocol, TypeAlias, TypeVar
 
 from delta_engine.errors import SourceLocation
@@ -197,6 +198,11 @@ class CreateTable:
         """Where the model is declared."""
         return self.desired.declared_at
 
+    @property
+    def columns_declared_at(self) -> Mapping[str, SourceLocation | None]:
+        """Where the model's columns are declared, by `Column.key`."""
+        return {column.key: column.declared_at for column in self.desired.columns}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
@@ -223,6 +229,7 @@ class AlignTable:
 
     A phase is `align.in_phase(…)`, not a field, so that a new aspect does not change this class (docs/decisions/0002).
     `is_streaming` marks a streaming table, which needs its own statements. `cost` is known if rows are written.
+    `columns_declared_at` has the places of the model's columns by `Column.key`.
     """
 
     table: QualifiedName
@@ -230,6 +237,9 @@ class AlignTable:
     declared_at: SourceLocation | None = field(default=None, compare=False, repr=False)
     is_streaming: bool = False
     cost: Cost | None = field(default=None, compare=False)
+    columns_declared_at: Mapping[str, SourceLocation | None] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     def __post_init__(self) -> None:
         if not self.actions:
@@ -270,6 +280,7 @@ class DropTable:
     can_be_undropped: bool = False
     undoes_creation: bool = False
     declared_at: ClassVar[None] = None
+    columns_declared_at: ClassVar[Mapping[str, SourceLocation | None]] = MappingProxyType({})
 
     @property
     def reason(self) -> str:

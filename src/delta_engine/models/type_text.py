@@ -82,6 +82,9 @@ MEANT: Final[Mapping[str, str]] = {
 _NO_VALUES: Final = ("null", "none", "nulltype", "nonetype")
 """What other systems call Spark's void, which holds NULLs alone: a rule refuses it for new columns."""
 
+_LENGTHS_UP_TO_MAX: Final = {"varchar": "string", "nvarchar": "string", "varbinary": "binary"}
+"""SQL Server's types of any length, written with `max`, and Spark's."""
+
 _TIME_ZONES: Final[Mapping[tuple[str, ...], str]] = {
     ("with", "time", "zone"): "timestamp",
     ("with", "local", "time", "zone"): "timestamp",
@@ -185,6 +188,8 @@ class _Parser:
                 raise _NotAType(NOT_MANAGED)
             case "timestamp" if self._take("without", "time", "zone"):
                 return AtomicType("timestamp_ntz")
+        if name in _LENGTHS_UP_TO_MAX and self._take("(", "max", ")"):
+            raise _NotAType(f"Spark has no type '{name}(max)'", _LENGTHS_UP_TO_MAX[name])
         parameters = self._parameters()
         if name in DECIMAL_NAMES:
             return _decimal(parameters)
@@ -328,6 +333,12 @@ def _meant_by_parameters(name: str, parameters: list[int]) -> str:
 
 def _meant(name: str, parameters: list[int]) -> str:
     """Return the Spark type that another name probably stands for; empty if nothing resembles it."""
+    meant = _with_parameters(name, parameters)
+    is_type = not isinstance(parse_data_type(meant), UnsupportedType)
+    return meant if is_type else _with_parameters(name, [])
+
+
+def _with_parameters(name: str, parameters: list[int]) -> str:
     close = difflib.get_close_matches(name, sorted(SPARK_NAMES), n=1, cutoff=0.7)
     meant = MEANT.get(name) or next(iter(close), "")
     listed = ",".join(map(str, parameters))

@@ -111,14 +111,20 @@ def plan_refusal(
     column: Column | str | None = None,
     needed: tuple[NeededConsent, ...] = (),
 ) -> UnsafePlanError:
-    """Return the refusal of an action; `column` may be the dotted path of a field."""
+    """Return the refusal of an action, located at its column; `column` may be the dotted path of a field."""
     name = column.name if isinstance(column, Column) else column
-    table, location = str(action.table), action.declared_at
+    table, location = str(action.table), _place(action, name) or action.declared_at
     if needed:
         return ConsentRefusal(
             reason, table=table, column=name, location=location, way_out=way_out, needed=needed
         )
     return UnsafePlanError(reason, table=table, column=name, location=location, way_out=way_out)
+
+
+def _place(action: TableAction, column: str | None) -> SourceLocation | None:
+    """Return the place of a declared column, or of the column that contains a field."""
+    name, places = (column or "").lower(), action.columns_declared_at
+    return places.get(name) or places.get(name.partition(".")[0])
 
 
 class Problem(NamedTuple):

@@ -1,6 +1,7 @@
 """Every rule, passing and failing, with its message."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import date
 from itertools import chain
 from pathlib import Path
@@ -22,13 +23,16 @@ from delta_engine.errors import (
 )
 from delta_engine.models import Column, ColumnMask, RowFilter, Table
 from delta_engine.orchestrate.project import load_rules
+from delta_engine.state.states import TableState
 from delta_engine.validation.backfill_rules import WithinRewriteLimit
 from delta_engine.validation.capability_rules import SupportedChanges
 from delta_engine.validation.governance_rules import NoUnallowedExposure
-from delta_engine.validation.plan_rules import NoUnallowedColumnDrops, NoUnallowedTableDrops
+from delta_engine.validation.plan_rules import NoUnallowedColumnDrops, NoUnallowedTableDrops, NoVoidColumns
 from delta_engine.validation.rules import ModelRule, needed_by
 from delta_engine.validation.validator import CONSENT_RULES, PlanValidator, needed_consents
+from tests.builders.models import catalog_of, observed
 from tests.cases.golden_texts import assert_golden_lines
+from tests.fakes.planning import planned
 from tests.projects.commandline import CommandLine
 from tests.unit.validation.rule_cases import (
     backfill_rules,
@@ -250,3 +254,14 @@ def test_default_rules_that_are_assigned_hold_in_projects_too(
     assert listed.endswith("plans:\n  NoPlans: Nothing is changed.\n")
     loaded = load_rules(load_settings(project / "conf", "local"))
     assert [type(rule) for rule in loaded.plans] == [NoPlans, SupportedChanges]
+
+
+@pytest.mark.parametrize("state", [TableState(exists=False), observed(ID, Column("s", "struct<y: int>"))])
+def test_a_refused_plan_names_the_line_of_the_column(state: TableState) -> None:
+    void = Column("V", "void", declared_at=SourceLocation("models.yml", 9))
+    fields = Column("s", "struct<x: void>", declared_at=SourceLocation("models.yml", 10))
+    desired = replace(model(), columns=(ID, void, fields))
+    plan = planned([desired], catalog_of([desired], state))
+    refusals = [*PlanValidator(plan_rules=[NoVoidColumns()]).plan_violations(plan)]
+    places = {refusal.column: refusal.location for refusal in refusals}
+    assert places == {"V": void.declared_at, **({"s.x": fields.declared_at} if state.exists else {})}
