@@ -69,6 +69,12 @@ def is_left_deleted(world: World, name: str) -> bool:
     return world.seen(name) is None and "table" in ignored(world, name)
 
 
+def is_replaced(world: World, name: str) -> bool:
+    """Whether another table has the name of the recorded one: a sync records it, and undoes nothing of it."""
+    seen = world.seen(name)
+    return seen is not None and "table" in {*world.pages[name].drift(seen, world.full)} - ignored(world, name)
+
+
 def lacks_parent(world: World) -> bool:
     """Whether a model references a table whose deletion the policy ignores: its key cannot be added."""
     gone = {world.declared[name].key for name in world.declared if is_left_deleted(world, name)}

@@ -22,6 +22,7 @@ from tests.cases.ownership_expectations import (
     expected_drift,
     ignored,
     is_refused,
+    is_replaced,
     kept_order,
     lacks_parent,
     pending,
@@ -54,7 +55,9 @@ def check(world: World) -> None:
     }
     listed = by_table((one.resource, one.key) for one in planned.unmanaged_parts)
     assert listed == {name: parts for name, parts in unmanaged.items() if parts}
-    reverted = {name: {*undone(world, name).values()} for name in world.declared}
+    reverted = {
+        name: {*undone(world, name).values()} for name in world.declared if not is_replaced(world, name)
+    }
     reverted["silver"] = schema_expectations.undone(world)
     assert by_table(planned.undone) == {name: parts for name, parts in reverted.items() if parts}
     changes = {name: pending(world, name) for name in world.declared}
