@@ -63,12 +63,8 @@ def test_the_others_are_applied_and_the_next_run_does_those_that_failed(
     assert kinds == {OutcomeKind.CREATED: 963, OutcomeKind.FAILED: 37}
     assert report_error(failed.value) is ExitCode.PARTIAL
     told = " ".join(capsys.readouterr().err.split())
-    for name in FAILING:
-        table = f"dev.silver.{name.strip('`')}"
-        assert (
-            f"table {table}: the disk is full (after 0 statements, in: CREATE TABLE `dev`.`silver`.{name}"
-            in told
-        )
+    assert "37 tables: the disk is full table dev.silver." in told
+    assert "and 30 more" in told
     with pytest.raises(ApplyFailedError):
         run()
     assert {sql.split(".")[2].split()[0] for sql in statements} == FAILING

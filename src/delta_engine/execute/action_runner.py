@@ -19,6 +19,7 @@ from delta_engine.compile.compiled_plan import CompiledPlan, Statement, Step, se
 from delta_engine.compile.compiler import compile_plan
 from delta_engine.errors import DeltaEngineError, StatementError
 from delta_engine.execute.apply_control import ApplyControl
+from delta_engine.execute.failure_texts import failure_lines
 from delta_engine.execute.fill_runner import FillRunner
 from delta_engine.execute.outcomes import (
     AnyOutcome,
@@ -88,9 +89,7 @@ class ApplyFailedError(DeltaEngineError):
         tables = [outcome for outcome in self.tables if outcome.kind is OutcomeKind.FAILED]
         counts = [f"{len(schemas)} of {len(self.schemas)} schemas"] if schemas else []
         counts += [f"{len(tables)} of {len(self.tables)} tables"] if tables or not schemas else []
-        lines = [f"schema {outcome.name}: {_failure_line(outcome)}" for outcome in schemas]
-        lines += [f"table {outcome.name}: {_failure_line(outcome)}" for outcome in tables]
-        return "\n".join((f"{' and '.join(counts)} failed:", *lines))
+        return "\n".join((f"{' and '.join(counts)} failed:", *failure_lines([*schemas, *tables])))
 
 
 class ApplyStoppedError(ApplyFailedError):
@@ -116,13 +115,6 @@ class ApplyStoppedError(ApplyFailedError):
         if any(one.kind is OutcomeKind.FAILED for one in self.outcomes):
             lines.append(super()._message())
         return "\n".join(lines)
-
-
-def _failure_line(outcome: AnyOutcome) -> str:
-    if outcome.failure is None:
-        return ""
-    sql = f", in: {outcome.failure.sql}" if outcome.failure.sql else ""
-    return f"{outcome.failure.message} (after {outcome.statements} statements{sql})"
 
 
 class Executor(Protocol):

@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from delta_engine.errors import RefusedError
-from delta_engine.sql.text import quote_ident
-from delta_engine.telemetry.visible import counted
-
-FEWEST_GROUPED: Final = 3
-"""Fewer refusals with one cause are shown as they are."""
+from delta_engine.sql.text import without_name
+from delta_engine.telemetry.visible import FEWEST_GROUPED, counted, listed
 
 MOST_PLACES: Final = 10
 
@@ -69,10 +66,7 @@ def _message(
 
 def _grouped(reason: str, refusals: Sequence[RefusedError]) -> Iterator[str]:
     yield f"{_count(refusals)}: {reason}"
-    for refusal in refusals[:MOST_PLACES]:
-        yield f"  {refusal.place}"
-    if len(refusals) > MOST_PLACES:
-        yield f"  and {len(refusals) - MOST_PLACES:,} more"
+    yield from listed([refusal.place for refusal in refusals], MOST_PLACES)
 
 
 def _count(refusals: Sequence[RefusedError]) -> str:
@@ -88,8 +82,7 @@ def _cause(refusal: RefusedError) -> tuple[str, str]:
     """Return the reason and the way out without the names that differ from table to table."""
     texts = [_sentence(refusal.reason), refusal.way_out]
     if refusal.table:
-        in_sql = ".".join(map(quote_ident, refusal.table.split(".")))
-        texts = [text.replace(in_sql, _TABLE).replace(refusal.table, _TABLE) for text in texts]
+        texts = [without_name(text, refusal.table, _TABLE) for text in texts]
     if refusal.column:
         texts = [text.replace(f"({refusal.column})", f"({_COLUMN})") for text in texts]
     return texts[0], texts[1]

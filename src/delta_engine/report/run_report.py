@@ -12,6 +12,7 @@ from delta_engine.actions import AlignSchema, AlignTable, CreateSchema, CreateTa
 from delta_engine.actions.policy import Consent
 from delta_engine.deployment.run_facts import RunFacts
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, UndoneDrift
+from delta_engine.execute.failure_texts import shortened
 from delta_engine.execute.outcomes import (
     AnyOutcome,
     OutcomeKind,
@@ -300,7 +301,7 @@ def run_report(
 
 def _described(one: SchemaRun | TableRun, name: str) -> str:
     word, count = one.status.value.replace("_", " "), counted(len(one.statements), "statement")
-    return f"{word} {name} ({count})" + (f": {one.error.message}" if one.error else "")
+    return shortened(f"{word} {name} ({count})" + (f": {one.error.message}" if one.error else ""))
 
 
 def _seconds(outcome: AnyOutcome) -> float:

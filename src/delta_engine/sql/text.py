@@ -29,6 +29,11 @@ def quote_ident(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def without_name(text: str, name: str, stand_in: str) -> str:
+    """Return a text without a dotted name, plain or quoted: texts about several names become equal."""
+    return text.replace(sql_path(name.split(".")), stand_in).replace(name, stand_in)
+
+
 def sql_path(path: Sequence[str]) -> str:
     """Return a dotted name, of a table or of a nested field, with each part quoted."""
     return ".".join(map(quote_ident, path))

@@ -7,6 +7,7 @@ characters, which look like composed ones and make another name. JSON and SQL ke
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from typing import Final
 from unicodedata import is_normalized, normalize
@@ -30,6 +31,13 @@ _UNITS: Final = ("B", "KB", "MB", "GB", "TB", "PB")
 _STEP: Final = 1000
 _NO_FRACTION: Final = 100
 _SIZE: Final = re.compile(r"(\d{1,18}(?:\.\d{1,3})?)\s*([KMGTP]?B)?", re.IGNORECASE | re.ASCII)
+
+
+FEWEST_GROUPED: Final = 3
+"""Fewer messages with one cause are shown as they are."""
+
+_ROW: Final = 80
+"""The width of a row, as terminals show messages."""
 
 
 def visible(text: str) -> str:
@@ -84,6 +92,33 @@ def wrapped(text: str, width: int, *, first: int = 0) -> str:
                 line = f"{line} {word}" if line.strip() else f"{line}{word}"
         lines.append(line)
     return "\n".join(lines)
+
+
+def rows_of(text: str) -> int:
+    """Return how many rows of a terminal a text takes."""
+    return sum(max(1, -(-len(row) // _ROW)) for row in wrapped(text, _ROW).split("\n"))
+
+
+def fits(text: str, most: int) -> bool:
+    """Whether a text takes at most so many rows of a terminal."""
+    return len(text) <= most * _ROW and rows_of(text) <= most
+
+
+def first_rows(text: str, most: int) -> str:
+    """Return a text, cut if it takes more than so many rows of a terminal."""
+    if fits(text, most):
+        return text
+    kept = "\n".join(text.split("\n", most)[:most])[: most * _ROW]
+    while rows_of(f"{kept} …") > most:
+        kept = kept[:-1]
+    return f"{kept.rstrip()} …"
+
+
+def listed(places: Sequence[str], most: int) -> Iterator[str]:
+    """Yield an indented line for each of the first places, and how many more there are."""
+    yield from (f"  {place}" for place in places[:most])
+    if len(places) > most:
+        yield f"  and {len(places) - most:,} more"
 
 
 def shown_moment(at: datetime) -> str:
