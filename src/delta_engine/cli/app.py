@@ -21,7 +21,6 @@ from delta_engine.cli.import_command import IMPORT_EPILOG, import_models
 from delta_engine.cli.init_command import INIT_EPILOG, init
 from delta_engine.cli.options import (
     Allow,
-    ChangedSince,
     CountsChecks,
     Full,
     Json,
@@ -196,20 +195,28 @@ def plan(
     reason: Annotated[
         str | None, value("--reason", "TEXT", "Why the changes may be made: the reason of written entries.")
     ] = None,
-    changed_since: ChangedSince = None,
+    changed_since: Annotated[
+        str | None,
+        value(
+            "--changed-since",
+            "REF",
+            "Only tables whose declaration changed since this commit of git; with -p, projects with changed files.",
+        ),
+    ] = None,
     full: Full = False,
 ) -> None:
     """Show what sync would do. Changes no table.
 
     --out writes the plan to a file, with its exact SQL, for `delta-engine apply FILE`.
+
+    --changed-since compares resolved models with the common ancestor of HEAD and REF: model files, the configuration
+    with its bases, and variables. Tables that are no longer declared are part of the plan.
     """
     from delta_engine.cli.commands import Rendering, show_plan
     from delta_engine.cli.many_projects import Form, run_in_projects
 
     if json and markdown:
         raise typer.BadParameter("--json and --markdown are two ways to print one plan: choose one")
-    if changed_since and not ctx.obj.projects:
-        raise typer.BadParameter("--changed-since chooses among the projects that -p names")
     if reason is not None and not (write_consents and reason.strip()):
         raise typer.BadParameter("--reason is the text of the entries that --write-consents writes")
     if write_consents and (out or allow):
@@ -231,6 +238,7 @@ def plan(
             is_full=full,
             writes_consents=write_consents,
             reason=reason,
+            changed_since=None if ctx.obj.projects else changed_since,
         ),
         form,
         changed_since=changed_since,

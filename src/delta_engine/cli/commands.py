@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.text import Text
 from typing_extensions import assert_never
 
+from delta_engine.actions import TablePlan
 from delta_engine.actions.drift_policy import Severity
 from delta_engine.cli.many_projects import out_file
 from delta_engine.cli.run_view import (
@@ -30,6 +31,7 @@ from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.drifted_resources import DriftedResource, drifted_schemas, drifted_tables
 from delta_engine.errors import InvalidCommandError, RefusedError, engine_version, raise_all, unknown
 from delta_engine.orchestrate.backend import Backend
+from delta_engine.orchestrate.changed_tables import ChangedProject, since_commit
 from delta_engine.orchestrate.consents import write_consents, written_consents
 from delta_engine.orchestrate.deployments import open_deployment
 from delta_engine.orchestrate.drift_reports import (
@@ -59,8 +61,8 @@ from delta_engine.orchestrate.undoing import UndoRequest, plan_undo
 from delta_engine.plan_files.codec import read_plan_file
 from delta_engine.plan_files.document import Options
 from delta_engine.report.drift_text import drift_lines, drift_text, summary
-from delta_engine.report.json_documents import report_json
-from delta_engine.report.plan_tree import plan_summary
+from delta_engine.report.json_documents import plan_document, report_json
+from delta_engine.report.plan_tree import plan_markdown, plan_summary
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.visible import counted_resources
 from delta_engine.validation.rules import needed_by
@@ -95,6 +97,7 @@ def show_plan(
     is_full: bool = False,
     writes_consents: bool = False,
     reason: str | None = None,
+    changed_since: str | None = None,
 ) -> Ended:
     """Print the plan, also if it is refused, and the refusals on stderr. Takes no lock and changes no table.
 
@@ -104,9 +107,17 @@ def show_plan(
         is_full: whether a tree of many tables is shown in full.
         writes_consents: whether to write the entries that allow the changes without consent.
         reason: the reason of these entries; None for one that the author has to write.
+        changed_since: a commit of git; only tables whose declaration changed since are planned.
     """
     out = out_file(out, context)
-    project, environment = _open_project(context, options)
+    project = _load_project(context, options)
+    if changed_since is not None:
+        selection = since_commit(project, changed_since)
+        print_note(selection.note)
+        if selection.is_unchanged:
+            return _show_no_changes(selection, rendering, out)
+        project, options = selection.project, msgspec.structs.replace(options, changed=selection.changed)
+    environment = _open_environment(context, project, options)
     with status("reading the catalog …"):
         draft = draft_unlocked(
             environment, project.models, is_partial=project.is_partial, allow_cached=out is None
@@ -297,15 +308,37 @@ def print_schema(name: str) -> None:
 
 def _open_project(context: Context, options: Options) -> tuple[Project, Environment]:
     """Load the project and open its backend and deployment state."""
-    project = load_project(*context.place(), tables=options.tables, allow=options.allow)
+    project = _load_project(context, options)
+    return project, _open_environment(context, project, options)
+
+
+def _load_project(context: Context, options: Options) -> Project:
+    return load_project(*context.place(), tables=options.tables, allow=options.allow, changed=options.changed)
+
+
+def _open_environment(context: Context, project: Project, options: Options) -> Environment:
     opener = partial(open_backend, project.settings, notify=print_note)
     with status("starting …"):
         backend = context.backends.get(project.settings, opener) if context.backends else opener()
     deployment = open_deployment(project.settings, backend)
-    environment = open_environment(
+    return open_environment(
         project, backend, deployment, counts_checks=options.counts_checks, notify=print_note
     )
-    return project, environment
+
+
+def _show_no_changes(selection: ChangedProject, rendering: Rendering, out: Path | None) -> Ended:
+    """Print an empty plan; what runs statements is not opened."""
+    environment, plan = selection.project.settings.environment, TablePlan()
+    if out is not None:
+        print_note("no plan file was written, because there is nothing to plan")
+    if rendering is Rendering.JSON:
+        changed = msgspec.to_builtins(selection.changed)
+        typer.echo(plan_document(plan, environment=environment, statements={}, changed_since=changed))
+    elif rendering is Rendering.MARKDOWN:
+        typer.echo(plan_markdown(plan, {}, environment=environment), nl=False)
+    else:
+        say(f"{environment}: {plan_summary(plan)}")
+    return Ended(plan_summary(plan), ExitCode.DONE)
 
 
 def _shown(
@@ -320,7 +353,7 @@ def _shown(
     is_full: bool,
 ) -> Ended:
     """Print a plan and what speaks against it, and write its file."""
-    _print_planned(planned, project, rendering, is_full=is_full)
+    _print_planned(planned, project, options, rendering, is_full=is_full)
     for warning in planned.warnings:
         print_note(warning)
     raise_all(planned.refusals)
@@ -331,10 +364,12 @@ def _shown(
     return Ended(plan_summary(planned.plan), ExitCode.PENDING if is_pending else ExitCode.DONE)
 
 
-def _print_planned(planned: PlannedRun, project: Project, rendering: Rendering, *, is_full: bool) -> None:
+def _print_planned(
+    planned: PlannedRun, project: Project, options: Options, rendering: Rendering, *, is_full: bool
+) -> None:
     environment = project.settings.environment
     if rendering is Rendering.JSON:
-        typer.echo(planned_json(planned, environment))
+        typer.echo(planned_json(planned, environment, options.changed))
         return
     if rendering is Rendering.MARKDOWN:
         typer.echo(planned_markdown(planned, environment), nl=False)

@@ -182,6 +182,7 @@ def open_environment(
         drift_history=DriftHistory(runner, addressing.table(drift)) if drift else None,
         own_tables=tuple(table for table in (drift, runs) if table is not None),
         owns=settings.owns,
+        removed=project.removed,
         model_patterns=settings.yaml_models,
         consent_entries=partial(_consent_entries, settings) if settings.conf_dir is not None else None,
     )

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from delta_engine.orchestrate.runs import PlannedRun
+from delta_engine.plan_files.document import ChangedTables
 from delta_engine.report.json_documents import plan_document
 from delta_engine.report.plan_tree import plan_markdown
 
 
-def planned_json(planned: PlannedRun, environment: str) -> str:
-    """Return a plan as one JSON document, with what speaks against it."""
+def planned_json(planned: PlannedRun, environment: str, changed: ChangedTables | None = None) -> str:
+    """Return a plan as one JSON document, with what speaks against it.
+
+    Args:
+        changed: the tables that `--changed-since` chose.
+    """
     return plan_document(
         planned.plan,
         environment=environment,
@@ -20,6 +27,7 @@ def planned_json(planned: PlannedRun, environment: str) -> str:
         consents=planned.consents,
         needed=planned.needed_consents,
         adopted=planned.adopted,
+        changed_since=msgspec.to_builtins(changed) if changed else None,
     )
 
 

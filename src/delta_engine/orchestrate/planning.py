@@ -437,7 +437,7 @@ def observe(
     """
     models = without_done_renames(resolved(tables), state)
     records = table_records(state)
-    undeclared = [] if is_partial else undeclared_tables(models, declared_by(records), environment.owns)
+    undeclared = undeclared_tables(environment, models, declared_by(records), is_partial=is_partial)
     reading = read_catalog(
         environment.reader,
         with_recorded_grants(models, state),

@@ -27,8 +27,10 @@ from delta_engine.errors import (
     raise_all,
     unknown,
 )
-from delta_engine.models import Schema, Table
+from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.models.constraints import resolved
+from delta_engine.plan_files.document import ChangedTables
+from delta_engine.state.catalog_reader import former_names
 from delta_engine.telemetry.context import spoken
 from delta_engine.validation.capability_rules import (
     SupportedChanges,
@@ -58,6 +60,8 @@ class Project:
         rules: the engine's own and the project's.
         schemas: the declared schemas; if only some models are selected, those of their tables.
         is_partial: whether models were left out.
+        removed: the tables that a selection includes although no model declares them any more.
+        declared_names: the keys of all declared tables, selected or not, and of their former names.
         contents: the checksums of the YAML files as they were parsed.
     """
 
@@ -66,6 +70,8 @@ class Project:
     rules: RuleSet
     schemas: tuple[Schema, ...] = ()
     is_partial: bool = False
+    removed: tuple[QualifiedName, ...] = ()
+    declared_names: frozenset[str] = frozenset()
     contents: Mapping[Path, str] = field(default_factory=dict)
 
     @property
@@ -91,19 +97,37 @@ def load_project(
     *,
     tables: Sequence[str] = (),
     allow: Sequence[str] = (),
+    changed: ChangedTables | None = None,
 ) -> Project:
     """Load and check settings and models. Needs no Spark and no network.
 
     Args:
         tables: globs that select models; all by default.
         allow: destructive kinds to allow in this run, as `policy.allow` has them.
+        changed: the tables that `--changed-since` chose, of those that the globs select.
 
     Raises:
         ConfigError, InvalidModelError, RefusalGroup: one or several things are refused.
     """
     settings = load_settings(conf_dir, environment)
     refuse_other_volume(settings)
-    return make_project(settings, partial(load_declared, globs=tables), tables=tables, allow=allow)
+    declare = load_declared if changed else partial(load_declared, globs=tables)
+    project = make_project(settings, declare, tables=tables, allow=allow)
+    return narrowed(project, changed) if changed else project
+
+
+def narrowed(project: Project, changed: ChangedTables) -> Project:
+    """Return a project with the tables that `--changed-since` chose alone."""
+    keys = {name.lower() for name in changed.tables}
+    models = tuple(model for model in project.models if model.key in keys)
+    removed = (QualifiedName.of_key(name) for name in changed.removed)
+    return replace(
+        project,
+        models=models,
+        schemas=_schemas_of(models, project.schemas),
+        is_partial=True,
+        removed=tuple(name for name in removed if name.key not in project.declared_names),
+    )
 
 
 def make_project(
@@ -129,9 +153,20 @@ def make_project(
     selected = _selected(models, tables)
     is_partial = not declared.is_whole or len(selected) < len(models)
     if is_partial:
-        names = {f"{model.catalog_name}.{model.schema_name}".lower() for model in selected}
-        schemas = tuple(schema for schema in schemas if schema.key in names)
-    return replace(project, models=selected, schemas=schemas, is_partial=is_partial)
+        schemas = _schemas_of(selected, schemas)
+    names = {model.key for model in models} | {name.key for model in models for name in former_names(model)}
+    return replace(
+        project,
+        models=selected,
+        schemas=schemas,
+        is_partial=is_partial,
+        declared_names=frozenset(names),
+    )
+
+
+def _schemas_of(models: Sequence[Table], schemas: Sequence[Schema]) -> tuple[Schema, ...]:
+    names = {f"{model.catalog_name}.{model.schema_name}".lower() for model in models}
+    return tuple(schema for schema in schemas if schema.key in names)
 
 
 def declared_models(settings: Settings, declare: Callable[[Settings], Declared] = load_declared) -> Declared:

@@ -93,6 +93,7 @@ class Environment:
         audit_log: knows the authors of drift that is in no table's history.
         own_tables: tables of the engine in managed schemas, which need no model.
         owns: globs of the tables that are the project's.
+        removed: the tables that a partial plan includes although no model declares them any more.
         model_patterns: the globs of the YAML models.
         start: opens what runs statements; see `Backend`.
         consent_entries: returns the entries of `conf/consents.yml` for changes, with their last day; without it, plans
@@ -121,6 +122,7 @@ class Environment:
     drift_history: DriftHistory | None = None
     own_tables: tuple[QualifiedName, ...] = ()
     owns: tuple[str, ...] = ("*",)
+    removed: tuple[QualifiedName, ...] = ()
     model_patterns: tuple[str, ...] = ()
     start: Callable[[], object] = lambda: None
     consent_entries: Callable[[Sequence[NeededConsent], date], str] | None = None

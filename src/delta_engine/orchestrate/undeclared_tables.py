@@ -28,10 +28,8 @@ def rows_to_drop(
     if basis.undo is not None:
         names = tuple(removed_tables(basis.state, basis.undo.created, basis.observed))
         is_dropped = True
-    elif basis.is_partial:
-        return {}
     else:
-        tables = undeclared_tables(basis.models, applied, environment.owns)
+        tables = undeclared_tables(environment, basis.models, applied, is_partial=basis.is_partial)
         undeclared = [table for table in tables if table.key in basis.observed.tables]  # the readable ones
         names = tuple(removed_tables(basis.state, undeclared, basis.observed))
         is_dropped = environment.planner.drops_tables
@@ -47,13 +45,19 @@ def is_gone(name: QualifiedName, seen: CatalogState) -> bool:
 
 
 def undeclared_tables(
-    models: Sequence[Table], applied: Mapping[str, Table], owns: Sequence[str]
+    environment: Environment, models: Sequence[Table], applied: Mapping[str, Table], *, is_partial: bool
 ) -> list[Table]:
-    """Return the applied models of the project's tables that no model declares, nor renames."""
+    """Return the applied models of the project's tables that no model declares, nor renames.
+
+    If models were left out, only the tables that the selection includes are known to be undeclared.
+    """
     known = {model.key for model in models}
     known |= {former.key for model in models for former in former_names(model)}
     left = [table for key, table in applied.items() if key not in known]
-    return [table for table in left if matches_any(table.qualified_name, owns)]
+    if is_partial:
+        removed = {name.key for name in environment.removed}
+        left = [table for table in left if table.key in removed]
+    return [table for table in left if matches_any(table.qualified_name, environment.owns)]
 
 
 def removed_tables(

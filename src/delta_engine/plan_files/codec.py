@@ -72,6 +72,7 @@ def plan_again(environment: str, where: str, options: Options = NO_OPTIONS) -> s
     given = [part for option, values in repeatable for value in values for part in (option, value)]
     given += [] if options.counts_checks else ["--no-preflight"]
     given += ["--skip-refused"] if options.skips_refused else []
+    given += ["--changed-since", options.changed.since] if options.changed else []
     verb = ["undo", options.undoes] if options.undoes else ["plan"]
     again = command(shlex.join([*verb, *given, "--out", where]), environment)
     return f"Write it again and review it: {again}."

@@ -96,6 +96,20 @@ class Fingerprints(_Part, frozen=True, kw_only=True):
     deployment_state: DeploymentFingerprint
 
 
+class ChangedTables(_Part, frozen=True, kw_only=True):
+    """What `--changed-since` chose in one project.
+
+    Args:
+        since: the commit, branch or tag, as the command named it.
+        tables: the declared tables whose declaration changed, or that are new.
+        removed: the tables that are no longer declared.
+    """
+
+    since: str
+    tables: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
 class Options(_Part, frozen=True, kw_only=True):
     """The options of the command.
 
@@ -104,6 +118,7 @@ class Options(_Part, frozen=True, kw_only=True):
         allow: the kinds of change that `--allow` named.
         counts_checks: whether the rows were counted that added checks refuse; false for `--no-preflight`.
         undoes: the id of the run that the plan undoes; None for a plan of the models.
+        changed: the tables that `--changed-since` chose; None without the option, or if all count as changed.
         skips_refused: whether it leaves out the tables that cannot be undone (`--skip-refused`).
     """
 
@@ -112,6 +127,7 @@ class Options(_Part, frozen=True, kw_only=True):
     counts_checks: bool = True
     undoes: str | None = None
     skips_refused: bool = False
+    changed: ChangedTables | None = None
 
 
 NO_OPTIONS: Final = Options()

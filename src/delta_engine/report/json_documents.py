@@ -54,6 +54,7 @@ def plan_document(
     consents: Iterable[Consent] = (),
     needed: Iterable[NeededConsent] = (),
     adopted: Iterable[QualifiedName] = (),
+    changed_since: Mapping[str, object] | None = None,
 ) -> str:
     """Return a plan as one JSON document; same plan, same bytes.
 
@@ -63,8 +64,10 @@ def plan_document(
         consents: the entries of `conf/consents.yml` that allow changes of the plan.
         needed: the changes that are refused because they lack consent.
         adopted: the tables that exist and are not recorded yet.
+        changed_since: what `--changed-since` chose; None without the option.
     """
     document = plan_content(plan, environment=environment, undone=undone, consents=consents)
+    document |= {"changed_since": changed_since} if changed_since else {}
     for table, action in zip(document["tables"], plan.table_actions(), strict=True):
         table["statements"] = list(statements.get(action.table.key, ()))
     of_schemas = list(statements.get("", ()))

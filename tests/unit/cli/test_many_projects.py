@@ -190,8 +190,6 @@ def test_what_git_does_not_know(repository: Repository) -> None:
     repository.git("init", "-q", "-b", "main")
     refused = repository.run("-e local -p teams/* plan --changed-since --upload-pack=x")
     assert (refused.code, "git knows no commit '--upload-pack=x'" in refused.stderr) == (3, True)
-    refused = repository.run("-e local plan --changed-since main")
-    assert "--changed-since chooses among the projects that -p names" in refused.stderr
 
 
 def test_a_comment_says_which_plans_it_has_no_room_for(

@@ -1,0 +1,209 @@
+"""Tells which tables of a project are declared otherwise than at a commit of git.
+
+The files of the commit are read into a temporary folder, and resolved models are compared: model files, the
+configuration with its bases, and variables count. Python code of the commit is never run.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from delta_engine.config.extended import configuration_files
+from delta_engine.config.loading import Declared, load_present
+from delta_engine.config.settings import Settings, load_settings
+from delta_engine.errors import RefusedError
+from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.models.constraints import resolved
+from delta_engine.orchestrate.git_history import ComparedRepository, compared_with, real_path
+from delta_engine.orchestrate.project import Project, declared_models, narrowed
+from delta_engine.plan_files.document import ChangedTables
+from delta_engine.telemetry.visible import counted
+
+_MODEL_FILES: Final = (".yml", ".yaml")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedProject:
+    """A project with the tables that changed since a commit.
+
+    Args:
+        changed: their names; None if all tables count as changed.
+        note: what was compared, and why all tables count.
+    """
+
+    project: Project
+    changed: ChangedTables | None
+    note: str
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether no table changed."""
+        return self.changed is not None and not (self.changed.tables or self.changed.removed)
+
+
+def since_commit(project: Project, since: str) -> ChangedProject:
+    """Narrow a whole project to the tables whose declaration changed since a commit, and those no longer declared.
+
+    Args:
+        since: a commit, a branch or a tag. Its changes since the common ancestor with HEAD do not count.
+
+    Raises:
+        ConfigError: the project is in no git repository, or there is no such commit.
+    """
+    compared = compared_with(since, project.settings.project_dir)
+    former = _former_project(project.settings, compared)
+    reason = former if isinstance(former, str) else _reason_for_all(project, former, compared)
+    if isinstance(former, str) or reason:
+        note = f"all tables are planned, not only those that changed since {since}: {reason}"
+        return ChangedProject(project=project, changed=None, note=note)
+    changed = ChangedTables(
+        since=since,
+        tables=tuple(str(model.qualified_name) for model in _changed(project, former)),
+        removed=tuple(map(str, _removed(project, former))),
+    )
+    count = f"{len(changed.tables)} of {counted(len(project.models), 'table')}"
+    removed = f", and {counted(len(changed.removed), 'table')} no longer declared" if changed.removed else ""
+    note = f"changed since {since}: {count}{removed}"
+    return ChangedProject(project=narrowed(project, changed), changed=changed, note=note)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Former:
+    """The YAML models of a commit, and its configuration."""
+
+    settings: Settings
+    tables: tuple[Table, ...]
+    schemas: tuple[Schema, ...]
+
+
+def _former_project(settings: Settings, compared: ComparedRepository) -> _Former | str:
+    """Return the project of the common ancestor, or why it cannot be read."""
+    with TemporaryDirectory(prefix="delta-engine-") as folder:
+        root = real_path(Path(folder))
+        try:
+            compared.write_to(root, partial(_is_read, extra=_configurations(settings, compared.root)))
+            former = _settings_at(settings, compared, root)
+            if not all(pattern.endswith(_MODEL_FILES) for pattern in former.yaml_models):
+                return "a pattern of models.yaml names files that do not end in .yml or .yaml"
+            found = declared_models(replace(former, python_models=()), _present)
+        except (RefusedError, OSError) as error:
+            text = str(error).replace(f"{root}{os.sep}", "")
+            return f"the project of that commit cannot be read: {text}"
+    return _Former(settings=former, tables=found.tables, schemas=found.schemas)
+
+
+def _is_read(path: str, extra: frozenset[str]) -> bool:
+    return path.endswith(_MODEL_FILES) or path in extra
+
+
+def _configurations(settings: Settings, root: Path) -> frozenset[str]:
+    """Return the paths in the repository of a configuration and its bases, whatever their endings."""
+    assert settings.conf_dir is not None  # a command loaded it
+    files = configuration_files(settings.conf_dir, settings.environment)
+    return frozenset(path.relative_to(root).as_posix() for path in files if path.is_relative_to(root))
+
+
+def _settings_at(settings: Settings, compared: ComparedRepository, root: Path) -> Settings:
+    """Return the configuration of a commit, with patterns of paths in the written files."""
+    assert settings.conf_dir is not None  # a command loaded it
+    project_dir = root / real_path(settings.project_dir).relative_to(compared.root)
+    former = load_settings(project_dir / settings.conf_dir.absolute().name, settings.environment)
+    patterns = (_pattern_at(pattern, compared.root, root) for pattern in former.yaml_models)
+    return replace(former, yaml_models=tuple(patterns))
+
+
+def _pattern_at(pattern: str, repository: Path, root: Path) -> str:
+    path = Path(pattern)
+    if path.is_absolute() and path.is_relative_to(repository):
+        return str(root / path.relative_to(repository))
+    return pattern
+
+
+def _present(settings: Settings) -> Declared:
+    models = load_present(settings, ())
+    return Declared(
+        tables=tuple(model for model in models if isinstance(model, Table)),
+        schemas=tuple(model for model in models if isinstance(model, Schema)),
+        is_whole=True,
+    )
+
+
+def _reason_for_all(project: Project, former: _Former, compared: ComparedRepository) -> str:
+    """Return why all tables count as changed; empty if the models tell."""
+    settings = project.settings
+    if _of_plans(settings) != _of_plans(former.settings):
+        return "the backend, owns or the policy of the environment changed"
+    if _by_key(project.schemas) != _by_key((*former.schemas, *_python_schemas(project))):
+        return "declared schemas changed"
+    if settings.python_models != former.settings.python_models:
+        return "models.python changed"
+    if settings.python_models and _variables(settings) != _variables(former.settings):
+        return "variables or defaults changed, which Python models may read"
+    if settings.python_models and (changed := sorted(_changed_modules(settings, compared))):
+        return f"Python code changed, and that of the commit is not run: {changed[0]}"
+    return ""
+
+
+def _of_plans(settings: Settings) -> tuple[object, ...]:
+    """Return what decides about plans besides models. Consents only allow what models change."""
+    ignores = tuple(replace(entry, location=None) for entry in settings.drift_policy.ignores)
+    return (
+        settings.backend,
+        settings.owns,
+        replace(settings.policy, allow=(), consents=()),
+        replace(settings.drift_policy, ignores=ignores),
+    )
+
+
+def _variables(settings: Settings) -> tuple[object, ...]:
+    return settings.variables, settings.default_table_properties, settings.leave_out
+
+
+def _changed_modules(settings: Settings, compared: ComparedRepository) -> Iterator[str]:
+    """Yield the changed files that Python models were loaded from, and removed modules in the project."""
+    loaded = {getattr(module, "__file__", None) for module in [*sys.modules.values()]}
+    files = {real_path(Path(file)) for file in loaded if file}
+    inside = real_path(settings.project_dir)
+    for path in compared.changed:
+        is_removed = path.suffix == ".py" and path.is_relative_to(inside) and not path.exists()
+        if is_removed or path in files:
+            yield str(path.relative_to(compared.root))
+
+
+def _changed(project: Project, former: _Former) -> Iterator[Table]:
+    python = _python_tables(project)
+    before = _by_key(resolved((*former.tables, *python)))
+    return (model for model in project.models if before.get(model.key) != model)
+
+
+def _removed(project: Project, former: _Former) -> Iterator[QualifiedName]:
+    return (model.qualified_name for model in former.tables if model.key not in project.declared_names)
+
+
+def _python_tables(project: Project) -> tuple[Table, ...]:
+    """Return the tables that Python code declares, which has not changed."""
+    in_yaml = _in_yaml(project)
+    return tuple(model for model in project.models if model.key not in in_yaml)
+
+
+def _python_schemas(project: Project) -> tuple[Schema, ...]:
+    in_yaml = _in_yaml(project)
+    return tuple(schema for schema in project.schemas if schema.key not in in_yaml)
+
+
+def _in_yaml(project: Project) -> frozenset[str]:
+    settings = project.settings
+    if not settings.python_models:
+        return frozenset(model.key for model in project.models) | {schema.key for schema in project.schemas}
+    return frozenset(model.key for model in load_present(replace(settings, python_models=()), ()))
+
+
+def _by_key(models: tuple[Table, ...] | tuple[Schema, ...]) -> Mapping[str, Table | Schema]:
+    return {model.key: model for model in models}
