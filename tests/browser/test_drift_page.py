@@ -153,7 +153,50 @@ def test_the_copy_button_copies_the_command(open_page: Open) -> None:
     page.wait_for_function("document.getElementById('announcement').textContent !== ''")
     assert page.locator("#announcement").inner_text() == "The command is copied."
     copied = page.evaluate("navigator.clipboard.readText()")
-    assert copied == "delta-engine -e prod drift --revert -t 'prod.silver.*'"
+    allowed = "--allow drop_column"
+    assert copied == f"delta-engine -e prod drift --revert -t prod.silver.orders {allowed}"
+
+
+def test_the_copy_button_copies_an_entry_as_it_is_pasted(open_page: Open) -> None:
+    page = open_page(FULL, permissions=["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy the entry").first.click()
+    page.wait_for_function("document.getElementById('announcement').textContent !== ''")
+    assert page.locator("#announcement").inner_text() == "The entry is copied."
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == full_report().drifted[1].alternatives[0].entry
+
+
+def test_what_to_do_stands_below_the_findings_of_its_table(open_page: Open) -> None:
+    page = open_page(FULL)
+    cards = page.locator("article:has(.advice)")
+    assert cards.count() == 4
+    for card in cards.all():
+        findings, advice = card.locator(".items").bounding_box(), card.locator(".advice").bounding_box()
+        assert findings
+        assert advice
+        assert findings["y"] + findings["height"] <= advice["y"]
+    last, for_all = page.locator("[data-item]").last.bounding_box(), page.locator("#for-all").bounding_box()
+    assert last
+    assert for_all
+    assert last["y"] + last["height"] <= for_all["y"]
+    page.get_by_role("link", name="What to do about all of it").click()
+    assert page.url.endswith("#for-all")
+
+
+def test_a_filter_takes_what_to_do_along(open_page: Open) -> None:
+    page = open_page(FULL)
+    page.get_by_role("button", name="Deleted").click()
+    assert page.locator(".advice:visible").count() == 1
+    assert page.get_by_text("Create it again, without its data").is_visible()
+
+
+def test_a_long_report_folds_what_to_do(open_page: Open) -> None:
+    report = huge_report(tables=11, findings=1)
+    assert all(one.alternatives for one in report.drifted)
+    page = open_page(drift_html(report))
+    assert page.locator(".advice[open]").count() == 0
+    page.get_by_text("What to do, one of these").first.click()
+    assert page.locator(".advice .command:visible").count() == 1
 
 
 def test_hostile_texts_stay_texts(open_page: Open) -> None:

@@ -43,6 +43,18 @@ def huge_report(tables: int = 200, findings: int = 10) -> DriftReport:
                     )
                     for number in range(findings)
                 ),
+                alternatives=(
+                    Recommendation(
+                        text="Revert it to what was applied",
+                        command=f"delta-engine -e prod drift --revert -t prod.silver.table_{table:04}",
+                    ),
+                    Recommendation(
+                        text="Ignore it until a date",
+                        command="",
+                        file="conf/drift-policy.yml",
+                        entry=f"ignore_drift:\n  - resource: table.prod.silver.table_{table:04}\n",
+                    ),
+                ),
             )
             for table in range(tables)
         ),
@@ -62,6 +74,7 @@ def report_saying(text: str) -> DriftReport:
     gone = Finding(
         kind=DriftKind.TABLE_DELETED, field=text, expected=None, actual=text, severity=Severity.MEDIUM
     )
+    step = Recommendation(text=text, command=text, consents=(text,), file=text, entry=text)
     return DriftReport(
         environment=text,
         host=text,
@@ -69,7 +82,7 @@ def report_saying(text: str) -> DriftReport:
         state_id=text,
         lineage=text,
         tables_checked=3,
-        drifted=(ResourceDrift(resource=text, findings=(finding,)),),
+        drifted=(ResourceDrift(resource=text, findings=(finding,), alternatives=(step, step)),),
         deleted=(ResourceDrift(resource=f"table.{text}", findings=(gone,)),),
         unmanaged=(ResourceDrift(resource=f"table.prod.{text}.orders", findings=(finding, gone)),),
         ignored=(IgnoredFinding(resource=text, finding=finding, reason=text, expires=text),),
@@ -82,7 +95,7 @@ def report_saying(text: str) -> DriftReport:
         ),
         left_alone=(UnmanagedPart(resource=text, key=text, value=text),),
         unfinished=(text,),
-        recommendations=(Recommendation(text=text, command=text),),
+        recommendations=(step,),
         format=text,
     )
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from delta_engine.config.consents import REASON_TO_WRITE
 from delta_engine.orchestrate.backend import databricks_backend
 from delta_engine.state.principals import Permissions
 from tests.fakes.unity_catalog import FakeUnityCatalog
@@ -42,6 +43,11 @@ class CatalogProject:
     def configure(self, policy: str) -> None:
         """Set keys of the policy."""
         self.config.write_text(CONFIG.replace("create_schemas: true", f"create_schemas: true, {policy}"))
+
+    def paste(self, file: str, entry: str) -> None:
+        """Add a suggested entry to a file of the project, with a reason."""
+        with (self.config.parent.parent / file).open("a") as opened:
+            opened.write(entry.replace(REASON_TO_WRITE, "known"))
 
     def declare(self, *tables: str, schemas: str = "") -> None:
         """Declare tables of dev.silver, each given as the rest of a YAML mapping, and schemas."""

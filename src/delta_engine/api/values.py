@@ -21,9 +21,10 @@ from delta_engine.plan_files.document import PlanFile
 from delta_engine.report.drift_text import drift_text, summary
 from delta_engine.report.json_documents import report_json
 from delta_engine.report.notebook_html import framed, plan_html
-from delta_engine.report.plan_text import entry_lines, summary_lines, tree_lines
+from delta_engine.report.plan_text import summary_lines, tree_lines
 from delta_engine.report.plan_tree import plan_summary
 from delta_engine.report.refusals import refusal_messages
+from delta_engine.report.suggested_entries import entry_lines
 from delta_engine.telemetry.context import in_context
 from delta_engine.telemetry.visible import counted, in_one_line, visible
 

@@ -32,9 +32,10 @@ from delta_engine.report.compact_plan import (
     notable_branches,
 )
 from delta_engine.report.json_documents import report_json
-from delta_engine.report.plan_text import allowed_lines, entry_lines, summary_lines
+from delta_engine.report.plan_text import allowed_lines, summary_lines
 from delta_engine.report.plan_tree import plan_branches, plan_summary
 from delta_engine.report.run_report import RunReport, RunStatus
+from delta_engine.report.suggested_entries import entry_lines
 from delta_engine.telemetry.logs import logs_json_lines
 from delta_engine.telemetry.visible import counted, in_one_line, shown_moment, visible
 

@@ -19,6 +19,7 @@ from delta_engine.actions.policy import (
     RemovedTables,
 )
 from delta_engine.config.conf_folder import DRIFT_POLICY_FILE
+from delta_engine.config.consents import REASON_TO_WRITE
 from delta_engine.config.variables import substitute
 from delta_engine.config.yaml_documents import Document, DocumentPath, read_document
 from delta_engine.errors import unknown
@@ -153,7 +154,7 @@ def _ignore_entry(
     variables: Mapping[str, str],
     environments: Sequence[str],
 ) -> IgnoreEntry:
-    if not entry.reason.strip():
+    if entry.reason.strip() in ("", REASON_TO_WRITE):
         raise document.error(
             (*path, "reason"), "an ignored drift needs a reason", "Write why, for readers of the report."
         )

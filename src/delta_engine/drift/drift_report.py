@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Final
 
 from delta_engine.actions.drift_policy import Severity
@@ -15,16 +16,49 @@ VERSION: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Recommendation:
+    """A recommended step.
+
+    Args:
+        text: what it does.
+        command: the command; empty for a step without one.
+        consents: the changes that it needs to be allowed, each as kind, table and part. The command allows them for one
+            run; the entry allows them in the pull request, so that the command needs no `--allow`.
+        file: the file for the entry, `conf/consents.yml` or `conf/drift-policy.yml`; empty without an entry.
+        entry: the text to add to the file; its reason is to be replaced. Empty without one.
+    """
+
+    text: str
+    command: str
+    consents: tuple[str, ...] = ()
+    file: str = ""
+    entry: str = ""
+
+
+class NextSync(Enum):
+    """What the next sync does about the drift of a table or schema, unless it is handled before."""
+
+    REFUSES = "refuses"  # `policy.drift_from`
+    REVERTS = "reverts"
+    REVERTS_SOME = "reverts_some"
+    KEEPS = "keeps"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceDrift:
     """One table or schema with at least one finding.
 
     Args:
         resource: its key, `table.<catalog>.<schema>.<table>` or `schema.<catalog>.<schema>`.
         findings: the worst first.
+        next_sync: what the next sync does about it, unless it is handled before; None if no model declares it.
+        alternatives: what can be done about it; one of them is enough.
     """
 
     resource: str
     findings: tuple[Finding, ...]
+    next_sync: NextSync | None = None
+    alternatives: tuple[Recommendation, ...] = ()
 
     @property
     def severity(self) -> Severity:
@@ -96,14 +130,6 @@ class PendingResource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recommendation:
-    """A recommended step, and the command for it."""
-
-    text: str
-    command: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PastRun:
     """The counts of an earlier report.
 
@@ -147,7 +173,7 @@ class DriftReport:
         pending: what the models want and no run has applied yet; no drift.
         left_alone: unmanaged parts of tables; no drift.
         unfinished: tables that a run of the engine left half done; no drift.
-        recommendations: the next steps.
+        recommendations: the next steps for all drift. Tables and schemas have alternatives of their own.
         notes: what could not be found out, and why drift cannot be reverted.
         format: what this document is.
         version: the format's version.
@@ -178,6 +204,15 @@ class DriftReport:
     def resources(self) -> tuple[ResourceDrift, ...]:
         """Every table and schema with findings that are not ignored."""
         return (*self.schemas, *self.drifted, *self.deleted, *self.unmanaged)
+
+    @property
+    def for_all(self) -> tuple[Recommendation, ...]:
+        """The recommendations about more than one table or schema."""
+        tables = [one for one in self.resources if one.resource.startswith("table.")]
+        of_tables = {step.command for table in tables for step in table.alternatives}
+        if len(self.resources) == 1 and any(one.alternatives for one in self.resources):
+            return ()
+        return tuple(step for step in self.recommendations if step.command not in of_tables)
 
     def findings(self) -> Iterator[tuple[str, Finding]]:
         """Yield every finding that is not ignored, with the key of its table or schema."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
-from typing import Final, Generic, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeGuard
 
 from delta_engine import aspects
 from delta_engine.actions import Action
 from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftKind, DriftPolicy, IgnoreEntry, Severity
-from delta_engine.actions.policy import AS_APPLIED, NO_POLICY, DestructiveKind, Policy
+from delta_engine.actions.policy import AS_APPLIED, NO_POLICY, NeededConsent, Policy
 from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.column_order import MoveColumn
 from delta_engine.aspects.comparison import Model_co, Securable, SecurableState, State_co
@@ -26,6 +26,9 @@ from delta_engine.models.record import Record, resource_key
 from delta_engine.state.states import CatalogState, SchemaState, TableState
 from delta_engine.state.table_queries import TableVersion
 from delta_engine.telemetry.visible import shown_moment
+
+if TYPE_CHECKING:
+    from delta_engine.config.entry_text import EntryWriter
 
 NOT_DELTA: Final = "exists, and is no Delta table that can be read"
 """The actual side of an unmanaged table that no import would take."""
@@ -339,13 +342,13 @@ class Reversal:
 
     Args:
         resources: the tables and schemas that it can bring back, by key.
-        consents: the kinds of changes that it needs to be allowed.
+        needed: the changes that it needs to be allowed.
         refusals: why it refuses the others, whatever is allowed.
         files: whether a Delta table lies at the location of a missing table, by its key, as far as that is known.
     """
 
     resources: frozenset[str] = frozenset()
-    consents: tuple[DestructiveKind, ...] = ()
+    needed: tuple[NeededConsent, ...] = ()
     refusals: tuple[RefusedError, ...] = ()
     files: Mapping[str, bool] = field(default_factory=dict)
 
@@ -361,6 +364,7 @@ class DriftFacts:
         unreadable: the tables that could not be read. The snapshot lacks them.
         schema_records: of schemas, by `Schema.key`.
         model_patterns: the globs of the YAML models.
+        entries: writes entries of the configuration; without it, none are recommended.
     """
 
     environment: str
@@ -379,12 +383,19 @@ class DriftFacts:
     plan_policy: Policy = NO_POLICY
     reversal: Reversal = field(default_factory=Reversal)
     model_patterns: Sequence[str] = ()
+    entries: EntryWriter | None = None
     notes: tuple[str, ...] = ()
 
     @cached_property
-    def declared_keys(self) -> frozenset[str]:
-        """The keys of the declared tables and schemas."""
-        return frozenset([*(table.key for table in self.models), *(schema.key for schema in self.schemas)])
+    def declared(self) -> Mapping[str, Securable]:
+        """The declared tables and schemas by key."""
+        declared: tuple[Securable, ...] = (*self.models, *self.schemas)
+        return {model.key: model for model in declared}
+
+    @cached_property
+    def missing_tables(self) -> Mapping[str, DriftedTable]:
+        """The drifted tables that do not exist, by key."""
+        return {table.name.key: table for table in drifted_tables(self.drifted) if not table.observed.exists}
 
     @property
     def readable_models(self) -> list[Table]:

@@ -8,8 +8,8 @@ from datetime import datetime
 from pathlib import Path
 
 from delta_engine.actions.policy import Consent, DestructiveKind, NeededConsent, last_day
-from delta_engine.config.consent_text import ConsentWriter
 from delta_engine.config.consents import REASON_TO_WRITE
+from delta_engine.config.entry_text import EntryWriter
 from delta_engine.config.settings import Settings, load_settings
 from delta_engine.config.state_backend import LocalState
 from delta_engine.deployment.document import DeploymentState, Status, TableResource, consent_key
@@ -35,11 +35,8 @@ def write_consents(
         for consent in settings.policy.consents
         if str(consent).lower() in {str(change).lower() for change in needed}
     )
-    writer = ConsentWriter(
-        environment=settings.environment,
-        variables=settings.variables,
-        expires=last_day(utc_now()),
-        reason=reason,
+    writer = EntryWriter(
+        last_day(utc_now()), environment=settings.environment, variables=settings.variables, reason=reason
     )
     files = writer.edited_files(settings.conf_dir, needed)
     for path, text in files.items():

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from delta_engine.actions import TablePlan
-from delta_engine.actions.policy import Allowance, DestructiveKind
+from delta_engine.actions.policy import Allowance, DestructiveKind, last_day
 from delta_engine.aspects.protection import HISTORY_HIDDEN, is_protected
 from delta_engine.config.edit_instructions import edit_instructions
 from delta_engine.config.model_edits import ModelEdit, as_written, edit_models, is_editable
@@ -58,7 +58,7 @@ from delta_engine.orchestrate.project import Project, declared_models
 from delta_engine.orchestrate.runs import NOT_STARTED, Environment, Observation
 from delta_engine.report.pages import drift_html
 from delta_engine.telemetry.context import command, new_id, utc_now
-from delta_engine.validation.rules import model_refusal
+from delta_engine.validation.rules import model_refusal, needed_by
 
 Model = TypeVar("Model", Table, Schema)
 
@@ -263,6 +263,7 @@ def _facts(
         policy=environment.drift_policy,
         plan_policy=environment.planner.policy,
         model_patterns=environment.model_patterns,
+        entries=environment.entries(last_day(now)) if environment.entries is not None else None,
         notes=(*_hidden_histories(drifted), *renamed_notes(drifted)),
     )
 
@@ -315,7 +316,7 @@ def _reversal(environment: Environment, facts: DriftFacts) -> Reversal:
             if not found:
                 return Reversal(
                     resources=frozenset(one.resource for one in left),
-                    consents=tuple(_consents(environment, draft.plan)),
+                    needed=needed_by(_violations(environment, draft.plan, ())),
                     refusals=tuple(refused),
                     files={key: files is not None for key, files in draft.seen.files.items()},
                 )
@@ -324,13 +325,6 @@ def _reversal(environment: Environment, facts: DriftFacts) -> Reversal:
         able = [one for one in left if is_table(one) and str(one.name) not in names]  # -t leaves out schemas
         left = list[DriftedResource](able) if len(able) < len(left) else []
     return Reversal(refusals=tuple(refused))
-
-
-def _consents(environment: Environment, plan: TablePlan) -> Iterator[DestructiveKind]:
-    """Yield the kinds of changes without which a plan would be refused."""
-    for kind in DestructiveKind:
-        if _violations(environment, plan, {*DestructiveKind} - {kind}):
-            yield kind
 
 
 def _violations(

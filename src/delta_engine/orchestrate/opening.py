@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from typing_extensions import assert_never
 
-from delta_engine.actions.policy import NeededConsent
 from delta_engine.backends.capabilities import on_runtime
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.config.consent_text import ConsentWriter
+from delta_engine.config.entry_text import EntryWriter
 from delta_engine.config.settings import BackendType, Settings
 from delta_engine.config.variables import secrets_in
 from delta_engine.deployment.deployment import Deployment
@@ -184,10 +182,7 @@ def open_environment(
         owns=settings.owns,
         removed=project.removed,
         model_patterns=settings.yaml_models,
-        consent_entries=partial(_consent_entries, settings) if settings.conf_dir is not None else None,
+        entries=partial(EntryWriter, environment=settings.environment, variables=settings.variables)
+        if settings.conf_dir is not None
+        else None,
     )
-
-
-def _consent_entries(settings: Settings, needed: Sequence[NeededConsent], expires: date) -> str:
-    writer = ConsentWriter(environment=settings.environment, variables=settings.variables, expires=expires)
-    return writer.text(needed)

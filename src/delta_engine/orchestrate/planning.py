@@ -327,9 +327,9 @@ def _asked(
 
 
 def _consent_entries(environment: Environment, needed: Sequence[NeededConsent], now: datetime) -> str:
-    if not needed or environment.consent_entries is None:
+    if not needed or environment.entries is None:
         return ""
-    return environment.consent_entries(needed, last_day(now))
+    return environment.entries(last_day(now)).consents(needed)
 
 
 def _is_allowed(refusal: RefusedError, policy: Policy) -> bool:

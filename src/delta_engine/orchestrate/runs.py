@@ -59,6 +59,7 @@ from delta_engine.validation.rules import needed_by
 from delta_engine.validation.validator import PlanValidator
 
 if TYPE_CHECKING:
+    from delta_engine.config.entry_text import EntryWriter
     from delta_engine.orchestrate.histories import DriftHistory, RunHistory
 
 UNREADABLE: Final = (RefusedError, StatementError, OSError)
@@ -96,8 +97,8 @@ class Environment:
         removed: the tables that a partial plan includes although no model declares them any more.
         model_patterns: the globs of the YAML models.
         start: opens what runs statements; see `Backend`.
-        consent_entries: returns the entries of `conf/consents.yml` for changes, with their last day; without it, plans
-            suggest none.
+        entries: makes what writes entries of `conf/consents.yml` and `conf/drift-policy.yml`, by their last day;
+            without it, plans and reports suggest none.
     """
 
     reader: CatalogReader
@@ -125,7 +126,7 @@ class Environment:
     removed: tuple[QualifiedName, ...] = ()
     model_patterns: tuple[str, ...] = ()
     start: Callable[[], object] = lambda: None
-    consent_entries: Callable[[Sequence[NeededConsent], date], str] | None = None
+    entries: Callable[[date], EntryWriter] | None = None
     name: str = "unrecorded"
 
     def compiled(self, plan: TablePlan) -> CompiledPlan:

@@ -13,12 +13,15 @@ from delta_engine.aspects.aspect import Sign
 from delta_engine.drift.drift_report import (
     DriftReport,
     IgnoredFinding,
+    NextSync,
     PendingResource,
     PolicyNote,
+    Recommendation,
     ResourceDrift,
 )
 from delta_engine.drift.drifted_resources import NOT_DELTA, Attribution, Finding, UnmanagedPart
 from delta_engine.report.change_tree import Branch, differing_fields, leaf_lines, side_branch
+from delta_engine.report.suggested_entries import entry_lines
 from delta_engine.sql.readable_types import with_readable_types
 from delta_engine.telemetry.visible import counted, in_one_line, shown_moment
 
@@ -35,6 +38,7 @@ _T = TypeVar("_T")
 _OfResource = TypeVar("_OfResource", bound=_HasResource)
 
 _LONGEST_VALUE = 200
+_CONSENT = "To consent in the pull request instead of with --allow, add to conf/consents.yml:"
 
 _WITHOUT_TRACE = (DriftKind.TABLE_DELETED, DriftKind.SCHEMA_DELETED)
 """Deleted objects have no history, and the catalog keeps no trace of them."""
@@ -102,11 +106,7 @@ def _lines(report: DriftReport, *, is_compact: bool) -> Iterator[Line]:
     yield from _sections(report) if not is_compact else _compact_sections(report)
     title = "Not finished by a run of the engine (the next sync finishes them)"
     yield from _section(title, report.unfinished, lambda resource: [Line(f"  … {resource}")])
-    if report.recommendations:
-        yield from (Line(""), Line("Recommendations:"))
-        for number, advice in enumerate(report.recommendations, start=1):
-            yield Line(f"  {number}. {_shown(advice.text)}:")
-            yield Line(f"       {advice.command}")
+    yield from _advice(report, is_compact=is_compact)
     if report.notes:
         yield Line("")
         for text in report.notes:
@@ -117,6 +117,55 @@ def _lines(report: DriftReport, *, is_compact: bool) -> Iterator[Line]:
             f"Compact, because of more than {MOST_IN_FULL} tables and schemas: --full shows everything."
         )
     yield Line(summary(report), report.max_severity)
+
+
+def _advice(report: DriftReport, *, is_compact: bool) -> Iterator[Line]:
+    """Yield what to do: for all drift at once and, in the whole report, as alternatives for each table and schema."""
+    if report.for_all:
+        yield from (Line(""), Line("What to do about all of it:"))
+        for number, advice in enumerate(report.for_all, start=1):
+            yield from _step(f"  {number}. ", advice)
+    handled = [one for one in report.resources if one.alternatives] if not is_compact else []
+    if handled:
+        yield from (Line(""), Line("What to do about each, one of these:"))
+    for resource in handled:
+        yield Line(f"  {resource.resource}", resource.severity)
+        if note := next_sync_note(resource):
+            yield Line(f"    {note}")
+        for advice in resource.alternatives:
+            yield from _step("    - ", advice)
+    entries = next((step.entry for step in report.recommendations if step.consents), "")
+    lines = [*entry_lines(entries, heading=_CONSENT, is_full=not is_compact)]
+    yield from map(Line, ["", *lines] if lines else [])
+
+
+def _step(sign: str, step: Recommendation) -> Iterator[Line]:
+    """Yield a recommended step. Of entries, it names the file alone: the page and JSON have them to paste."""
+    indent = " " * len(sign)
+    place = f", with an entry in {step.file}" if step.file and not step.command else ""
+    yield Line(f"{sign}{_shown(step.text)}{place}{':' if step.command else ''}")
+    if step.command:
+        yield Line(f"{indent}  {step.command}")
+    if step.consents:
+        yield Line(f"{indent}  needs consent: {', '.join(step.consents)}")
+
+
+def next_sync_note(resource: ResourceDrift) -> str:
+    """Return what happens to the drift of a table or schema without any step; empty if that is not known."""
+    is_table = resource.resource.startswith("table.")  # the consents of a schema are those of its tables
+    needs_consent = is_table and any(step.consents for step in resource.alternatives)
+    match resource.next_sync:
+        case NextSync.REFUSES:
+            return "Until one of these is done, the next sync is refused."
+        case NextSync.REVERTS if needs_consent:
+            return "Until one of these is done, the next sync reverts it, which needs the same consent."
+        case NextSync.REVERTS:
+            return "Until one of these is done, the next sync reverts it."
+        case NextSync.REVERTS_SOME:
+            return "Until one of these is done, the next sync reverts a part of it."
+        case NextSync.KEEPS:
+            return "The next sync keeps it."
+    return ""
 
 
 def _sections(report: DriftReport) -> Iterator[Line]:

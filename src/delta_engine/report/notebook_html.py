@@ -14,9 +14,9 @@ from delta_engine.aspects.aspect import Sign
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, UndoneDrift
 from delta_engine.errors import RefusedError
 from delta_engine.report.change_tree import Branch
-from delta_engine.report.plan_text import consent_heading
 from delta_engine.report.plan_tree import plan_branches, plan_summary
 from delta_engine.report.refusals import refusal_messages
+from delta_engine.report.suggested_entries import consent_heading
 from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import counted, visible
 

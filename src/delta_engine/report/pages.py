@@ -24,6 +24,7 @@ from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.drift.drift_report import DriftReport, PastRun
 from delta_engine.report.change_tree import laid_out
 from delta_engine.report.conformance_report import CheckStatus, ConformanceReport, Holds, RunOutcome
+from delta_engine.report.drift_text import next_sync_note
 from delta_engine.telemetry.visible import shown_moment, visible
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 _MANY: Final = 200
 """With more findings, the browser lays them out on scroll, which breaks screenshots of a whole page."""
+
+_MOST_OPEN: Final = 10
+"""With more tables and schemas, what to do about each is folded."""
 
 _MOST_RUNS: Final = 60
 _HEIGHT: Final = 100
@@ -74,6 +78,7 @@ def drift_html(report: DriftReport, history: Sequence[PastRun] = ()) -> str:
         kinds=_kinds(report),
         total=sum(1 for _ in report.findings()),
         many=_MANY,
+        most_open=_MOST_OPEN,
         ignored=sorted(report.ignored, key=lambda one: -one.finding.severity.rank),
         pending_changes=sum(max(1, len(table.changes)) for table in report.pending),
     )
@@ -340,6 +345,7 @@ _FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "command_pieces": command_pieces,
     "diff": lambda expected, actual: diff_values(_readable(expected), _readable(actual)),
     "moment": shown_moment,
+    "next_sync_note": next_sync_note,
     "in_words": lambda member: member.value.replace("_", " ").capitalize(),
     "split_name": _split_name,
     "tone": lambda member: _CONFORMANCE_TONES.get(member, "plain"),

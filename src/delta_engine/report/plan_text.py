@@ -13,13 +13,10 @@ from delta_engine.report.change_tree import branch_line, leaf_lines
 from delta_engine.report.compact_plan import MOST_IN_FULL
 from delta_engine.report.drift_text import unmanaged_lines
 from delta_engine.report.plan_tree import NO_WAY_BACK, plan_branches, plan_summary
-from delta_engine.telemetry.context import command
 from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import counted
 
 _MOST_ADOPTED: Final = 10
-_ENTRY: Final = "\n  - "
-_MOST_ENTRIES: Final = 5
 
 _KEPT: Final = "(policy.removed_tables: keep)"
 
@@ -45,24 +42,6 @@ def adopted_lines(adopted: Sequence[QualifiedName], *, is_full: bool = True) -> 
     if hidden := len(adopted) - len(names):
         names.append(f"{hidden:,} more, which --full lists")
     yield f"adopted: {counted(len(adopted), 'table')} as found; {NO_WAY_BACK}: {', '.join(names)}"
-
-
-def consent_heading() -> str:
-    """Return what to do with the entries that would allow what is refused."""
-    written = command("plan --write-consents")
-    return f"To consent in the pull request, add to conf/consents.yml, or run {written}:"
-
-
-def entry_lines(entries: str, *, is_full: bool = True) -> Iterator[str]:
-    """Yield the entries of `conf/consents.yml` that would allow what is refused, with what to do with them."""
-    if not entries:
-        return
-    yield consent_heading()
-    first, *others = entries.rstrip("\n").split(_ENTRY)
-    shown = others if is_full else others[:_MOST_ENTRIES]
-    yield from _ENTRY.join((first, *shown)).splitlines()
-    if hidden := len(others) - len(shown):
-        yield f"  # and {hidden:,} more: --full shows all"
 
 
 def summary_lines(

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from delta_engine.actions.policy import Consent, DestructiveKind, NeededConsent
-from delta_engine.config.consent_text import ConsentWriter
 from delta_engine.config.consents import load_consents
+from delta_engine.config.entry_text import EntryWriter
 from delta_engine.errors import ConfigError
 from delta_engine.models import QualifiedName
 from tests.builders.models import ORDERS
@@ -163,8 +163,8 @@ AWKWARD = [
     NeededConsent(kind=DestructiveKind.DROP_TABLE, table=QualifiedName("dev", "silver", "été's")),
     NeededConsent(kind=DestructiveKind.REWRITE_TABLE, table=QualifiedName("other", "silver", "x${y}")),
 ]
-WRITER = ConsentWriter(
-    environment="dev", variables={"catalog": "dev"}, expires=date(2026, 12, 31), reason="- because: 'x' #y"
+WRITER = EntryWriter(
+    date(2026, 12, 31), environment="dev", variables={"catalog": "dev"}, reason="- because: 'x' #y"
 )
 OLD = "{kind: drop_table, table: dev.silver.old, reason: r, expires: 2026-12-31}"
 

@@ -32,7 +32,7 @@ def test_a_drop_and_an_add_on_an_adopted_table_are_told_from_a_rename(project: C
     project.sync()
     project.by_hand(f"ALTER TABLE {TABLE} DROP COLUMN `a`", f"ALTER TABLE {TABLE} ADD COLUMNS (`b` INT)")
     report = project.run("drift").stdout
-    assert "--revert --allow drop_column" in report
+    assert "--revert -t dev.silver.orders --allow drop_column" in report
     done = project.run("drift --revert --allow drop_column --yes")
     assert done.code == 0, done.stderr
     assert project.drift() == {}

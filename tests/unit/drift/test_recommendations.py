@@ -214,6 +214,9 @@ NO_REVERT = {"order", "table replaced", "unmanaged"}
 """What no revert brings back: places of columns, by policy, another table, and what was never applied."""
 
 
+PARTS = ("drifted", "deleted", "schemas", "unmanaged")
+
+
 class Situations:
     """Makes fresh copies of a situation, and runs commands in the last one."""
 
@@ -264,13 +267,22 @@ def drift(project: CatalogProject) -> Any:
 
 def findings(report: Any) -> set[tuple[str, str, str]]:
     """Return resource, kind and field of everything in a report."""
-    parts = ("drifted", "deleted", "schemas", "unmanaged")
     return {
         (one["resource"], found["kind"], found["field"])
-        for part in parts
+        for part in PARTS
         for one in report[part]
         for found in one["findings"]
     }
+
+
+def alternatives(report: Any) -> list[tuple[str, Any]]:
+    """Return the alternatives of everything in a report, each with its resource."""
+    return [
+        (one["resource"], alternative)
+        for part in PARTS
+        for one in report[part]
+        for alternative in one["alternatives"]
+    ]
 
 
 def test_what_cannot_be_read_has_no_command_and_says_so() -> None:
@@ -314,6 +326,66 @@ def test_a_deletion_is_accepted_with_the_tables_whose_keys_went_with_it_alone(is
     )
     both = " -t dev.silver.orders" if is_key_lost else ""
     assert command == f"delta-engine -e test drift --accept -t dev.silver.customers{both}"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_alternative_of_a_table_can_be_followed(situations: Situations, name: str) -> None:
+    """Each handles the drift of its table or schema alone, with the consents that it names."""
+    case = CASES[name]
+    report = drift(situations.make(case))
+    deleted = {one["resource"] for one in report["deleted"]}
+    for resource, alternative in alternatives(report):
+        project = situations.make(case)
+        if alternative["command"]:
+            done = situations.follow(alternative["command"])
+            assert done.code == 0, (alternative, done.stderr)
+        else:
+            project.paste(alternative["file"], alternative["entry"])
+        if " --accept" in alternative["command"] and resource not in deleted:
+            project.sync(f"-t {resource.partition('.')[2]}" if " -t " in alternative["command"] else "")
+        kept = {"column_order"} if "the order of columns" in alternative["text"] else set()
+        kept |= {"table_replaced"} if "the replacement of tables" in alternative["text"] else set()
+        left = {one for one, kind, _ in findings(drift(project)) if kind not in kept}
+        assert resource not in left, alternative
+
+
+@pytest.mark.parametrize("name", ["column added", "primary key added", "check added", "field added"])
+def test_an_entry_of_the_consents_is_as_good_as_the_option(situations: Situations, name: str) -> None:
+    project = situations.make(CASES[name])
+    (_, revert), *_ = alternatives(drift(project))
+    assert revert["consents"]
+    command = revert["command"].partition(" --allow ")[0]
+    assert situations.follow(command).code == 3
+    project.paste(revert["file"], revert["entry"])
+    done = situations.follow(command)
+    assert done.code == 0, done.stderr
+    assert findings(drift(project)) == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "policy", "expected"),
+    [
+        ("column added", "", "reverts"),
+        ("column dropped", "", "refuses"),
+        ("column dropped", "drift: revert", "reverts"),
+        ("check added", "", "keeps"),
+        ("order and comment", "", "reverts_some"),
+        ("table deleted", "", "refuses"),
+        ("schema comment", "", "reverts"),
+        ("unmanaged", "", None),
+    ],
+)
+def test_it_says_what_the_next_sync_does(
+    situations: Situations, name: str, policy: str, expected: str | None
+) -> None:
+    project = situations.make(CASES[name]._replace(policy=policy))
+    report = drift(project)
+    (resource,) = [one for part in PARTS for one in report[part]]
+    assert resource["next_sync"] == expected
+    done = project.run("sync --yes --allow drop_column")
+    assert (done.code == 3) == (expected == "refuses"), done.stderr
+    left = bool({kind for _, kind, _ in findings(drift(project))} - {"unmanaged"})
+    assert left == (expected in ("refuses", "keeps", "reverts_some"))
 
 
 def test_every_kind_of_drift_has_a_case() -> None:

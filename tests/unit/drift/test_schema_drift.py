@@ -99,7 +99,7 @@ def test_drift_is_reported(catalog: FakeUnityCatalog, dev: partial[Result]) -> N
         "      schema comment: 'Cleaned' → 'Dirty'\n"
         "      severity: low\n"
     ) in done.stdout
-    assert "delta-engine -e dev drift --revert\n" in done.stdout
+    assert "delta-engine -e dev drift --revert -t 'dev.silver.*'\n" in done.stdout
     report = json.loads(dev("drift", "--format", "json").stdout)
     (schema,) = report["schemas"]
     assert schema["resource"] == "schema.dev.silver"

@@ -59,7 +59,7 @@ def refused(project: CatalogProject) -> str:
 
 def test_a_revert_takes_the_files_of_a_dropped_table(project: CatalogProject) -> None:
     report = project.run("drift").stdout
-    assert "Create the deleted tables again, with the files at their locations" in report
+    assert "Create it again, with the files at its location" in report
     done = project.run("drift --revert --yes")
     assert done.code == 0, done.stderr
     assert f"+ dev.silver.orders  takes the Delta table at {LOCATION}, with its rows" in done.stdout

@@ -18,7 +18,7 @@
         const isCopied = await copy(document.getElementById(button.dataset.copy).textContent);
         clearTimeout(pending);
         button.textContent = isCopied ? "Copied" : "Not copied";
-        announcement.textContent = isCopied ? "The command is copied." : "The browser refused to copy the command.";
+        announcement.textContent = isCopied ? `The ${button.dataset.copies} is copied.` : `The browser refused to copy the ${button.dataset.copies}.`;
         pending = setTimeout(() => {
           button.textContent = "Copy";
           announcement.textContent = "";

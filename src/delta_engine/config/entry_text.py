@@ -1,4 +1,4 @@
-"""Writes consents as text: the entries that a plan needs, and files with further entries."""
+"""Writes entries of `conf/consents.yml` and `conf/drift-policy.yml` as text, and consents into their files."""
 
 from __future__ import annotations
 
@@ -25,27 +25,40 @@ from delta_engine.config.yaml_edits import (
     spliced,
 )
 from delta_engine.errors import ConfigError, SourceLocation
-from delta_engine.models import QualifiedName
+from delta_engine.models import QualifiedName, SchemaName
 
 
 @dataclass(frozen=True, slots=True)
-class ConsentWriter:
-    """Writes the entries of one environment.
+class EntryWriter:
+    """Writes entries for one environment.
 
     Args:
-        variables: of the environment; a catalog with the value of a variable is written as that variable.
         expires: the last day of the entries.
+        variables: of the environment; a catalog with the value of a variable is written as that variable.
     """
 
+    expires: date
     _: KW_ONLY
     environment: str
     variables: Mapping[str, str]
-    expires: date
     reason: str = REASON_TO_WRITE
 
-    def text(self, needed: Sequence[NeededConsent]) -> str:
+    def consents(self, needed: Sequence[NeededConsent]) -> str:
         """Return a file with an entry for each change, ready to be pasted into `conf/consents.yml`."""
         return emit_block({"consents": [self._entry(change) for change in needed]})
+
+    def ignored_drift(self, name: QualifiedName | SchemaName, fields: Sequence[str]) -> str:
+        """Return a file with an entry for the drift of a table or schema, for `conf/drift-policy.yml`.
+
+        Args:
+            fields: the changed fields, as a report names them.
+        """
+        entry = {
+            "resource": f"{'schema' if isinstance(name, SchemaName) else 'table'}.{self._name(name)}",
+            "fields": flow(list(fields)),
+            **self._ending(),
+        }
+        return emit_block({"ignore_drift": [entry]})
 
     def edited_files(self, conf_dir: Path, needed: Sequence[NeededConsent]) -> dict[Path, str]:
         """Return the new texts of the files that get entries.
@@ -61,20 +74,28 @@ class ConsentWriter:
         return {path: self._edited(path, changes) for path, changes in sorted(by_file.items())}
 
     def _entry(self, needed: NeededConsent) -> dict[str, object]:
-        table = needed.table
-        catalog = catalog_text(table.catalog, self.variables)
         key = "key" if needed.kind in OF_KEYS else "column"
         return {
             "kind": needed.kind.value,
-            "table": f"{catalog}.{escaped(table.schema)}.{escaped(table.table)}",
+            "table": self._name(needed.table),
             **({key: needed.part} if needed.part is not None else {}),
+            **self._ending(),
+        }
+
+    def _name(self, name: QualifiedName | SchemaName) -> str:
+        names = (name.schema,) if isinstance(name, SchemaName) else (name.schema, name.table)
+        return ".".join((catalog_text(name.catalog, self.variables), *map(escaped, names)))
+
+    def _ending(self) -> dict[str, object]:
+        """Return the keys that end every entry."""
+        return {
             "environments": flow([self.environment]),
             "reason": self.reason,
             "expires": self.expires.replace(),  # of one object, YAML would write an alias
         }
 
     def _edited(self, path: Path, changes: Sequence[NeededConsent]) -> str:
-        text, added = read_text(path, str(path)) if path.exists() else "", self.text(changes)
+        text, added = read_text(path, str(path)) if path.exists() else "", self.consents(changes)
         if not text.strip():
             return added
         text = text if text.endswith("\n") else f"{text}\n"
@@ -108,7 +129,7 @@ class ConsentWriter:
                 new.append(change)
             else:
                 extended += self._with_environment(text, *environments)
-        added = _items(self.text(new)) if new else []
+        added = _items(self.consents(new)) if new else []
         yield from rearranged(text, key, entries, [*range(len(entries.items)), *added], extended)
 
     def _environments_of(self, entries: Node, change: NeededConsent) -> tuple[Node, Node] | None:

@@ -1,0 +1,356 @@
+"""Recommends what to do about drift: for all of it, and as alternatives for each table and schema. Pure."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
+from delta_engine.actions.policy import ColumnOrder, NeededConsent, Policy
+from delta_engine.config.conf_folder import CONF_DIR, CONSENTS_FILE, DRIFT_POLICY_FILE
+from delta_engine.drift.absences import may_be_hidden
+from delta_engine.drift.drift_report import NextSync, Recommendation, ResourceDrift
+from delta_engine.drift.drifted_resources import (
+    NOT_DELTA,
+    ClassifiedDrift,
+    DriftedResource,
+    DriftedSchema,
+    DriftedTable,
+    DriftFacts,
+    drifted_tables,
+    is_schema,
+    is_table,
+)
+from delta_engine.models import QualifiedName, SchemaName
+from delta_engine.validation.rules import name_problem
+
+NO_DELTA_TABLE: Final = "Make it a readable Delta table, or leave it out of the models"
+_MOST_COMMANDS = 20
+_CONSENTS_PATH = f"{CONF_DIR}/{CONSENTS_FILE}"
+_DRIFT_POLICY_PATH = f"{CONF_DIR}/{DRIFT_POLICY_FILE}"
+
+
+def recommendations(
+    facts: DriftFacts,
+    existing: Sequence[DriftedTable],
+    schemas: Sequence[DriftedSchema],
+    gone: Sequence[DriftedTable],
+    unmanaged: Sequence[ResourceDrift],
+) -> Iterator[Recommendation]:
+    """Yield what to do about all the drift of a report, with as few commands as possible."""
+    program = _program(facts)
+    schemas = [schema for schema in schemas if not may_be_hidden(schema)]
+    gone = [table for table in gone if not may_be_hidden(table)]
+    if existing or schemas:
+        reverts = [*_reverts_of(facts, [*schemas, *existing, *gone], program)]
+        yield from reverts
+        yield Recommendation(
+            text=f"{'Or take' if reverts else 'Take'} the drift into the models, and commit them",
+            command=f"{program} drift --accept",
+        )
+    lost = {one.name.key for one in schemas if not one.observed.exists}
+    gone = [table for table in gone if table.name.key.rpartition(".")[0] not in lost]  # -t leaves out schemas
+    if gone:
+        revertible = [table for table in gone if table.resource in facts.reversal.resources]
+        if revertible:
+            yield Recommendation(
+                text=f"Create the deleted tables again, {_their_data(revertible, facts.reversal.files)}",
+                command=f"{program} drift --revert {_targets(revertible[:_MOST_COMMANDS])}",
+            )
+        yield Recommendation(
+            text="Or take their models away, and forget them",
+            command=f"{program} drift --accept {_targets(_with_children(gone[:_MOST_COMMANDS], facts))}",
+        )
+    importable = [
+        table
+        for table in unmanaged
+        if _is_importable(table.resource.removeprefix("table."), table.findings[0].actual)
+    ]
+    for table in importable[:_MOST_COMMANDS]:
+        yield _import(table.resource.removeprefix("table."), program, facts.model_patterns)
+
+
+def alternatives(drifted: DriftedResource, facts: DriftFacts) -> Iterator[Recommendation]:
+    """Yield what can be done about the drift of one table or schema; one of them is enough."""
+    if may_be_hidden(drifted):
+        absences = (detail.finding.absence for detail in drifted.drift)
+        rights = dict.fromkeys(right for absence in absences if absence for right in absence.lacking)
+        text = f"Ask for {', '.join(rights)}, and make the report again: it may be hidden from you"
+        yield Recommendation(text=text, command="")
+    elif drifted.model_name.key in facts.declared or (is_schema(drifted) and facts.is_partial):
+        yield from _revert_of(drifted, facts)
+        yield _acceptance_of(drifted, facts)
+    yield from _ignore(drifted.name, [detail.deviation.field for detail in drifted.drift], facts)
+
+
+def alternatives_unreadable(
+    name: QualifiedName, drift: ClassifiedDrift, facts: DriftFacts
+) -> Iterator[Recommendation]:
+    """Yield what can be done about a table that cannot be read."""
+    yield Recommendation(text=drift.way_out.removesuffix(".") or NO_DELTA_TABLE, command="")
+    yield from _ignore(name, [drift.deviation.field], facts)
+
+
+def alternatives_unmanaged(
+    name: QualifiedName, drift: ClassifiedDrift, facts: DriftFacts
+) -> Iterator[Recommendation]:
+    """Yield what can be done about a table that no model declares."""
+    if _is_importable(str(name), drift.finding.actual):
+        yield _import(str(name), _program(facts), facts.model_patterns)
+    yield from _ignore(name, [drift.deviation.field], facts)
+
+
+def next_sync(drifted: DriftedResource, reverted: Sequence[ClassifiedDrift], policy: DriftPolicy) -> NextSync:
+    """Return what the next sync does about the drift of a declared table or schema.
+
+    Args:
+        reverted: the drift that a sync brings back to what the model says.
+    """
+    reverted = [detail for detail in reverted if detail.ignored_by is None and not _is_settled(detail)]
+    if any(
+        policy.refuses(detail.finding.severity, is_accepted=detail.finding.accepted is not None)
+        for detail in reverted
+    ):
+        return NextSync.REFUSES
+    if not reverted:
+        return NextSync.KEEPS
+    return NextSync.REVERTS if len(reverted) == len(drifted.drift) else NextSync.REVERTS_SOME
+
+
+def _is_settled(detail: ClassifiedDrift) -> bool:
+    """Whether a sync records drift as it is: a replaced table that was accepted."""
+    return detail.deviation.kind is DriftKind.TABLE_REPLACED and detail.finding.accepted is not None
+
+
+def _reverts_of(
+    facts: DriftFacts, drifted: Sequence[DriftedResource], program: str
+) -> Iterator[Recommendation]:
+    """Yield the revert of everything that a revert can bring back, if there is any."""
+    reversal, policy = facts.reversal, facts.plan_policy
+    able = [one for one in drifted if one.resource in reversal.resources]
+    if not any(_changes_anything(one, policy) for one in able):
+        return
+    targets = f" {_targets(able)}" if reversal.refusals else ""
+    deleted = [one for one in able if is_table(one) and not one.observed.exists]
+    again = (
+        f", and create the deleted tables again, {_their_data(deleted, reversal.files)}" if deleted else ""
+    )
+    yield _with_consents(
+        Recommendation(
+            text=f"Undo the drift in the catalog{_exceptions(able, policy)}{again}",
+            command=f"{program} drift --revert{targets}{_allowed(reversal.needed)}",
+        ),
+        reversal.needed,
+        facts,
+    )
+
+
+def _exceptions(drifted: Sequence[DriftedResource], policy: Policy) -> str:
+    """Return what a revert of drifted tables and schemas leaves out."""
+    kinds = {detail.deviation.kind for one in drifted for detail in one.drift}
+    names = {
+        DriftKind.COLUMN_ORDER: "the order of columns",
+        DriftKind.TABLE_REPLACED: "the replacement of tables",
+    }
+    kept = [name for kind, name in names.items() if kind in kinds & _kinds_beyond_reverts(policy)]
+    return f", except for {' and '.join(kept)}" if kept else ""
+
+
+def _revert_of(drifted: DriftedResource, facts: DriftFacts) -> Iterator[Recommendation]:
+    """Yield the revert of one table or schema, if there is any, with those that it reverts as well."""
+    if is_schema(drifted):
+        prefix = f"{drifted.model_name}."
+        if not any(model.key.startswith(prefix.lower()) for model in facts.models):
+            return
+        covered: list[DriftedResource] = [drifted, *_tables_in(drifted, facts)]
+        target = f" -t {shlex.quote(f'{prefix}*')}"
+        beside = ", with the drifted tables in it" if len(covered) > 1 else ""
+    elif is_table(drifted):
+        tables = _with_parents(drifted, facts)
+        covered, target = [*tables], f" {_targets(tables)}"
+        beside = ", with the tables that it references" if len(tables) > 1 else ""
+        beside += ", and its schema" if _schema_of(drifted) in facts.reversal.resources else ""
+    reversal, policy = facts.reversal, facts.plan_policy
+    is_able = all(one.resource in reversal.resources for one in covered)
+    if not is_able or not (_changes_anything(drifted, policy) or not drifted.observed.exists):
+        return
+    text = f"Revert it to what was applied{_exceptions(covered, policy)}"
+    if is_table(drifted) and not drifted.observed.exists:
+        text = f"Create it again, {_data_of(drifted, reversal.files)}"
+    keys = {one.name.key for one in covered}
+    needed = [change for change in reversal.needed if change.table.key in keys]
+    command = f"{_program(facts)} drift --revert{target}{_allowed(needed)}"
+    yield _with_consents(Recommendation(text=text + beside, command=command), needed, facts)
+
+
+def _acceptance_of(drifted: DriftedResource, facts: DriftFacts) -> Recommendation:
+    program = f"{_program(facts)} drift --accept"
+    if is_schema(drifted):  # -t accepts no schema
+        text = "Accept it into the models, with all other drift, and commit them"
+        return Recommendation(text=text, command=program)
+    assert is_table(drifted)
+    tables = [drifted] if drifted.observed.exists else _with_children([drifted], facts)
+    text = "Accept it into the model, and commit the model"
+    if drifted.renamed_to is not None:
+        text = f"Accept its new name, {drifted.renamed_to}, into the model, and commit the model"
+    elif not drifted.observed.exists:
+        text = "Accept that it is gone: this removes its model and forgets it"
+    beside = ", with the tables whose keys referenced it" if len(tables) > 1 else ""
+    return Recommendation(text=text + beside, command=f"{program} {_targets(tables)}")
+
+
+def _ignore(
+    name: QualifiedName | SchemaName, fields: Sequence[str], facts: DriftFacts
+) -> Iterator[Recommendation]:
+    if facts.entries is not None:
+        entry = facts.entries.ignored_drift(name, list(dict.fromkeys(fields)))
+        yield Recommendation(text="Ignore it until a date", command="", file=_DRIFT_POLICY_PATH, entry=entry)
+
+
+def _allowed(needed: Sequence[NeededConsent]) -> str:
+    """Return the options that allow changes of the tables that a command selects."""
+    return "".join(f" --allow {kind}" for kind in dict.fromkeys(change.kind.value for change in needed))
+
+
+def _with_consents(
+    recommendation: Recommendation, needed: Sequence[NeededConsent], facts: DriftFacts
+) -> Recommendation:
+    """Return a recommendation with the consents that it needs, and their entries in the pull request."""
+    if not needed:
+        return recommendation
+    entries = facts.entries.consents(needed) if facts.entries is not None else ""
+    return replace(
+        recommendation,
+        consents=tuple(map(str, needed)),
+        file=_CONSENTS_PATH if entries else "",
+        entry=entries,
+    )
+
+
+def _tables_in(schema: DriftedSchema, facts: DriftFacts) -> Iterator[DriftedTable]:
+    """Yield the drifted tables of a schema that a revert of all its tables changes."""
+    for table in drifted_tables(facts.drifted):
+        is_inside = table.model_name.key.startswith(f"{schema.model_name.key}.")
+        if is_inside and table.drift and table.model_name.key in facts.declared and not may_be_hidden(table):
+            yield table
+
+
+def _schema_of(table: DriftedTable) -> str:
+    return f"schema.{table.model_name.key.rpartition('.')[0]}"
+
+
+def _with_parents(table: DriftedTable, facts: DriftFacts) -> list[DriftedTable]:
+    """Return a drifted table with the deleted tables that the foreign keys of its revert reference."""
+    kinds = {detail.deviation.kind for detail in table.drift}
+    covered = {table.name.key: table}
+    to_visit = [table] if kinds & {DriftKind.FOREIGN_KEY, DriftKind.TABLE_DELETED} else []
+    while to_visit:
+        for key in to_visit.pop().recorded.baseline.foreign_keys:
+            parent = facts.missing_tables.get(key.references.lower())
+            if parent is not None and parent.name.key not in covered:
+                covered[parent.name.key] = parent
+                to_visit.append(parent)
+    return [*covered.values()]
+
+
+def _program(facts: DriftFacts) -> str:
+    return f"delta-engine -e {shlex.quote(facts.environment)}"
+
+
+def _changes_anything(drifted: DriftedResource, policy: Policy) -> bool:
+    """Whether a revert changes a table or schema."""
+    if not drifted.observed.exists:
+        return not is_table(drifted)
+    beyond = _kinds_beyond_reverts(policy)
+    return any(detail.deviation.kind not in beyond for detail in drifted.drift)
+
+
+def _kinds_beyond_reverts(policy: Policy) -> set[DriftKind]:
+    """Return the drift that no revert undoes: a replaced table, and the order of columns unless it is enforced."""
+    is_enforced = policy.column_order is ColumnOrder.ENFORCE
+    return {DriftKind.TABLE_REPLACED} | (set() if is_enforced else {DriftKind.COLUMN_ORDER})
+
+
+def _with_children(gone: Sequence[DriftedTable], facts: DriftFacts) -> list[DriftedTable]:
+    """Return deleted tables with the drifted tables whose foreign keys went with them."""
+    keys = {table.model_name.key for table in gone}
+    children = {
+        model.key
+        for model in facts.models
+        if any(key.references.lower() in keys for key in model.foreign_keys)
+    }
+    drifted = [
+        table
+        for table in drifted_tables(facts.drifted)
+        if any(detail.finding.kind is DriftKind.FOREIGN_KEY for detail in table.drift)
+    ]
+    return [*gone, *(table for table in drifted if table.model_name.key in children - keys)]
+
+
+def _their_data(deleted: Sequence[DriftedTable], files: Mapping[str, bool]) -> str:
+    """Return what a revert of deleted tables does about their rows: the files of external tables stay."""
+    counts = Counter(_of_many(_data_of(table, files)) for table in deleted)
+    if len(counts) == 1:
+        return next(iter(counts))
+    return "; ".join(f"{count} {data}" for data, count in sorted(counts.items()))
+
+
+def _of_many(text: str) -> str:
+    """Return a text about one table as it is said of several."""
+    return (
+        text.replace("its location", "their locations")
+        .replace("the location", "the locations")
+        .replace("its data", "their data")
+    )
+
+
+def _data_of(table: DriftedTable, files: Mapping[str, bool]) -> str:
+    """Return what a revert of a deleted table does about its rows."""
+    if table.recorded.baseline.location is None:
+        return "without its data"
+    match files.get(table.name.key):
+        case True:
+            return "with the files at its location"
+        case False:
+            return "without its data, because no Delta table lies at its location"
+        case None:
+            return "with the files at its location, if there are any: the location cannot be read"
+
+
+def _targets(drifted: Sequence[DriftedResource]) -> str:
+    return " ".join(f"-t {shlex.quote(str(one.model_name))}" for one in drifted)
+
+
+def _is_importable(name: str, actual: str | None) -> bool:
+    *_, own_name = name.split(".", 2)
+    return actual != NOT_DELTA and not name_problem(own_name)
+
+
+def _import(name: str, program: str, patterns: Sequence[str]) -> Recommendation:
+    _, schema, own_name = name.split(".", 2)
+    text, target = f"Declare {name}", _place_of_model(patterns, schema, own_name)
+    if target is None:
+        text, target = f"{text}, and list the file under models.yaml", f"conf/models/{schema}/{own_name}.yml"
+    return Recommendation(
+        text=text, command=f"{program} import {shlex.quote(name)} --to {shlex.quote(target)}"
+    )
+
+
+def _place_of_model(patterns: Sequence[str], schema: str, table: str) -> str | None:
+    """Return a path for the model of a table that one of the globs matches; None without any."""
+    for pattern in patterns:
+        folder = re.split(r"[^/]*[*?\[]", pattern)[0]
+        for path in (f"{folder}{schema}/{table}.yml", f"{folder}{schema}.{table}.yml"):
+            if _is_match(path, pattern):
+                return path
+    return None
+
+
+def _is_match(path: str, pattern: str) -> bool:
+    parts = re.split(r"(\*\*/|\*|\?)", pattern)
+    known = {"**/": "(?:.*/)?", "*": "[^/]*", "?": "[^/]"}
+    return re.fullmatch("".join(known.get(part, re.escape(part)) for part in parts), path) is not None
