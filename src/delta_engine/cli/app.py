@@ -311,6 +311,24 @@ def schema(
 
 app.command("import", epilog=IMPORT_EPILOG)(import_models)
 app.command(epilog=UNDO_EPILOG)(undo)
+
+
+@app.command(epilog="Example: delta-engine -e prod history --limit 5")
+def history(
+    ctx: typer.Context,
+    limit: Annotated[int, value("--limit", "N", "How many of the latest runs.", min=1)] = 20,
+    json: Json = False,
+) -> None:
+    """List the latest runs: when, who, and what changed.
+
+    Each line also has the commit and the id, which `undo RUN` takes. The runs are those of the kept documents of the
+    deployment state, which `state versions` lists.
+    """
+    from delta_engine.cli.state_commands import list_runs
+
+    list_runs(ctx.obj, limit, as_json=json)
+
+
 app.command(epilog=DOCS_EPILOG)(docs)
 app.command(epilog=FMT_EPILOG)(fmt)
 app.command(epilog=EXPLAIN_EPILOG)(explain)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -19,11 +20,12 @@ from delta_engine.config.settings import Settings, load_settings
 from delta_engine.deployment.codec import encode_state, step_lines
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import VERSION, DeploymentState, Resource, Status, TableResource
-from delta_engine.deployment.errors import CorruptStateError, StateMismatchError
-from delta_engine.deployment.ports import UnreadableLockError
+from delta_engine.deployment.errors import CorruptStateError, StateMismatchError, StoreError
+from delta_engine.deployment.ports import LockHolder, UnreadableLockError
+from delta_engine.deployment.recorder import left_journals, require_no_journal
 from delta_engine.deployment.repository import LoadedState
 from delta_engine.deployment.resources import with_renamed_table, without_resources
-from delta_engine.drift.saved_documents import SavedDocument, saved_documents
+from delta_engine.drift.saved_documents import MOST_READ, SavedDocument, saved_documents
 from delta_engine.drift.status import DEPLOYED_AT, compare_states
 from delta_engine.errors import ConfigError, DeltaEngineError, InvalidCommandError, unknown
 from delta_engine.models import QualifiedName, Table
@@ -34,11 +36,18 @@ from delta_engine.orchestrate.planning import record_statuses
 from delta_engine.orchestrate.project import load_project
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.report.change_tree import describe_change
-from delta_engine.report.json_documents import diff_document, resources_document, versions_document
+from delta_engine.report.json_documents import (
+    diff_document,
+    history_document,
+    resources_document,
+    versions_document,
+)
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.visible import counted, shown_moment, visible
 
 _COMMIT_LENGTH = 7
+_RUN_LENGTH = 8
+_MOST_NAMED = 5
 
 _COLOURS = {
     Status.HEALTHY: "green",
@@ -62,6 +71,7 @@ class _Opened:
         """Return the document; raise `StateMismatchError` if there is none yet."""
         loaded = self.deployment.peek()
         if loaded is None:
+            require_no_journal(self.deployment.journals.read(), self.deployment.repository.location)
             raise StateMismatchError(
                 "there is no deployment state yet",
                 where=self.deployment.repository.location,
@@ -100,16 +110,52 @@ def list_resources(context: Context, globs: Sequence[str], statuses: Sequence[st
 
 def list_versions(context: Context, *, as_json: bool) -> None:
     """Print the current document and the kept versions, newest first: when, who, which commit, and what changed."""
-    repository = _open(context).deployment.repository
+    documents = [*_saved_documents(_open(context))]
+    if as_json:
+        typer.echo(versions_document(documents))
+        return
+    _print_rows([_version_row(document) for document in documents])
+
+
+def list_runs(context: Context, limit: int, *, as_json: bool) -> None:
+    """Print the latest runs, newest first: when, who, which commit, the run's id, and what changed."""
+    opened = _open(context)
+    documents = [*islice(_saved_documents(opened, limit), limit)]
+    runs = [document for document in documents if document.state is not None]
+    if not documents:
+        opened.load()  # it says why there is none
+    if as_json:
+        typer.echo(history_document(runs))
+        return
+    _print_rows([_run_row(document, document.state) for document in runs if document.state is not None])
+    if hidden := len(documents) - len(runs):
+        print_note(f"{counted(hidden, 'document')} cannot be read: {command('state versions')} lists them")
+
+
+def _saved_documents(opened: _Opened, most: int = MOST_READ) -> Iterator[SavedDocument]:
+    repository = opened.deployment.repository
     try:
         loaded = repository.load()
     except (CorruptStateError, StateMismatchError):  # the versions are what helps then
         loaded = None
-    documents = [*saved_documents(repository, loaded.state if loaded else None)]
-    if as_json:
-        typer.echo(versions_document(documents))
-        return
-    rows = [_version_row(document) for document in documents]
+    return saved_documents(repository, loaded.state if loaded else None, most)
+
+
+def _run_row(document: SavedDocument, state: DeploymentState) -> tuple[str, str, str, str, str]:
+    return (
+        shown_moment(state.updated_at),
+        document.who or state.updated_by or "-",
+        _commit(state) or "-",
+        state.write_id[:_RUN_LENGTH],
+        document.what or "what was before is not kept",
+    )
+
+
+def _commit(state: DeploymentState) -> str:
+    return state.lineage.removeprefix("git:")[:_COMMIT_LENGTH]
+
+
+def _print_rows(rows: Sequence[Sequence[str]]) -> None:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         say("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
@@ -118,7 +164,7 @@ def list_versions(context: Context, *, as_json: bool) -> None:
 def _version_row(document: SavedDocument) -> tuple[str, str, str, str, str]:
     version, state = document.version, document.state
     saved_at = version.saved_at if version else state.updated_at if state else None
-    commit = state.lineage.removeprefix("git:")[:_COMMIT_LENGTH] if state else ""
+    commit = _commit(state) if state else ""
     return (
         version.version_id if version else "current",
         shown_moment(saved_at) if saved_at else "",
@@ -314,8 +360,41 @@ def _summary(opened: _Opened, state: DeploymentState) -> Iterator[str]:
     yield f"resources    {_counts(state)}"
     yield f"last apply   {actions.added} added, {actions.changed} changed, {actions.destroyed} destroyed"
     yield f"lock         {f'held by {holder}' if holder else 'free'}"
+    yield from _journal_lines(opened, state, holder)
     for warning in state.metadata.warnings:
         yield f"warning      {warning}"
+
+
+def _journal_lines(opened: _Opened, state: DeploymentState, holder: LockHolder | None) -> Iterator[str]:
+    """Yield what runs left that did not save: killed ones, or the one that holds the lock."""
+    try:
+        found = [*left_journals(state, opened.deployment.journals.read())]
+    except StoreError as error:
+        yield f"journal      unknown, because it cannot be read: {error}"
+        return
+    for journal in found:
+        run = f"run {journal.run_id[:_RUN_LENGTH]}"
+        if journal.started_at is None:
+            yield f"journal      {run} left a damaged one, which the next run ignores"
+            continue
+        began = f"{run} of {journal.started_by}, began {shown_moment(journal.started_at)}"
+        total = len(journal.done) + len(journal.in_progress)
+        names = [key.partition(".")[2] for key in journal.in_progress[:_MOST_NAMED]]
+        more = (
+            f" and {len(journal.in_progress) - len(names):,} more"
+            if len(journal.in_progress) > len(names)
+            else ""
+        )
+        listed = f"; in progress: {', '.join(names)}{more}" if names else ""
+        progress = f"{len(journal.done)} of {counted(total, 'resource')} done{listed}"
+        if holder and journal.started_by == holder.who and journal.started_at >= holder.since:
+            yield f"journal      {began} and still works: {progress}"
+        elif journal.fits:
+            yield f"journal      {began} and did not end: {progress}"
+            yield f"             The next {command('sync')} continues it."
+        else:
+            yield f"journal      {began} and did not end: {progress}"
+            yield "             It belongs to another document, so the next run ignores it."
 
 
 def _print_lines(lines: Iterable[str]) -> None:

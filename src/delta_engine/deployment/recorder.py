@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -301,6 +302,52 @@ def replay(state: DeploymentState, journals: Mapping[str, Sequence[bytes]]) -> R
     return Replay(
         state=msgspec.structs.replace(state, resources=resources), notes=tuple(notes), run_ids=tuple(journals)
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftJournal:
+    """The journal of a run that has not saved: of a killed run, or of one that still works.
+
+    Args:
+        started_at: None if its first entry is damaged, so that nothing is known of it.
+        done: the keys of the tables and schemas that it finished.
+        in_progress: the keys of those that it did not.
+        fits: whether the next run continues it; a journal of another document is ignored.
+    """
+
+    run_id: str
+    started_by: str = ""
+    started_at: datetime | None = None
+    done: tuple[str, ...] = ()
+    in_progress: tuple[str, ...] = ()
+    fits: bool = False
+
+
+def left_journals(state: DeploymentState, journals: Mapping[str, Sequence[bytes]]) -> Iterator[LeftJournal]:
+    """Yield the journals that a document does not include, by the start of their runs.
+
+    A document that is a recent copy may be older than the journal.
+    """
+    found: list[tuple[datetime, LeftJournal]] = []
+    for run_id, lines in journals.items():
+        start, entries = _parse(lines, f"the journal of run {run_id}")
+        if run_id in (state.write_id, *state.recent_write_ids) or (start is None and len(lines) <= 1):
+            continue
+        if start is None:
+            yield LeftJournal(run_id=run_id)
+            continue
+        done = tuple(dict.fromkeys(entry.key for entry in entries))
+        keys = (*start.resources, *start.attempted_schemas)
+        journal = LeftJournal(
+            run_id=run_id,
+            started_by=start.started_by,
+            started_at=start.started_at,
+            done=done,
+            in_progress=tuple(key for key in dict.fromkeys(keys) if key not in done),
+            fits=start.state_id == state.state_id and start.serial >= state.serial,
+        )
+        found.append((start.started_at, journal))
+    yield from (journal for _, journal in sorted(found, key=itemgetter(0)))
 
 
 def require_no_journal(journals: Mapping[str, Sequence[bytes]], where: str) -> None:

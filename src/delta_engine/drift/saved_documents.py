@@ -40,11 +40,17 @@ class SavedDocument:
     what: str = ""
 
 
-def saved_documents(repository: StateRepository, current: DeploymentState | None) -> Iterator[SavedDocument]:
-    """Yield the current document and the kept versions, newest first, with what each changed."""
+def saved_documents(
+    repository: StateRepository, current: DeploymentState | None, most: int = MOST_READ
+) -> Iterator[SavedDocument]:
+    """Yield the current document and the kept versions, newest first, with what each changed.
+
+    Args:
+        most: the number of the newest documents that are read for it.
+    """
     after = None if current is None else SavedDocument(version=None, state=current)
     for place, version in enumerate(repository.versions()):
-        before = _read_version(repository, version) if place <= MOST_READ else None
+        before = _read_version(repository, version) if place <= most else None
         if after is not None:
             yield _compared(after, before)
         after = SavedDocument(version=version, state=before)

@@ -241,6 +241,22 @@ def versions_document(documents: Sequence[SavedDocument]) -> str:
     )
 
 
+def history_document(documents: Sequence[SavedDocument]) -> str:
+    """Return a document of the latest runs, newest first; `run` is the id that `undo` takes."""
+    return _document(
+        "delta-engine/history",
+        runs=[
+            {
+                "run": document.state.write_id,
+                "saved_by": document.state.updated_by,
+                **_saved(document),
+            }
+            for document in documents
+            if document.state is not None
+        ],
+    )
+
+
 def _saved(document: SavedDocument) -> dict[str, Any]:
     """Return what is known of a saved document, null for what is not."""
     state = document.state

@@ -1,0 +1,171 @@
+"""`history` lists runs, and `state show` tells what a killed run left."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from delta_engine.deployment.document import Checkpoint, Status
+from delta_engine.deployment.errors import StoreError
+from delta_engine.deployment.recorder import RunRecorder
+from delta_engine.deployment.repository import StateRepository
+from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
+from tests.builders.deployment import FACTS
+from tests.projects.catalog_project import CatalogProject
+from tests.projects.commandline import CommandLine
+
+ID = "{name: id, type: bigint, nullable: false}"
+ORDERS = f"name: orders, columns: [{ID}]"
+WIDER = f"name: orders, columns: [{ID}, {{name: note, type: string}}]"
+LINES = f"name: lines, columns: [{ID}]"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
+    """Return a project that was synced twice, each time by another principal."""
+    made = CatalogProject(tmp_path, monkeypatch, delta_engine)
+    made.declare(ORDERS, LINES)
+    made.sync()
+    made.declare(WIDER, LINES)
+    made.catalog.user = "jo@example.com"
+    made.sync()
+    return made
+
+
+def history(project: CatalogProject, options: str = "") -> list[str]:
+    done = project.run(f"history {options}")
+    assert done.code == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_the_latest_run_comes_first_with_its_principal_its_id_and_its_changes(
+    project: CatalogProject,
+) -> None:
+    latest, *earlier = history(project)
+    assert latest.startswith("20")
+    assert "  jo@example.com  " in latest
+    assert latest.endswith("  1 resource changed: dev.silver.orders")
+    assert any("  ann@example.com  " in line and " added: " in line for line in earlier)
+    (only,) = history(project, "--limit 1")
+    assert only.split() == latest.split()
+
+
+def test_undo_takes_the_id_that_it_shows(project: CatalogProject) -> None:
+    latest, *_ = history(project)
+    run = json.loads(project.run("history --json").stdout)["runs"][0]["run"]
+    assert f"  {run[:8]}  " in latest
+    done = project.run(f"undo {run[:8]} --yes --allow drop_column")
+    assert done.code == 0, done.stderr
+
+
+def test_machines_get_a_versioned_document(project: CatalogProject) -> None:
+    listed = json.loads(project.run("history --json --limit 1").stdout)
+    assert (listed["format"], listed["version"]) == ("delta-engine/history", 1)
+    (run,) = listed["runs"]
+    assert run["deployed_by"] == run["saved_by"] == "jo@example.com"
+    assert run["changes"] == "1 resource changed: dev.silver.orders"
+    assert {"serial", "updated_at", "lineage"} <= run.keys()
+
+
+def test_before_the_first_run_there_is_no_history(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine
+) -> None:
+    project = CatalogProject(tmp_path, monkeypatch, delta_engine)
+    project.declare(ORDERS)
+    done = project.run("history")
+    assert done.code == 3
+    assert "there is no deployment state yet" in " ".join(done.stderr.split())
+
+
+def test_runs_are_listed_when_the_document_cannot_be_read(project: CatalogProject) -> None:
+    state_file(project).write_text("{")
+    copy, *_ = history(project)
+    assert copy.endswith("1 resource changed: dev.silver.orders")
+
+
+def state_file(project: CatalogProject) -> Path:
+    (document,) = project.config.parent.parent.rglob("dev.state.json")
+    return document
+
+
+def killed_run(project: CatalogProject, done: tuple[str, ...] = ()) -> str:
+    """Leave the journal of a run that was about to change two tables; return its id."""
+    folder = state_file(project).parent
+    store = LocalStateStore(folder, "dev")
+    repository = StateRepository(store, "dev", errored_dir=folder)
+    recorder = RunRecorder(
+        repository, LocalJournalStore(folder, "dev"), replace(FACTS, who="ann@example.com"), fence=7
+    )
+    keys = ("table.dev.silver.lines", "table.dev.silver.orders")
+    recorder.begin(keys, {}, {}, plan_file=None)
+    for key in done:
+        checkpoint = Checkpoint(resource=key, status=Status.HEALTHY, statements_done=1)
+        recorder.record(recorder.resources[key], checkpoint)
+    return recorder.run_id
+
+
+def journal_lines(project: CatalogProject) -> list[str]:
+    done = project.run("state show")
+    assert done.code == 0, done.stderr
+    lines = done.stdout.splitlines()
+    start = next((at for at, line in enumerate(lines) if line.startswith("journal")), len(lines))
+    return lines[start:]
+
+
+def test_without_a_killed_run_nothing_is_said_of_journals(project: CatalogProject) -> None:
+    assert journal_lines(project) == []
+
+
+def test_a_killed_run_is_shown_with_its_tables_until_a_sync_continues_it(project: CatalogProject) -> None:
+    run = killed_run(project, done=("table.dev.silver.lines",))
+    line, step = journal_lines(project)
+    assert line.startswith(f"journal      run {run[:8]} of ann@example.com, began 20")
+    assert line.endswith(" and did not end: 1 of 2 resources done; in progress: dev.silver.orders")
+    assert step.strip() == "The next `delta-engine -e dev sync` continues it."
+    project.sync()
+    assert journal_lines(project) == []
+
+
+def test_a_journal_of_another_document_is_said_to_be_ignored(project: CatalogProject) -> None:
+    killed_run(project)
+    document = state_file(project)
+    document.write_text(document.read_text().replace(state_id(project), "other"))
+    assert journal_lines(project)[-1].endswith("It belongs to another document, so the next run ignores it.")
+
+
+def state_id(project: CatalogProject) -> str:
+    text: str = json.loads(state_file(project).read_text())["state_id"]
+    return text
+
+
+def test_a_damaged_journal_is_named(project: CatalogProject) -> None:
+    run = killed_run(project, done=("table.dev.silver.lines",))
+    (journal,) = (path for path in state_file(project).parent.rglob(f"*{run}*") if path.is_file())
+    journal.write_text("{\n" + journal.read_text().partition("\n")[2])
+    (line,) = journal_lines(project)
+    assert line == f"journal      run {run[:8]} left a damaged one, which the next run ignores"
+
+
+def test_a_journal_that_cannot_be_read_is_unknown(
+    project: CatalogProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(self: LocalJournalStore) -> dict[str, list[bytes]]:
+        raise StoreError("access denied")
+
+    monkeypatch.setattr(LocalJournalStore, "read", refused)
+    (line,) = journal_lines(project)
+    assert line == "journal      unknown, because it cannot be read: access denied"
+
+
+def test_a_journal_without_a_document_is_a_lost_document(project: CatalogProject) -> None:
+    killed_run(project)
+    document = state_file(project)
+    for path in document.parent.rglob("*.json.gz"):
+        path.unlink()
+    document.unlink()
+    done = project.run("state show")
+    assert done.code == 3
+    assert "left its journal" in " ".join(done.stderr.split())
