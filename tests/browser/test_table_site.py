@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from delta_engine.report.table_site.documented import Documentation
-from delta_engine.report.table_site.pages import site_pages
+from delta_engine.tools.site.documented import Documentation
+from delta_engine.tools.site.pages import site_pages
 from tests.browser.conftest import PHONE, Open, violations
 from tests.builders.awkward_drift_reports import HOSTILE_TEXTS
 from tests.builders.documentation import everything, many, named, related

@@ -18,7 +18,7 @@ from delta_engine.models import (
     Table,
 )
 from delta_engine.models.constraints import resolved
-from delta_engine.report.table_site.documented import (
+from delta_engine.tools.site.documented import (
     Applied,
     DeploymentFacts,
     Difference,

@@ -6,22 +6,22 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from delta_engine.cli.site_folder import open_site_folder
 from delta_engine.cli.terminal import Context, print_note, say, status
 from delta_engine.config.conf_folder import folder_in_repository
 from delta_engine.orchestrate.deployments import open_deployment
-from delta_engine.orchestrate.documentation import (
+from delta_engine.orchestrate.drift_reports import report_drift
+from delta_engine.orchestrate.opening import open_backend, open_environment
+from delta_engine.orchestrate.project import Project, load_project
+from delta_engine.telemetry.visible import counted
+from delta_engine.tools.site.documentation import (
     NOT_WANTED,
     document_project,
     read_deployment_state,
     with_found_drift,
 )
-from delta_engine.orchestrate.drift_reports import report_drift
-from delta_engine.orchestrate.opening import open_backend, open_environment
-from delta_engine.orchestrate.project import Project, load_project
-from delta_engine.report.table_site.documented import Documentation, SourceLinks
-from delta_engine.report.table_site.pages import site_pages
-from delta_engine.telemetry.visible import counted
+from delta_engine.tools.site.documented import Documentation, SourceLinks
+from delta_engine.tools.site.folder import open_site_folder
+from delta_engine.tools.site.pages import site_pages
 
 
 def write_docs(

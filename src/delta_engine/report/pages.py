@@ -30,6 +30,8 @@ from delta_engine.telemetry.visible import shown_moment, visible
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
+_TEMPLATES: Final = Path(__file__).parent / "templates"
+
 _MANY: Final = 200
 """With more findings, the browser lays them out on scroll, which breaks screenshots of a whole page."""
 
@@ -109,7 +111,7 @@ def _page_template(name: str) -> Template:
     """Return a page's template. Its styles and scripts become globals, with hashes such as `css_hash`."""
     from markupsafe import Markup
 
-    environment = template_environment(_visible)
+    environment = template_environment(_TEMPLATES, _visible)
     for kind, files in _STYLES_AND_SCRIPTS[name].items():
         text = "".join(map(template_text, files))
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
@@ -119,13 +121,13 @@ def _page_template(name: str) -> Template:
     return environment.get_template(f"{name}.html.j2")
 
 
-def template_environment(finalize: Callable[[object], object]) -> Environment:
-    """Return an environment for the templates; it calls `finalize` for every value before it escapes it."""
+def template_environment(folder: Path, finalize: Callable[[object], object]) -> Environment:
+    """Return an environment for a folder's templates; it calls `finalize` for every value before it escapes it."""
     # a late import, because most commands never render a page, and all should start fast
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(
-        loader=PackageLoader("delta_engine", "report/templates"),
+        loader=FileSystemLoader(folder),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=finalize,
@@ -136,7 +138,7 @@ def template_environment(finalize: Callable[[object], object]) -> Environment:
 
 def template_text(name: str) -> str:
     """Return a style sheet or a script of the pages."""
-    return (Path(__file__).parent / "templates" / name).read_text("utf-8")
+    return (_TEMPLATES / name).read_text("utf-8")
 
 
 def _visible(value: object) -> object:

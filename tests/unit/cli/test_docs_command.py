@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.cli import docs_site, site_folder
+from delta_engine.cli import docs_site
 from delta_engine.errors import StatementError
+from delta_engine.tools.site.folder import open_site_folder
 from tests.projects.commandline import CommandLine
 from tests.projects.plan_files import PlanProject
 
@@ -189,7 +190,7 @@ def test_what_killed_runs_left_is_cleaned_up(tmp_path: Path) -> None:
     for name in ("new", "old"):
         (tmp_path / f".site.{name}.tmp").mkdir()
         (tmp_path / f".site.{name}.tmp" / "index.html").write_text(name)
-    with pytest.raises(ZeroDivisionError), site_folder.open_site_folder(tmp_path / "site"):
+    with pytest.raises(ZeroDivisionError), open_site_folder(tmp_path / "site"):
         raise ZeroDivisionError  # the site of a run that was killed between the renames comes back
     assert (tmp_path / "site" / "index.html").read_text() == "old"
     assert hidden(tmp_path) == []

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from delta_engine.errors import ConfigError, SourceLocation
 from delta_engine.models import Column, Table
-from delta_engine.report.table_site.documented import Documentation, SourceLinks
-from delta_engine.report.table_site.files import table_path
-from delta_engine.report.table_site.pages import site_pages
 from delta_engine.telemetry.visible import has_half_a_character
+from delta_engine.tools.site.documented import Documentation, SourceLinks
+from delta_engine.tools.site.files import table_path
+from delta_engine.tools.site.pages import site_pages
 from tests.builders.awkward_drift_reports import HOSTILE_TEXTS
 from tests.builders.documentation import everything, many, named, related
 from tests.cases.golden_texts import assert_golden

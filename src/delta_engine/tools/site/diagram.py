@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from delta_engine.report.table_site.layers import assign_layers, connected, ordered_columns
-from delta_engine.report.table_site.routing import HEADER, ROW, Cell, Net, Point, place_columns, routes
+from delta_engine.tools.site.layers import assign_layers, connected, ordered_columns
+from delta_engine.tools.site.routing import HEADER, ROW, Cell, Net, Point, place_columns, routes
 
 _FOOT: Final = 4
 _CHARACTER: Final = 7.3  # the width of a monospaced character of 12 px, rounded up

@@ -5,7 +5,7 @@ from itertools import combinations, pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delta_engine.report.table_site.diagram import Box, Diagram, Entity, Relation, lay_out
+from delta_engine.tools.site.diagram import Box, Diagram, Entity, Relation, lay_out
 
 Shape = tuple[list[Entity], list[Relation]]
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
-    from delta_engine.report.table_site.diagram import Relation
+    from delta_engine.tools.site.diagram import Relation
 
 HEADER: Final = 32
 ROW: Final = 20

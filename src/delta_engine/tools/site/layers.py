@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from delta_engine.report.table_site.routing import Column, Net, Passage
+from delta_engine.tools.site.routing import Column, Net, Passage
 
 _SWEEPS: Final = 6
 

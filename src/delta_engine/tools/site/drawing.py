@@ -9,11 +9,11 @@ from typing import Final
 
 from delta_engine.models import QualifiedName, Table
 from delta_engine.models.constraints import referenced_table
-from delta_engine.report.table_site.diagram import Box, Entity, Line, Relation, lay_out, text_width
-from delta_engine.report.table_site.documented import Documentation
-from delta_engine.report.table_site.files import table_path
-from delta_engine.report.table_site.routing import Point
 from delta_engine.telemetry.visible import in_one_line
+from delta_engine.tools.site.diagram import Box, Entity, Line, Relation, lay_out, text_width
+from delta_engine.tools.site.documented import Documentation
+from delta_engine.tools.site.files import table_path
+from delta_engine.tools.site.routing import Point
 
 _LONGEST: Final = 32
 _RADIUS: Final = 6

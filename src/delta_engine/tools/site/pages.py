@@ -7,24 +7,27 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from pathlib import Path
 from posixpath import dirname, relpath
 from typing import TYPE_CHECKING, Any, Final
 
 from delta_engine.models import ForeignKey, QualifiedName, SchemaName, Table
 from delta_engine.models.constraints import referenced_table
 from delta_engine.report.pages import template_environment, template_text
-from delta_engine.report.table_site import files
-from delta_engine.report.table_site.details import pair_text, schema_facts, shown_columns, table_facts
-from delta_engine.report.table_site.documented import Documentation, TableStatus
-from delta_engine.report.table_site.drawing import draw
 from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import counted, shown_moment, visible
+from delta_engine.tools.site import files
+from delta_engine.tools.site.details import pair_text, schema_facts, shown_columns, table_facts
+from delta_engine.tools.site.documented import Documentation, TableStatus
+from delta_engine.tools.site.drawing import draw
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 FORMAT: Final = "delta-engine/docs"
 VERSION: Final = 1
+
+_TEMPLATES: Final = Path(__file__).parent / "templates"
 
 _LONGEST_SEARCHED: Final = 300
 """How many characters of a comment can be searched."""
@@ -33,8 +36,8 @@ _LONGEST_SEARCHED: Final = 300
 def site_pages(documentation: Documentation) -> Iterator[tuple[str, str]]:
     """Yield the path and the text of each file of the site, in no particular order; same input, same texts."""
     renderer = _Renderer(documentation)
-    yield files.STYLES, template_text("base.css") + template_text("table_site.css")
-    yield files.SCRIPT, template_text("base.js") + template_text("table_site.js")
+    yield files.STYLES, template_text("base.css") + (_TEMPLATES / "site.css").read_text("utf-8")
+    yield files.SCRIPT, template_text("base.js") + (_TEMPLATES / "site.js").read_text("utf-8")
     yield files.SEARCH_INDEX, search_index(documentation)
     yield files.INDEX, renderer.index()
     for name, tables in documentation.grouped():
@@ -172,7 +175,7 @@ class _Renderer:
     def _render(self, page: str, path: str, **values: Any) -> str:
         """Render a page; its template makes addresses with `to`, relative to the page."""
         folder = dirname(path)
-        return self._environment.get_template(f"table_site/{page}.html.j2").render(
+        return self._environment.get_template(f"{page}.html.j2").render(
             documentation=self._documentation,
             root=relpath(".", folder or ".") + "/",
             to=lambda target: relpath(target, folder or "."),
@@ -182,7 +185,7 @@ class _Renderer:
 
 @cache
 def _environment() -> Environment:
-    environment = template_environment(_finalized)
+    environment = template_environment(_TEMPLATES, _finalized)
     environment.globals |= {
         "files": files,
         "healthy": TableStatus.HEALTHY,

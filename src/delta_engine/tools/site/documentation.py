@@ -17,7 +17,7 @@ from delta_engine.models.record import resource_key
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.deployments import open_deployment, state_needs_backend
 from delta_engine.orchestrate.project import Project
-from delta_engine.report.table_site.documented import (
+from delta_engine.tools.site.documented import (
     Applied,
     DeploymentFacts,
     Difference,
