@@ -1,179 +1,205 @@
-"""The layout of entity-relationship diagrams: boxes in columns, and lines that cross no box.
-
-Tables stand right of the tables that they reference. A line leaves at the right of a box and arrives at the left of
-another. It turns only in the channels between columns, and passes a column through a slot of its own. Lines to the same
-key share a trunk. Same input, same layout.
-"""
+"""The diagram of a schema, ready for its template: shapes and texts."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from delta_engine.tools.site.layers import assign_layers, connected, ordered_columns
-from delta_engine.tools.site.routing import HEADER, ROW, Cell, Net, Point, place_columns, routes
+from delta_engine.models import QualifiedName, Table
+from delta_engine.telemetry.visible import in_one_line
+from delta_engine.tools.site.documented import Documentation, Link
+from delta_engine.tools.site.layout import HEADER, ROW, STEEP, Bow, Relation, Slot, lay_out
 
-_FOOT: Final = 4
+_LONGEST: Final = 32
 _CHARACTER: Final = 7.3  # the width of a monospaced character of 12 px, rounded up
 _PADDING: Final = 48
 _NARROWEST: Final = 140
-_BETWEEN_PARTS: Final = 48
-_MARGIN: Final = 16
-_WIDE: Final = 1.6
-"""The wanted proportion of width to height."""
-_USUAL_BOX: Final = (280, 110)
+_FOOT: Final = 4
+_STUB: Final = 10
+"""The straight part of a curve at its ends, for the crow's foot and the bar."""
+_HALF: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entity:
-    """A table to draw.
+class Row:
+    """A column of a key: its name, shortened, and `PK`, `FK` or both."""
 
-    Args:
-        key: identifies it, and decides its order.
-        title: its name, as shown.
-        rows: the columns of its keys, as shown.
-    """
-
-    key: str
-    title: str
-    rows: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Relation:
-    """A foreign key: the keys of both tables, and the row of each at which its line ends."""
-
-    child: str
-    child_row: int
-    parent: str
-    parent_row: int
+    text: str
+    mark: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Box:
-    """A table with its place."""
+    """A table in the diagram.
 
-    entity: Entity
-    x: int
-    y: int
-    width: int
-    height: int
+    Args:
+        title: its name, shortened.
+        path: of its page; None if the site has none.
+        is_outside: whether it belongs to another schema, or no model declares it.
+    """
+
+    number: int
+    place: Slot
+    name: QualifiedName
+    title: str
+    rows: Sequence[Row]
+    path: str | None
+    is_outside: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A foreign key with its corners, from the child to the parent; each part is horizontal or vertical."""
+    """A foreign key in the diagram: the data of its path, and the numbers of its boxes."""
 
-    relation: Relation
-    corners: tuple[Point, ...]
+    data: str
+    child: int
+    parent: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagram:
-    """Boxes and lines, with the size of the whole."""
+    """The diagram of a schema.
+
+    Args:
+        relations: the foreign keys, for readers who do not see the diagram.
+        alone: how many tables of the schema have no foreign key and are not drawn.
+    """
 
     width: int
     height: int
-    boxes: tuple[Box, ...]
-    lines: tuple[Line, ...]
+    boxes: Sequence[Box]
+    lines: Sequence[Line]
+    relations: Sequence[tuple[Table, Link]]
+    alone: int
 
 
-def lay_out(entities: Sequence[Entity], relations: Sequence[Relation]) -> Diagram:
-    """Return the diagram of tables and foreign keys between them, in any order.
+def draw(tables: Sequence[Table], documentation: Documentation) -> Diagram | None:
+    """Return the diagram of the foreign keys of a schema's tables; None if they have none."""
+    links = [(table, link) for table in tables for link in documentation.references(table)]
+    if not links:
+        return None
+    names = {name.key: name for table, link in links for name in (table.qualified_name, link.other)}
+    own = {table.key for table in tables}
+    titles = {
+        key: _shortened(name.table if key in own else tables[0].qualified_name.shortened(name))
+        for key, name in names.items()
+    }
+    columns = _key_columns(names, links, documentation)
+    rows = {key: list(columns[key].values()) or [Row(text="", mark="")] for key in names}
+    layout = lay_out(
+        {key: _box_size([titles[key], *(row.text for row in rows[key])], len(rows[key])) for key in names},
+        _relations(links, columns),
+    )
+    numbers = {place.key: number for number, place in enumerate(layout.boxes)}
+    return Diagram(
+        width=layout.width,
+        height=layout.height,
+        boxes=[
+            Box(
+                number=numbers[place.key],
+                place=place,
+                name=names[place.key],
+                title=titles[place.key],
+                rows=rows[place.key],
+                path=documentation.path_of(place.key),
+                is_outside=place.key not in own,
+            )
+            for place in layout.boxes
+        ],
+        lines=[
+            Line(data=path_data(bows), child=numbers[relation.child], parent=numbers[relation.parent])
+            for relation, bows in layout.curves.items()
+        ],
+        relations=links,
+        alone=len(own - names.keys()),
+    )
 
-    Connected tables stay together; the largest group comes first.
-    """
-    by_key = {entity.key: entity for entity in sorted(entities, key=lambda one: one.key)}
-    edges = sorted(set(relations))
-    groups = connected(list(by_key), [(one.parent, one.child) for one in edges])
-    group_of = {key: number for number, group in enumerate(groups) for key in group}
-    inside: list[list[Relation]] = [[] for _ in groups]
-    for edge in edges:
-        inside[group_of[edge.parent]].append(edge)
-    parts = [
-        _lay_out_group([by_key[key] for key in group], edges)
-        for group, edges in zip(groups, inside, strict=True)
-    ]
-    return _packed(parts)
+
+def path_data(bows: Sequence[Bow]) -> str:
+    """Return a curve with a crow's foot at the child, and a bar at the parent."""
+    (x, y), (end_x, end_y) = bows[0].start, bows[-1].end
+    foot, bar = _beside(x, bows[0].bend), _beside(end_x, bows[-1].bend)
+    return (
+        f"M{x} {y}{''.join(map(_bow_data, bows))}H{end_x}"
+        f"M{x} {y - _HALF}L{foot} {y}L{x} {y + _HALF}M{bar} {end_y - _HALF}v{2 * _HALF}"
+    )
 
 
-def box_size(entity: Entity) -> tuple[int, int]:
-    """Return the width and height of a table's box."""
-    longest = max(map(text_width, (entity.title, *entity.rows)), default=0)
-    width = max(_NARROWEST, math.ceil((longest * _CHARACTER + _PADDING) / 4) * 4)
-    return width, HEADER + ROW * len(entity.rows) + _FOOT
+def _bow_data(bow: Bow) -> str:
+    (x, y), bend, (end_x, end_y) = bow.start, bow.bend, bow.end
+    if y == end_y:
+        return ""
+    begin, end = f"H{_beside(x, bend)}", f"{_beside(end_x, bend)} {end_y}"
+    if abs(end_y - y) <= STEEP:
+        return f"{begin}C{bend} {y} {bend} {end_y} {end}"
+    arc = STEEP // 2 if end_y > y else -STEEP // 2
+    return f"{begin}Q{bend} {y} {bend} {y + arc}V{end_y - arc}Q{bend} {end_y} {end}"
 
 
-def text_width(text: str) -> int:
+def _beside(x: int, bend: int) -> int:
+    return x + _STUB if bend > x else x - _STUB
+
+
+def _key_columns(
+    keys: Iterable[str], links: Iterable[tuple[Table, Link]], documentation: Documentation
+) -> dict[str, dict[str, Row]]:
+    """Return the columns of each table's keys, by their names in lower case."""
+    foreign: dict[str, dict[str, str]] = defaultdict(dict)
+    referenced: dict[str, dict[str, str]] = defaultdict(dict)
+    for table, link in links:
+        foreign[table.key] |= _lowered(link.columns)
+        referenced[link.other.key] |= _lowered(link.other_columns)
+    columns = {}
+    for key in keys:
+        declared = documentation.by_key.get(key)
+        primary = _lowered(declared.primary_key.columns) if declared and declared.primary_key else {}
+        marked = (("PK", primary), ("FK", foreign[key]))
+        columns[key] = {
+            lowered: Row(text=_shortened(column), mark=" ".join(mark for mark, by in marked if lowered in by))
+            for lowered, column in (primary | referenced[key] | foreign[key]).items()
+        }
+    return columns
+
+
+def _lowered(columns: Iterable[str]) -> dict[str, str]:
+    return {column.lower(): column for column in columns}
+
+
+def _relations(
+    links: Iterable[tuple[Table, Link]], columns: Mapping[str, Mapping[str, Row]]
+) -> Iterator[Relation]:
+    """Yield a relation for each foreign key, between the first columns of both sides."""
+    rows = {key: {column: row for row, column in enumerate(columns[key])} for key in columns}
+    for table, link in links:
+        yield Relation(
+            child=table.key,
+            child_row=rows[table.key][link.columns[0].lower()] if link.columns else 0,
+            parent=link.other.key,
+            parent_row=rows[link.other.key][link.other_columns[0].lower()] if link.other_columns else 0,
+        )
+
+
+def _box_size(texts: Iterable[str], rows: int) -> tuple[int, int]:
+    width = math.ceil((max(map(_text_width, texts)) * _CHARACTER + _PADDING) / 4) * 4
+    return max(_NARROWEST, width), HEADER + ROW * rows + _FOOT
+
+
+def _shortened(text: str) -> str:
+    """Return a text on one line, cut where it is wider than a box should be."""
+    text = in_one_line(text)
+    if _text_width(text[: _LONGEST + 1]) <= _LONGEST:
+        return text
+    text = text[:_LONGEST]
+    while _text_width(text) >= _LONGEST:
+        text = text[:-1]
+    return f"{text}…"
+
+
+def _text_width(text: str) -> int:
     """Return the width of a text in characters; those of East Asian scripts take two."""
     from unicodedata import east_asian_width
 
     return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
-
-
-def _lay_out_group(entities: Sequence[Entity], relations: Sequence[Relation]) -> Diagram:
-    keys = [entity.key for entity in entities]
-    capacity = max(2, round(math.sqrt(len(keys) * _USUAL_BOX[0] / (_WIDE * _USUAL_BOX[1]))))
-    layers = assign_layers(keys, [(one.parent, one.child) for one in relations], capacity)
-    nets = _nets(relations, layers)
-    sizes = {entity.key: box_size(entity) for entity in entities}
-    columns = ordered_columns(layers, nets)
-    cells = {key: Cell(width=width, height=height) for key, (width, height) in sizes.items()}
-    placed = place_columns(columns, cells, nets)
-    found = routes(placed, nets)
-    boxes = tuple(
-        Box(
-            entity=entity,
-            x=placed.lefts[placed.column_of[entity.key]],
-            y=placed.tops[entity.key],
-            width=placed.widths[placed.column_of[entity.key]],
-            height=sizes[entity.key][1],
-        )
-        for entity in entities
-    )
-    lines = tuple(Line(relation=one, corners=found[one]) for one in relations)
-    return Diagram(width=placed.width, height=placed.height, boxes=boxes, lines=lines)
-
-
-def _nets(relations: Sequence[Relation], layers: Mapping[str, int]) -> list[Net]:
-    """Return the bundles of lines that leave the same port of a box at its right."""
-    targets: dict[tuple[str, int, str], list[tuple[str, int, Relation]]] = {}
-    for one in relations:
-        parent, child = (one.parent, one.parent_row), (one.child, one.child_row)
-        if layers[one.parent] <= layers[one.child]:
-            targets.setdefault((*parent, "parent"), []).append((*child, one))
-        else:
-            targets.setdefault((*child, "child"), []).append((*parent, one))
-    return [
-        Net(node=node, row=row, is_parent=kind == "parent", targets=tuple(found))
-        for (node, row, kind), found in targets.items()
-    ]
-
-
-def _packed(parts: Sequence[Diagram]) -> Diagram:
-    """Return groups beside and below each other, the largest first."""
-    by_size = sorted(parts, key=lambda part: (-part.height, -part.width, part.boxes[0].entity.key))
-    area = sum((part.width + _BETWEEN_PARTS) * (part.height + _BETWEEN_PARTS) for part in parts)
-    widest = max([math.sqrt(area * _WIDE), *(part.width for part in parts)], default=0)
-    boxes: list[Box] = []
-    lines: list[Line] = []
-    x = y = _MARGIN
-    right = below = 0
-    for part in by_size:
-        if x > _MARGIN and x + part.width > widest + _MARGIN:
-            x, y = _MARGIN, below + _BETWEEN_PARTS
-        boxes += (_moved_box(box, x, y) for box in part.boxes)
-        lines += (_moved_line(line, x, y) for line in part.lines)
-        right, below = max(right, x + part.width), max(below, y + part.height)
-        x += part.width + _BETWEEN_PARTS
-    return Diagram(width=right + _MARGIN, height=below + _MARGIN, boxes=tuple(boxes), lines=tuple(lines))
-
-
-def _moved_box(box: Box, x: int, y: int) -> Box:
-    return Box(entity=box.entity, x=box.x + x, y=box.y + y, width=box.width, height=box.height)
-
-
-def _moved_line(line: Line, x: int, y: int) -> Line:
-    return Line(relation=line.relation, corners=tuple((left + x, top + y) for left, top in line.corners))

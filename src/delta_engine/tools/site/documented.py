@@ -13,7 +13,9 @@ from typing import Final
 from urllib.parse import quote, urlsplit
 
 from delta_engine.errors import InvalidCommandError, SourceLocation
-from delta_engine.models import Schema, SchemaName, Table
+from delta_engine.models import QualifiedName, Schema, SchemaName, Table
+from delta_engine.models.constraints import referenced_table
+from delta_engine.tools.site.files import table_path
 
 
 @unique
@@ -169,6 +171,24 @@ def _no_address(address: str) -> InvalidCommandError:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A foreign key, seen from one of its tables.
+
+    Args:
+        columns: of the table whose page it is on.
+        other: the table at its other end.
+        path: of the other table's page; None if the site has none.
+        other_columns: the columns at its other end.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    other: QualifiedName
+    path: str | None
+    other_columns: tuple[str, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Documentation:
     """Everything that the site shows of one environment.
@@ -193,6 +213,24 @@ class Documentation:
     def by_key(self) -> Mapping[str, Table]:
         """The tables by their keys."""
         return {table.key: table for table in self.tables}
+
+    def path_of(self, key: str) -> str | None:
+        """Return the path of a table's page; None if the site has none."""
+        table = self.by_key.get(key)
+        return table_path(table) if table else None
+
+    def references(self, table: Table) -> Iterator[Link]:
+        """Yield the foreign keys of a table that name a table."""
+        for key in table.foreign_keys:
+            referenced = referenced_table(table.qualified_name, key)
+            if referenced is not None:
+                yield Link(
+                    name=key.name or "",
+                    columns=key.columns,
+                    other=referenced,
+                    path=self.path_of(referenced.key),
+                    other_columns=key.referenced_columns,
+                )
 
     def grouped(self) -> Iterator[tuple[SchemaName, list[Table]]]:
         """Yield the schemas that have tables, sorted, with their tables."""

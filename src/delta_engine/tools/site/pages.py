@@ -5,21 +5,20 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from posixpath import dirname, relpath
 from typing import TYPE_CHECKING, Any, Final
 
-from delta_engine.models import ForeignKey, QualifiedName, SchemaName, Table
+from delta_engine.models import ForeignKey, SchemaName, Table
 from delta_engine.models.constraints import referenced_table
 from delta_engine.report.pages import template_environment, template_text
 from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import counted, shown_moment, visible
 from delta_engine.tools.site import files
 from delta_engine.tools.site.details import pair_text, schema_facts, shown_columns, table_facts
-from delta_engine.tools.site.documented import Documentation, TableStatus
-from delta_engine.tools.site.drawing import draw
+from delta_engine.tools.site.diagram import draw
+from delta_engine.tools.site.documented import Documentation, Link, TableStatus
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -75,24 +74,6 @@ def shown(text: str) -> str:
     return visible(redacted(text))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
-    """A foreign key, seen from one of its tables.
-
-    Args:
-        columns: of the table whose page it is on.
-        other: the table at its other end.
-        path: of the other table's page; None if the site has none.
-        other_columns: the columns at its other end.
-    """
-
-    name: str
-    columns: tuple[str, ...]
-    other: QualifiedName
-    path: str | None
-    other_columns: tuple[str, ...]
-
-
 class _Renderer:
     """Renders the pages of one site."""
 
@@ -127,7 +108,7 @@ class _Renderer:
             tables=tables,
             declared=declared,
             facts=schema_facts(declared) if declared else (),
-            drawing=draw(tables, self._documentation),
+            diagram=draw(tables, self._documentation),
             counts=self._counts(tables),
         )
 
@@ -139,7 +120,7 @@ class _Renderer:
             table=table,
             schema=SchemaName(table.catalog_name, table.schema_name),
             columns=list(shown_columns(table)),
-            references=list(self._references(table)),
+            references=list(self._documentation.references(table)),
             referenced_by=[
                 Link(
                     name=key.name or "",
@@ -153,19 +134,6 @@ class _Renderer:
             facts=table_facts(table),
             applied=self._documentation.applied.get(table.key),
         )
-
-    def _references(self, table: Table) -> Iterator[Link]:
-        for key in table.foreign_keys:
-            referenced = referenced_table(table.qualified_name, key)
-            if referenced is not None:
-                known = self._documentation.by_key.get(referenced.key)
-                yield Link(
-                    name=key.name or "",
-                    columns=key.columns,
-                    other=referenced,
-                    path=files.table_path(known) if known else None,
-                    other_columns=key.referenced_columns,
-                )
 
     def _counts(self, tables: Sequence[Table]) -> Mapping[TableStatus, int]:
         """Return the number of tables by status, in the order of the statuses; empty without a deployment state."""

@@ -1,148 +1,95 @@
-"""The layout of diagrams: no two boxes overlap, and no line crosses a box, whatever references what."""
+"""The diagram of a schema: what its boxes show, and the paths of its lines."""
 
-from itertools import combinations, pairwise
+import re
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from delta_engine.tools.site.diagram import Box, Diagram, Entity, Relation, lay_out
-
-Shape = tuple[list[Entity], list[Relation]]
+from delta_engine.models import Column, ForeignKey, Table
+from delta_engine.tools.site.diagram import Box, Diagram, draw, path_data
+from delta_engine.tools.site.layout import Bow
+from tests.builders.documentation import documented, everything
 
 
-@st.composite
-def shapes(draw: st.DrawFn) -> Shape:
-    """Return tables with rows, and foreign keys between any of them: circles and loops too."""
-    count = draw(st.integers(1, 14))
-    rows = [draw(st.integers(1, 4)) for _ in range(count)]
-    entities = [
-        Entity(key=f"t{at:02}", title=f"t{at:02}", rows=tuple(f"c{row}" for row in range(rows[at])))
-        for at in range(count)
-    ]
-    ends = st.integers(0, count - 1)
-    relations = [
-        Relation(
-            child=f"t{child:02}",
-            child_row=draw(st.integers(0, rows[child] - 1)),
-            parent=f"t{parent:02}",
-            parent_row=draw(st.integers(0, rows[parent] - 1)),
-        )
-        for child, parent in draw(st.lists(st.tuples(ends, ends), max_size=24))
-    ]
-    return entities, relations
-
-
-def star(children: int) -> Shape:
-    entities = [
-        Entity(key=f"t{at:03}", title=f"table_{at}", rows=("id", "parent_id")) for at in range(children + 1)
-    ]
-    relations = [
-        Relation(child=f"t{at:03}", child_row=1, parent="t000", parent_row=0) for at in range(1, children + 1)
-    ]
-    return entities, relations
-
-
-def overlapping(diagram: Diagram) -> list[tuple[str, str]]:
-    return [
-        (one.entity.key, other.entity.key)
-        for one, other in combinations(diagram.boxes, 2)
-        if one.x < other.x + other.width
-        and other.x < one.x + one.width
-        and one.y < other.y + other.height
-        and other.y < one.y + one.height
-    ]
-
-
-def crossed(diagram: Diagram) -> list[tuple[str, Relation]]:
-    """Return the boxes that a line crosses: lines may touch an edge."""
-    found = []
-    for line in diagram.lines:
-        for (x1, y1), (x2, y2) in pairwise(line.corners):
-            assert x1 == x2 or y1 == y2
-            found += [
-                (box.entity.key, line.relation)
-                for box in diagram.boxes
-                if min(x1, x2) < box.x + box.width
-                and max(x1, x2) > box.x
-                and min(y1, y2) < box.y + box.height
-                and max(y1, y2) > box.y
-            ]
-    return found
-
-
-def ends_at(box: Box, x: int, y: int) -> bool:
-    return x in (box.x, box.x + box.width) and box.y < y < box.y + box.height
-
-
-def check(entities: list[Entity], relations: list[Relation]) -> Diagram:
-    diagram = lay_out(entities, relations)
-    boxes = {box.entity.key: box for box in diagram.boxes}
-    assert sorted(boxes) == sorted(entity.key for entity in entities)
-    assert overlapping(diagram) == []
-    assert crossed(diagram) == []
-    assert {line.relation for line in diagram.lines} == set(relations)
-    for line in diagram.lines:
-        assert ends_at(boxes[line.relation.child], *line.corners[0]), line
-        assert ends_at(boxes[line.relation.parent], *line.corners[-1]), line
-        assert all(0 <= x <= diagram.width and 0 <= y <= diagram.height for x, y in line.corners)
-    for box in diagram.boxes:
-        assert box.x + box.width <= diagram.width
-        assert box.y + box.height <= diagram.height
+def drawn(*tables: Table) -> Diagram:
+    documentation = documented(list(tables))
+    diagram = draw(documentation.tables, documentation)
+    assert diagram is not None
     return diagram
 
 
-@settings(max_examples=300, deadline=None)
-@given(shapes())
-def test_no_boxes_overlap_and_no_line_crosses_a_box(shape: Shape) -> None:
-    check(*shape)
-
-
-@settings(max_examples=60, deadline=None)
-@given(shapes(), st.randoms())
-def test_the_order_of_the_input_does_not_matter(shape: Shape, random: object) -> None:
-    entities, relations = shape
-    assert lay_out(entities[::-1], relations[::-1]) == lay_out(entities, relations)
-
-
-def test_referenced_tables_stand_at_the_left() -> None:
-    entities = [Entity(key=key, title=key, rows=("id",)) for key in ("lines", "orders", "customers")]
-    relations = [
-        Relation(child="lines", child_row=0, parent="orders", parent_row=0),
-        Relation(child="orders", child_row=0, parent="customers", parent_row=0),
-    ]
-    places = {box.entity.key: box.x for box in lay_out(entities, relations).boxes}
-    assert places["customers"] < places["orders"] < places["lines"]
-
-
-def test_a_hundred_tables_that_reference_one_fill_rows_and_columns() -> None:
-    diagram = check(*star(100))
-    assert 1 < diagram.width / diagram.height < 3
-    columns = {box.x for box in diagram.boxes}
-    assert len(columns) >= 5
-
-
-def test_a_chain_of_a_thousand_tables_is_laid_out() -> None:
-    entities = [Entity(key=f"t{at:04}", title=f"t{at}", rows=("id",)) for at in range(1000)]
-    relations = [
-        Relation(child=f"t{at:04}", child_row=0, parent=f"t{at - 1:04}", parent_row=0)
-        for at in range(1, 1000)
-    ]
-    assert len(lay_out(entities, relations).lines) == 999
-
-
-def test_groups_without_a_connection_stand_beside_each_other() -> None:
-    entities = [Entity(key=f"t{at:02}", title=f"t{at}", rows=("id",)) for at in range(40)]
-    relations = [
-        Relation(child=f"t{at:02}", child_row=0, parent=f"t{at - 1:02}", parent_row=0)
-        for at in range(1, 40, 2)
-    ]
-    diagram = check(entities, relations)
-    assert 1 < diagram.width / diagram.height < 3
-
-
-def test_wide_characters_make_wide_boxes() -> None:
-    narrow, wide = (
-        lay_out([Entity(key="t", title=title, rows=("id",))], []).boxes[0].width
-        for title in ("a" * 20, "表" * 20)
+def table(name: str, *references: ForeignKey, columns: tuple[str, ...] = ()) -> Table:
+    names = dict.fromkeys(("id", *columns))
+    return Table(
+        "dev",
+        "sales",
+        name,
+        [Column(column, "bigint", is_nullable=column != "id") for column in names],
+        primary_key=["id"],
+        foreign_keys=list(references),
     )
-    assert wide > narrow
+
+
+def box_of(diagram: Diagram, table_name: str) -> Box:
+    return next(box for box in diagram.boxes if box.name.table == table_name)
+
+
+def numbers(text: str) -> list[int]:
+    return [int(number) for number in re.findall(r"-?\d+", text)]
+
+
+def test_boxes_show_the_columns_of_keys_with_their_marks() -> None:
+    documentation = everything()
+    tables = [declared for declared in documentation.tables if declared.schema_name == "silver"]
+    diagram = draw(tables, documentation)
+    assert diagram is not None
+    shown = {box.title: [(row.text, row.mark) for row in box.rows] for box in diagram.boxes}
+    assert shown == {
+        "customers": [("id", "PK")],
+        "orders": [("id", "PK"), ("customer_id", "FK"), ("parent_id", "FK"), ("day", "FK")],
+        "bronze.days": [("day", "")],
+    }
+    assert {box.title: (box.path, box.is_outside) for box in diagram.boxes} == {
+        "customers": ("schemas/dev.silver/customers.html", False),
+        "orders": ("schemas/dev.silver/orders.html", False),
+        "bronze.days": (None, True),
+    }
+
+
+def test_a_column_of_both_keys_has_both_marks() -> None:
+    diagram = drawn(table("parent"), table("child", ForeignKey(["id"], "parent")))
+    assert [row.mark for row in box_of(diagram, "child").rows] == ["PK FK"]
+
+
+def test_tables_without_foreign_keys_are_counted_and_not_drawn() -> None:
+    diagram = drawn(table("alone"), table("child", ForeignKey(["id"], "parent")), table("parent"))
+    assert {box.title for box in diagram.boxes} == {"child", "parent"}
+    assert diagram.alone == 1
+    documentation = documented([table("alone")])
+    assert draw(documentation.tables, documentation) is None
+
+
+def test_long_names_are_cut_and_wide_characters_make_wide_boxes() -> None:
+    def width(name: str) -> int:
+        return box_of(drawn(table(name), table("child", ForeignKey(["id"], name))), name).place.width
+
+    assert width("表" * 16) > width("a" * 16)
+    assert width("a" * 200) == width("a" * 32)
+    long = "a" * 200
+    diagram = drawn(table(long), table("child", ForeignKey(["id"], long)))
+    assert box_of(diagram, long).title == "a" * 31 + "…"
+
+
+def test_a_line_starts_with_a_crows_foot_at_the_child_and_ends_with_a_bar_at_the_parent() -> None:
+    line, foot, bar = path_data([Bow(start=(300, 80), bend=250, end=(200, 40))]).split("M")[1:]
+    assert line == "300 80H290C250 80 250 40 210 40H200"
+    assert numbers(foot) == [300, 75, 290, 80, 300, 85]
+    assert bar == "210 35v10"
+
+
+def test_a_steep_line_has_a_vertical_middle_and_a_level_line_is_straight() -> None:
+    steep, level = (path_data([Bow(start=(300, 80), bend=250, end=(200, end))]) for end in (480, 80))
+    assert steep.startswith("M300 80H290Q250 80 250 128V432Q250 480 210 480H200M")
+    assert level.startswith("M300 80H200M")
+
+
+def test_a_line_to_its_own_table_leaves_and_enters_at_the_right() -> None:
+    loop = path_data([Bow(start=(200, 80), bend=230, end=(200, 40))])
+    assert loop.startswith("M200 80H210C230 80 230 40 210 40H200M200 75L210 80")
