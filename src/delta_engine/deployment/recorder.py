@@ -223,7 +223,7 @@ class JournalStart(OpenStruct, frozen=True, kw_only=True):
     Args:
         state_id: of the document that it belongs to.
         serial: the document's serial when the run began.
-        fence: the run's lock fence; orders journals of one serial.
+        fence: the run's lock fence; with `started_at`, orders journals of one serial.
         resources: the keys of the tables that it was about to change.
         attempted: their definitions as the run intended them, by key.
         attempted_schemas: the same of schemas.
@@ -274,7 +274,7 @@ def replay(state: DeploymentState, journals: Mapping[str, Sequence[bytes]]) -> R
     resources = dict(state.resources)
     notes: list[str] = []
     started = [(run_id, *_parse(lines, f"the journal of run {run_id}")) for run_id, lines in journals.items()]
-    for run_id, start, entries in sorted(started, key=lambda item: item[1].fence if item[1] else 0):
+    for run_id, start, entries in sorted(started, key=lambda journal: _place(journal[1])):
         if run_id in (state.write_id, *state.recent_write_ids):
             continue  # the run's own save contains it
         if start is None:
@@ -348,6 +348,11 @@ def left_journals(state: DeploymentState, journals: Mapping[str, Sequence[bytes]
         )
         found.append((start.started_at, journal))
     yield from (journal for _, journal in sorted(found, key=itemgetter(0)))
+
+
+def _place(start: JournalStart | None) -> tuple[int, float]:
+    """Return where a journal stands among others: by its fence, or, without a lock, by its time."""
+    return (start.fence, start.started_at.timestamp()) if start else (0, 0.0)
 
 
 def require_no_journal(journals: Mapping[str, Sequence[bytes]], where: str) -> None:

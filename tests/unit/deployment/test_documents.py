@@ -70,6 +70,15 @@ def test_a_journal_that_an_older_engine_left_is_replayed() -> None:
     assert "1 tables were recorded, 1 were not done" in found.notes[0]
 
 
+def test_journals_without_a_lock_are_replayed_in_the_order_of_their_runs() -> None:
+    earlier = (DOCUMENTS / "v1-journal.jsonl").read_bytes().splitlines()
+    start = json.loads(earlier[0])
+    later = [json.dumps({**start, "started_at": "2099-01-01T00:00:00Z"}).encode()]
+    for journals in ({"a": later, "b": earlier}, {"a": earlier, "b": later}):
+        found = replay(deployment_state(WORKED_MODEL), journals)
+        assert found.state.resources["table.dev.silver.lines"].status is Status.UNKNOWN
+
+
 def test_every_truncation_is_refused() -> None:
     data = encode_state(deployment_state(WORKED_MODEL))
     for length in range(0, len(data), 7):
