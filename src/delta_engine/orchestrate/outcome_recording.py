@@ -205,7 +205,8 @@ class OutcomeRecording:
             return self.records.applied_schema(self._declared_schemas.get(name.key, name))
         model = self._tables[name.key]
         self.records.note_schema(model)
-        return self.records.applied(model, recorded_table(recorder.resources, name))
+        earlier, is_rewritten = recorded_table(recorder.resources, name), name.key in self._replaced
+        return self.records.applied(model, earlier, is_changed=True, is_rewritten=is_rewritten)
 
     def _unfinished(self, name: QualifiedName | SchemaName, outcome: AnyOutcome) -> Resource:
         key, failure = resource_key(name), outcome.failure

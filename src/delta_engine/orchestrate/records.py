@@ -22,7 +22,6 @@ from delta_engine.deployment.resources import (
     pointing_at,
     recorded_schema,
     recorded_table,
-    recorded_version,
     redefined,
     with_agreed_order,
     with_columns_in_order,
@@ -79,9 +78,21 @@ class RunRecords:
         self.earlier: dict[str, TableResource] = {}
 
     def applied(
-        self, model: Table, earlier: TableResource | None, *, version: TableVersion | None = None
+        self,
+        model: Table,
+        earlier: TableResource | None,
+        *,
+        version: TableVersion | None = None,
+        is_changed: bool = False,
+        is_rewritten: bool = False,
     ) -> TableResource:
-        """Return the record of a table that is as its model says."""
+        """Return the record of a table that is as its model says.
+
+        Args:
+            version: the present one; None if it is not read, or not yet.
+            is_changed: whether this run changed the table, so that it no longer has its recorded version.
+            is_rewritten: whether this run replaced the table, so that it no longer has its recorded id either.
+        """
         renames = self._column_renames.get(model.key)
         if earlier is not None and renames:
             earlier = redefined(earlier, lambda one: define(renames.applied_to(as_table(one))))
@@ -92,8 +103,6 @@ class RunRecords:
         observed = self._observed.tables.get(model.key, ABSENT)
         if earlier is not None:
             self.earlier.setdefault(resource_key(model.qualified_name), earlier)
-            if observed.exists and version is None:  # a killed run reads no version
-                version = recorded_version(earlier.metadata)
         resource = applied_table(
             model,
             at=self._recorder.now(),
@@ -104,6 +113,14 @@ class RunRecords:
             full_ownership=self._owned(earlier),
             settles=self._settles_attempts,
         )
+        if earlier is not None and observed.exists and version is None:
+            is_outdated = is_changed or bool(earlier.metadata.attempted)
+            metadata = msgspec.structs.replace(
+                resource.metadata,
+                delta_table_id=None if is_rewritten else earlier.metadata.delta_table_id,
+                delta_version=None if is_outdated else earlier.metadata.delta_version,
+            )
+            resource = msgspec.structs.replace(resource, metadata=metadata)
         if observed.exists and is_unrecorded(earlier):
             metadata = msgspec.structs.replace(resource.metadata, adopted_at=self._recorder.now())
             resource = msgspec.structs.replace(resource, metadata=metadata)

@@ -375,3 +375,25 @@ def test_a_key_that_a_failed_run_was_to_replace_is_drift(
         sync(catalog, deployment, model, at="DROP CONSTRAINT")
     report = report_drift(engine_over(catalog, deployment), [model])
     assert [found.field for _, found in report.findings()] == ["primary key theirs"]
+
+
+def test_what_a_killed_run_did_to_a_table_is_no_part_of_later_drift(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    """Its record has no version and no id: by the former ones, the rewrite of the run is a replacement by others."""
+    others = replace(BARE, table_name="others", comment="one")
+
+    def engine(runner: SqlRunner) -> Orchestrator:
+        queries = TableQueries(catalog, CatalogAddressing(), parallelism=1)
+        return replace(engine_on(catalog, runner, deployment, POLICY, versions=queries), history=queries)
+
+    engine(catalog).sync_tables([BARE, others])
+    models = [replace(BARE, partitioned_by=("mail",)), replace(others, comment="two")]
+    with pytest.raises(Kill):
+        engine(Faulty(catalog, "`others`", Kill)).sync_tables(models)
+    assert state_of(catalog).partitioned_by == ("mail",)
+    for _ in range(2):
+        catalog.run("COMMENT ON TABLE `dev`.`silver`.`orders` IS 'theirs'")
+        kinds = [found.kind for _, found in report_drift(engine(catalog), models).findings()]
+        assert kinds == [DriftKind.TABLE_COMMENT]
+        engine(catalog).sync_tables(models)
