@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import re
 import socket
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
@@ -65,14 +66,16 @@ REQUIREMENTS = [
 ]
 
 
-def installed(versions: dict[str, str]) -> dict[str, tuple[Status, str]]:
+def installed(
+    versions: dict[str, str], requirements: Sequence[str] = REQUIREMENTS
+) -> dict[str, tuple[Status, str]]:
     def version(name: str) -> str:
         if name not in versions:
             raise PackageNotFoundError(name)
         return versions[name]
 
-    found = package_checks(REQUIREMENTS, {"databricks"}, version)
-    return {check.subject: (check.status, check.found) for check in found}
+    checks = package_checks(requirements, {"databricks"}, version)
+    return {check.subject: (check.status, check.found) for check in checks}
 
 
 def test_another_project_that_may_be_imported_in_place_of_the_engine_is_named() -> None:
@@ -99,6 +102,34 @@ def test_old_and_absent_packages_are_missing() -> None:
     assert found["databricks-sdk"] == (Status.MISSING, "0.67.0 is installed, and >=0.117 is needed")
     assert found["rich"][0] is Status.MISSING
     assert found["msgspec"] == (Status.MISSING, "it is not installed")
+
+
+@pytest.mark.parametrize(
+    ("requirement", "version", "status"),
+    [
+        ("deltalake<2,>=1.6", "2.3", Status.MISSING),
+        ("deltalake<2,>=1.6", "1.6.6", Status.OK),
+        ("deltalake<2,>=1.6", "1.5.9", Status.MISSING),
+        ("deltalake!=1.7,>=1.6", "1.7", Status.MISSING),
+        ("deltalake~=1.6", "2.0", Status.MISSING),
+        ("pyspark==4.1.1", "4.1.1+databricks.1", Status.OK),
+        ("pyspark==4.1.1", "4.1.1.dev0", Status.MISSING),
+        ("numpy", "0.1", Status.OK),
+        ("numpy>=1", "built by hand", Status.UNKNOWN),
+    ],
+)
+def test_versions_are_compared_as_pip_compares_them(requirement: str, version: str, status: Status) -> None:
+    name = re.split("[^a-z]", requirement)[0]
+    assert installed({name: version}, [requirement])[name][0] is status
+
+
+def test_packages_of_another_python_are_not_needed() -> None:
+    requirements = [
+        "tomli>=2; python_version < '3'",
+        "boto3>=1; python_version < '3' and extra == 'databricks'",
+        "rich>=13; python_version >= '3'",
+    ]
+    assert installed({}, requirements) == {"rich": (Status.MISSING, "it is not installed")}
 
 
 @pytest.mark.parametrize(

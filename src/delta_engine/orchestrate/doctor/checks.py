@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from delta_engine.actions import TablePlan
@@ -50,10 +50,8 @@ from delta_engine.validation.needed_rights import (
     table_securable,
 )
 
-_REQUIREMENT: Final = re.compile(
-    r"(?P<name>[\w.-]+)(?:\[[^]]*])?\s*(?P<versions>[^;]*)(?:;.*extra == ['\"](?P<extra>\w+))?"
-)
-_VERSION: Final = re.compile(r"(>=|==)\s*([\d.]+)")
+if TYPE_CHECKING:
+    from packaging.specifiers import SpecifierSet
 
 _RUNTIME: Final = re.compile(r"databricks runtime (\d+)\.(\d+)")
 _UNKNOWN_RUNTIME: Final = "databricks runtime unknown"
@@ -128,33 +126,29 @@ def package_checks(
     requirements: Iterable[str], extras: Collection[str], installed: Callable[[str], str]
 ) -> Iterator[Check]:
     """Yield whether required packages are installed; `installed` returns a version or raises PackageNotFoundError."""
-    for text in requirements:
-        requirement = _REQUIREMENT.match(text)
-        if requirement is not None and requirement["extra"] in (None, *extras):
-            yield _package_check(requirement["name"], requirement["versions"].strip(), installed)
+    from packaging.requirements import Requirement
+
+    for requirement in map(Requirement, requirements):
+        marker = requirement.marker
+        if marker is None or any(marker.evaluate({"extra": extra}) for extra in ("", *extras)):
+            yield _package_check(requirement.name, requirement.specifier, installed)
 
 
-def _package_check(name: str, versions: str, installed: Callable[[str], str]) -> Check:
+def _package_check(name: str, versions: SpecifierSet, installed: Callable[[str], str]) -> Check:
+    from packaging.version import InvalidVersion, Version
+
     way_out = f"pip install '{name}{versions}'; in the bundle: the job's environment, `dependencies`."
     try:
         version = installed(name)
+        is_right = not versions or versions.contains(Version(version), prereleases=True)
     except PackageNotFoundError:
         return Check.missing(Topic.PACKAGES, name, "it is not installed", way_out)
-    is_right = all(
-        _numbers(version) >= _numbers(limit) if sign == ">=" else _numbers(version) == _numbers(limit)
-        for sign, limit in _VERSION.findall(versions)
-    )
+    except InvalidVersion:
+        found = f"{version!r} is installed, which cannot be compared with {versions}"
+        return Check.unknown(Topic.PACKAGES, name, found, way_out)
     if is_right:
         return Check.ok(Topic.PACKAGES, name, version)
     return Check.missing(Topic.PACKAGES, name, f"{version} is installed, and {versions} is needed", way_out)
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    """Return a version's numbers without trailing zeros: 27.0 is 27."""
-    numbers = [int(part) for part in re.split(r"[^\d.]", version, maxsplit=1)[0].split(".") if part]
-    while numbers and numbers[-1] == 0:
-        numbers.pop()
-    return tuple(numbers)
 
 
 def lineage_check(lineage: str) -> Check:
