@@ -1,5 +1,6 @@
 """`doctor --conformance` at a terminal and without one: it asks before it makes anything, and shows how it gets on."""
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,9 +12,11 @@ from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.cli import doctor_commands
 from delta_engine.orchestrate.backend import Backend, databricks_backend
 from tests.builders.conformance_runs import refusing
+from tests.cases.golden_texts import assert_golden
 from tests.fakes.conformance_platform import TARGET, ConformancePlatform
 from tests.projects.commandline import CommandLine
 
+TRANSCRIPT = Path(__file__).parents[2] / "golden_transcripts" / "conformance.txt"
 COMMAND = ("-e", "local", "doctor", "--conformance", TARGET, "--out", "reports")
 
 
@@ -65,3 +68,19 @@ def test_a_terminal_shows_a_bar(
     assert "[0/" not in done.stderr
     assert "not dropped: DROP TABLE `dev`.`scratch`.`delta_engine_conformance_" in done.stdout
     assert len([*(project / "reports").iterdir()]) == 2
+
+
+def test_what_a_run_prints(
+    project: Path,
+    platform: ConformancePlatform,
+    delta_engine: CommandLine,
+    request: pytest.FixtureRequest,
+) -> None:
+    platform.faults = [
+        refusing(lambda sql: sql.startswith("DROP TABLE") and "_tags`" in sql),
+        refusing(lambda sql: "ADD CONSTRAINT" in sql and "CHECK" in sql, message="no constraints <here>"),
+    ]
+    done = delta_engine(*COMMAND, "--yes", "--external-location", "s3://bucket/scratch")
+    assert done.code == 1
+    text = re.sub(r"_[0-9a-f]{8}_|-[0-9a-f]{8}\.", lambda run: f"{run[0][0]}<run>{run[0][-1]}", done.stdout)
+    assert_golden(re.sub(r"\d+ statements in \d+ s", "<statements>", text), TRANSCRIPT, request)

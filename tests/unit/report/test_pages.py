@@ -13,6 +13,7 @@ from delta_engine.actions import AlignTable, CreateTable, DropTable, TablePlan
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.models import Column, QualifiedName, Table
 from delta_engine.report.conformance_report import CheckStatus, CleanUpReport, RunOutcome
+from delta_engine.report.json_documents import report_json
 from delta_engine.report.notebook_html import plan_html
 from delta_engine.report.pages import conformance_html, drift_html
 from delta_engine.report.plan_tree import plan_branches
@@ -22,7 +23,7 @@ from tests.builders.drift_reports import empty_report, full_report, past_runs, s
 from tests.cases.golden_texts import assert_golden
 from tests.cases.parsed_pages import Page
 
-GOLDEN = Path(__file__).parents[2] / "golden_reports" / "full.html"
+GOLDEN_REPORTS = Path(__file__).parents[2] / "golden_reports"
 
 PAGES: dict[str, Callable[[str], str]] = {
     "drift": lambda text: drift_html(awkward_drift_reports.report_saying(text)),
@@ -72,7 +73,7 @@ def test_a_page_needs_nothing_from_elsewhere(html: str) -> None:
 
 def test_the_exact_drift_page(request: pytest.FixtureRequest) -> None:
     found = drift_html(full_report(), past_runs())
-    assert_golden(found, GOLDEN, request)
+    assert_golden(found, GOLDEN_REPORTS / "full.html", request)
     assert drift_html(full_report(), tuple(reversed(past_runs()))) == found
 
 
@@ -88,6 +89,12 @@ def test_schemas_have_a_section_of_their_own() -> None:
     assert '<span class="path">prod.</span>silver' in html
     assert 'data-status="schemas" data-kind="schema_grant"' in html
     assert 'value="schemas">Schemas</button>' in html
+
+
+def test_the_exact_conformance_report(request: pytest.FixtureRequest) -> None:
+    report = conformance_reports.report_saying("as the platform says it")
+    assert_golden(conformance_html(report), GOLDEN_REPORTS / "conformance.html", request)
+    assert_golden(report_json(report), GOLDEN_REPORTS / "conformance.json", request)
 
 
 def test_the_conformance_page_has_everything() -> None:

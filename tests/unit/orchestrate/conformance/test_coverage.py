@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -25,7 +26,10 @@ from delta_engine.report.conformance_report import CheckStatus, ConformanceRepor
 from delta_engine.state.unity_catalog import information_schema
 from delta_engine.state.unity_catalog.information_schema import View
 from tests.builders.conformance_runs import Rig
+from tests.cases.golden_texts import assert_golden_lines
 from tests.cases.statement_kinds import emitted_statements, statements_by_kind
+
+STEPS = Path(__file__).parents[3] / "golden_reports" / "conformance_steps.txt"
 
 NEVER_RUN = {
     generated_columns.ChangeGeneration: "a rule refuses it",
@@ -71,6 +75,15 @@ def test_everything_agrees(report: ConformanceReport) -> None:
     assert report.outcome is RunOutcome.AGREED
     assert {group.status for group in report.groups} == {CheckStatus.AGREED}
     assert not [one for one in report.statements if one.error and one.place not in {p.name for p in PROBES}]
+
+
+def test_the_actions_of_each_step(report: ConformanceReport, request: pytest.FixtureRequest) -> None:
+    lines = [
+        f"{step.name}: {step.status.value}: {', '.join(step.actions)}"
+        for group in report.groups
+        for step in group.steps
+    ]
+    assert_golden_lines(lines, STEPS, request)
 
 
 def test_every_action_is_run(report: ConformanceReport) -> None:
