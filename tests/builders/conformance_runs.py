@@ -9,7 +9,7 @@ from delta_engine.errors import StatementError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.orchestrate.backend import Backend, databricks_backend
 from delta_engine.orchestrate.conformance.run import ConformanceRun, Prepared, Progress, prepare
-from delta_engine.orchestrate.conformance.scene import StatementLog
+from delta_engine.orchestrate.conformance.statement_log import StatementLog
 from delta_engine.report.conformance_report import ConformanceReport, GroupReport, ProbeReport
 from tests.fakes.conformance_platform import TARGET, ConformancePlatform
 

@@ -18,7 +18,7 @@ from rich.text import Text
 from delta_engine.cli.terminal import Context, ExitCode, confirm, print_note, say, status, stderr_console
 from delta_engine.config.settings import load_settings
 from delta_engine.orchestrate.conformance.run import ConformanceRun, Prepared, Progress, prepare
-from delta_engine.orchestrate.conformance.scene import StatementLog
+from delta_engine.orchestrate.conformance.statement_log import StatementLog
 from delta_engine.orchestrate.doctor.examination import examine
 from delta_engine.orchestrate.opening import open_backend
 from delta_engine.report.conformance_report import CheckStatus, ConformanceReport, RunOutcome

@@ -1,69 +1,101 @@
-"""Probes of statements. A probe asks a question about the platform; its answer is a fact and never fails a run."""
+"""The probes: questions for whose answers rows of `docs/assumptions.md` wait. An answer never fails a run."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from threading import Barrier
-from typing import Final
+from typing import Final, TypeAlias
 
 from delta_engine.actions import CreateTable, TablePlan
-from delta_engine.aspects.tags import UnsetColumnTags
 from delta_engine.backends.capabilities import Feature
 from delta_engine.backends.error_conditions import is_forbidden
+from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.deployment.stores.delta_row import DeltaRow
 from delta_engine.drift.attribution import is_understood
 from delta_engine.errors import CatalogReadError, DeltaEngineError, StatementError
-from delta_engine.models import Column, QualifiedName, Table
-from delta_engine.models.record import records_of
-from delta_engine.orchestrate.conformance.scene import UNITY_CATALOG, Answer, Probe, Scene
-from delta_engine.orchestrate.conformance.scratch_tables import ID, scratch_table
+from delta_engine.models import QualifiedName, Table
+from delta_engine.orchestrate.conformance.rounds import Rounds
+from delta_engine.orchestrate.conformance.scratch_tables import TAGGED_COLUMN, scratch_table
+from delta_engine.orchestrate.conformance.statement_log import error_form
 from delta_engine.report.conformance_report import ErrorForm, Holds
+from delta_engine.sql.columns import sql_drop_columns
 from delta_engine.sql.text import quote_ident
-from delta_engine.state.states import CatalogState, state_of
 from delta_engine.state.table_queries import Commit
+from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
+from delta_engine.state.unity_catalog.details import TableDetails
+from delta_engine.state.unity_catalog.information_schema import TABLE_PRIVILEGES, View, by_table
+
+Answer: TypeAlias = tuple[Holds, Sequence[str]]
+"""The result of a probe: whether the assumption holds, and what happened, line by line."""
+
+_UNITY_CATALOG: Final = (Feature.SCHEMA_METADATA,)
+
+_PRIVILEGES: Final = View(
+    name=TABLE_PRIVILEGES.name,
+    columns=(*TABLE_PRIVILEGES.columns, "inherited_from"),
+    schema_column=TABLE_PRIVILEGES.schema_column,
+)
+"""The privileges on tables, those that were granted on the schema or catalog included."""
 
 
-def _forbidden(scene: Scene) -> Answer:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """One question; `needs` are the features without which it makes no sense."""
+
+    name: str
+    question: str
+    assumption: str
+    ask: Callable[[Rounds], Answer]
+    needs: tuple[Feature, ...] = ()
+
+
+def _forbidden(rounds: Rounds) -> Answer:
     """Create and update what no principal may change: the views of the catalog itself."""
-    model = replace(scratch_table(scene.place, "forbidden"), schema_name="information_schema")
-    view = f"{quote_ident(scene.place.catalog)}.information_schema.tables"
+    place = rounds.objects.place
+    model = replace(scratch_table(place, "forbidden"), schema_name="information_schema")
+    view = f"{quote_ident(place.catalog)}.information_schema.tables"
     refusals = {
-        "CREATE TABLE": _attempted_create(scene, model),
-        "UPDATE": scene.attempt(f"UPDATE {view} SET comment = '' WHERE 1 = 0"),
+        "CREATE TABLE": _attempted_create(rounds, model),
+        "UPDATE": _attempted(rounds, f"UPDATE {view} SET comment = '' WHERE 1 = 0"),
     }
-    has_conditions = all(one is not None and one.condition for one in refusals.values())
+    has_conditions = all(refusal is not None and refusal.condition for refusal in refusals.values())
     holds = Holds.YES if has_conditions else Holds.NO
-    return holds, [f"{kind} in information_schema: {_described(one)}" for kind, one in refusals.items()]
+    return holds, [f"{kind} in information_schema: {_described(error)}" for kind, error in refusals.items()]
 
 
-def _missing_catalog(scene: Scene) -> Answer:
-    model = replace(scratch_table(scene.place, "forbidden"), catalog_name=scene.place.missing_catalog)
+def _missing_catalog(rounds: Rounds) -> Answer:
+    place = rounds.objects.place
+    model = replace(scratch_table(place, "forbidden"), catalog_name=place.missing_catalog)
     holds = Holds.NO
     try:
-        scene.backend.reader.snapshot([model])
+        rounds.backend.reader.snapshot([model])
         finding = "the reader takes it for a catalog without schemas"
     except CatalogReadError as refusal:
         holds, finding = Holds.YES, str(refusal)
     except DeltaEngineError as error:
         finding = f"the reader does not know the refusal: {error}"
-    created = f"CREATE TABLE: {_described(_attempted_create(scene, model))}"
-    return holds, [finding, created]
+    return holds, [finding, f"CREATE TABLE: {_described(_attempted_create(rounds, model))}"]
 
 
-def _attempted_create(scene: Scene, model: Table) -> ErrorForm | None:
-    (create,) = _statements(scene, TablePlan(create_tables=(CreateTable(model),)))
-    refusal = scene.attempt(create)
+def _attempted_create(rounds: Rounds, model: Table) -> ErrorForm | None:
+    plan = TablePlan(create_tables=(CreateTable(model),))
+    (create,) = rounds.environment.compiled(plan).sql()
+    refusal = _attempted(rounds, create)
     if refusal is None:
-        scene.created.add(model.qualified_name)
+        rounds.objects.created.add(model.qualified_name)
     return refusal
 
 
-def _statements(scene: Scene, plan: TablePlan) -> list[str]:
-    """Return the statements of a plan without sending them."""
-    return list(scene.action_runner.compile(plan).sql())
+def _attempted(rounds: Rounds, sql: str) -> ErrorForm | None:
+    """Send a statement; return its refusal, or None if the platform accepted it."""
+    try:
+        rounds.backend.runner.run(sql)
+    except StatementError as error:
+        return error_form(error)
+    return None
 
 
 def _described(refusal: ErrorForm | None) -> str:
@@ -73,20 +105,15 @@ def _described(refusal: ErrorForm | None) -> str:
     return f"condition {refusal.condition or 'none'}, SQLSTATE {refusal.sql_state or 'none'}: {message}"
 
 
-def _tagged_column(scene: Scene) -> Answer:
-    tagged = Column("a", "int", tags={scene.place.tag: "1"})
-    mapped = {"delta.columnMapping.mode": "name"}
-    before = scratch_table(scene.place, "tagged", ID, tagged, table_properties=mapped)
-    scene.create([before])
-    after = replace(before, columns=(ID,))
-    observed = CatalogState(tables={before.key: state_of(before)})
-    (align,) = scene.planner.plan([after], observed, records_of([before])).align_tables
-    actions = tuple(one for one in align.actions if not isinstance(one, UnsetColumnTags))
-    statements = _statements(scene, TablePlan(align_tables=(replace(align, actions=actions),)))
-    refusals = list(map(scene.attempt, statements))
-    is_blocked = any(one is not None and _is_about_tags(one) for one in refusals)
-    holds = Holds.YES if is_blocked else Holds.CANNOT_TELL if any(refusals) else Holds.NO
-    return holds, [f"DROP COLUMN of a tagged column: {_described(one)}" for one in refusals]
+def _tagged_column(rounds: Rounds) -> Answer:
+    tables = rounds.reader.existing([rounds.objects.place.qualified("tagged")])
+    if not tables:
+        return Holds.CANNOT_TELL, ["there is no table with a tagged column"]
+    address = rounds.backend.addressing.table(tables[0])
+    refusal = _attempted(rounds, sql_drop_columns(address, [(TAGGED_COLUMN,)]))
+    is_blocked = refusal is not None and _is_about_tags(refusal)
+    holds = Holds.YES if is_blocked else Holds.NO if refusal is None else Holds.CANNOT_TELL
+    return holds, [f"DROP COLUMN of a tagged column: {_described(refusal)}"]
 
 
 def _is_about_tags(refusal: ErrorForm) -> bool:
@@ -94,18 +121,18 @@ def _is_about_tags(refusal: ErrorForm) -> bool:
     return not {"TAG", "TAGS", "TAGGED"}.isdisjoint(words)
 
 
-def _two_merges(scene: Scene) -> Answer:
+def _two_merges(rounds: Rounds) -> Answer:
     """Let two threads write the first row of a table at once, as two first runs of an environment would."""
-    name = scene.place.qualified("merge")
-    scene.created.add(name)
+    name = rounds.objects.place.qualified("merge")
+    rounds.objects.created.add(name)
     row = DeltaRow(
-        scene.backend.runner,
-        scene.backend.addressing.table(name),
+        rounds.backend.runner,
+        rounds.backend.addressing.table(name),
         "conformance",
         {"serial": int},
         "A scratch table of a conformance run",
         one_of_several="Drop the scratch table:",
-        pause=scene.control.pause,
+        pause=rounds.control.pause,
     )
     together = Barrier(2)
 
@@ -128,8 +155,8 @@ def _two_merges(scene: Scene) -> Answer:
     except DeltaEngineError as error:
         return Holds.NO, [*findings, f"read afterwards: {error}"]
     rows = "no row" if left is None else f"one row, serial {left['serial']}"
-    is_one = errors.count(None) == 1 and left is not None
-    return Holds.YES if is_one else Holds.NO, [*findings, f"read afterwards: {rows}"]
+    is_single = errors.count(None) == 1 and left is not None
+    return Holds.YES if is_single else Holds.NO, [*findings, f"read afterwards: {rows}"]
 
 
 def _is_missing_right(error: DeltaEngineError | None) -> bool:
@@ -137,27 +164,21 @@ def _is_missing_right(error: DeltaEngineError | None) -> bool:
     return isinstance(cause, StatementError) and is_forbidden(cause)
 
 
-def _history(scene: Scene) -> Answer:
-    changed = [
-        QualifiedName.of_key(key)
-        for one in scene.walked
-        if len(one.steps) > 1
-        for key, state in one.tables.items()
-        if state.exists
-    ]
-    histories = scene.backend.history.read_commits(changed)
-    versions = scene.backend.versions.read_versions(changed[:1], with_id={name.key for name in changed[:1]})
+def _history(rounds: Rounds) -> Answer:
+    changed = rounds.changed_tables()
+    histories = rounds.backend.history.read_commits(changed)
+    versions = rounds.backend.versions.read_versions(changed[:1], with_id={name.key for name in changed[:1]})
     findings = [
         f"{name.table}: {', '.join(map(_operation, reversed(histories[name.key])))}"
         if name.key in histories
         else f"{name.table}: its history cannot be read"
         for name in changed
     ]
-    commits = [one for commits in histories.values() for one in commits]
-    unknown = sorted({one.operation for one in commits if not is_understood(one)})
+    commits = [commit for commits in histories.values() for commit in commits]
+    unknown = sorted({commit.operation for commit in commits if not is_understood(commit)})
     findings += [f"not understood: {operation}" for operation in unknown]
     for key, version in versions.items():
-        latest = next((one.version for one in histories.get(key, ())), None)
+        latest = next((commit.version for commit in histories.get(key, ())), None)
         findings.append(f"{key}: the version is {version.version}, the latest commit {latest}")
     is_whole = bool(histories) and len(histories) == len(changed)
     holds = Holds.NO if unknown else Holds.YES if is_whole else Holds.CANNOT_TELL
@@ -165,27 +186,102 @@ def _history(scene: Scene) -> Answer:
 
 
 def _operation(commit: Commit) -> str:
-    return f"{commit.operation} ({', '.join(sorted(_with_value(commit.parameters)))})"
+    parameters = (key for key, value in commit.parameters.items() if value not in ("", "{}", "[]", "null"))
+    return f"{commit.operation} ({', '.join(sorted(parameters))})"
 
 
-def _with_value(parameters: Mapping[str, str]) -> list[str]:
-    return [key for key, value in parameters.items() if value not in ("", "{}", "[]", "null")]
+def _descriptions(rounds: Rounds) -> Answer:
+    """Describe tables as on runtimes that know DESCRIBE … AS JSON, and as on older ones."""
+    runner, qualified = rounds.backend.runner, rounds.objects.place.qualified
+    findings, is_same = [], True
+    tables = rounds.reader.existing(map(qualified, ("columns", "generated", "identity")))
+    for name in tables:
+        newer = DescribedDetailsReader(runner).answer(name)
+        older = DescribedDetailsReader(_WithoutJson(runner)).answer(name)
+        lines = list(_differing(newer, older))
+        is_same &= not lines
+        findings += [f"{name.table}: {line}" for line in lines or ["both agree"]]
+    for child in rounds.reader.existing([qualified("child")]):
+        described = DescribedDetailsReader(runner).answer(child)
+        has_keys = isinstance(described, TableDetails) and described.has_keys
+        findings.append(f"keys in DESCRIBE … AS JSON: {'described' if has_keys else 'not described'}")
+    holds = Holds.CANNOT_TELL if not tables else Holds.YES if is_same else Holds.NO
+    return holds, findings
 
 
-STATEMENT_PROBES: Final = (
+def _differing(newer: object, older: object) -> Iterator[str]:
+    if not isinstance(newer, TableDetails) or not isinstance(older, TableDetails):
+        yield f"as JSON: {newer}; without: {older}"
+        return
+    for field in ("columns", "table_comment", "partitioned_by"):
+        as_json, without = getattr(newer.state, field), getattr(older.state, field)
+        if as_json != without:
+            yield f"{field} as JSON: {as_json}; without: {without}"
+
+
+@dataclass(frozen=True, slots=True)
+class _WithoutJson:
+    runner: SqlRunner
+
+    def run(self, sql: str) -> Sequence[Row]:
+        if sql.endswith(" AS JSON"):
+            raise StatementError("left out by the probe", sql=sql, error_class="PARSE_SYNTAX_ERROR")
+        return self.runner.run(sql)
+
+
+def _inherited(rounds: Rounds) -> Answer:
+    user = rounds.objects.place.user
+    tables = rounds.reader.existing([rounds.objects.place.qualified("grants")])
+    if not tables:
+        return Holds.CANNOT_TELL, ["there is no table with grants to read"]
+    rows = _privileges(rounds, tables[0])
+    findings = [
+        f"{row['privilege_type']} to {_grantee(row, user)}: inherited_from {row['inherited_from']!r}"
+        for row in rows
+    ]
+    granted = [row for row in rows if _grantee(row, user) == user and row["privilege_type"] == "MODIFY"]
+    is_direct = bool(granted) and all(row["inherited_from"] in (None, "NONE") for row in granted)
+    return Holds.YES if is_direct else Holds.NO, findings or ["no privilege is shown"]
+
+
+def _privileges(rounds: Rounds, table: QualifiedName) -> Sequence[Row]:
+    catalog, schema, name = table.parts
+    return by_table(rounds.backend.runner.run(_PRIVILEGES.query(catalog, {schema}))).get((schema, name), ())
+
+
+def _grantee(row: Mapping[str, object], user: str) -> str:
+    """Return the grantee of a privilege; the names of other principals stay out of the report."""
+    return user if str(row["grantee"]).lower() == user.lower() else "<another principal>"
+
+
+def _effective_policies(rounds: Rounds) -> Answer:
+    """Ask for the policies of a scratch table: the answer's titles show only where a policy reaches the schema."""
+    reader = rounds.backend.policies
+    tables = rounds.reader.existing([rounds.objects.place.qualified("columns")])
+    if reader is None or not tables:
+        return Holds.CANNOT_TELL, ["there is no table to ask for"]
+    try:
+        policies = reader.read(rounds.backend.addressing.table(tables[0]))
+    except StatementError as error:
+        return Holds.NO, [error.first_line]
+    holds = Holds.YES if policies else Holds.CANNOT_TELL
+    return holds, [f"policies that reach a scratch table: {len(policies)}"]
+
+
+PROBES: Final = (
     Probe(
         name="forbidden statements",
         question="How does the platform refuse a CREATE and an UPDATE that no principal may run?",
         assumption="A refusal carries an error condition.",
         ask=_forbidden,
-        needs=UNITY_CATALOG,
+        needs=_UNITY_CATALOG,
     ),
     Probe(
         name="missing catalog",
         question="How does the platform refuse a query and a CREATE in a catalog that does not exist?",
         assumption="The reader knows the condition and refuses the catalog by name.",
         ask=_missing_catalog,
-        needs=UNITY_CATALOG,
+        needs=_UNITY_CATALOG,
     ),
     Probe(
         name="tagged column",
@@ -205,5 +301,26 @@ STATEMENT_PROBES: Final = (
         question="What does DESCRIBE HISTORY show after each kind of statement?",
         assumption="Drift reports understand every operation that a change of a table leaves in its history.",
         ask=_history,
+    ),
+    Probe(
+        name="two descriptions of a table",
+        question="Does DESCRIBE … AS JSON report the same as SHOW CREATE TABLE and SHOW TBLPROPERTIES?",
+        assumption="It does, so that older runtimes are read like newer ones.",
+        ask=_descriptions,
+        needs=_UNITY_CATALOG,
+    ),
+    Probe(
+        name="direct grants",
+        question="What does inherited_from report of a privilege that was granted on the table itself?",
+        assumption="It reports NONE, or nothing.",
+        ask=_inherited,
+        needs=(Feature.GRANTS,),
+    ),
+    Probe(
+        name="effective policies",
+        question="Does SHOW EFFECTIVE POLICIES answer under the documented titles?",
+        assumption="It does, for a principal that owns the table.",
+        ask=_effective_policies,
+        needs=(*_UNITY_CATALOG, Feature.ROW_FILTERS),
     ),
 )

@@ -1,4 +1,4 @@
-"""The conformance run: prepares, walks the groups through their steps, asks the probes, drops everything, reports."""
+"""The conformance run: prepares, takes the groups through their steps, asks the probes, drops everything, reports."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain
+from typing import Final
 
 import msgspec
 
@@ -22,20 +23,14 @@ from delta_engine.errors import (
     engine_version,
     raise_all,
 )
-from delta_engine.execute.action_runner import ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
+from delta_engine.models import SchemaName
 from delta_engine.orchestrate.backend import Backend
-from delta_engine.orchestrate.conformance.probes import STATEMENT_PROBES
-from delta_engine.orchestrate.conformance.reading_probes import READING_PROBES
-from delta_engine.orchestrate.conformance.scene import (
-    Probe,
-    Scene,
-    StatementLog,
-    leftovers_by_run,
-    parse_target,
-)
+from delta_engine.orchestrate.conformance.probes import PROBES, Probe
+from delta_engine.orchestrate.conformance.rounds import Rounds, Walk, group_report
+from delta_engine.orchestrate.conformance.scratch_objects import ScratchObjects, leftovers_by_run
 from delta_engine.orchestrate.conformance.scratch_tables import Group, Place, groups
-from delta_engine.orchestrate.conformance.walk import Walked, group_report, step_name, take
+from delta_engine.orchestrate.conformance.statement_log import StatementLog
 from delta_engine.report.conformance_report import (
     CheckStatus,
     CleanUpReport,
@@ -44,18 +39,16 @@ from delta_engine.report.conformance_report import (
     Holds,
     ProbeReport,
     RunOutcome,
-    StepReport,
 )
 from delta_engine.sql.queries import sql_current_user
 from delta_engine.state.catalog_reader import bare_model
 from delta_engine.telemetry.context import utc_now
 from delta_engine.telemetry.logs import redacted
+from delta_engine.telemetry.visible import counted
 from delta_engine.validation.validator import PlanValidator
 
-PROBES: tuple[Probe, ...] = (*STATEMENT_PROBES, *READING_PROBES)
-
-_COST_OF_A_PROBE = 25
-"""With fewer statements left, no probe begins."""
+_RESERVED_SCHEMAS: Final = ("information_schema",)
+_RESERVED_CATALOGS: Final = ("system", "samples", "__databricks_internal")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +91,7 @@ def prepare(
         CatalogReadError: the catalog does not exist.
         InvalidModelError: the external location is not a location.
     """
-    schema = parse_target(target)
+    schema = _parse_target(target)
     place = Place(
         catalog=schema.catalog, schema=schema.schema, run_id=run_id, external_location=external_location
     )
@@ -141,92 +134,92 @@ class ConformanceRun:
     control: ApplyControl = field(default_factory=ApplyControl)
     on_progress: Callable[[Progress], object] = lambda _progress: None
     now: Callable[[], datetime] = utc_now
-    _without_functions: list[GroupReport] = field(default_factory=list)
+    _walks: list[Walk] = field(default_factory=list)
     _probes: list[ProbeReport] = field(default_factory=list)
     _done: int = 0
 
     def run(self) -> ConformanceReport:
         """Run to the end or until Ctrl-C, drop all created objects, and return the results so far."""
         started_at, started = self.now(), self.log.seconds()
-        scene = Scene(backend=self.backend, log=self.log, place=self.prepared.place, control=self.control)
+        objects = ScratchObjects(backend=self.backend, place=self.prepared.place)
         clean_up, is_stopped = CleanUpReport(), False
         with stopped_by_signals(self.control.stop):
             try:
                 with self.control.stop.as_current():
-                    self._work(scene)
-            except (StoppedError, ApplyStoppedError, KeyboardInterrupt):
+                    self._work(objects)
+            except (StoppedError, KeyboardInterrupt):
                 is_stopped = True
             finally:
                 self._begin("dropping what was created")
                 self.log.release_kept()
                 with self.log.at("clean-up"):
-                    clean_up = scene.drop_created()
+                    clean_up = objects.drop_all(self.control)
         clean_up = replace(clean_up, earlier=tuple(chain.from_iterable(self.prepared.earlier.values())))
-        walked = [one.report() for one in scene.walked]
         seconds = self.log.seconds() - started
-        return self._report(walked, started_at, seconds, clean_up, is_stopped=is_stopped)
+        return self._report(started_at, seconds, clean_up, is_stopped=is_stopped)
 
-    def _work(self, scene: Scene) -> None:
-        scene.walked = tuple(self._begun(scene))
-        for position in range(max((len(one.group.steps) for one in scene.walked), default=0)):
-            take(scene, scene.walked, position, self._begin)
+    def _work(self, objects: ScratchObjects) -> None:
+        self._walks = [Walk(group=group) for group in self.prepared.groups]
+        with self.log.at("preparation"):
+            for walk in self._walks:
+                self._create_functions(objects, walk)
+        rounds = Rounds(
+            backend=self.backend, log=self.log, control=self.control, objects=objects, walks=self._walks
+        )
+        for position, part in _parts(self.prepared.groups):
+            self.control.stop.check()
+            self._begin(f"step {position + 1} of {counted(len(part), 'group')}")
+            rounds.take([walk for walk in self._walks if walk.group in part], position)
         for probe in PROBES:
             self.control.stop.check()
             self._begin(probe.name)
             with self.log.at(probe.name):
-                self._probes.append(self._asked(probe, scene))
+                self._probes.append(self._asked(probe, rounds))
 
-    def _begun(self, scene: Scene) -> Iterator[Walked]:
-        needed = dict.fromkeys(name for group in self.prepared.groups for name in group.functions)
-        errors: dict[str, StatementError | OSError] = {}
-        with self.log.at("preparation"):
-            for name in needed:
-                try:
-                    scene.create_function(name)
-                except (StatementError, OSError) as error:
-                    self.control.stop.check()
-                    errors[name] = error
-        for group in self.prepared.groups:
-            found = [errors[name] for name in group.functions if name in errors]
-            if found:
-                self._without_functions.append(_without_functions(group, found))
-            else:
-                yield Walked(group=group)
+    def _create_functions(self, objects: ScratchObjects, walk: Walk) -> None:
+        """Create the functions of a group, which is skipped without the right to; another refusal is a finding."""
+        for name in walk.group.functions:
+            try:
+                objects.create_function(name)
+            except StatementError as error:
+                self.control.stop.check()
+                walk.refuse(
+                    f"CREATE FUNCTION was refused: {error.first_line}", is_skipped=is_forbidden(error)
+                )
+            except OSError as error:
+                walk.refuse(f"CREATE FUNCTION had no answer: {error}", is_skipped=False)
 
-    def _asked(self, probe: Probe, scene: Scene) -> ProbeReport:
+    def _asked(self, probe: Probe, rounds: Rounds) -> ProbeReport:
         report = ProbeReport(
             name=probe.name, question=probe.question, assumption=probe.assumption, holds=Holds.NOT_ASKED
         )
         refused = self.prepared.place.refusals(self.backend.capabilities, *probe.needs)
-        over = self.log.used_up(_COST_OF_A_PROBE)
-        if refused or over:
-            return replace(report, findings=(*refused, *([over] if over else [])))
+        if refused or self.log.limit_reached:
+            return replace(report, findings=refused or (self.log.limit_reached,))
         try:
-            holds, findings = probe.ask(scene)
+            holds, findings = probe.ask(rounds)
         except (DeltaEngineError, OSError) as error:
             self.control.stop.check()
             return replace(report, holds=Holds.CANNOT_TELL, findings=(f"it could not be asked: {error}",))
         return replace(report, holds=holds, findings=tuple(findings))
 
     def _begin(self, what: str) -> None:
-        steps = sum(len(group.steps) for group in self.prepared.groups)
-        total = steps + len(PROBES) + 1
+        total = len(list(_parts(self.prepared.groups))) + len(PROBES) + 1
         self.on_progress(Progress(done=min(self._done, total), total=total, what=what))
         self._done += 1
 
     def _report(
         self,
-        walked: Sequence[GroupReport],
         started_at: datetime,
         seconds: float,
         clean_up: CleanUpReport,
         *,
         is_stopped: bool,
     ) -> ConformanceReport:
-        found = (*walked, *self._without_functions, *self.prepared.left_out)
+        reports = (*(walk.report() for walk in self._walks), *self.prepared.left_out)
         unreached = (CheckStatus.SKIPPED, CheckStatus.NOT_READ_BACK)
-        is_unreached = any(group.steps and group.status in unreached for group in found)
-        is_failed = any(group.status.is_failure for group in found) or is_unreached or bool(clean_up.left)
+        is_unreached = any(group.steps and group.status in unreached for group in reports)
+        is_failed = any(group.status.is_failure for group in reports) or is_unreached or bool(clean_up.left)
         outcome = RunOutcome.FAILED if is_failed else RunOutcome.AGREED
         place = self.prepared.place
         report = ConformanceReport(
@@ -238,7 +231,7 @@ class ConformanceRun:
             engine_version=engine_version(),
             platform=self.backend.capabilities.name,
             platform_version=self.prepared.platform_version,
-            groups=found,
+            groups=reports,
             probes=tuple(self._probes),
             clean_up=clean_up,
             statements=self.log.reports(),
@@ -246,25 +239,36 @@ class ConformanceRun:
         return _cleaned(report, self.backend, place)
 
 
+def _parts(groups: Sequence[Group]) -> Iterator[tuple[int, Sequence[Group]]]:
+    """Yield the groups that take a step together; schemas apart, so that their refusals stop no table."""
+    for position in range(max((len(group.steps) for group in groups), default=0)):
+        for makes_schema in (False, True):
+            part = [group for group in groups if group.makes_schema is makes_schema]
+            if any(len(group.steps) > position for group in part):
+                yield position, part
+
+
+def _parse_target(target: str) -> SchemaName:
+    """Parse the `catalog.schema` of the user; raises ConfigError for an invalid or reserved name."""
+    parts = [part.strip() for part in target.split(".")]
+    if len(parts) != 2 or not all(parts):
+        raise InvalidCommandError(
+            f"{target!r} does not name a schema", way_out="Write catalog.schema, without quotes."
+        )
+    catalog, schema = parts
+    if catalog.lower() in _RESERVED_CATALOGS or schema.lower() in _RESERVED_SCHEMAS:
+        raise InvalidCommandError(
+            f"the conformance run cannot work in {target}: the platform reserves it",
+            way_out="Name a schema in which you may create tables.",
+        )
+    return SchemaName(catalog, schema)
+
+
 def _left_out(group: Group, backend: Backend, place: Place) -> GroupReport | None:
     refused = place.refusals(backend.capabilities, *group.features)
     if refused:
         return group_report(group, CheckStatus.NOT_SUPPORTED, "; ".join(refused))
     return group_report(group, CheckStatus.SKIPPED, group.lacks) if group.lacks else None
-
-
-def _without_functions(group: Group, errors: Sequence[StatementError | OSError]) -> GroupReport:
-    """Return the report of a group whose functions could not be created: skipped if only a right is missing."""
-    reasons = tuple(
-        f"CREATE FUNCTION was refused: {error.first_line}"
-        if isinstance(error, StatementError)
-        else f"CREATE FUNCTION had no answer: {error}"
-        for error in errors
-    )
-    if all(isinstance(error, StatementError) and is_forbidden(error) for error in errors):
-        return group_report(group, CheckStatus.SKIPPED, "; ".join(reasons))
-    step = StepReport(name=step_name(group.name, 0), status=CheckStatus.REFUSED, differences=reasons)
-    return group_report(group, step.status, steps=[step])
 
 
 def _current_user(backend: Backend, place: Place) -> str:

@@ -35,6 +35,9 @@ PREFIX: Final = "delta_engine_conformance_"
 ROW_FUNCTION: Final = "row"
 VALUE_FUNCTION: Final = "value"
 
+TAGGED_COLUMN: Final = "tagged"
+"""A column of the table `tagged` that keeps its tag, for a probe."""
+
 ID: Final = Column("id", AtomicType("bigint"), is_nullable=False)
 
 _AWKWARD: Final = 'It\'s "quoted", has a \\ and `ticks`, Zürich and 東京'
@@ -95,12 +98,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """The target of one step of a group; `hides_owner` makes the planner set the existing owner again."""
+    """The models of one step of a group; `removed` has tables that are no longer declared."""
 
     tables: tuple[Table, ...] = ()
     schemas: tuple[Schema, ...] = ()
     removed: tuple[QualifiedName, ...] = ()
-    hides_owner: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +119,13 @@ class Group:
     def makes_schema(self) -> bool:
         """Whether the group creates the scratch schema."""
         return any(step.schemas for step in self.steps)
+
+    @property
+    def names(self) -> tuple[QualifiedName | SchemaName, ...]:
+        """The names of all its objects."""
+        tables = [table.qualified_name for step in self.steps for table in step.tables]
+        schemas = [schema.qualified_name for step in self.steps for schema in step.schemas]
+        return tuple(dict.fromkeys((*tables, *schemas)))
 
 
 def groups(place: Place) -> tuple[Group, ...]:
@@ -283,21 +292,12 @@ def _keys(place: Place) -> Group:
 
 
 def _governance(place: Place) -> tuple[Group, ...]:
-    tagged, granted = partial(scratch_table, place, "tags"), partial(scratch_table, place, "grants")
+    granted = partial(scratch_table, place, "grants")
     filtered = partial(scratch_table, place, "row_filter", ID, Column("a", "bigint"))
     function, mask = str(place.qualified(ROW_FUNCTION)), ColumnMask(str(place.qualified(VALUE_FUNCTION)))
     masked, owned = partial(scratch_table, place, "mask"), partial(scratch_table, place, "owner")
     return (
-        _group(
-            "tags",
-            (Feature.TAGS,),
-            tagged(Column("id", "bigint", tags={place.tag: "no"}), tags={place.tag: "one"}),
-            tagged(
-                Column("id", "bigint", tags={place.tag: "yes"}),
-                tags={place.tag: "two", f"{place.tag}_more": ""},
-            ),
-            tagged(Column("id", "bigint")),
-        ),
+        _tags(place),
         _group(
             "row filters",
             (Feature.ROW_FILTERS,),
@@ -319,12 +319,24 @@ def _governance(place: Place) -> tuple[Group, ...]:
             granted(grants={place.user: ["SELECT"]}),
             granted(grants={place.user: ["MODIFY"]}),
         ),
-        Group(
-            name="owners",
-            features=(Feature.OWNERS,),
-            steps=(Step(tables=(owned(),)), Step(tables=(owned(owner=place.user),), hides_owner=True)),
-        ),
+        _group("owners", (Feature.OWNERS,), owned(owner=place.user)),
     )
+
+
+def _tags(place: Place) -> Group:
+    table = partial(scratch_table, place, "tags")
+    column = Column(TAGGED_COLUMN, "int", tags={place.tag: "1"})
+    kept = scratch_table(place, "tagged", ID, column, table_properties={"delta.columnMapping.mode": "name"})
+    models = (
+        table(Column("id", "bigint", tags={place.tag: "no"}), tags={place.tag: "one"}),
+        table(
+            Column("id", "bigint", tags={place.tag: "yes"}),
+            tags={place.tag: "two", f"{place.tag}_more": ""},
+        ),
+        table(Column("id", "bigint")),
+    )
+    steps = tuple(Step(tables=(model, kept)) for model in models)
+    return Group(name="tags", features=(Feature.TAGS,), steps=steps)
 
 
 def _choices(place: Place) -> Iterator[Group]:
@@ -371,9 +383,9 @@ def _scratch_schema(place: Place) -> Group:
     user, tags = place.user, {place.tag: "1"}
     chosen: dict[str, Any] = {one.attribute: one.form.choices[0] for one in SCHEMA_FACETS if one.form.choices}
     models = (
-        schema(_AWKWARD),
+        schema(_AWKWARD, owner=user),
         schema("Changed", tags=tags, grants={user: ["SELECT", "USE SCHEMA"]}, owner=user, **chosen),
         schema("", grants={user: ["USE SCHEMA"]}),
     )
-    steps = tuple(Step(schemas=(model,), hides_owner=True) for model in models)
+    steps = tuple(Step(schemas=(model,)) for model in models)
     return Group(name="schemas", features=(Feature.SCHEMA_METADATA,), steps=steps)

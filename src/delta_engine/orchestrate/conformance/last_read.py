@@ -1,0 +1,95 @@
+"""Readers that save statements: the last read answers for objects that did not change since, and no version is read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from delta_engine.compile.compiled_plan import SecurableName
+from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.state.catalog_reader import PlatformReader
+from delta_engine.state.states import ABSENT, ABSENT_SCHEMA, CatalogState, SchemaState, TableState
+from delta_engine.state.table_queries import TableVersion
+
+
+class LastRead:
+    """Reads each object once, until it is to be forgotten; knows from the start that `absent` objects do not exist.
+
+    With `views_of`, it reads tables just changed as for a plan, and these tables with them.
+    """
+
+    def __init__(self, reader: PlatformReader, absent: Iterable[SecurableName]) -> None:
+        self.views_of: Sequence[Table] | None = None
+        self._reader = reader
+        self._tables: dict[str, TableState] = {}
+        self._schemas: dict[str, SchemaState] = {}
+        self._listed: dict[str, QualifiedName] = {}
+        for name in absent:
+            if isinstance(name, QualifiedName):
+                self._tables[name.key] = ABSENT
+            else:
+                self._schemas[name.key] = ABSENT_SCHEMA
+
+    def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
+        """Return the states of tables and schemas; see `PlatformReader.snapshot`."""
+        unread = [model for model in models if model.key not in self._tables]
+        unread_schemas = [schema for schema in schemas if schema.key not in self._schemas]
+        if unread or unread_schemas:
+            self._keep(self._reader.snapshot(unread, unread_schemas))
+        asked = {model.key: self._tables[model.key] for model in models}
+        above = {*(schema.key for schema in schemas), *(key.rpartition(".")[0] for key in asked)}
+        known = {key: self._schemas[key] for key in above if key in self._schemas}
+        return CatalogState(
+            tables=asked,
+            missing_schemas=frozenset(_pair(key) for key, state in known.items() if not state.exists),
+            schema_states={key: state for key, state in known.items() if state.exists},
+            other_tables=tuple(self._listed[key] for key in sorted(self._listed) if key not in asked),
+        )
+
+    def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
+        """Return the states of tables, always read anew; see `PlatformReader.snapshot_directly`."""
+        if self.views_of is None:
+            found = self._reader.snapshot_directly(models)
+        else:
+            unread = [model for model in self.views_of if model.key not in self._tables]
+            found = self._reader.snapshot([*models, *unread])
+        self._keep(found)
+        return replace(found, tables={model.key: found.tables[model.key] for model in models})
+
+    def existing(self, names: Iterable[QualifiedName]) -> tuple[QualifiedName, ...]:
+        """Return the tables that existed when they were read last."""
+        return tuple(name for name in names if self._tables.get(name.key, ABSENT).exists)
+
+    def forget(self, keys: Iterable[str]) -> None:
+        """Read some tables and schemas again when they are needed next."""
+        for key in keys:
+            self._tables.pop(key, None)
+            self._schemas.pop(key, None)
+            self._listed.pop(key, None)
+
+    def _keep(self, found: CatalogState) -> None:
+        self._tables |= found.tables
+        self._schemas |= found.schema_states
+        self._schemas |= {".".join(pair): ABSENT_SCHEMA for pair in found.missing_schemas}
+        self._listed |= {name.key: name for name in found.other_tables}
+        self._listed |= {
+            key: QualifiedName.of_key(key) for key, state in found.tables.items() if state.exists
+        }
+
+
+class NoVersions:
+    """Reads no versions of tables: each costs up to two statements, and a probe reads histories."""
+
+    def read_versions(
+        self,
+        _tables: Sequence[QualifiedName],
+        *,
+        with_id: Collection[str],  # noqa: ARG002
+    ) -> Mapping[str, TableVersion]:
+        """Return none; see `TableVersionReader.read_versions`."""
+        return {}
+
+
+def _pair(key: str) -> tuple[str, str]:
+    catalog, schema = key.split(".")
+    return catalog, schema

@@ -1,0 +1,155 @@
+"""The tables, functions and schema that a run creates: it keeps track of them, and drops nothing else."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from delta_engine.actions import TablePlan
+from delta_engine.aspects.table_names import RenameTable
+from delta_engine.backends.addressing import PathAddressing
+from delta_engine.backends.cancellation import Stop
+from delta_engine.backends.capabilities import Feature
+from delta_engine.backends.error_conditions import is_missing_table
+from delta_engine.compile.compiled_plan import CompiledPlan, SecurableName
+from delta_engine.errors import CatalogReadError, StatementError
+from delta_engine.execute.apply_control import ApplyControl
+from delta_engine.execute.outcomes import AnyOutcome, OutcomeKind, of_schemas, of_tables
+from delta_engine.execute.statement_runner import StatementRunner
+from delta_engine.models import QualifiedName
+from delta_engine.orchestrate.backend import Backend
+from delta_engine.orchestrate.conformance.scratch_tables import PREFIX, ROW_FUNCTION, VALUE_FUNCTION, Place
+from delta_engine.report.conformance_report import CleanUpReport
+from delta_engine.sql.governance import sql_create_function, sql_drop_function
+from delta_engine.sql.tables import sql_drop_empty_schema, sql_drop_table
+
+_FUNCTIONS: Final = {
+    ROW_FUNCTION: ("BIGINT", "BOOLEAN", "true"),
+    VALUE_FUNCTION: ("STRING", "STRING", "x"),
+}
+"""Parameter type, return type and body of the scratch functions: neither hides anything."""
+
+_RUN_ID: Final = re.compile(r"[0-9a-f]{8}")
+
+
+@dataclass(slots=True, kw_only=True)
+class ScratchObjects:
+    """The objects that a run created, or was about to.
+
+    Args:
+        created: the tables and schemas.
+    """
+
+    backend: Backend
+    place: Place
+    created: set[SecurableName] = field(default_factory=set)
+    functions: list[QualifiedName] = field(default_factory=list)
+
+    def begin(self, plan: CompiledPlan) -> None:
+        """Note what a plan creates, before its statements run."""
+        self.created |= {step.name for step in plan.steps}
+
+    def end(self, plan: TablePlan, outcomes: Sequence[AnyOutcome]) -> None:
+        """Note what an apply dropped and renamed, and which schema the platform refused to create."""
+        self.created -= {outcome.name for outcome in outcomes if outcome.kind is OutcomeKind.DROPPED}
+        if not any(outcome.failure for outcome in of_tables(outcomes)):
+            self.created -= {*former_names(plan)}
+        if plan.create_schemas:
+            failed = [outcome for outcome in of_schemas(outcomes) if outcome.failure]
+            self.created -= {one.name for one in failed if one.failure and not one.failure.is_outcome_unknown}
+
+    def create_function(self, name: str) -> None:
+        """Create a scratch function, tracked even without an answer; raises StatementError or OSError."""
+        function = self.place.qualified(name)
+        self.functions.append(function)
+        try:
+            self.backend.runner.run(sql_create_function(function, *_FUNCTIONS[name]))
+        except StatementError as error:
+            if not error.is_outcome_unknown:
+                self.functions.remove(function)
+            raise
+
+    def drop_all(self, control: ApplyControl) -> CleanUpReport:
+        """Drop all objects, even after a request to stop; report the statements that drop the rest."""
+        control = replace(control, stop=Stop(), running={})
+        results = {
+            (str(name), statement): self._is_dropped(name, statement, control)
+            for name, statement in self._drops()
+        }
+        dropped = tuple(name for (name, _), is_dropped in results.items() if is_dropped)
+        left = tuple(statement for (_, statement), is_dropped in results.items() if is_dropped is False)
+        external = self.place.qualified("external")
+        existed = str(external) in dropped or _drop_statement(self.backend, external) in left
+        has_files = existed and self.place.external_location  # DROP TABLE leaves those of an external table
+        files = (self.place.location("external"),) if has_files else ()
+        return CleanUpReport(dropped=dropped, left=left, files=files)
+
+    def _drops(self) -> Iterator[tuple[SecurableName, str]]:
+        tables = {name for name in self.created if isinstance(name, QualifiedName)}
+        for name in sorted({*tables, *self._listed()}, key=lambda name: name.key):
+            yield name, _drop_statement(self.backend, name)
+        for function in self.functions:
+            yield function, sql_drop_function(function)
+        for schema in self.created - tables:
+            yield schema, sql_drop_empty_schema(schema.catalog, schema.schema)
+
+    def _listed(self) -> Iterator[QualifiedName]:
+        """Yield the run's tables in the catalog, including those whose CREATE had no answer."""
+        try:
+            listed = self.backend.lister.tables_in(self.place.catalog, self.place.schema)
+        except (CatalogReadError, StatementError, OSError):  # `created` has the others
+            return
+        yield from filter(self.place.is_own, listed)
+
+    def _is_dropped(self, name: SecurableName, statement: str, control: ApplyControl) -> bool | None:
+        """Drop one object; return whether it is gone, or None if it did not exist."""
+        addressing = self.backend.addressing
+        if isinstance(addressing, PathAddressing) and isinstance(name, QualifiedName):
+            folder = addressing.folder(name)
+            if not folder.is_dir():
+                return None
+            shutil.rmtree(folder, ignore_errors=True)
+            return not folder.exists()
+        try:
+            StatementRunner(runner=self.backend.runner, name=name, control=control).run(statement)
+        except StatementError as error:
+            return None if is_missing_table(error) else False
+        return True
+
+
+def former_names(plan: TablePlan) -> Iterator[QualifiedName]:
+    """Yield the names from which a plan renames tables."""
+    for align in plan.align_tables:
+        yield from (rename.observed for rename in align.of_type(RenameTable))
+
+
+def leftovers_by_run(
+    backend: Backend, place: Place, listed: Iterable[QualifiedName]
+) -> Mapping[str, Sequence[str]]:
+    """Return the statements that drop the objects of other runs, which may still be active, by run."""
+    others: dict[str, list[QualifiedName]] = {}
+    for name in listed:
+        run_id, _, rest = name.table[len(PREFIX) :].partition("_")
+        is_scratch = name.table.lower().startswith(PREFIX) and rest and _RUN_ID.fullmatch(run_id)
+        if is_scratch and run_id != place.run_id:
+            others.setdefault(run_id, []).append(name)
+    return {run_id: tuple(_drops_of(backend, place, run_id, names)) for run_id, names in others.items()}
+
+
+def _drops_of(backend: Backend, place: Place, run_id: str, tables: Sequence[QualifiedName]) -> Iterator[str]:
+    other = replace(place, run_id=run_id)
+    yield from (_drop_statement(backend, name) for name in tables)
+    if not place.refusals(backend.capabilities, Feature.ROW_FILTERS):
+        yield from (sql_drop_function(other.qualified(name)) for name in _FUNCTIONS)
+    if not place.refusals(backend.capabilities, Feature.SCHEMA_METADATA):
+        yield sql_drop_empty_schema(other.scratch_schema.catalog, other.scratch_schema.schema)
+
+
+def _drop_statement(backend: Backend, name: QualifiedName) -> str:
+    """Return the statement that drops a table, or the command that removes its folder."""
+    if isinstance(backend.addressing, PathAddressing):
+        return f"rm -r '{backend.addressing.folder(name)}'"
+    return sql_drop_table(backend.addressing.table(name))
