@@ -38,23 +38,23 @@ class LastRead:
             self._keep(self._reader.snapshot(unread, unread_schemas))
         asked = {model.key: self._tables[model.key] for model in models}
         above = {*(schema.key for schema in schemas), *(key.rpartition(".")[0] for key in asked)}
-        known = {key: self._schemas[key] for key in above if key in self._schemas}
+        schema_states = {key: self._schemas[key] for key in above if key in self._schemas}
         return CatalogState(
             tables=asked,
-            missing_schemas=frozenset(_pair(key) for key, state in known.items() if not state.exists),
-            schema_states={key: state for key, state in known.items() if state.exists},
+            missing_schemas=frozenset(_pair(key) for key, state in schema_states.items() if not state.exists),
+            schema_states={key: state for key, state in schema_states.items() if state.exists},
             other_tables=tuple(self._listed[key] for key in sorted(self._listed) if key not in asked),
         )
 
     def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
         """Return the states of tables, always read anew; see `PlatformReader.snapshot_directly`."""
         if self.views_of is None:
-            found = self._reader.snapshot_directly(models)
+            observed = self._reader.snapshot_directly(models)
         else:
             unread = [model for model in self.views_of if model.key not in self._tables]
-            found = self._reader.snapshot([*models, *unread])
-        self._keep(found)
-        return replace(found, tables={model.key: found.tables[model.key] for model in models})
+            observed = self._reader.snapshot([*models, *unread])
+        self._keep(observed)
+        return replace(observed, tables={model.key: observed.tables[model.key] for model in models})
 
     def existing(self, names: Iterable[QualifiedName]) -> tuple[QualifiedName, ...]:
         """Return the tables that existed when they were read last."""
@@ -67,13 +67,13 @@ class LastRead:
             self._schemas.pop(key, None)
             self._listed.pop(key, None)
 
-    def _keep(self, found: CatalogState) -> None:
-        self._tables |= found.tables
-        self._schemas |= found.schema_states
-        self._schemas |= {".".join(pair): ABSENT_SCHEMA for pair in found.missing_schemas}
-        self._listed |= {name.key: name for name in found.other_tables}
+    def _keep(self, observed: CatalogState) -> None:
+        self._tables |= observed.tables
+        self._schemas |= observed.schema_states
+        self._schemas |= {".".join(pair): ABSENT_SCHEMA for pair in observed.missing_schemas}
+        self._listed |= {name.key: name for name in observed.other_tables}
         self._listed |= {
-            key: QualifiedName.of_key(key) for key, state in found.tables.items() if state.exists
+            key: QualifiedName.of_key(key) for key, state in observed.tables.items() if state.exists
         }
 
 

@@ -222,8 +222,8 @@ class Rounds:
             self.reader.forget(name.key for name in former_names(planned.plan))
             applied = apply_planned(run, planned, control=self.control)
         self.objects.end(planned.plan, applied.outcomes)
-        present = [one for one in applied.outcomes if one.kind is not OutcomeKind.DROPPED]
-        self.reader.forget(one.name.key for one in present if not one.is_verified)
+        present = [outcome for outcome in applied.outcomes if outcome.kind is not OutcomeKind.DROPPED]
+        self.reader.forget(outcome.name.key for outcome in present if not outcome.is_verified)
         for walk in walks:
             walk.note_actions(planned.compiled)
             self._settle(walk, planned.compiled, applied.outcomes)
@@ -362,6 +362,6 @@ def group_report(
 
 def _worst(statuses: Iterable[CheckStatus]) -> CheckStatus:
     """Return the status of a whole from those of its parts."""
-    found = set(statuses) or {CheckStatus.SKIPPED}
+    begun = set(statuses) or {CheckStatus.SKIPPED}
     order = (CheckStatus.REFUSED, CheckStatus.DIFFERENT, CheckStatus.NOT_READ_BACK, CheckStatus.SKIPPED)
-    return next((status for status in order if status in found), CheckStatus.AGREED)
+    return next((status for status in order if status in begun), CheckStatus.AGREED)

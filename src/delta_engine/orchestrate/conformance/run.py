@@ -111,15 +111,15 @@ def prepare(
             f"{target} cannot be read: {error.first_line.rstrip('.')}",
             way_out="The conformance run reads the schema before it creates anything in it.",
         ) from error
-    found = [(group, _left_out(group, backend, place)) for group in groups(place)]
-    possible = tuple(group for group, left_out in found if left_out is None)
+    candidates = [(group, _left_out(group, backend, place)) for group in groups(place)]
+    possible = tuple(group for group, left_out in candidates if left_out is None)
     for step in chain.from_iterable(group.steps for group in possible):
         raise_all(PlanValidator().model_violations(step.tables))
     return Prepared(
         place=place,
         platform_version=platform_version,
         groups=possible,
-        left_out=tuple(left_out for _, left_out in found if left_out is not None),
+        left_out=tuple(left_out for _, left_out in candidates if left_out is not None),
         earlier=leftovers_by_run(backend, place, listed),
     )
 

@@ -58,8 +58,11 @@ class ScratchObjects:
         if not any(outcome.failure for outcome in of_tables(outcomes)):
             self.created -= {*former_names(plan)}
         if plan.create_schemas:
-            failed = [outcome for outcome in of_schemas(outcomes) if outcome.failure]
-            self.created -= {one.name for one in failed if one.failure and not one.failure.is_outcome_unknown}
+            self.created -= {
+                outcome.name
+                for outcome in of_schemas(outcomes)
+                if outcome.failure and not outcome.failure.is_outcome_unknown
+            }
 
     def create_function(self, name: str) -> None:
         """Create a scratch function, tracked even without an answer; raises StatementError or OSError."""

@@ -258,7 +258,7 @@ def at_statement(number: int, act: Callable[[], object]) -> Callable[[str], None
     return fault
 
 
-@pytest.mark.parametrize("statement", [12, 60, 105, 200, 245, 300])
+@pytest.mark.parametrize("statement", [12, 60, 105, 200, 245, 280])
 def test_ctrl_c_ends_the_run_and_drops_everything(statement: int) -> None:
     rig = Rig()
     before = signal.getsignal(signal.SIGINT)  # pyspark has one of its own
