@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 from delta_engine.errors import DeltaEngineError, raise_all
 from delta_engine.orchestrate.deployments import UNKNOWN_ORIGIN, RunOrigin, open_deployment, open_report_files
-from delta_engine.orchestrate.doctor.examination import examine
 from delta_engine.orchestrate.drift_reports import drift_page, record_drift, report_drift
 from delta_engine.orchestrate.opening import open_backend, open_environment
 from delta_engine.orchestrate.orchestrator import sync
@@ -23,6 +22,7 @@ from delta_engine.report.notebook_html import plan_html
 from delta_engine.report.plan_text import adopted_lines, allowed_lines
 from delta_engine.report.run_report import RunReport, RunStatus
 from delta_engine.telemetry.context import in_context
+from delta_engine.tools.doctor.examination import examine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -26,11 +26,6 @@ from delta_engine.errors import (
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.models import SchemaName
 from delta_engine.orchestrate.backend import Backend
-from delta_engine.orchestrate.conformance.probes import PROBES, Probe
-from delta_engine.orchestrate.conformance.rounds import Rounds, Walk, group_report
-from delta_engine.orchestrate.conformance.scratch_objects import ScratchObjects, leftovers_by_run
-from delta_engine.orchestrate.conformance.scratch_tables import Group, Place, groups
-from delta_engine.orchestrate.conformance.statement_log import StatementLog
 from delta_engine.report.conformance_report import (
     CheckStatus,
     CleanUpReport,
@@ -45,6 +40,11 @@ from delta_engine.state.catalog_reader import bare_model
 from delta_engine.telemetry.context import utc_now
 from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import counted
+from delta_engine.tools.conformance.probes import PROBES, Probe
+from delta_engine.tools.conformance.rounds import Rounds, Walk, group_report
+from delta_engine.tools.conformance.scratch_objects import ScratchObjects, leftovers_by_run
+from delta_engine.tools.conformance.scratch_tables import Group, Place, groups
+from delta_engine.tools.conformance.statement_log import StatementLog
 from delta_engine.validation.validator import PlanValidator
 
 _RESERVED_SCHEMAS: Final = ("information_schema",)

@@ -33,7 +33,17 @@ from delta_engine.orchestrate.deployments import (
     open_volume,
     volume_path,
 )
-from delta_engine.orchestrate.doctor.checks import (
+from delta_engine.orchestrate.opening import open_backend, open_environment
+from delta_engine.orchestrate.planning import plan_unlocked
+from delta_engine.orchestrate.project import Project, load_project
+from delta_engine.report.doctor_report import Check, DoctorReport, Status, Topic, doctor_report
+from delta_engine.sql.governance import sql_grant
+from delta_engine.state.catalog_reader import bare_model, readable_snapshot
+from delta_engine.state.lineage import LineageReader
+from delta_engine.state.states import CatalogState
+from delta_engine.telemetry.context import utc_now
+from delta_engine.telemetry.visible import counted
+from delta_engine.tools.doctor.checks import (
     SCRATCH_NAME,
     CatalogUse,
     basic_needs,
@@ -56,17 +66,7 @@ from delta_engine.orchestrate.doctor.checks import (
     view_check,
     volume_check,
 )
-from delta_engine.orchestrate.doctor.statuses import status_of
-from delta_engine.orchestrate.opening import open_backend, open_environment
-from delta_engine.orchestrate.planning import plan_unlocked
-from delta_engine.orchestrate.project import Project, load_project
-from delta_engine.report.doctor_report import Check, DoctorReport, Status, Topic, doctor_report
-from delta_engine.sql.governance import sql_grant
-from delta_engine.state.catalog_reader import bare_model, readable_snapshot
-from delta_engine.state.lineage import LineageReader
-from delta_engine.state.states import CatalogState
-from delta_engine.telemetry.context import utc_now
-from delta_engine.telemetry.visible import counted
+from delta_engine.tools.doctor.statuses import status_of
 from delta_engine.validation.needed_rights import Need, Securable, needs
 
 if TYPE_CHECKING:

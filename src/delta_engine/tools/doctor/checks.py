@@ -28,7 +28,6 @@ from delta_engine.deployment.stores.s3 import S3Folder
 from delta_engine.deployment.stores.volume_files import VolumeFiles
 from delta_engine.errors import DISTRIBUTION, RefusedError, engine_version
 from delta_engine.models import QualifiedName, Schema, SchemaName
-from delta_engine.orchestrate.doctor.statuses import status_of
 from delta_engine.orchestrate.runs import PlannedRun
 from delta_engine.report.doctor_report import Check, Topic
 from delta_engine.report.plan_tree import plan_summary
@@ -39,6 +38,7 @@ from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.states import CatalogState
 from delta_engine.state.unity_catalog.information_schema import OF_SCHEMAS, OF_TABLES, SCHEMATA, TABLES, View
 from delta_engine.telemetry.visible import counted
+from delta_engine.tools.doctor.statuses import status_of
 from delta_engine.validation.needed_rights import (
     Need,
     Securable,
