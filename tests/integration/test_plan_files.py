@@ -36,16 +36,18 @@ def test_a_plan_is_made_reviewed_and_applied(
     assert not (project / ".delta-engine" / "warehouse").exists()
     document = json.loads((project / "plan.json").read_text())
     assert [one["table"] for one in document["statements"]] == ["dev.silver.orders"]
-    assert document["fingerprints"]["tables"] == {
-        "dev.silver.orders": {"state": None, "table_id": None, "created_at": None}
+    touched = document["touched"]
+    assert {*touched} == {"schema.dev.silver", "table.dev.silver.orders"}
+    assert {touched["table.dev.silver.orders"][fact] for fact in ("observed", "table_id", "created_at")} == {
+        None
     }
 
     assert delta_engine("-e", "local", "apply", "plan.json", "--yes").code == 0
     edit(project, "comment: Orders table", 'comment: "Orders `table` | <b>"')
     edit(project, "comment: Order total}", "comment: Order total}\n      - {name: extra, type: int}")
     delta_engine("-e", "local", "plan", "--out", "plan.json")
-    (fingerprint,) = json.loads((project / "plan.json").read_text())["fingerprints"]["tables"].values()
-    assert fingerprint["table_id"]
+    (touched,) = json.loads((project / "plan.json").read_text())["touched"].values()
+    assert touched["table_id"]
     spark.sql(f"INSERT INTO {orders} VALUES (1, now(), 2)")  # data is none of a plan's business
     applied = delta_engine("-e", "local", "apply", "plan.json", "--yes", "--json")
     report = json.loads(applied.stdout)
@@ -85,11 +87,11 @@ def recreate(spark: SparkSession, orders: str, project: Path) -> None:
     [
         (
             lambda spark, orders, _project: spark.sql(f"COMMENT ON TABLE {orders} IS 'by hand'"),
-            "table dev.silver.orders was altered\n",
+            "table dev.silver.orders was changed\n",
         ),
         (
             lambda _spark, _orders, project: shutil.rmtree(project / ".delta-engine" / "warehouse"),
-            "table dev.silver.orders was dropped\n",
+            "table dev.silver.orders is gone\n",
         ),
         (recreate, "table dev.silver.orders was dropped and created again (id "),
     ],
@@ -134,7 +136,7 @@ def test_an_apply_that_was_killed(
     assert refused.code == 3
     assert "refused: plan.json: the plan is stale: an apply of it by " in refused.stderr
     assert "did not get through, and what it did is kept. Since it was made:" in refused.stderr
-    assert f"\n  table {done} has appeared\n" in refused.stderr
+    assert f"\n  table {done} is new\n" in refused.stderr
 
     assert delta_engine("-e", "local", "plan", "--out", "plan.json").code == 0
     assert delta_engine("-e", "local", "apply", "plan.json", "--yes").code == 0

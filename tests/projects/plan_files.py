@@ -23,14 +23,12 @@ from delta_engine.plan_files.codec import encode_plan_file, read_plan_file, seal
 from delta_engine.plan_files.document import (
     SCHEMA_URI,
     VERSION,
-    DeploymentFingerprint,
-    Fingerprints,
     Options,
     Origin,
     PlanFile,
     PlannedStatement,
     PolicyRecord,
-    TableFingerprint,
+    TouchedResource,
 )
 from delta_engine.state.catalog_reader import Listing
 from delta_engine.state.states import Audit
@@ -64,7 +62,6 @@ PLAN = sealed(
             made_at=datetime(2026, 3, 1, 12, tzinfo=timezone.utc), made_by="ana", lineage="git:abc"
         ),
         options=Options(tables=("silver.*",), allow=("drop_column",)),
-        is_partial=True,
         policy=PolicyRecord(
             allow=("drop_column",),
             create_schemas=False,
@@ -76,16 +73,30 @@ PLAN = sealed(
             max_rewrite_bytes=None,
             drift="refuse",
         ),
-        models={"dev.silver.orders": SOME},
-        declared_schemas={},
-        fingerprints=Fingerprints(
-            tables={"dev.silver.orders": TableFingerprint(state=SOME, table_id="1")},
-            schemas={"dev.silver": SOME, "dev.gold": None},
-            deployment_state=DeploymentFingerprint(
-                state_id="s", records={"table.dev.silver.orders": SOME, "schema.dev.gold": None}
+        state_id="s",
+        touched={
+            "table.dev.silver.orders": TouchedResource(
+                observed=SOME, declared=SOME, recorded=SOME, table_id="1"
             ),
-        ),
-        plan={"format": "delta-engine/plan"},
+            "schema.dev.gold": TouchedResource(),
+        },
+        plan={
+            "format": "delta-engine/plan",
+            "tables": [
+                {
+                    "table": "dev.silver.orders",
+                    "change": "align",
+                    "actions": [
+                        {
+                            "action": "SetTableComment",
+                            "changes": [
+                                {"sign": "~", "subject": "comment", "observed": "'a'", "desired": "'b'"}
+                            ],
+                        }
+                    ],
+                }
+            ],
+        },
         statements=(PlannedStatement(table="dev.silver.orders", sql="ALTER …\u2028 'ü' \\ ${x}"),),
     )
 )

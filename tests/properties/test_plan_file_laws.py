@@ -221,8 +221,9 @@ def touched_by(file: PlanFile, checkouts: Checkouts, only: str) -> set[str]:
         for name, one in checkouts.world.catalog.tables.items()
         for key in one.state.foreign_keys
     }
-    read = file.fingerprints.tables
-    return changed | {one for ends in links if changed & {*ends} for one in ends if one in read}
+    return changed | {
+        one for ends in links if changed & {*ends} for one in ends if f"table.{one}" in file.touched
+    }
 
 
 def renames(file: PlanFile) -> list[Any]:

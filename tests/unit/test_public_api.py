@@ -17,7 +17,7 @@ import delta_engine
 from delta_engine import DeltaEngineError
 from delta_engine.deployment.ports import LockHolder
 from delta_engine.errors import SourceLocation
-from delta_engine.plan_files.staleness import Move, MoveKind
+from delta_engine.plan_files.staleness import Move
 
 REFUSED: dict[str, Any] = {
     "reason": "no",
@@ -49,7 +49,7 @@ ERRORS: dict[str, dict[str, Any]] = {
     "MissingDependencyError": {"reason": "no Java", "way_out": "Install it."},
     "RefusalGroup": {"refusals": (delta_engine.ConfigError("no"), delta_engine.ConfigError("neither"))},
     "StalePlanError": {
-        "moves": (Move(MoveKind.TABLE_ALTERED, "dev.silver.orders"),),
+        "moves": (Move("dev.silver.orders", "table dev.silver.orders was changed"),),
         "where": "plan.json",
         "way_out": "Plan again.",
         "note": "an apply did not get through",

@@ -1,6 +1,6 @@
 """Facets: each fact of a table, a column or a schema, described once.
 
-Model files, their writer and editors, variables, recorded documents, fingerprints, `manages`, `leave_out` and
+Model files, their writer and editors, variables, recorded documents, `manages`, `leave_out` and
 `import` derive from the tuples in `delta_engine.aspects`.
 """
 

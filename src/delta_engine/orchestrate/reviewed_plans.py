@@ -3,40 +3,34 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Allowance
 from delta_engine.aspects.delta_properties import is_catalog_managed
 from delta_engine.deployment.document import AppliedPlan, DeploymentState
 from delta_engine.deployment.local_files import write_atomically
-from delta_engine.deployment.recorded_models import with_recorded_grants
-from delta_engine.models import QualifiedName
+from delta_engine.models import Schema, Table
+from delta_engine.models.record import resource_key
 from delta_engine.orchestrate.runs import Environment, OpenRun, PlannedRun
 from delta_engine.plan_files.codec import encode_plan_file, is_replaceable, plan_again, sealed
 from delta_engine.plan_files.document import (
     SCHEMA_URI,
     VERSION,
-    Fingerprints,
     Options,
     Origin,
     PlanFile,
     PlanFileError,
     PolicyRecord,
+    TouchedResource,
     planned_statements,
 )
-from delta_engine.plan_files.fingerprints import (
-    deployment_fingerprint,
-    fingerprints,
-    model_checksums,
-    schema_checksums,
-)
 from delta_engine.plan_files.staleness import ReviewedPlan, StalePlanError, moves
-from delta_engine.plan_files.touched import touched_resources
+from delta_engine.plan_files.touched import touched_keys, touched_resource
 from delta_engine.report.json_documents import plan_content
-from delta_engine.state.catalog_reader import bare_model, snapshot_by
-from delta_engine.state.states import TableState
+from delta_engine.state.states import SchemaState, TableState
 from delta_engine.telemetry.context import utc_now
 from delta_engine.telemetry.visible import shown_moment
 
@@ -56,9 +50,9 @@ def make_plan_file(
     """Return the file of a plan that was made without a cached copy of the deployment state.
 
     Args:
-        like: an earlier file to compare with: the result has its origin, and covers its tables too.
+        like: an earlier file to compare with: the result has its origin, and covers what it touches too.
     """
-    name = project.settings.environment
+    name, loaded = project.settings.environment, planned.basis.loaded
     if like is None:
         facts = environment.deployment.facts()
         engine_version = facts.engine_version
@@ -74,11 +68,9 @@ def make_plan_file(
             environment=name,
             origin=origin,
             options=options,
-            is_partial=project.is_partial,
             policy=_policy(project),
-            models=model_checksums(planned.models if options.undoes else project.models),
-            declared_schemas=schema_checksums(planned.schemas if options.undoes else project.synced_schemas),
-            fingerprints=_fingerprints(environment, planned, like.fingerprints if like else None),
+            state_id=loaded.state_id if loaded and loaded.serial else None,  # a first run's is not saved yet
+            touched=_touched(environment, planned, like.touched if like else ()),
             plan=plan_content(
                 planned.plan, environment=name, undone=planned.undone, consents=planned.consents
             ),
@@ -135,10 +127,12 @@ def reviewed_plan(
             f"an apply of it by {applied.applied_by} ({shown_moment(applied.applied_at)}) did not get "
             "through, and what it did is kept"
         )
-    if path is None:
-        raise StalePlanError(moved, where="", way_out="Plan again, and review the new plan.", note=note)
-    way_out = plan_again(file.environment, str(path), file.options)
-    raise StalePlanError(moved, where=str(path), way_out=way_out, note=note)
+    again = (
+        plan_again(file.environment, str(path), file.options)
+        if path
+        else "Plan again, and review the new plan."
+    )
+    raise StalePlanError(moved, where=str(path or ""), way_out=again, note=note)
 
 
 def _policy(project: Project) -> PolicyRecord:
@@ -160,41 +154,46 @@ def _allowance(allowance: Allowance) -> str:
     return allowance.kind.value if allowance.tables == "*" else f"{allowance.kind.value}:{allowance.tables}"
 
 
-def _fingerprints(environment: Environment, planned: PlannedRun, like: Fingerprints | None) -> Fingerprints:
-    """Fingerprint what a plan was made from; run statements for the tables that it changes or that `like` touches."""
-    basis, seen, plan = planned.basis, planned.seen, planned.plan
-    touched = like.deployment_state.records if like else touched_resources(plan, basis.models, seen)
-    recorded = deployment_fingerprint(basis.loaded, touched)
-    changed = {action.table.key for action in plan.table_actions()}
-    if like is not None:
-        changed = {key for key, one in like.tables.items() if one.table_id is not None}
-        unread = {*like.tables} & recorded.touched - {*seen.tables}
-        models = [bare_model(QualifiedName.of_key(key)) for key in sorted(unread)]
-        if models:
-            seen = seen.with_tables(
-                snapshot_by(environment.reader, with_recorded_grants(models, basis.loaded))
-            )
-    keys = {model.key for model in basis.models} | recorded.touched
-    tables = {key: seen.tables[key] for key in keys & seen.tables.keys()}
-    asked = (
-        key for key in changed & tables.keys() if tables[key].exists and not _is_told_by_its_age(tables[key])
-    )
-    ids = _table_ids(environment, {key: tables[key] for key in asked})
-    return fingerprints(tables, basis.observed, recorded, ids)
+def _touched(
+    environment: Environment, planned: PlannedRun, further: Iterable[str]
+) -> dict[str, TouchedResource]:
+    """Return what a plan touches, and `further` resources, by key; runs statements for the tables that it changes."""
+    basis, seen = planned.basis, planned.seen
+    keys = touched_keys(planned.plan, basis.models, seen) | {*further}
+    records = basis.loaded.resources if basis.loaded else {}
+    declared: tuple[Table | Schema, ...] = (*planned.models, *planned.schemas)
+    models = {resource_key(model.qualified_name): model for model in declared}
+    states: dict[str, TableState | SchemaState]
+    states = {f"table.{key}": state for key, state in seen.tables.items()}
+    states |= {f"schema.{key}": state for key, state in basis.observed.schema_states.items()}
+    ids = _table_ids(environment, planned.plan, {key: states[key] for key in keys & states.keys()})
+    return {
+        key: touched_resource(states.get(key), models.get(key), records.get(key), ids.get(key))
+        for key in sorted(keys)
+    }
+
+
+def _table_ids(
+    environment: Environment, plan: TablePlan, states: Mapping[str, TableState | SchemaState]
+) -> Mapping[str, str]:
+    """Return Delta's ids of existing tables, by resource key: of all that show it, and of those that a plan changes."""
+    tables = {
+        key: state
+        for key, state in states.items()
+        if isinstance(state, TableState) and state.exists and not _is_told_by_its_age(state)
+    }
+    ids = {key: state.audit.table_id for key, state in tables.items()}
+    changed = {resource_key(action.table): action.table for action in plan.table_actions()}
+    names = {
+        key: tables[key].former_name or changed[key] for key in tables if key in changed and not ids[key]
+    }
+    if environment.versions is not None and names:
+        asked = {name.key for name in names.values()}
+        versions = environment.versions.read_versions(tuple(names.values()), with_id=asked)
+        ids |= {key: versions[name.key].table_id for key, name in names.items() if name.key in versions}
+    return {key: table_id for key, table_id in ids.items() if table_id is not None}
 
 
 def _is_told_by_its_age(table: TableState) -> bool:
     """Whether the creation time tells another table of the name, and Delta's id does not: see `drift.replacements`."""
     return is_catalog_managed(table.table_properties) and table.audit.created_at is not None
-
-
-def _table_ids(environment: Environment, tables: Mapping[str, TableState]) -> Mapping[str, str]:
-    """Return Delta's ids of existing tables, as far as they are known."""
-    if environment.versions is None or not tables:
-        return {}
-    names = {key: state.former_name or QualifiedName.of_key(key) for key, state in tables.items()}
-    found = environment.versions.read_versions(
-        tuple(names.values()), with_id={name.key for name in names.values()}
-    )
-    versions = {key: found[name.key] for key, name in names.items() if name.key in found}
-    return {key: one.table_id for key, one in versions.items() if one.table_id is not None}

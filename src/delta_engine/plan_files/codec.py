@@ -13,11 +13,16 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from delta_engine.models import QualifiedName
 from delta_engine.models.open_struct import checksum_of
-from delta_engine.plan_files.document import NO_OPTIONS, VERSION, Options, PlanFile, PlanFileError
+from delta_engine.plan_files.document import (
+    NO_OPTIONS,
+    VERSION,
+    Options,
+    PlanFile,
+    PlanFileError,
+    reviewed_changes,
+)
 from delta_engine.telemetry.context import command
-from delta_engine.validation.rules import FORBIDDEN_IN_NAMES
 
 _CHECKSUM = "checksum"
 _MARK = "urn:delta-engine:plan-file:"
@@ -90,11 +95,8 @@ def _decoded(data: bytes, engine_version: str, refusal: _Refusal) -> PlanFile:
         raise refusal("the plan file was edited or damaged: it does not match its checksum")
     try:
         file = msgspec.convert(raw, PlanFile)
-        for key in file.fingerprints.tables:
-            name = QualifiedName.of_key(key)  # tables are read by these names
-            if any(map(FORBIDDEN_IN_NAMES.search, (name.catalog, name.schema, name.table))):
-                raise ValueError(f"{key!r} is no name of a table")
-    except (msgspec.ValidationError, ValueError, RecursionError) as error:
+        reviewed_changes(file.plan)
+    except (msgspec.ValidationError, RecursionError) as error:
         raise refusal(f"it is no valid plan file: {error}") from None
     return file
 

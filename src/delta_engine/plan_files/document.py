@@ -1,10 +1,11 @@
-"""The classes of the plan file, version 2, the source of its published schema, and its error.
+"""The classes of the plan file, version 3, the source of its published schema, and its error.
 
 docs/plan-files.md explains the fields. Unknown fields are refused: a file is only for the engine version that wrote it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -14,8 +15,8 @@ from delta_engine.deployment.document import Checksum
 from delta_engine.errors import RefusedError, SourceLocation
 from delta_engine.models.open_struct import Moment
 
-VERSION: Final = 2
-SCHEMA_URI: Final = "urn:delta-engine:plan-file:v2"
+VERSION: Final = 3
+SCHEMA_URI: Final = "urn:delta-engine:plan-file:v3"
 
 
 class PlanFileError(RefusedError):
@@ -48,52 +49,23 @@ class PlannedStatement(_Part, frozen=True, kw_only=True):
     sql: str
 
 
-class TableFingerprint(_Part, frozen=True, kw_only=True):
-    """A table when the plan was made.
+class TouchedResource(_Part, frozen=True, kw_only=True):
+    """A table or schema that the plan changes, or a table that a foreign key connects with one, when it was planned.
 
     Args:
-        state: SHA-256 of its definition in the catalog; None if it did not exist.
+        observed: SHA-256 of its definition in the catalog; None if it did not exist, or was not read under this name.
+        declared: SHA-256 of its model, the same as `config_checksum` in the deployment state; None without a model.
+        recorded: SHA-256 of its record in the deployment state, with the journals of killed runs; None for a record
+            without an applied or attempted model.
         table_id: Delta's id, for existing tables that the plan changes; a new table of the same name has another id.
-        created_at: its creation time in the catalog, which identifies the other tables.
+        created_at: its creation time in the catalog, which identifies the others.
     """
 
-    state: Checksum | None = None
+    observed: Checksum | None = None
+    declared: Checksum | None = None
+    recorded: Checksum | None = None
     table_id: str | None = None
     created_at: Moment | None = None
-
-
-class DeploymentFingerprint(_Part, frozen=True, kw_only=True):
-    """What the deployment state had of the plan's tables and schemas when the plan was made.
-
-    Args:
-        state_id: the document's identity; None if nothing had been applied yet.
-        records: SHA-256 of the record of every table and schema that the plan touches, by its key in the document, with
-            the journals of killed runs; None for one without an applied or attempted model. These are what the plan
-            changes, and the tables that foreign keys connect with it.
-    """
-
-    state_id: str | None
-    records: dict[str, Checksum | None]
-
-    @property
-    def touched(self) -> frozenset[str]:
-        """The names of the tables and schemas that the plan touches, in lower case."""
-        return frozenset(key.partition(".")[2] for key in self.records)
-
-
-class Fingerprints(_Part, frozen=True, kw_only=True):
-    """What the plan was made from.
-
-    Args:
-        tables: every table that was read, by `catalog.schema.table` in lower case.
-        schemas: SHA-256 of every schema that was read, by `catalog.schema` in lower case; None for one that did
-            not exist.
-        deployment_state: the records of what the plan touches.
-    """
-
-    tables: dict[str, TableFingerprint]
-    schemas: dict[str, Checksum | None]
-    deployment_state: DeploymentFingerprint
 
 
 class ChangedTables(_Part, frozen=True, kw_only=True):
@@ -162,7 +134,7 @@ class Origin(_Part, frozen=True, kw_only=True):
 
 
 class PlanFile(_Part, frozen=True, kw_only=True):
-    """A plan, its statements, and what it was made from.
+    """A plan, its statements, and what it touches.
 
     Args:
         schema_uri: names the JSON schema.
@@ -172,11 +144,9 @@ class PlanFile(_Part, frozen=True, kw_only=True):
         environment: the name of the environment that it is for.
         origin: when, by whom and from which commit it was made.
         options: the options of the command.
-        is_partial: whether the command selected only some models.
         policy: which changes were allowed.
-        models: SHA-256 of every model's definition, by `catalog.schema.table` in lower case.
-        declared_schemas: SHA-256 of every declared schema's definition, by `catalog.schema` in lower case.
-        fingerprints: fingerprints of what it was made from.
+        state_id: the identity of the deployment state; None if nothing had been applied yet.
+        touched: what the plan touches, by its key in the deployment state.
         plan: the plan as `plan --json` prints it, without statements and unmanaged parts.
         statements: every statement, in an order in which they can run; those of one table run in this order.
     """
@@ -188,11 +158,9 @@ class PlanFile(_Part, frozen=True, kw_only=True):
     environment: str
     origin: Origin
     options: Options
-    is_partial: bool
     policy: PolicyRecord
-    models: dict[str, Checksum]
-    declared_schemas: dict[str, Checksum]
-    fingerprints: Fingerprints
+    state_id: str | None
+    touched: dict[str, TouchedResource]
     plan: dict[str, Any]
     statements: tuple[PlannedStatement, ...]
 
@@ -204,3 +172,56 @@ def planned_statements(compiled: CompiledPlan) -> tuple[PlannedStatement, ...]:
         for step in compiled.steps
         for statement in step.statements
     )
+
+
+class ReviewedChange(msgspec.Struct, frozen=True):
+    """A change in a plan's JSON, as far as plans are compared."""
+
+    subject: str
+    observed: str | None
+    desired: str | None
+
+    def __str__(self) -> str:
+        sides = [side for side in (self.observed, self.desired) if side is not None]
+        sign = "+" if self.observed is None else "-" if self.desired is None else "~"
+        return f"{sign} {self.subject}: {' → '.join(sides)}" if sides else self.subject
+
+
+class _Action(msgspec.Struct, frozen=True):
+    changes: tuple[ReviewedChange, ...] = ()  # of a table
+    change: ReviewedChange | None = None  # of a schema
+
+
+class _Securable(msgspec.Struct, frozen=True):
+    table: str = ""
+    schema: str = ""
+    change: str = "create"
+    actions: tuple[_Action, ...] = ()
+
+    def changes(self) -> Iterator[ReviewedChange]:
+        for action in self.actions:
+            yield from action.changes
+            yield from filter(None, [action.change])
+        if not self.actions:
+            yield ReviewedChange(f"{self.change} {'table' if self.table else 'schema'}", None, None)
+
+
+class _Plan(msgspec.Struct, frozen=True):
+    create_schemas: tuple[_Securable, ...] = ()
+    align_schemas: tuple[_Securable, ...] = ()
+    tables: tuple[_Securable, ...] = ()
+
+
+def reviewed_changes(plan: Mapping[str, Any]) -> Mapping[tuple[str, str], Sequence[ReviewedChange]]:
+    """Return the changes in a plan's JSON, by the name of their table or schema in lower case and their subject.
+
+    Raises:
+        msgspec.ValidationError: it has another shape.
+    """
+    read = msgspec.convert(plan, _Plan)
+    changes: dict[tuple[str, str], list[ReviewedChange]] = {}
+    for securable in (*read.create_schemas, *read.align_schemas, *read.tables):
+        name = (securable.table or securable.schema).lower()
+        for change in securable.changes():
+            changes.setdefault((name, change.subject), []).append(change)
+    return changes

@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import msgspec
 
 from delta_engine.actions import TablePlan
-from delta_engine.models import QualifiedName, Table
+from delta_engine.deployment.definitions import define, define_schema
+from delta_engine.deployment.document import Resource
+from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.models.constraints import referenced_table
+from delta_engine.models.open_struct import canonical_checksum, checksum_of
 from delta_engine.models.record import resource_key
-from delta_engine.state.states import ABSENT, CatalogState
+from delta_engine.plan_files.document import TouchedResource
+from delta_engine.state.states import ABSENT, NO_AUDIT, CatalogState, SchemaState, TableState
+
+_VOLATILE = ("delta.lastCommitTimestamp", "delta.lastUpdateVersion", "transient_", "spark.sql.statistics.")
+"""Prefixes of properties that change with the data."""
+
+_NOT_COUNTED = {
+    *("drift", "sync_error", "actual_checksum", "lag", "sync_warning"),  # runs derive them again
+    *("delta_version", "schema_checksum", "unknown"),  # nothing is planned from them
+    "change",  # names the last run, also one that changed nothing; an undo, which is planned from it, plans anew
+}
+"""Details of a record that make no plan stale."""
 
 
-def touched_resources(plan: TablePlan, models: Iterable[Table], seen: CatalogState) -> frozenset[str]:
+def touched_keys(plan: TablePlan, models: Iterable[Table], seen: CatalogState) -> frozenset[str]:
     """Return the resource keys of what a plan touches, renamed tables under both names.
 
     Args:
@@ -22,7 +39,56 @@ def touched_resources(plan: TablePlan, models: Iterable[Table], seen: CatalogSta
     connected = {key for ends in _connections(models, seen) if changed & {*ends} for key in ends}
     tables = changed | (connected & seen.tables.keys())
     schemas = map(resource_key, plan.changed_schemas())
-    return frozenset((*schemas, *(resource_key(QualifiedName.of_key(key)) for key in tables)))
+    return frozenset((*schemas, *(f"table.{key}" for key in tables)))
+
+
+def touched_resource(
+    state: TableState | SchemaState | None,
+    model: Table | Schema | None,
+    record: Resource | None,
+    table_id: str | None,
+) -> TouchedResource:
+    """Return what a plan file holds of a table or schema; None for what is not known or does not exist."""
+    existing = state if state is not None and state.exists else ABSENT
+    return TouchedResource(
+        observed=_observed(existing) if existing.exists else None,
+        declared=None if model is None else _declared(model),
+        recorded=_recorded(record),
+        table_id=table_id,
+        created_at=existing.audit.created_at,
+    )
+
+
+def _observed(state: TableState | SchemaState) -> str:
+    """Return the checksum of a definition, without what changes with the data of a table."""
+    state = replace(state, audit=NO_AUDIT)
+    if isinstance(state, TableState):
+        properties = state.table_properties.items()
+        state = replace(
+            state,
+            table_properties={key: value for key, value in properties if not key.startswith(_VOLATILE)},
+            cluster_by=() if state.clusters_automatically else state.cluster_by,
+        )
+    return checksum_of(repr(state).encode())  # it shows the fields that a comparison counts
+
+
+def _declared(model: Table | Schema) -> str:
+    return canonical_checksum(define(model) if isinstance(model, Table) else define_schema(model))
+
+
+def _recorded(resource: Resource | None) -> str | None:
+    """Return the checksum of a record: its models, ownership, ids, accepted drift and last apply.
+
+    What other runs derive again without an apply does not count. Measured with `drift`, `sync` and `sync -t`: they
+    change the status, `drift`, `sync_error` and `actual_checksum`, and nothing of a table that `-t` leaves out.
+    A `sync` can also adopt a model or an ownership policy without a statement. Plans depend on both, so they count.
+    A record without a model only lists a table or schema: it counts as none.
+    """
+    if resource is None or not (resource.metadata.declared or resource.metadata.attempted):
+        return None
+    facts = msgspec.structs.asdict(resource.metadata)
+    counted = {key: value for key, value in facts.items() if key not in _NOT_COUNTED}
+    return checksum_of(msgspec.json.encode({**counted, "deployed_at": resource.deployed_at}, order="sorted"))
 
 
 def _changed_tables(plan: TablePlan, seen: CatalogState) -> Iterator[QualifiedName]:

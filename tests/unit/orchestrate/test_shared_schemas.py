@@ -90,7 +90,7 @@ def test_a_plan_file_is_stale_after_a_sync_of_its_table(reviewed: SharedCatalog)
     refused = reviewed.run("sales", "apply plans/teams/sales.json --yes")
     assert refused.code == 3
     assert "the plan is stale" in refused.stderr
-    assert "table dev.silver.sales_orders was altered" in refused.stderr
+    assert "table dev.silver.sales_orders was changed" in refused.stderr
     again = "`delta-engine -e dev -p teams/sales plan --out plans/teams/sales.json`"
     assert again in refused.stderr
     planned = reviewed.run("sales", "plan --out plans/teams/sales.json")

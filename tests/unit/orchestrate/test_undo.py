@@ -25,6 +25,7 @@ from delta_engine.orchestrate.undoing import UndoRequest, plan_undo
 from delta_engine.state.table_queries import TableQueries
 from tests.builders.deployment import deployment_over
 from tests.builders.models import orders
+from tests.builders.worlds import Kill
 from tests.fakes.platform import FakePlatform, engine_over, statuses, sync
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.projects.catalog_project import CatalogProject
@@ -410,6 +411,31 @@ def test_a_plan_file_is_stale_when_rows_were_written(project: CatalogProject) ->
     refused = project.run("apply undo.json --yes")
     assert refused.code == 3
     assert project.catalog.statements[-1].startswith("ALTER TABLE")
+
+
+def test_a_plan_file_restores_once_even_if_its_apply_was_killed(
+    project: CatalogProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second RESTORE would take back the rows that were written after the first one."""
+    dropped_column(project)
+    ran(project, "undo --out undo.json")
+    run = project.catalog.run
+
+    def killed(sql: str) -> Sequence[Row]:
+        rows = run(sql)
+        if sql.startswith("RESTORE"):
+            raise Kill
+        return rows
+
+    with monkeypatch.context() as patched:
+        patched.setattr(project.catalog, "run", killed)
+        with pytest.raises(Kill):
+            project.run("apply undo.json --yes")
+    project.catalog.write_rows(ORDERS)
+    before = len(project.catalog.statements)
+    refused = project.run("apply undo.json --yes")
+    assert (refused.code, "the plan is stale: an apply of it by " in refused.stderr) == (3, True)
+    assert project.catalog.statements[before:] == []
 
 
 def test_what_cannot_be_found_is_named(project: CatalogProject) -> None:

@@ -52,6 +52,13 @@ def test_files_without_end_are_refused(tmp_path: Path, brackets: str, depth: int
         assert not is_read(tmp_path / "plan.json", data), key
 
 
+def compared_part_of(plan: dict[str, Any]) -> dict[str, Any]:
+    """Return the changes of a plan without what people alone read."""
+    (table,) = plan["tables"]
+    (action,) = table["actions"]
+    return {"tables": [{"table": table["table"], "actions": [{"changes": action["changes"]}]}]}
+
+
 def test_a_plan_that_is_read_is_applied_or_refused(
     tmp_path: Path, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -60,7 +67,8 @@ def test_a_plan_that_is_read_is_applied_or_refused(
     project.sync()
     project.declare(a="second", b="first")
     project.plan("-t", "silver.*", "--allow", "drop_column")
-    document = json.loads(project.file.read_bytes()) | {"plan": {}}  # that is for people alone
+    document = json.loads(project.file.read_bytes())
+    document["plan"] = compared_part_of(document["plan"])
     reviewed = [statement["sql"] for statement in document["statements"]]
     found = {0: 0, 3: 0}
     for what, broken in broken_copies(document, ("x", "\x1b[2J", [], {}, None)):

@@ -22,7 +22,7 @@ from delta_engine.plan_files.document import PlanFile, PlanFileError
 from tests.builders.published_schemas import plan_file_schema
 from tests.projects.plan_files import PLAN, SOME
 
-PUBLISHED = Path(__file__).parents[3] / "docs" / "schemas" / "plan-file-v2.json"
+PUBLISHED = Path(__file__).parents[3] / "docs" / "schemas" / "plan-file-v3.json"
 
 
 def read(path: Path, data: bytes, *, environment: str = "dev", engine: str = "0.3.0") -> PlanFile:
@@ -52,10 +52,11 @@ EDITS: list[Callable[[dict[str, Any]], object]] = [
     edited(checksum=SOME),
     edited(checksum=None),
     lambda document: document.pop("checksum"),
-    lambda document: document.pop("fingerprints"),
+    lambda document: document.pop("touched"),
     lambda document: document["statements"][0].update(sql="DROP TABLE x"),
     lambda document: document["options"]["allow"].append("drop_table"),
-    lambda document: document["fingerprints"]["tables"].clear(),
+    lambda document: document["touched"].clear(),
+    lambda document: document["plan"]["tables"].clear(),
 ]
 
 
@@ -134,9 +135,9 @@ def test_what_is_no_plan_file_is_refused(path: Path, data: bytes, reason: str) -
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"version": 3}, "it has format 3 of a newer engine, and this engine knows format 2"),
-        ({"version": 1}, "it has format 1 of an older engine, and this engine applies only format 2"),
-        ({"version": 0}, "it has format 0 of an older engine, and this engine applies only format 2"),
+        ({"version": 4}, "it has format 4 of a newer engine, and this engine knows format 3"),
+        ({"version": 1}, "it has format 1 of an older engine, and this engine applies only format 3"),
+        ({"version": 0}, "it has format 0 of an older engine, and this engine applies only format 3"),
         ({"version": True}, "its version is True"),
         ({"version": "1"}, "its version is '1'"),
         ({"version": -1}, "its version is -1"),
@@ -157,6 +158,32 @@ def test_other_versions_are_refused_first(path: Path, fields: dict[str, object],
     assert reason in str(refused.value)
 
 
+def test_a_file_of_format_2_is_refused_with_the_command_that_plans_again(path: Path) -> None:
+    older = Path(__file__).parent / "documents" / "v2.json"
+    with pytest.raises(PlanFileError) as refused:
+        read(path, older.read_bytes())
+    assert str(refused.value) == (
+        f"{path}: it has format 2 of an older engine, and this engine applies only format 3. "
+        f"Write it again and review it: `delta-engine -e dev plan --out {path}`."
+    )
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        {"tables": "all"},
+        {"tables": [{"table": 1}]},
+        {"tables": [{"table": "x", "actions": [{"changes": [{"subject": "comment"}]}]}]},
+        {"align_schemas": [{"schema": "x", "actions": [{"change": []}]}]},
+        {"create_schemas": {}},
+    ],
+)
+def test_a_plan_whose_changes_cannot_be_read_is_refused(path: Path, plan: dict[str, Any]) -> None:
+    forged = sealed(msgspec.structs.replace(PLAN, plan=plan))
+    with pytest.raises(PlanFileError, match=r"it is no valid plan file: (Expected|Object missing)"):
+        read(path, encode_plan_file(forged))
+
+
 def test_a_wrong_shape_under_a_right_checksum_is_refused(path: Path) -> None:
     forged = sealed(msgspec.structs.replace(PLAN, policy="all is allowed"))
     with pytest.raises(PlanFileError, match=r"it is no valid plan file: Expected `object`, got `str`"):
@@ -170,7 +197,7 @@ def test_the_published_schema_is_the_generated_one_and_judges_plan_files() -> No
     validator = Draft202012Validator(schema)
     document = json.loads(encode_plan_file(PLAN))
     validator.validate(document)
-    for edit in (edited(version=3), edited(statements=[{}]), edited(checksum="md5:x"), edited(models=[])):
+    for edit in (edited(version=2), edited(statements=[{}]), edited(checksum="md5:x"), edited(touched=[])):
         broken = json.loads(json.dumps(document))
         edit(broken)
         assert not validator.is_valid(broken)

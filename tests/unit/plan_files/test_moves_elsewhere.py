@@ -104,31 +104,27 @@ def test_another_model_that_was_applied_meanwhile_is_not_reverted(planned: PlanP
     planned.declare(a="first", b="second")
     planned.sync()
     planned.declare(a="second", b="first")
-    altered, statements = moves_in_two_parts(planned.apply())
-    assert altered == ["table dev.silver.b was altered"]
-    assert statements.startswith(
-        "the engine would run other statements now: statement 2 is, in the file: nothing"
-    )
-    assert "COMMENT ON TABLE `dev`.`silver`.`b` IS 'first'" in statements
+    assert moves_in(planned.apply()) == ["dev.silver.b, planned now: ~ table comment: 'second' → 'first'"]
     assert planned.platform.statements == []
 
 
-def moves_in_two_parts(refused: Result) -> tuple[list[str], str]:
-    """Return what moved elsewhere, and the statement that differs."""
-    *elsewhere, first, second = moves_in(refused)
-    return elsewhere, f"{first} {second}"
-
-
-def test_other_statements_are_explained_by_the_moves_elsewhere(planned: PlanProject) -> None:
+def test_a_change_elsewhere_that_the_plan_has_now_is_named(planned: PlanProject) -> None:
     planned.declare(a="second", b="second")
-    elsewhere, statements = moves_in_two_parts(planned.apply())
-    assert elsewhere == ["the model of dev.silver.b was changed"]
-    assert "statement 2 is, in the file: nothing" in statements
+    assert moves_in(planned.apply()) == ["dev.silver.b, planned now: ~ table comment: 'first' → 'second'"]
 
 
-def test_moves_elsewhere_are_not_named_beside_moves_of_touched_tables(planned: PlanProject) -> None:
+def test_a_table_elsewhere_that_the_plan_creates_now_is_named(planned: PlanProject) -> None:
+    planned.declare(a="second", b="first", c="new")
+    assert moves_in(planned.apply()) == ["dev.silver.c, planned now: create table"]
+
+
+def test_all_moves_are_named_by_table(planned: PlanProject) -> None:
     planned.declare(a="third", b="second")
-    assert moves_in(planned.apply()) == ["the model of dev.silver.a was changed"]
+    assert moves_in(planned.apply()) == [
+        "the model of dev.silver.a was changed",
+        "dev.silver.a, table comment: would become 'third', not 'second'",
+        "dev.silver.b, planned now: ~ table comment: 'first' → 'second'",
+    ]
 
 
 def test_a_killed_run_on_a_touched_table_makes_a_plan_stale(planned: PlanProject) -> None:
@@ -136,9 +132,34 @@ def test_a_killed_run_on_a_touched_table_makes_a_plan_stale(planned: PlanProject
     assert moves_in(planned.apply()) == ["the record of dev.silver.a was changed"]
 
 
+def test_drift_in_another_part_of_a_touched_table_makes_a_plan_stale(planned: PlanProject) -> None:
+    states = planned.platform.states
+    states["dev.silver.a"] = replace(states["dev.silver.a"], tags={"theirs": "1"})
+    assert moves_in(planned.apply()) == ["table dev.silver.a was changed"]
+
+
+def test_a_model_that_takes_an_unmanaged_part_makes_a_plan_stale(planned: PlanProject) -> None:
+    """The statements stay the same, and the apply would record the part as the engine's."""
+    states = planned.platform.states
+    states["dev.silver.a"] = replace(states["dev.silver.a"], tags={"theirs": "1"})
+    planned.plan()
+    planned.declare(a="second", b="first", further=", tags: {theirs: '1'}")
+    states["dev.silver.b"] = replace(states["dev.silver.b"], tags={"theirs": "1"})
+    assert moves_in(planned.apply()) == ["the model of dev.silver.a was changed"]
+
+
+def test_a_narrower_policy_makes_a_plan_stale_that_needs_no_consent(project: PlanProject) -> None:
+    project.configure("{create_schemas: true, allow: [drop_column]}")
+    project.sync()
+    project.declare(a="second", b="first")
+    project.plan()
+    project.configure()
+    assert moves_in(project.apply()) == ['policy.allow: was ["drop_column"], is now []']
+
+
 def test_a_record_that_was_forgotten_makes_a_plan_stale(planned: PlanProject) -> None:
     assert planned.run("state", "rm", "table.dev.silver.a", "--yes").code == 0
-    assert moves_in(planned.apply()) == ["the record of dev.silver.a was removed"]
+    assert moves_in(planned.apply()) == ["the record of dev.silver.a is gone"]
 
 
 def test_an_apply_that_was_taken_back_makes_a_plan_stale(planned: PlanProject) -> None:
@@ -152,7 +173,9 @@ def test_an_apply_that_was_taken_back_makes_a_plan_stale(planned: PlanProject) -
 
 def test_another_deployment_state_makes_a_plan_stale(planned: PlanProject) -> None:
     rmtree(planned.folder / "state")
-    assert moves_in(planned.apply())[0] == "the deployment state has changed: it does not exist any more"
+    gone = moves_in(planned.apply())[0]
+    assert gone.startswith("the deployment state is another one: its id was ")
+    assert gone.endswith(", is now absent")
 
 
 REFERENCING = """\
@@ -192,8 +215,6 @@ def test_a_change_by_hand_elsewhere_leaves_a_plan_valid_unless_it_would_be_undon
     states = planned.platform.states
     known = states["dev.silver.b"]
     states["dev.silver.b"] = replace(known, table_comment="by hand")
-    elsewhere, statements = moves_in_two_parts(planned.apply())
-    assert elsewhere == ["table dev.silver.b was altered"]
-    assert "and would be: COMMENT ON TABLE `dev`.`silver`.`b` IS 'first'" in statements
+    assert moves_in(planned.apply()) == ["dev.silver.b, planned now: ~ table comment: 'by hand' → 'first'"]
     states["dev.silver.b"] = replace(known, tags={"theirs": "1"})
     assert_applied(planned)

@@ -12,7 +12,7 @@ from delta_engine.backends.capabilities import in_catalogs
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
 from tests.builders.models import observed
-from tests.projects.commandline import CommandLine
+from tests.projects.commandline import CommandLine, Result
 from tests.projects.plan_files import PlanProject
 
 AGAIN = "Write it again and review it: `delta-engine -e local plan --out plan.json`."
@@ -66,6 +66,28 @@ def test_a_plan_that_was_applied_says_so(project: PlanProject) -> None:
     assert "already applied" in as_json.stderr
 
 
+def test_of_two_applies_at_once_only_one_runs(synced: PlanProject) -> None:
+    config = synced.folder / "conf" / "local.yml"
+    impatient = "{path: state}, lock: {timeout_seconds: 0}"
+    config.write_text(config.read_text().replace("{path: state}", impatient))
+    synced.plan()
+    run, others = synced.platform.run, list[Result]()
+
+    def applying(sql: str) -> list[Row]:
+        if sql.startswith("COMMENT ON TABLE") and not others:
+            others.append(synced.apply())
+        return list(run(sql))
+
+    synced.platform.run = applying  # type: ignore[method-assign]  # for one run
+    assert synced.apply().code == 0
+    synced.platform.run = run  # type: ignore[method-assign]
+    (other,) = others
+    assert (other.code, "the environment is locked by ana" in other.stderr) == (4, True)
+    assert len(synced.platform.statements) == 1
+    assert "already applied" in synced.apply().stdout
+    assert len(synced.platform.statements) == 1
+
+
 def test_an_empty_plan_is_applied_once_too(project: PlanProject) -> None:
     project.sync()
     project.plan()
@@ -90,9 +112,16 @@ Fault = Callable[[PlanProject], object]
     [
         (
             lambda project: project.platform.states.update({"dev.silver.a": observed(comment="by hand")}),
-            ["table dev.silver.a was altered"],
+            ["table dev.silver.a was changed", "dev.silver.a, table comment: was 'first', is now 'by hand'"],
         ),
-        (lambda project: project.platform.states.pop("dev.silver.a"), ["table dev.silver.a was dropped"]),
+        (
+            lambda project: project.platform.states.pop("dev.silver.a"),
+            [
+                "table dev.silver.a is gone",
+                "dev.silver.a, no longer planned: ~ table comment: 'first' → 'second'",
+                "dev.silver.a, planned now: create table",
+            ],
+        ),
         (
             lambda project: project.versions.recreate("dev.silver.a"),
             [
@@ -102,19 +131,25 @@ Fault = Callable[[PlanProject], object]
         ),
         (
             lambda project: project.declare(a="third", b="first"),
-            ["the model of dev.silver.a was changed"],
-        ),
-        (lambda project: project.declare(b="first"), ["the model of dev.silver.a was removed"]),
-        (
-            lambda project: project.configure("{create_schemas: true, tags: full, allow: [drop_column]}"),
             [
-                "policy.allow was changed (nothing, now drop_column)",
-                "policy.tags was changed (additive, now full)",
+                "the model of dev.silver.a was changed",
+                "dev.silver.a, table comment: would become 'third', not 'second'",
             ],
         ),
         (
+            lambda project: project.declare(b="first"),
+            [
+                "the model of dev.silver.a is gone",
+                "dev.silver.a, no longer planned: ~ table comment: 'first' → 'second'",
+            ],
+        ),
+        (
+            lambda project: project.configure("{create_schemas: true, tags: full, allow: [drop_column]}"),
+            ['policy.allow: was [], is now ["drop_column"]', 'policy.tags: was "additive", is now "full"'],
+        ),
+        (
             lambda project: project.run("state", "rm", "table.dev.silver.a", "--yes"),
-            ["the record of dev.silver.a was removed"],
+            ["the record of dev.silver.a is gone"],
         ),
     ],
     ids=lambda value: value[0].split(" (")[0] if isinstance(value, list) else "",
@@ -136,7 +171,7 @@ def test_a_table_that_has_appeared(project: PlanProject) -> None:
     project.platform.states["dev.silver.a"] = observed(comment="first")
     refused = project.apply()
     assert refused.code == 3
-    assert "\n  table dev.silver.a has appeared\n" in refused.stderr
+    assert "\n  table dev.silver.a is new\n" in refused.stderr
 
 
 def test_a_table_that_was_to_be_dropped_and_is_gone(synced: PlanProject) -> None:
@@ -145,7 +180,7 @@ def test_a_table_that_was_to_be_dropped_and_is_gone(synced: PlanProject) -> None
     synced.plan()
     assert [one.sql for one in synced.read().statements] == ["DROP TABLE `dev`.`silver`.`b`"]
     dropped = synced.platform.states.pop("dev.silver.b")
-    assert "\n  table dev.silver.b was dropped\n" in synced.apply().stderr
+    assert "\n  table dev.silver.b is gone\n" in synced.apply().stderr
     synced.platform.states["dev.silver.b"] = dropped
     synced.versions.recreate("dev.silver.b")
     assert "\n  table dev.silver.b was dropped and created again" in synced.apply().stderr
@@ -172,7 +207,6 @@ def test_rows_are_looked_at_again(synced: PlanProject) -> None:
 def test_options_are_part_of_the_file(synced: PlanProject) -> None:
     synced.declare(a="second", b="second")
     synced.plan("-t", "a", "--allow", "drop_column:silver.a", "--no-preflight")
-    assert synced.read().is_partial
     assert synced.read().policy.allow == ("drop_column:silver.a",)
     assert synced.apply().code == 0
     assert [sql for sql in synced.platform.statements if "`b`" in sql] == []
@@ -226,7 +260,7 @@ def test_a_failed_apply_is_not_taken_for_an_applied_plan(synced: PlanProject) ->
     assert (stale.code, synced.platform.statements) == (3, [])
     assert "the plan is stale: an apply of it by " in stale.stderr
     assert " did not get through, and what it did is kept. Since it was made:\n" in stale.stderr
-    assert "\n  table dev.silver.a was altered\n" in stale.stderr
+    assert "\n  table dev.silver.a was changed\n" in stale.stderr
     synced.plan()
     assert synced.apply().code == 0
     assert len(synced.platform.statements) == 1
@@ -253,7 +287,7 @@ def test_a_killed_apply_names_what_it_had_done(synced: PlanProject) -> None:
     stale = synced.apply()
     assert stale.code == 3
     assert "the plan is stale: an apply of it by " in stale.stderr
-    assert "\n  table dev.silver.a was altered\n" in stale.stderr
+    assert "\n  table dev.silver.a was changed\n" in stale.stderr
     assert "\n  the record of dev.silver.a was changed\n" in stale.stderr
     assert "\n  the record of dev.silver.b was changed\n" in stale.stderr
     assert AGAIN in stale.stderr

@@ -8,7 +8,7 @@ from dataclasses import replace
 from delta_engine.actions import AlignTable, CreateSchema, CreateTable, DropTable, TablePlan
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.models import ForeignKey, QualifiedName, Reference, Table
-from delta_engine.plan_files.touched import touched_resources
+from delta_engine.plan_files.touched import touched_keys
 from delta_engine.state.states import CatalogState, TableState, state_of
 from tests.builders.models import orders
 
@@ -28,7 +28,7 @@ def changing(*tables: str) -> TablePlan:
 
 def touched(plan: TablePlan, models: Iterable[Table] = (), **tables: TableState) -> set[str]:
     seen = CatalogState(tables={name(table).key: state for table, state in tables.items()})
-    found = touched_resources(plan, models, seen)
+    found = touched_keys(plan, models, seen)
     return {key.removeprefix("table.dev.silver.") for key in found}
 
 

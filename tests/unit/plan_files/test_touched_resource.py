@@ -1,4 +1,4 @@
-"""A fingerprint is another one if, and only if, what a plan depends on is."""
+"""What a plan file holds of a table or schema is another value if, and only if, what a plan depends on is."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from delta_engine.deployment.definitions import define
 from delta_engine.deployment.document import AcceptedDrift, Difference
 from delta_engine.deployment.resources import unmanaged_table
 from delta_engine.deployment.stored_definitions import Baseline
-from delta_engine.models import Column, QualifiedName, Reference
-from delta_engine.plan_files.document import TableFingerprint
-from delta_engine.plan_files.fingerprints import deployment_fingerprint, fingerprints, model_checksums
+from delta_engine.models import Column, QualifiedName, Reference, Schema
+from delta_engine.models.open_struct import canonical_checksum
+from delta_engine.plan_files.document import TouchedResource
+from delta_engine.plan_files.touched import touched_resource
 from delta_engine.state.states import (
     ABSENT,
+    ABSENT_SCHEMA,
     Audit,
-    CatalogState,
     RelationKind,
     SchemaState,
     TableState,
@@ -30,13 +31,9 @@ from tests.builders.models import WORKED_MODEL, orders
 from tests.cases.documented_models import WHOLE_TABLE
 from tests.projects.plan_files import SOME
 
-KEY = "dev.silver.orders"
-NOTHING = deployment_fingerprint(None, ())
-
 TABLE = TableState(columns=(Column("id", "bigint", False, "x"),), table_properties={"a": "1"})
 
 SPECIAL: dict[str, Any] = {
-    "exists": False,
     "columns": (Column("id", "bigint", True, "x"),),
     "not_null_checks": ("id",),
     "referenced_by": (Reference(table=QualifiedName("dev", "silver", "x"), name="fk"),),
@@ -47,21 +44,18 @@ SPECIAL: dict[str, Any] = {
 """The fields that are no facets."""
 
 WHOLE = state_of(WHOLE_TABLE)
-FIELDS = [field.name for field in fields(TableState) if field.name != "audit"]
+FIELDS = [field.name for field in fields(TableState) if field.name not in ("audit", "exists")]
 
 
-def fingerprint(table: TableState, table_id: str | None = None) -> TableFingerprint:
-    found = fingerprints(
-        {KEY: table}, CatalogState(tables={KEY: table}), NOTHING, {KEY: table_id} if table_id else {}
-    )
-    return found.tables[KEY]
+def observed(state: TableState | SchemaState) -> str | None:
+    return touched_resource(state, None, None, None).observed
 
 
 @pytest.mark.parametrize("field", FIELDS)
 def test_every_field_counts(field: str) -> None:
     other = replace(TABLE, **{field: SPECIAL.get(field, getattr(WHOLE, field))})
     assert other != TABLE
-    assert fingerprint(other).state != fingerprint(TABLE).state
+    assert observed(other) != observed(TABLE)
 
 
 @pytest.mark.parametrize(
@@ -75,43 +69,60 @@ def test_every_field_counts(field: str) -> None:
     ],
 )
 def test_every_part_of_a_column_counts(column: Column) -> None:
-    assert fingerprint(replace(TABLE, columns=(column,))).state != fingerprint(TABLE).state
+    assert observed(replace(TABLE, columns=(column,))) != observed(TABLE)
+
+
+def test_the_place_of_a_declaration_does_not_count() -> None:
+    columns = [replace_place(column) for column in WHOLE.columns]
+    assert columns[0].declared_at != WHOLE.columns[0].declared_at
+    assert observed(replace(WHOLE, columns=tuple(columns))) == observed(WHOLE)
+
+
+def replace_place(column: Column) -> Column:
+    return Column(column.name, column.data_type, column.is_nullable, column.comment, tags=column.tags)
 
 
 def test_the_columns_that_the_platform_chooses_do_not_count() -> None:
     automatic = replace(TABLE, clusters_automatically=True)
-    assert fingerprint(replace(automatic, cluster_by=("id",))).state == fingerprint(automatic).state
+    assert observed(replace(automatic, cluster_by=("id",))) == observed(automatic)
 
 
 def test_what_moves_with_the_data_does_not_count() -> None:
     moved = {"a": "1", "delta.lastUpdateVersion": "7", "spark.sql.statistics.numRows": "5"}
-    assert fingerprint(replace(TABLE, table_properties=moved)) == fingerprint(TABLE)
+    assert observed(replace(TABLE, table_properties=moved)) == observed(TABLE)
 
 
 def test_the_order_of_what_has_none_does_not_count() -> None:
-    one = replace(TABLE, tags={"a": "1", "b": "2"}, grants={"x": ("SELECT",), "y": ("MODIFY", "SELECT")})
-    other = replace(TABLE, tags={"b": "2", "a": "1"}, grants={"y": ("SELECT", "MODIFY"), "x": ("SELECT",)})
-    assert fingerprint(one) == fingerprint(other)
+    first = replace(TABLE, tags={"a": "1", "b": "2"}, grants={"x": ("SELECT",), "y": ("MODIFY", "SELECT")})
+    second = replace(TABLE, tags={"b": "2", "a": "1"}, grants={"y": ("SELECT", "MODIFY"), "x": ("SELECT",)})
+    assert observed(first) == observed(second)
 
 
-def test_who_it_is() -> None:
+def test_what_identifies_a_table_stands_beside_its_definition() -> None:
     made = datetime(2026, 3, 1, tzinfo=timezone.utc)
-    found = fingerprint(replace(TABLE, audit=Audit(created_at=made, altered_at=made)), "id 1")
-    assert (found.table_id, found.created_at) == ("id 1", made)
-    assert found.state == fingerprint(TABLE).state
-    assert fingerprint(ABSENT) == TableFingerprint()
+    state = replace(TABLE, audit=Audit(created_at=made, altered_at=made))
+    assert touched_resource(state, None, None, "id 1") == TouchedResource(
+        observed=observed(TABLE), table_id="id 1", created_at=made
+    )
+
+
+@pytest.mark.parametrize("state", [None, ABSENT, ABSENT_SCHEMA])
+def test_what_does_not_exist_has_no_definition(state: TableState | SchemaState | None) -> None:
+    assert touched_resource(state, None, None, None) == TouchedResource()
 
 
 def test_schemas() -> None:
-    observed = CatalogState(
-        tables={KEY: TABLE},
-        missing_schemas=frozenset({("dev", "gold")}),
-        schema_states={"dev.silver": SchemaState(comment="x")},
-    )
-    found = fingerprints({KEY: TABLE, "dev.bronze.x": ABSENT}, observed, NOTHING, {}).schemas
-    assert list(found) == ["dev.bronze", "dev.gold", "dev.silver"]
-    assert found["dev.gold"] is None
-    assert found["dev.bronze"] != found["dev.silver"]
+    assert observed(SchemaState()) is not None
+    assert observed(SchemaState(comment="x")) != observed(SchemaState())
+
+
+def test_a_model_counts_as_the_deployment_state_records_it() -> None:
+    declared = touched_resource(None, WORKED_MODEL, None, None).declared
+    assert declared == canonical_checksum(define(WORKED_MODEL))
+    assert touched_resource(None, orders(comment="other"), None, None).declared != declared
+    schemas = [Schema("dev", "silver", comment) for comment in ("a", "b")]
+    first, second = (touched_resource(None, schema, None, None).declared for schema in schemas)
+    assert first != second
 
 
 ORDERS = f"table.{WORKED_MODEL.key}"
@@ -124,21 +135,7 @@ def record(**changes: Any) -> str | None:
     changed = msgspec.structs.replace(
         resource, metadata=msgspec.structs.replace(resource.metadata, **changes)
     )
-    state = msgspec.structs.replace(state, resources={ORDERS: changed})
-    return deployment_fingerprint(state, [ORDERS]).records[ORDERS]
-
-
-def test_the_deployment_state() -> None:
-    state = deployment_state(WORKED_MODEL)
-    found = deployment_fingerprint(state, [ORDERS, "schema.dev.silver"])
-    assert found.state_id == "state-1"
-    assert found.touched == {WORKED_MODEL.key, "dev.silver"}
-    assert found.records == {ORDERS: record(), "schema.dev.silver": None}
-    later = deployment_state(WORKED_MODEL, orders(name="other"), serial=8)
-    assert deployment_fingerprint(later, found.records) == found
-    unsaved = msgspec.structs.replace(state, serial=0)
-    assert deployment_fingerprint(unsaved, [ORDERS]).state_id is None
-    assert deployment_fingerprint(None, [ORDERS]).records == {ORDERS: None}
+    return touched_resource(None, None, changed, None).recorded
 
 
 DECLARED = define(WORKED_MODEL)
@@ -183,16 +180,6 @@ def test_what_every_run_derives_again_does_not_count(changes: dict[str, Any]) ->
 
 
 def test_a_record_without_a_model_is_none() -> None:
-    key = "table.dev.silver.x"
-    state = msgspec.structs.replace(
-        deployment_state(), resources={key: unmanaged_table(QualifiedName("dev", "silver", "x"))}
-    )
-    assert deployment_fingerprint(state, [key]).records == {key: None}
-
-
-def test_models() -> None:
-    models = [orders(name="b"), orders(name="A"), orders(name="c", comment="x")]
-    found = model_checksums(models)
-    assert list(found) == ["dev.silver.a", "dev.silver.b", "dev.silver.c"]
-    assert model_checksums(reversed(models)) == found
-    assert len(set(found.values())) == 3
+    unmanaged = unmanaged_table(QualifiedName("dev", "silver", "x"))
+    assert touched_resource(None, None, unmanaged, None).recorded is None
+    assert record() is not None
