@@ -120,7 +120,7 @@ def narrowed(project: Project, changed: ChangedTables) -> Project:
     """Return a project with the tables that `--changed-since` chose alone."""
     keys = {name.lower() for name in changed.tables}
     models = tuple(model for model in project.models if model.key in keys)
-    removed = (QualifiedName.of_key(name) for name in changed.removed)
+    removed = (QualifiedName.of_key(name.lower()) for name in changed.removed)
     return replace(
         project,
         models=models,

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from delta_engine.models import QualifiedName
 from delta_engine.models.open_struct import checksum_of
 from delta_engine.plan_files.document import (
     NO_OPTIONS,
@@ -23,6 +24,7 @@ from delta_engine.plan_files.document import (
     reviewed_changes,
 )
 from delta_engine.telemetry.context import command
+from delta_engine.validation.rules import FORBIDDEN_IN_NAMES
 
 _CHECKSUM = "checksum"
 _MARK = "urn:delta-engine:plan-file:"
@@ -96,7 +98,11 @@ def _decoded(data: bytes, engine_version: str, refusal: _Refusal) -> PlanFile:
     try:
         file = msgspec.convert(raw, PlanFile)
         reviewed_changes(file.plan)
-    except (msgspec.ValidationError, RecursionError) as error:
+        for text in file.options.changed.removed if file.options.changed else ():
+            name = QualifiedName.of_key(text.lower())  # tables are read by these names
+            if any(map(FORBIDDEN_IN_NAMES.search, (name.catalog, name.schema, name.table))):
+                raise ValueError(f"{text!r} is no name of a table")
+    except (msgspec.ValidationError, ValueError, RecursionError) as error:
         raise refusal(f"it is no valid plan file: {error}") from None
     return file
 

@@ -176,6 +176,18 @@ def test_removed_tables_are_part_of_the_plan(project: GitProject) -> None:
     assert "dev.silver.stock" not in project.run("state list").stdout
 
 
+def test_a_removed_table_with_capitals_in_its_name_is_part_of_the_plan(project: GitProject) -> None:
+    project.configure("removed_tables: drop, allow: [drop_table]")
+    project.declare(ORDERS, "name: Older, columns: [{name: id, type: int}]")
+    project.commit()
+    project.sync()
+    project.declare(ORDERS)
+    assert project.run("plan --changed-since main --out plan.json").code == 0
+    applied = project.run("apply plan.json --yes")
+    assert applied.code == 0, applied.stderr
+    assert [*project.catalog.tables] == ["dev.silver.orders"]
+
+
 def test_a_plan_file_does_not_drop_a_table_that_is_declared_again(project: GitProject) -> None:
     project.configure("removed_tables: drop, allow: [drop_table]")
     project.commit()

@@ -59,6 +59,21 @@ def compared_part_of(plan: dict[str, Any]) -> dict[str, Any]:
     return {"tables": [{"table": table["table"], "actions": [{"changes": action["changes"]}]}]}
 
 
+@pytest.mark.parametrize(
+    "name", ["", "x", "a.b.c.d", "a..c", "a.b.x\x1b[2J", "a.b.`", "x" * 5_000, "a.b.c/../d"]
+)
+def test_a_forged_name_of_a_removed_table_is_refused(tmp_path: Path, name: str) -> None:
+    document = json.loads(encode_plan_file(PLAN))
+    document["options"]["changed"] = {
+        "since": "main",
+        "tables": ["dev.silver.A"],
+        "removed": ["dev.silver.B"],
+    }
+    assert is_read(tmp_path / "plan.json", forged(document))
+    document["options"]["changed"]["removed"].append(name)
+    assert not is_read(tmp_path / "plan.json", forged(document))
+
+
 def test_a_plan_that_is_read_is_applied_or_refused(
     tmp_path: Path, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
