@@ -15,7 +15,6 @@ from delta_engine.orchestrate.orchestrator import sync
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.project import Project, load_project
 from delta_engine.orchestrate.runs import Environment, PlannedRun, RunView
-from delta_engine.report.doctor_report import described, doctor_html, doctor_summary
 from delta_engine.report.drift_text import summary
 from delta_engine.report.json_documents import JobSummary, drift_summary, pending_summary, report_json
 from delta_engine.report.notebook_html import plan_html
@@ -23,6 +22,7 @@ from delta_engine.report.plan_text import adopted_lines, allowed_lines
 from delta_engine.report.run_report import RunReport, RunStatus
 from delta_engine.telemetry.context import in_context
 from delta_engine.tools.doctor.examination import examine
+from delta_engine.tools.doctor.report import described, doctor_html, doctor_summary
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -2,7 +2,7 @@
 
 import pytest
 
-from delta_engine.report.pages import conformance_html
+from delta_engine.tools.conformance.page import conformance_html
 from tests.browser.conftest import PHONE, Open, violations
 from tests.builders.awkward_drift_reports import HOSTILE_TEXTS
 from tests.builders.conformance_reports import report_saying

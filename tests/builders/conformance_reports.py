@@ -2,7 +2,7 @@
 
 from datetime import datetime, timezone
 
-from delta_engine.report.conformance_report import (
+from delta_engine.tools.conformance.report import (
     CheckStatus,
     CleanUpReport,
     ConformanceReport,

@@ -8,7 +8,7 @@ from delta_engine.backends.capabilities import DATABRICKS, Capabilities
 from delta_engine.errors import StatementError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.orchestrate.backend import Backend, databricks_backend
-from delta_engine.report.conformance_report import ConformanceReport, GroupReport, ProbeReport
+from delta_engine.tools.conformance.report import ConformanceReport, GroupReport, ProbeReport
 from delta_engine.tools.conformance.run import ConformanceRun, Prepared, Progress, prepare
 from delta_engine.tools.conformance.statement_log import StatementLog
 from tests.fakes.conformance_platform import TARGET, ConformancePlatform

@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from delta_engine.errors import ConfigError
 from delta_engine.orchestrate.backend import embedded_backend
-from delta_engine.report.conformance_report import CheckStatus, Holds, RunOutcome
-from delta_engine.report.pages import conformance_html
+from delta_engine.tools.conformance.page import conformance_html
+from delta_engine.tools.conformance.report import CheckStatus, Holds, RunOutcome
 from delta_engine.tools.conformance.run import ConformanceRun, prepare
 from delta_engine.tools.conformance.statement_log import StatementLog
 from tests.builders.conformance_runs import probe_of

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from delta_engine.report.doctor_report import DoctorReport
 from delta_engine.state.principals import Permissions
 from delta_engine.state.states import SchemaState
+from delta_engine.tools.doctor.report import DoctorReport
 from tests.builders.published_schemas import report_schema
 from tests.conftest import ORDERS
 from tests.fakes.warehouse_sql import USER, WarehouseSql, refusing

@@ -18,22 +18,22 @@ from rich.text import Text
 from delta_engine.cli.terminal import Context, ExitCode, confirm, print_note, say, status, stderr_console
 from delta_engine.config.settings import load_settings
 from delta_engine.orchestrate.opening import open_backend
-from delta_engine.report.conformance_report import CheckStatus, ConformanceReport, RunOutcome
-from delta_engine.report.doctor_report import (
+from delta_engine.report.json_documents import report_json
+from delta_engine.telemetry.context import new_id
+from delta_engine.telemetry.logs import logs_json_lines
+from delta_engine.telemetry.visible import counted
+from delta_engine.tools.conformance.page import conformance_html
+from delta_engine.tools.conformance.report import CheckStatus, ConformanceReport, RunOutcome
+from delta_engine.tools.conformance.run import ConformanceRun, Prepared, Progress, prepare
+from delta_engine.tools.conformance.statement_log import StatementLog
+from delta_engine.tools.doctor.examination import examine
+from delta_engine.tools.doctor.report import (
     DoctorReport,
     Status,
     doctor_lines,
     doctor_summary,
     status_column,
 )
-from delta_engine.report.json_documents import report_json
-from delta_engine.report.pages import conformance_html
-from delta_engine.telemetry.context import new_id
-from delta_engine.telemetry.logs import logs_json_lines
-from delta_engine.telemetry.visible import counted
-from delta_engine.tools.conformance.run import ConformanceRun, Prepared, Progress, prepare
-from delta_engine.tools.conformance.statement_log import StatementLog
-from delta_engine.tools.doctor.examination import examine
 
 _COLOURS: Final = {Status.OK: "green", Status.MISSING: "bold red", Status.UNKNOWN: "yellow"}
 

@@ -1,4 +1,4 @@
-"""Self-contained HTML pages of the drift and conformance reports; all their text is escaped.
+"""The self-contained HTML page of the drift report, and what all pages share; all their text is escaped.
 
 Styles and scripts are inline, each named by its hash. The markup is in `templates/`; this module computes what
 templates cannot.
@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from difflib import SequenceMatcher
-from enum import Enum
 from functools import cache
 from itertools import count, groupby
 from operator import itemgetter
@@ -23,7 +22,6 @@ from typing import TYPE_CHECKING, Any, Final
 from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.drift.drift_report import DriftReport, PastRun
 from delta_engine.report.change_tree import laid_out
-from delta_engine.report.conformance_report import CheckStatus, ConformanceReport, Holds, RunOutcome
 from delta_engine.report.drift_text import next_sync_note
 from delta_engine.telemetry.visible import shown_moment, visible
 
@@ -44,33 +42,13 @@ _SLOT: Final = 10
 _FEWEST_SLOTS: Final = 20  # two runs are two bars, not two halves of the chart
 _BAR: Final = 7
 
-_CONFORMANCE_WORDS: Final[Mapping[Enum, str]] = {
-    RunOutcome.AGREED: "Everything agreed",
-    RunOutcome.FAILED: "Something differs, was refused or was not reached",
-    RunOutcome.STOPPED: "The run was stopped",
-    CheckStatus.NOT_SUPPORTED: "not supported here",
-    Holds.YES: "holds",
-    Holds.NO: "does not hold",
-}
-
-_CONFORMANCE_TONES: Final[Mapping[Enum, str]] = {
-    RunOutcome.AGREED: "good",
-    RunOutcome.FAILED: "bad",
-    RunOutcome.STOPPED: "odd",
-    CheckStatus.AGREED: "good",
-    CheckStatus.DIFFERENT: "bad",
-    CheckStatus.REFUSED: "bad",
-    Holds.YES: "good",
-    Holds.NO: "odd",
-}
-
 
 def drift_html(report: DriftReport, history: Sequence[PastRun] = ()) -> str:
     """Render a drift report and the counts of earlier ones, in any order, as one page; same input, same bytes."""
     runs = sorted(history, key=lambda run: _aware(run.at))
     earlier = [run for run in runs if _aware(run.at) < _aware(report.checked_at)]
     now = _counts(report)
-    return _page_template("drift_report").render(
+    return _template().render(
         report=report,
         now=now,
         before=earlier[-1] if earlier else None,
@@ -86,39 +64,27 @@ def drift_html(report: DriftReport, history: Sequence[PastRun] = ()) -> str:
     )
 
 
-def conformance_html(report: ConformanceReport) -> str:
-    """Render a conformance report as one page that UTF-8 can encode; same input, same bytes."""
-    places = dict.fromkeys(statement.place for statement in report.statements)
-    shown = {step.name for group in report.groups for step in group.steps}
-    shown |= {probe.name for probe in report.probes}
-    return _page_template("conformance_report").render(
-        report=report,
-        statuses=list(CheckStatus),
-        refused=[one for one in report.statements if one.error is not None],
-        other_places=[place for place in places if place not in shown],
+@cache
+def _template() -> Template:
+    return page_template(
+        _TEMPLATES / "drift_report.html.j2",
+        css=template_text("base.css") + template_text("drift_report.css"),
+        js=template_text("base.js") + template_text("drift_report.js"),
+        filters=_FILTERS,
     )
 
 
-_STYLES_AND_SCRIPTS: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {
-    "drift_report": {"css": ("base.css", "drift_report.css"), "js": ("base.js", "drift_report.js")},
-    "conformance_report": {"css": ("base.css", "conformance_report.css")},
-}
-"""The files of each page's styles and scripts."""
-
-
-@cache
-def _page_template(name: str) -> Template:
-    """Return a page's template. Its styles and scripts become globals, with hashes such as `css_hash`."""
+def page_template(path: Path, *, filters: Mapping[str, Callable[..., Any]], **inline: str) -> Template:
+    """Return the template of a page. Its styles and scripts become globals, with hashes such as `css_hash`."""
     from markupsafe import Markup
 
-    environment = template_environment(_TEMPLATES, _visible)
-    for kind, files in _STYLES_AND_SCRIPTS[name].items():
-        text = "".join(map(template_text, files))
+    environment = template_environment(path.parent, _visible)
+    for kind, text in inline.items():
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
         # a Markup is not escaped: these files are the project's own and take no values
         environment.globals |= {kind: Markup(text), f"{kind}_hash": f"sha256-{digest}"}
-    environment.filters |= _FILTERS
-    return environment.get_template(f"{name}.html.j2")
+    environment.filters |= filters
+    return environment.get_template(path.name)
 
 
 def template_environment(folder: Path, finalize: Callable[[object], object]) -> Environment:
@@ -350,6 +316,4 @@ _FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "next_sync_note": next_sync_note,
     "in_words": lambda member: member.value.replace("_", " ").capitalize(),
     "split_name": _split_name,
-    "tone": lambda member: _CONFORMANCE_TONES.get(member, "plain"),
-    "words": lambda member: _CONFORMANCE_WORDS.get(member, member.value.replace("_", " ")),
 }

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from delta_engine.actions import AlignTable, CreateTable, DropTable, TablePlan
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.models import Column, QualifiedName, Table
-from delta_engine.report.conformance_report import CheckStatus, CleanUpReport, RunOutcome
 from delta_engine.report.json_documents import report_json
 from delta_engine.report.notebook_html import plan_html
-from delta_engine.report.pages import conformance_html, drift_html
+from delta_engine.report.pages import drift_html
 from delta_engine.report.plan_tree import plan_branches
+from delta_engine.tools.conformance.page import conformance_html
+from delta_engine.tools.conformance.report import CheckStatus, CleanUpReport, RunOutcome
 from tests.builders import awkward_drift_reports, conformance_reports
 from tests.builders.awkward_drift_reports import HOSTILE_TEXTS, hostile_report
 from tests.builders.drift_reports import empty_report, full_report, past_runs, schema_report

@@ -8,10 +8,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from delta_engine.drift.drift_report import DriftReport
-from delta_engine.report.conformance_report import ConformanceReport
-from delta_engine.report.doctor_report import DoctorReport
 from delta_engine.report.json_documents import report_json
 from delta_engine.report.run_report import RunReport
+from delta_engine.tools.conformance.report import ConformanceReport
+from delta_engine.tools.doctor.report import DoctorReport
 from tests.builders.awkward_drift_reports import HOSTILE_TEXTS, hostile_report
 from tests.builders.conformance_reports import report_saying
 from tests.builders.drift_reports import empty_report, full_report, schema_report

@@ -17,13 +17,13 @@ from delta_engine.deployment.stores.delta_row import DeltaRow
 from delta_engine.drift.attribution import is_understood
 from delta_engine.errors import CatalogReadError, DeltaEngineError, StatementError
 from delta_engine.models import QualifiedName, Table
-from delta_engine.report.conformance_report import ErrorForm, Holds
 from delta_engine.sql.columns import sql_drop_columns
 from delta_engine.sql.text import quote_ident
 from delta_engine.state.table_queries import Commit
 from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
 from delta_engine.state.unity_catalog.details import TableDetails
 from delta_engine.state.unity_catalog.information_schema import TABLE_PRIVILEGES, View, by_table
+from delta_engine.tools.conformance.report import ErrorForm, Holds
 from delta_engine.tools.conformance.rounds import Rounds
 from delta_engine.tools.conformance.scratch_tables import TAGGED_COLUMN, scratch_table
 from delta_engine.tools.conformance.statement_log import error_form

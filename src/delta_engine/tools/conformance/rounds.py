@@ -26,10 +26,10 @@ from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.orchestrator import plan_sync
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, PlannedRun, open_run
-from delta_engine.report.conformance_report import CheckStatus, GroupReport, StepReport
 from delta_engine.state.catalog_reader import bare_model
 from delta_engine.state.states import CatalogState
 from delta_engine.tools.conformance.last_read import LastRead, NoVersions
+from delta_engine.tools.conformance.report import CheckStatus, GroupReport, StepReport
 from delta_engine.tools.conformance.scratch_objects import ScratchObjects, former_names
 from delta_engine.tools.conformance.scratch_tables import Group, Step
 from delta_engine.tools.conformance.statement_log import LIMIT_REACHED, StatementLog

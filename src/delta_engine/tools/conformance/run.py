@@ -26,7 +26,13 @@ from delta_engine.errors import (
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.models import SchemaName
 from delta_engine.orchestrate.backend import Backend
-from delta_engine.report.conformance_report import (
+from delta_engine.sql.queries import sql_current_user
+from delta_engine.state.catalog_reader import bare_model
+from delta_engine.telemetry.context import utc_now
+from delta_engine.telemetry.logs import redacted
+from delta_engine.telemetry.visible import counted
+from delta_engine.tools.conformance.probes import PROBES, Probe
+from delta_engine.tools.conformance.report import (
     CheckStatus,
     CleanUpReport,
     ConformanceReport,
@@ -35,12 +41,6 @@ from delta_engine.report.conformance_report import (
     ProbeReport,
     RunOutcome,
 )
-from delta_engine.sql.queries import sql_current_user
-from delta_engine.state.catalog_reader import bare_model
-from delta_engine.telemetry.context import utc_now
-from delta_engine.telemetry.logs import redacted
-from delta_engine.telemetry.visible import counted
-from delta_engine.tools.conformance.probes import PROBES, Probe
 from delta_engine.tools.conformance.rounds import Rounds, Walk, group_report
 from delta_engine.tools.conformance.scratch_objects import ScratchObjects, leftovers_by_run
 from delta_engine.tools.conformance.scratch_tables import Group, Place, groups

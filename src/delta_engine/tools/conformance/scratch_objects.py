@@ -21,9 +21,9 @@ from delta_engine.execute.outcomes import AnyOutcome, OutcomeKind, of_schemas, o
 from delta_engine.execute.statement_runner import StatementRunner
 from delta_engine.models import QualifiedName
 from delta_engine.orchestrate.backend import Backend
-from delta_engine.report.conformance_report import CleanUpReport
 from delta_engine.sql.governance import sql_create_function, sql_drop_function
 from delta_engine.sql.tables import sql_drop_empty_schema, sql_drop_table
+from delta_engine.tools.conformance.report import CleanUpReport
 from delta_engine.tools.conformance.scratch_tables import PREFIX, ROW_FUNCTION, VALUE_FUNCTION, Place
 
 _FUNCTIONS: Final = {

@@ -12,7 +12,7 @@ from typing import Final
 
 from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.errors import StatementError
-from delta_engine.report.conformance_report import ErrorForm, StatementReport
+from delta_engine.tools.conformance.report import ErrorForm, StatementReport
 
 MOST_STATEMENTS: Final = 399
 """A run sends fewer than 400 statements."""

@@ -29,7 +29,6 @@ from delta_engine.deployment.stores.volume_files import VolumeFiles
 from delta_engine.errors import DISTRIBUTION, RefusedError, engine_version
 from delta_engine.models import QualifiedName, Schema, SchemaName
 from delta_engine.orchestrate.runs import PlannedRun
-from delta_engine.report.doctor_report import Check, Topic
 from delta_engine.report.plan_tree import plan_summary
 from delta_engine.sql.governance import sql_grant
 from delta_engine.sql.tables import sql_create_schema
@@ -38,6 +37,7 @@ from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.states import CatalogState
 from delta_engine.state.unity_catalog.information_schema import OF_SCHEMAS, OF_TABLES, SCHEMATA, TABLES, View
 from delta_engine.telemetry.visible import counted
+from delta_engine.tools.doctor.report import Check, Topic
 from delta_engine.tools.doctor.statuses import status_of
 from delta_engine.validation.needed_rights import (
     Need,

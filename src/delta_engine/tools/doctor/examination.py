@@ -36,7 +36,6 @@ from delta_engine.orchestrate.deployments import (
 from delta_engine.orchestrate.opening import open_backend, open_environment
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.project import Project, load_project
-from delta_engine.report.doctor_report import Check, DoctorReport, Status, Topic, doctor_report
 from delta_engine.sql.governance import sql_grant
 from delta_engine.state.catalog_reader import bare_model, readable_snapshot
 from delta_engine.state.lineage import LineageReader
@@ -66,6 +65,7 @@ from delta_engine.tools.doctor.checks import (
     view_check,
     volume_check,
 )
+from delta_engine.tools.doctor.report import Check, DoctorReport, Status, Topic, doctor_report
 from delta_engine.tools.doctor.statuses import status_of
 from delta_engine.validation.needed_rights import Need, Securable, needs
 

@@ -8,7 +8,7 @@ from delta_engine.backends.databricks_sdk import CallError, Failure
 from delta_engine.backends.error_conditions import is_forbidden, is_unanswered, is_unauthenticated
 from delta_engine.deployment.errors import StoreError, UnansweredError, UncertainWriteError
 from delta_engine.errors import MissingDependencyError, RefusedError, SparkStartError, StatementError
-from delta_engine.report.doctor_report import Status
+from delta_engine.tools.doctor.report import Status
 
 _FILE_ERRORS: Final = (
     PermissionError,

@@ -19,10 +19,10 @@ from delta_engine.aspects import (
     table_features,
 )
 from delta_engine.backends.capabilities import Feature
-from delta_engine.report.conformance_report import CheckStatus, ConformanceReport, RunOutcome
 from delta_engine.state.unity_catalog import information_schema
 from delta_engine.state.unity_catalog.information_schema import View
 from delta_engine.tools.conformance.probes import PROBES
+from delta_engine.tools.conformance.report import CheckStatus, ConformanceReport, RunOutcome
 from delta_engine.tools.conformance.scratch_tables import Place, groups
 from delta_engine.tools.conformance.statement_log import KEPT_FOR_DROPS, MOST_STATEMENTS
 from tests.builders.conformance_runs import Rig

@@ -15,8 +15,8 @@ from delta_engine.backends.capabilities import DATABRICKS, Feature
 from delta_engine.backends.sql_runner import Row
 from delta_engine.drift.status import NOT_SHOWN_YET
 from delta_engine.errors import CatalogReadError, ConfigError, InvalidModelError, StatementError
-from delta_engine.report.conformance_report import CheckStatus, ConformanceReport, Holds, RunOutcome
 from delta_engine.report.json_documents import report_json
+from delta_engine.tools.conformance.report import CheckStatus, ConformanceReport, Holds, RunOutcome
 from delta_engine.tools.conformance.run import ConformanceRun
 from delta_engine.tools.conformance.statement_log import (
     KEPT_FOR_DROPS,

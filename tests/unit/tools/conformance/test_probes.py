@@ -13,8 +13,8 @@ from delta_engine.backends.capabilities import Feature
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
 from delta_engine.orchestrate.backend import Backend
-from delta_engine.report.conformance_report import CheckStatus, ConformanceReport, Holds, RunOutcome
 from delta_engine.tools.conformance.probes import PROBES
+from delta_engine.tools.conformance.report import CheckStatus, ConformanceReport, Holds, RunOutcome
 from tests.builders.conformance_runs import RUN_ID, Rig, group_of, probe_of, refusing
 from tests.fakes.conformance_platform import TARGET, ConformancePlatform
 from tests.fakes.unity_catalog import FakeUnityCatalog

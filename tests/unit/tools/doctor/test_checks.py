@@ -30,16 +30,6 @@ from delta_engine.errors import (
     StatementError,
 )
 from delta_engine.job import DoctorError, run_doctor
-from delta_engine.report.doctor_report import (
-    Check,
-    DoctorReport,
-    Status,
-    Topic,
-    doctor_html,
-    doctor_lines,
-    doctor_report,
-    doctor_summary,
-)
 from delta_engine.report.json_documents import report_json
 from delta_engine.tools.doctor.checks import (
     clock_check,
@@ -51,6 +41,16 @@ from delta_engine.tools.doctor.checks import (
     platform_check,
 )
 from delta_engine.tools.doctor.examination import Findings
+from delta_engine.tools.doctor.report import (
+    Check,
+    DoctorReport,
+    Status,
+    Topic,
+    doctor_html,
+    doctor_lines,
+    doctor_report,
+    doctor_summary,
+)
 from tests.builders.published_schemas import report_schema
 from tests.projects.commandline import CommandLine
 
