@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from delta_engine.config.file_patterns import matching_files
 from delta_engine.config.settings import Settings
 from delta_engine.config.state_backend import DatabricksState
 from delta_engine.config.yaml_documents import Document, DocumentPath, read_document
@@ -131,7 +132,7 @@ def _read_bundle(folder: Path, target: str) -> _Bundle | None:
     try:
         root = read_document(path)
         return _Bundle((root, *map(read_document, _included(folder, root))), target)
-    except ConfigError:  # `databricks bundle validate` says why
+    except (ConfigError, OSError):  # `databricks bundle validate` says why
         return None
 
 
@@ -139,4 +140,4 @@ def _included(folder: Path, root: Document) -> Iterator[Path]:
     patterns = _at(root.value, ("include",))
     for pattern in patterns if isinstance(patterns, list) else ():
         if isinstance(pattern, str) and pattern and not Path(pattern).is_absolute():
-            yield from sorted(folder.glob(pattern))
+            yield from matching_files(folder, pattern)

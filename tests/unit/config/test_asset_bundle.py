@@ -160,6 +160,11 @@ def test_what_the_engine_cannot_resolve_is_left_to_the_cli(project: Project, fil
     load_project(conf, "prod")
 
 
+@pytest.mark.parametrize("pattern", ["resources/**.yml", "."])
+def test_a_pattern_that_python_refuses_is_left_to_the_cli(project: Project, pattern: str) -> None:
+    load_project(project({"databricks.yml": ROOT.replace("bundle/*.yml", pattern)}), "prod")
+
+
 def test_a_deployment_state_elsewhere_is_not_compared(project: Project) -> None:
     conf = project({"conf/prod.yml": f"{CONF.split('state_backend')[0]}state_backend: {{type: local}}\n"})
     load_project(conf, "prod")
