@@ -110,9 +110,11 @@ def show_plan(
         changed_since: a commit of git; only tables whose declaration changed since are planned.
     """
     out = out_file(out, context)
-    project = _load_project(context, options)
-    if changed_since is not None:
-        selection = since_commit(project, changed_since)
+    if changed_since is None:
+        project = _load_project(context, options)
+    else:
+        whole = _load_project(context, msgspec.structs.replace(options, tables=()))
+        selection = since_commit(whole, changed_since, options.tables)
         print_note(selection.note)
         if selection.is_unchanged:
             return _show_no_changes(selection, rendering, out)

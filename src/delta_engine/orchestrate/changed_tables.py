@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from delta_engine.actions.policy import matches_any
 from delta_engine.config.extended import configuration_files
 from delta_engine.config.loading import Declared, load_present
 from delta_engine.config.settings import Settings, load_settings
@@ -22,7 +23,7 @@ from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.models.constraints import resolved
 from delta_engine.orchestrate.git_history import ComparedRepository, compared_with, real_path
-from delta_engine.orchestrate.project import Project, declared_models, narrowed
+from delta_engine.orchestrate.project import Project, declared_models, narrowed, selected
 from delta_engine.plan_files.document import ChangedTables
 from delta_engine.telemetry.visible import counted
 
@@ -48,30 +49,36 @@ class ChangedProject:
         return self.changed is not None and not (self.changed.tables or self.changed.removed)
 
 
-def since_commit(project: Project, since: str) -> ChangedProject:
+def since_commit(project: Project, since: str, globs: Sequence[str] = ()) -> ChangedProject:
     """Narrow a whole project to the tables whose declaration changed since a commit, and those no longer declared.
 
     Args:
         since: a commit, a branch or a tag. Its changes since the common ancestor with HEAD do not count.
+        globs: select among these tables; all by default.
 
     Raises:
         ConfigError: the project is in no git repository, or there is no such commit.
+        InvalidCommandError: a glob selects no declared table.
     """
+    narrower = selected(project, globs)
     compared = compared_with(since, project.settings.project_dir)
     former = _former_project(project.settings, compared)
     reason = former if isinstance(former, str) else _reason_for_all(project, former, compared)
     if isinstance(former, str) or reason:
         note = f"all tables are planned, not only those that changed since {since}: {reason}"
-        return ChangedProject(project=project, changed=None, note=note)
+        return ChangedProject(project=narrower, changed=None, note=note)
+    chosen = {model.key for model in narrower.models}
     changed = ChangedTables(
         since=since,
-        tables=tuple(str(model.qualified_name) for model in _changed(project, former)),
-        removed=tuple(map(str, _removed(project, former))),
+        tables=tuple(str(model.qualified_name) for model in _changed(project, former) if model.key in chosen),
+        removed=tuple(
+            str(name) for name in _removed(project, former) if not globs or matches_any(name, globs)
+        ),
     )
-    count = f"{len(changed.tables)} of {counted(len(project.models), 'table')}"
+    count = f"{len(changed.tables)} of {counted(len(narrower.models), 'table')}"
     removed = f", and {counted(len(changed.removed), 'table')} no longer declared" if changed.removed else ""
     note = f"changed since {since}: {count}{removed}"
-    return ChangedProject(project=narrowed(project, changed), changed=changed, note=note)
+    return ChangedProject(project=narrowed(narrower, changed), changed=changed, note=note)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ from delta_engine.errors import (
     raise_all,
     unknown,
 )
-from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.models import Schema, Table
 from delta_engine.models.constraints import resolved
 from delta_engine.plan_files.document import ChangedTables
 from delta_engine.state.catalog_reader import former_names
@@ -60,7 +60,7 @@ class Project:
         rules: the engine's own and the project's.
         schemas: the declared schemas; if only some models are selected, those of their tables.
         is_partial: whether models were left out.
-        removed: the tables that a selection includes although no model declares them any more.
+        removed: the keys of the tables that a selection includes although no model declares them any more.
         declared_names: the keys of all declared tables, selected or not, and of their former names.
         contents: the checksums of the YAML files as they were parsed.
     """
@@ -70,7 +70,7 @@ class Project:
     rules: RuleSet
     schemas: tuple[Schema, ...] = ()
     is_partial: bool = False
-    removed: tuple[QualifiedName, ...] = ()
+    removed: frozenset[str] = frozenset()
     declared_names: frozenset[str] = frozenset()
     contents: Mapping[Path, str] = field(default_factory=dict)
 
@@ -120,13 +120,12 @@ def narrowed(project: Project, changed: ChangedTables) -> Project:
     """Return a project with the tables that `--changed-since` chose alone."""
     keys = {name.lower() for name in changed.tables}
     models = tuple(model for model in project.models if model.key in keys)
-    removed = (QualifiedName.of_key(name.lower()) for name in changed.removed)
     return replace(
         project,
         models=models,
         schemas=_schemas_of(models, project.schemas),
         is_partial=True,
-        removed=tuple(name for name in removed if name.key not in project.declared_names),
+        removed=frozenset(name.lower() for name in changed.removed) - project.declared_names,
     )
 
 
@@ -150,18 +149,19 @@ def make_project(
         settings=settings, models=models, rules=load_rules(settings), contents=declared.contents
     )
     raise_all(project.violations(models, schemas))
-    selected = _selected(models, tables)
-    is_partial = not declared.is_whole or len(selected) < len(models)
-    if is_partial:
-        schemas = _schemas_of(selected, schemas)
     names = {model.key for model in models} | {name.key for model in models for name in former_names(model)}
-    return replace(
-        project,
-        models=selected,
-        schemas=schemas,
-        is_partial=is_partial,
-        declared_names=frozenset(names),
+    project = replace(
+        project, schemas=schemas, is_partial=not declared.is_whole, declared_names=frozenset(names)
     )
+    return selected(project, tables)
+
+
+def selected(project: Project, tables: Sequence[str]) -> Project:
+    """Return a project with the models that globs select; InvalidCommandError if one selects none."""
+    models = _selected(project.models, tables)
+    if not project.is_partial and len(models) == len(project.models):
+        return project
+    return replace(project, models=models, schemas=_schemas_of(models, project.schemas), is_partial=True)
 
 
 def _schemas_of(models: Sequence[Table], schemas: Sequence[Schema]) -> tuple[Schema, ...]:

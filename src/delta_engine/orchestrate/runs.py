@@ -94,7 +94,7 @@ class Environment:
         audit_log: knows the authors of drift that is in no table's history.
         own_tables: tables of the engine in managed schemas, which need no model.
         owns: globs of the tables that are the project's.
-        removed: the tables that a partial plan includes although no model declares them any more.
+        removed: the keys of the tables that a partial plan includes although no model declares them any more.
         model_patterns: the globs of the YAML models.
         start: opens what runs statements; see `Backend`.
         entries: makes what writes entries of `conf/consents.yml` and `conf/drift-policy.yml`, by their last day;
@@ -123,7 +123,7 @@ class Environment:
     drift_history: DriftHistory | None = None
     own_tables: tuple[QualifiedName, ...] = ()
     owns: tuple[str, ...] = ("*",)
-    removed: tuple[QualifiedName, ...] = ()
+    removed: frozenset[str] = frozenset()
     model_patterns: tuple[str, ...] = ()
     start: Callable[[], object] = lambda: None
     entries: Callable[[date], EntryWriter] | None = None

@@ -55,8 +55,7 @@ def undeclared_tables(
     known |= {former.key for model in models for former in former_names(model)}
     left = [table for key, table in applied.items() if key not in known]
     if is_partial:
-        removed = {name.key for name in environment.removed}
-        left = [table for table in left if table.key in removed]
+        left = [table for table in left if table.key in environment.removed]
     return [table for table in left if matches_any(table.qualified_name, environment.owns)]
 
 

@@ -225,6 +225,31 @@ def test_globs_narrow_the_changed_tables(project: GitProject) -> None:
     assert project.changed() == ["orders", "stock"]
 
 
+def test_globs_do_not_make_tables_of_other_files_removed_ones(project: GitProject) -> None:
+    project.configure("removed_tables: drop, allow: [drop_table]")
+    project.declare(ORDERS)
+    stock = f"tables: [{{catalog: dev, schema: silver, {STOCK}}}]\n"
+    project.models.with_name("stock.yml").write_text(stock)
+    project.commit()
+    project.sync()
+    project.declare(ORDERS.replace("type: bigint", "type: bigint, comment: The order"))
+    for _ in range(2):  # the second time, the table is removed, and the globs leave it out
+        document = json.loads(project.run("plan -t orders --changed-since main --json").stdout)
+        assert document["changed_since"] == {"since": "main", "tables": ["dev.silver.orders"], "removed": []}
+        assert [(table["table"], table["change"]) for table in document["tables"]] == [
+            ("dev.silver.orders", "align")
+        ]
+        project.models.with_name("stock.yml").unlink(missing_ok=True)
+
+
+def test_globs_compare_all_declared_schemas(project: GitProject) -> None:
+    schemas = "schemas: [{catalog: dev, name: silver}, {catalog: dev, name: others, comment: Others}]\n"
+    project.declare(ORDERS, STOCK, schemas=schemas)
+    project.commit()
+    project.declare(ORDERS.replace("bigint", "int"), STOCK, schemas=schemas)
+    assert project.changed("-t orders") == ["orders"]
+
+
 @pytest.mark.parametrize(
     "name", ["a b.yml", "it's.yml", 'q"q.yml', "ä\n.yml", "a[1].yml", "-x.yml", "new\tline.yml", "$(x).yml"]
 )
