@@ -145,7 +145,7 @@ def test_an_accepted_rename_renames_in_the_model(catalog: FakeUnityCatalog, run:
     catalog.run(RENAMED)
     shown = run("drift")
     assert "column amount: RENAMED amount → total" in shown.stdout
-    assert "delta-engine -e dev drift --revert\n" in shown.stdout
+    assert "delta-engine -e dev drift --revert -t dev.silver.orders\n" in shown.stdout
     assert run("sync --yes").code == 3
     assert run("drift --accept --yes").code == 0
     text = Path("conf/models/tables.yml").read_text()
