@@ -11,11 +11,17 @@ from ruamel.yaml import YAML
 
 from delta_engine.config.key_order import MODEL_FILE, Keys
 from delta_engine.config.model_format import formatted
-from delta_engine.config.model_text import emit_block
 from delta_engine.config.model_writer import yaml_models
 from tests.projects.models import declared_in_yaml, schemas, tables, temporary_settings
 from tests.proofs import examples
-from tests.properties.test_model_edits import VARIABLES, Layout, in_blocks, on_one_line, with_windows_lines
+from tests.properties.test_model_edits import (
+    VARIABLES,
+    Layout,
+    in_blocks,
+    on_one_line,
+    spread,
+    with_windows_lines,
+)
 
 
 def shuffled(value: Any, chance: random.Random) -> Any:
@@ -32,7 +38,7 @@ def shuffled(value: Any, chance: random.Random) -> Any:
 
 def unordered(text: str, seed: int, lay_out: Layout) -> str:
     plain = YAML(typ="safe", pure=True).load(text)
-    return lay_out(emit_block(shuffled(plain, random.Random(seed))))
+    return lay_out(f"{spread(shuffled(plain, random.Random(seed)))}\n")
 
 
 def keys_out_of_order(value: Any, keys: Keys) -> Iterator[list[str]]:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from delta_engine.config.model_edits import ModelEdit, edit_models
-from delta_engine.config.model_text import emit_block, flow
 from delta_engine.config.model_writer import yaml_models
 from delta_engine.config.settings import Settings
+from delta_engine.config.yaml_text import block, list_item, one_line
 from delta_engine.errors import ConfigError
 from delta_engine.models import Column, ForeignKey, PrimaryKey, Schema, Table
 from tests.builders.strategies import privileges
@@ -45,15 +45,28 @@ Value = TypeVar("Value")
 
 def in_blocks(text: str) -> str:
     """Return a written model file with its columns, keys and names in blocks, and comments between them."""
-    plain = YAML(typ="safe", pure=True).load(text)
-    lines = emit_block(plain).splitlines(keepends=True)
+    lines = spread(YAML(typ="safe", pure=True).load(text)).splitlines(keepends=True)
     marked = [f"{line[: len(line) - len(line.lstrip(' '))]}# {n}\n{line}" for n, line in enumerate(lines)]
-    return "".join(marked) + "# the end"
+    return "".join(marked) + "\n# the end"
+
+
+def spread(value: Any) -> str:
+    """Return a value in YAML, with a line for each part that has no parts."""
+    match value:
+        case dict():
+            return "\n".join(f"{one_line(key)}:{below(part)}" for key, part in value.items())
+        case list():
+            return "\n".join(list_item(spread(part)) for part in value)
+    return one_line(value)
+
+
+def below(value: Any) -> str:
+    """Return a value in YAML, as it stands behind its key."""
+    return block([spread(value)]) if value and isinstance(value, (dict, list)) else f" {one_line(value)}"
 
 
 def on_one_line(text: str) -> str:
-    document: Any = flow(YAML(typ="safe", pure=True).load(text))
-    return emit_block(document)
+    return f"{one_line(YAML(typ='safe', pure=True).load(text))}\n"
 
 
 def with_windows_lines(text: str) -> str:

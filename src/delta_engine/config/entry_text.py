@@ -11,19 +11,20 @@ from typing import Final
 from delta_engine.actions.policy import NeededConsent
 from delta_engine.config.conf_folder import CONSENTS_FILE, CONSENTS_FOLDER
 from delta_engine.config.consents import OF_KEYS, REASON_TO_WRITE
-from delta_engine.config.model_text import emit_block, emit_value, flow
 from delta_engine.config.model_writer import catalog_text
 from delta_engine.config.variables import escaped
-from delta_engine.config.yaml_documents import read_text
-from delta_engine.config.yaml_edits import (
+from delta_engine.config.yaml_documents import read_untouched
+from delta_engine.config.yaml_layout import (
     Node,
     Splice,
     UnusualLayoutError,
+    arranged,
     line_end,
     read_source,
-    rearranged,
     spliced,
+    with_unix_lines,
 )
+from delta_engine.config.yaml_text import block, list_item, one_line, pair
 from delta_engine.errors import ConfigError, SourceLocation
 from delta_engine.models import QualifiedName, SchemaName
 
@@ -45,7 +46,7 @@ class EntryWriter:
 
     def consents(self, needed: Sequence[NeededConsent]) -> str:
         """Return a file with an entry for each change, ready to be pasted into `conf/consents.yml`."""
-        return emit_block({"consents": [self._entry(change) for change in needed]})
+        return f"consents:{block(list_item(_in_block(self._entry(change))) for change in needed)}\n"
 
     def ignored_drift(self, name: QualifiedName | SchemaName, fields: Sequence[str]) -> str:
         """Return a file with an entry for the drift of a table or schema, for `conf/drift-policy.yml`.
@@ -55,10 +56,10 @@ class EntryWriter:
         """
         entry = {
             "resource": f"{'schema' if isinstance(name, SchemaName) else 'table'}.{self._name(name)}",
-            "fields": flow(list(fields)),
+            "fields": [*fields],
             **self._ending(),
         }
-        return emit_block({"ignore_drift": [entry]})
+        return f"ignore_drift:{block([list_item(_in_block(entry))])}\n"
 
     def edited_files(self, conf_dir: Path, needed: Sequence[NeededConsent]) -> dict[Path, str]:
         """Return the new texts of the files that get entries.
@@ -89,27 +90,15 @@ class EntryWriter:
     def _ending(self) -> dict[str, object]:
         """Return the keys that end every entry."""
         return {
-            "environments": flow([self.environment]),
+            _ENVIRONMENTS: [self.environment],
             "reason": self.reason,
-            "expires": self.expires.replace(),  # of one object, YAML would write an alias
+            "expires": self.expires,
         }
 
     def _edited(self, path: Path, changes: Sequence[NeededConsent]) -> str:
-        text, added = read_text(path, str(path)) if path.exists() else "", self.consents(changes)
-        if not text.strip():
-            return added
-        text = text if text.endswith("\n") else f"{text}\n"
+        text = read_untouched(path, str(path)) if path.exists() else ""
         try:
-            root = read_source(text) if _has_content(text) else None
-            pair = root.pair("consents") if root else None
-            if pair is None:
-                return text + added
-            key, entries = pair
-            if entries.kind != "sequence" and entries.value:
-                raise UnusualLayoutError("what it lists is not a list")
-            if not entries.items:
-                return text[: key.start] + added + text[line_end(text, entries.end) :]
-            return spliced(text, self._splices(text, key, entries, changes))
+            return with_unix_lines(text, lambda lines: self._with_entries(lines, str(path), changes))
         except UnusualLayoutError as error:
             raise ConfigError(
                 f"entries cannot be added to this file: {error}",
@@ -117,40 +106,46 @@ class EntryWriter:
                 way_out="Paste the entries that the plan shows.",
             ) from None
 
-    def _splices(
-        self, text: str, key: Node, entries: Node, changes: Sequence[NeededConsent]
-    ) -> Iterator[Splice]:
+    def _with_entries(self, text: str, file: str, changes: Sequence[NeededConsent]) -> str:
+        if not text.strip():
+            return self.consents(changes)
+        text = text if text.endswith("\n") else f"{text}\n"
+        pair_of_list = read_source(text, file).pair("consents") if _has_content(text) else None
+        if pair_of_list is None:
+            return text + self.consents(changes)
+        key, entries = pair_of_list
+        if entries.kind != "sequence" and entries.value:
+            raise UnusualLayoutError("what it lists is not a list")
+        if not entries.items:
+            return text[: key.start] + self.consents(changes) + text[line_end(text, entries.end) :]
+        return spliced(text, self._splices(text, entries, changes))
+
+    def _splices(self, text: str, entries: Node, changes: Sequence[NeededConsent]) -> Iterator[Splice]:
         """Yield what adds entries to a list; one that names a change for other environments gets this one too."""
-        new: list[NeededConsent] = []
+        new: list[str] = []
         extended: list[Splice] = []
         for change in changes:
             environments = self._environments_of(entries, change)
             if environments is None:
-                new.append(change)
+                entry = self._entry(change)
+                new.append(one_line(entry) if entries.is_flow else list_item(_in_block(entry)))
             else:
-                extended += self._with_environment(text, *environments)
-        added = _items(self.consents(new)) if new else []
-        yield from rearranged(text, key, entries, [*range(len(entries.items)), *added], extended)
+                name = one_line(self.environment, in_flow=environments.is_flow)
+                new_name = name if environments.is_flow else list_item(name)
+                extended += arranged(text, environments, [*range(len(environments.items)), new_name])
+        yield from arranged(text, entries, [*range(len(entries.items)), *new], extended)
 
-    def _environments_of(self, entries: Node, change: NeededConsent) -> tuple[Node, Node] | None:
-        """Return the environments of an entry for a change, with their key; None for no such entry."""
+    def _environments_of(self, entries: Node, change: NeededConsent) -> Node | None:
+        """Return the environments of an entry for a change; None for no such entry."""
         entry = self._entry(change)
         wanted = {name: entry.get(name) for name in _IDENTITY}
-        for item in entries.items:
-            pairs = {name: item.pair(name) for name in (*_IDENTITY, _ENVIRONMENTS)}
+        for entry_node in entries.items:
+            pairs = {name: entry_node.pair(name) for name in (*_IDENTITY, _ENVIRONMENTS)}
             environments = pairs.pop(_ENVIRONMENTS)
             is_same = {name: pair and pair[1].value for name, pair in pairs.items()} == wanted
             if is_same and environments is not None and environments[1].items:
-                return environments
+                return environments[1]
         return None
-
-    def _with_environment(self, text: str, key: Node, environments: Node) -> Iterator[Splice]:
-        if environments.is_flow:
-            end = environments.items[-1].end
-            yield Splice(end, end, f", {emit_value(self.environment, in_flow=True)}")
-            return
-        item = f"- {emit_value(self.environment, in_flow=False)}"
-        yield from rearranged(text, key, environments, [*range(len(environments.items)), item])
 
 
 _ENVIRONMENTS: Final = "environments"
@@ -169,9 +164,5 @@ def _has_content(text: str) -> bool:
     return any(line.strip() and not line.lstrip().startswith("#") for line in text.splitlines())
 
 
-def _items(document: str) -> list[str]:
-    """Return the items of the list in a document that `emit_block` made, without their margin."""
-    lines = document.partition("\n")[2]
-    margin = len("  ")
-    entries = "\n".join(line[margin:] for line in lines.splitlines())
-    return [f"- {entry}" for entry in entries.removeprefix("- ").split("\n- ")]
+def _in_block(entry: Mapping[str, object]) -> str:
+    return "\n".join(pair(key, value) for key, value in entry.items())

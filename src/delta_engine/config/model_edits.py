@@ -19,15 +19,17 @@ from delta_engine.config.edit_instructions import edit_instructions
 from delta_engine.config.loading import models_of_text
 from delta_engine.config.model_text import fields_of, said
 from delta_engine.config.variables import escaped, spelled
-from delta_engine.config.yaml_edits import (
-    EntryEditor,
+from delta_engine.config.yaml_edits import EntryEditor
+from delta_engine.config.yaml_layout import (
     Node,
     Splice,
     UnusualLayoutError,
+    after_colon,
+    arranged,
     comments,
     read_source,
-    rearranged,
     spliced,
+    with_unix_lines,
 )
 from delta_engine.errors import ConfigError, RefusalGroup, RefusedError, SourceLocation, raise_all
 from delta_engine.models import ForeignKey, QualifiedName, Schema, Table
@@ -128,8 +130,14 @@ def _text(path: Path, file: str) -> str:
 
 def _edited(text: str, file: str, edits: Sequence[ModelEdit], settings: Settings) -> str:
     """Return the edited text after checking that it loads as the desired models."""
-    lines = text.replace("\r\n", "\n")
-    loaded = models_of_text(lines.replace("\r", "\n"), file, settings)
+    try:
+        return with_unix_lines(text, lambda lines: _edited_lines(lines, file, edits, settings))
+    except UnusualLayoutError as error:
+        raise _unsafe(edits, str(error)) from error
+
+
+def _edited_lines(lines: str, file: str, edits: Sequence[ModelEdit], settings: Settings) -> str:
+    loaded = models_of_text(lines, file, settings)
     places: dict[Place, ModelEdit] = {}
     for edit in edits:
         place, model = _declared(edit.before, loaded)
@@ -137,44 +145,44 @@ def _edited(text: str, file: str, edits: Sequence[ModelEdit], settings: Settings
             raise _refusal(edit, "it is edited twice at once")
         places[place] = as_written(edit, model)
     try:
-        if "\r" in lines or text not in (lines, lines.replace("\n", "\r\n")):
-            raise UnusualLayoutError("its lines end in different ways")
-        new_lines = edit_text(lines, places)
+        new_lines = edit_text(lines, file, places)
         outcome = models_of_text(new_lines, file, settings)
-    except UnusualLayoutError as error:
-        raise _unsafe(edits, str(error)) from error
     except RefusedError as error:
         raise _unsafe(edits, f"it would be refused: {error.refusals[0].reason}") from error
     expected = [places[place].after if place in places else model for place, model in _placed(loaded)]
     if [_comparable(model) for model in outcome] != [_comparable(model) for model in expected if model]:
         raise _unsafe(edits, "the outcome would differ from the wanted models, or other tables would change")
-    return new_lines if lines == text else new_lines.replace("\n", "\r\n")
+    return new_lines
 
 
-def edit_text(text: str, edits: Mapping[Place, ModelEdit]) -> str:
-    """Return a model file's text with edits; unchanged keys and list items stay byte for byte.
+def edit_text(text: str, file: str, edits: Mapping[Place, ModelEdit]) -> str:
+    """Return a model file's text with edits; all other entries stay byte for byte.
 
     Raises UnusualLayoutError if the layout does not allow the edit, or the edit would lose a comment.
     """
     source = text if text.endswith("\n") else f"{text}\n"
-    root = read_source(source)
+    root = read_source(source, file)
     splices: list[Splice] = []
     for key in sorted({key for key, _ in edits}):
         pair = root.pair(key)
         if pair is None or pair[1].kind != "sequence":
             raise UnusualLayoutError(f"the list of {key} is shared by an alias")
-        places = range(len(pair[1].items))
+        models = pair[1]
+        places = range(len(models.items))
         changed = {place: edit for place in places if (edit := edits.get((key, place)))}
         inner = [
             splice
             for place, edit in changed.items()
             if edit.after is not None
-            for splice in _splices(source, pair[1].items[place], edit, edit.after)
+            for splice in _splices(source, models.items[place], edit, edit.after)
         ]
         kept = [place for place in places if place not in changed or changed[place].after is not None]
-        splices += rearranged(source, *pair, kept, inner)
+        if not kept and not models.is_flow:
+            position = after_colon(source, pair[0])
+            splices.append(Splice(position, position, " []"))
+        splices += arranged(source, models, kept, inner)
     result = spliced(source, splices)
-    if Counter(comments(source, root)) != Counter(comments(result, read_source(result))):
+    if Counter(comments(source, root)) != Counter(comments(result, read_source(result, file))):
         raise UnusualLayoutError("a comment would be lost")
     return result if text.endswith("\n") else result.removesuffix("\n")
 

@@ -1,29 +1,17 @@
 """The keys of a model file for writing and editing, and their values as YAML and as Python.
 
-They derive from the facets in `delta_engine.aspects`. YAML round-trips: each scalar is on one line, plain if safe, else
-in double quotes.
+They derive from the facets in `delta_engine.aspects`.
 """
 
 from __future__ import annotations
 
-import io
-import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, cast
-
-from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.emitter import Emitter
-from ruamel.yaml.scalarstring import (
-    DoubleQuotedScalarString,
-    LiteralScalarString,
-    SingleQuotedScalarString,
-)
+from typing import Any, TypeAlias
 
 from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
 from delta_engine.aspects.facet import TEXT, Facet, Form, Written
+from delta_engine.config.yaml_text import block, in_lines, list_item, one_line, pair
 from delta_engine.models import Column, Part, Schema, Table
 from delta_engine.models.type_text import parse_data_type, type_schema
 from delta_engine.sql.readable_types import laid_out_data_type, readable_data_type
@@ -36,15 +24,6 @@ Fields: TypeAlias = tuple[Facet[Any, Any, Any], ...]
 
 MAX_LINE_LENGTH = 100
 _LONGEST_TYPE = 72
-
-_BOOLEANS_ELSEWHERE = frozenset({"yes", "no", "on", "off"})
-"""Plain texts of YAML 1.2 that YAML 1.1 readers parse as booleans."""
-
-_NUMBER = re.compile(r"-?[0-9]+").fullmatch
-"""Matches plain numbers; texts that look like numbers are quoted first."""
-
-_QUOTED = {"'": SingleQuotedScalarString, '"': DoubleQuotedScalarString}
-
 
 Code: TypeAlias = "str | Call | Sequence[Code] | Mapping[str, Code]"
 """An expression: verbatim text, a call, a list, or a dict with verbatim keys."""
@@ -123,7 +102,7 @@ def _call(function: str, value: Written) -> Code:
 
 
 def sources_of_items(
-    before: Sequence[Values], after: Sequence[Values], renames: Mapping[str, str]
+    before: Sequence[Written], after: Sequence[Written], renames: Mapping[str, str]
 ) -> list[int | None]:
     """Return each item's position in `before`, None if new; foreign keys match by columns and table, others by name."""
     renamed = {old.lower(): new.lower() for old, new in renames.items()}
@@ -137,7 +116,9 @@ def sources_of_items(
     return [places.pop(_identity(item), None) for item in after]
 
 
-def _identity(item: Values) -> tuple[str, ...]:
+def _identity(item: Written) -> tuple[str, ...]:
+    if not isinstance(item, Mapping):
+        return (str(item).lower(),)
     columns = item.get("columns")
     names = (*columns, item["references"]) if isinstance(columns, list) else (item["name"],)
     return tuple(str(name).lower() for name in names)
@@ -190,72 +171,31 @@ def _parts(code: Call | Sequence[Code] | Mapping[str, Code]) -> tuple[str, list[
     return "[", [("", item) for item in code], "]"
 
 
-class _Emitter(Emitter):
-    """Prefers double quotes, and forces them where ruamel.yaml's choice does not round-trip."""
+def key_text(key: str, value: Written, *, in_block: bool = False) -> str:
+    """Return a key of a table, a column or a schema in YAML, on one line; collections in blocks have a line per entry.
 
-    def choose_scalar_style(self) -> str:
-        style = str(super().choose_scalar_style() or "")
-        text = self.event.value
-        if style == "|" and all(line.isprintable() for line in text.splitlines()):
-            return style
-        # Plain and single quotes lose U+0085 and friends. Not read back are `{k: ? a}`, `{k: a:?}`, `{"k": v, :a: b}`.
-        is_misread = style == "" and (
-            (text.startswith(("?", ":", "-")) and not _NUMBER(text))
-            or ":?" in text
-            or text.lower() in _BOOLEANS_ELSEWHERE
-        )
-        is_unsafe = is_misread or not text.isprintable()
-        is_unwanted = style == "'" and self.event.style != "'"
-        return '"' if is_unsafe or is_unwanted else style
+    Those of `BLOCKS` are always in blocks.
+    """
+    if key == "type" and isinstance(value, str) and _is_long(value):
+        return f"type: {in_lines(laid_out_data_type(parse_data_type(value)))}"
+    in_block = bool(value) and (in_block or key in BLOCKS)
+    if in_block and isinstance(value, Mapping):
+        return f"{key}:{block(pair(name, part) for name, part in value.items())}"
+    if in_block and isinstance(value, list):
+        return f"{key}:{block(list_item(entry_text(part)) for part in value)}"
+    return pair(key, value)
 
 
-def emit_block(value: Mapping[str, object]) -> str:
-    """Return a document with mappings and lists in blocks, except those that `flow` returned."""
-    yaml = YAML()
-    yaml.Emitter = _Emitter
-    yaml.width = sys.maxsize
-    yaml.indent(mapping=2, sequence=4, offset=2)
-    stream = io.StringIO()
-    yaml.dump(value, stream)
-    return stream.getvalue()
+def entry_text(value: Written, *, in_block: bool = False) -> str:
+    """Return an entry of a list, on one line; in a block, or for a column with a long nested type, a line per key."""
+    if not isinstance(value, Mapping) or not (in_block or _is_long(value.get("type"))):
+        return one_line(value)
+    return "\n".join(key_text(key, part) if key == "type" else pair(key, part) for key, part in value.items())
 
 
-def flow(value: Written) -> object:
-    """Return a value that `emit_block` writes on one line, such as `{name: id, type: bigint}`."""
-    if isinstance(value, (str, int)):
-        return value
-    collection: CommentedMap | CommentedSeq
-    if isinstance(value, Mapping):
-        collection = CommentedMap((key, flow(item)) for key, item in value.items())
-    else:
-        collection = CommentedSeq([flow(item) for item in value])
-    collection.fa.set_flow_style()
-    return collection
-
-
-def entry(value: Written) -> object:
-    """Return an entry of a block on one line, but a column with a long nested type with a line per field."""
-    text = value.get("type") if isinstance(value, Mapping) else None
-    if not isinstance(value, Mapping) or not isinstance(text, str):
-        return flow(value)
-    if len(text) <= _LONGEST_TYPE or "struct<" not in text or not text.isprintable():
-        return flow(value)
-    lines = LiteralScalarString(laid_out_data_type(parse_data_type(text)))
-    return {key: lines if key == "type" else flow(item) for key, item in value.items()}
-
-
-def emit_pair(key: str, value: Written, *, in_flow: bool) -> str:
-    """Return `key: value` on one line, with flow collections; `in_flow` quotes for use in braces."""
-    if in_flow:
-        return emit_block(cast("Mapping[str, object]", flow({key: value})))[1:-2]
-    return emit_block({key: flow(value)})[:-1]
-
-
-def emit_value(value: Written, *, in_flow: bool, style: str | None = None) -> str:
-    """Return a value on one line; `style` is the preferred quote of a text, None for as few quotes as possible."""
-    if isinstance(value, str) and style in _QUOTED:
-        value = _QUOTED[style](value)
-    return emit_pair("k", value, in_flow=in_flow).removeprefix("k: ")
+def _is_long(text: object) -> bool:
+    is_nested = isinstance(text, str) and len(text) > _LONGEST_TYPE and "struct<" in text
+    return is_nested and str(text).isprintable()
 
 
 _TYPE: Form[Any] = replace(TEXT, schema=type_schema())

@@ -9,23 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from delta_engine import models
-from delta_engine.aspects.facet import Written
 from delta_engine.config.model_text import (
-    BLOCKS,
     MAX_LINE_LENGTH,
     Call,
     Code,
     arguments,
     column_call,
-    emit_block,
-    entry,
     fields_of,
-    flow,
+    key_text,
     literal,
     python_text,
     said,
 )
 from delta_engine.config.variables import escaped, spelled
+from delta_engine.config.yaml_text import indented, list_item, pair
 from delta_engine.models import Schema, Table
 
 
@@ -59,25 +56,17 @@ def python_models(
     )
 
 
-def _yaml_list(key: str, items: Sequence[Mapping[str, object]]) -> str:
-    if not items:
-        return emit_block({key: flow([])})
-    entries = [emit_block({key: [item]}) for item in items]
-    return f"{key}:\n" + "\n".join(entry.removeprefix(f"{key}:\n") for entry in entries)
+def _yaml_list(key: str, models: Sequence[str]) -> str:
+    if not models:
+        return f"{pair(key, [])}\n"
+    return f"{key}:\n" + "\n".join(f"{indented(list_item(model))}\n" for model in models)
 
 
-def _yaml_model(model: Table | Schema, variables: Mapping[str, str]) -> dict[str, object]:
+def _yaml_model(model: Table | Schema, variables: Mapping[str, str]) -> str:
     values = said(fields_of(model), spelled(model, catalog_text(model.catalog_name, variables)))
     if _stands_for("schema", model.schema_name, variables):
         values["schema" if isinstance(model, Table) else "name"] = "${schema}"
-    return {key: _in_block(value) if key in BLOCKS else flow(value) for key, value in values.items()}
-
-
-def _in_block(value: Written) -> object:
-    if isinstance(value, Mapping):
-        return {key: flow(item) for key, item in value.items()}
-    assert isinstance(value, list)
-    return [entry(item) for item in value] or flow([])
+    return "\n".join(key_text(key, value) for key, value in values.items())
 
 
 def _python_model(model: Table | Schema, variables: Mapping[str, str]) -> Call:

@@ -232,6 +232,14 @@ def _plain(text: str) -> object:
     return text
 
 
+def is_read_as_text(text: str) -> bool:
+    """Whether a text without quotes is read as that text, and not as a number, a date, a truth value or null."""
+    try:
+        return isinstance(_plain(text), str) and text != MERGE
+    except (ValueError, OverflowError, AttributeError):
+        return False
+
+
 def _integer(text: str) -> int:
     digits = text.replace("_", "").lstrip("+-")
     base = {"0b": 2, "0o": 8, "0x": 16}.get(digits[:2], 10)

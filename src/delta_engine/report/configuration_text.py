@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Final, cast
+from typing import Final
 
-from delta_engine.aspects.facet import Written
 from delta_engine.config.configured_values import ConfiguredValue, Value
-from delta_engine.config.model_text import emit_value
+from delta_engine.config.yaml_text import one_line
 from delta_engine.telemetry.visible import in_one_line, visible
 
 _FORMAT: Final = "delta-engine/configuration"
@@ -56,9 +55,4 @@ def _indent(depth: int) -> str:
 
 
 def _scalar(value: Value) -> str:
-    match value:
-        case None | float():
-            return json.dumps(value)
-        case bool() | int() | str():
-            return emit_value(value, in_flow=True)
-    return emit_value(cast("Written", value), in_flow=False)  # an item, without numbers and nulls
+    return json.dumps(value) if value is None or isinstance(value, float) else one_line(value, in_flow=True)

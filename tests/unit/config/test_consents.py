@@ -180,6 +180,8 @@ OLD = "{kind: drop_table, table: dev.silver.old, reason: r, expires: 2026-12-31}
         f"consents:\n- {OLD}",
         f"# above\nconsents:\n  # first\n    \n  - {OLD} # last\n\n# below\n",
         f"consents:\r\n  - {OLD}\r\n",
+        f"consents: [{OLD}]\n",
+        f"consents: [\n  {OLD},\n]  # last\n",
     ],
 )
 def test_written_entries_are_read_back_and_the_rest_stays(tmp_path: Path, text: str) -> None:
@@ -190,6 +192,7 @@ def test_written_entries_are_read_back_and_the_rest_stays(tmp_path: Path, text: 
     assert [str(consent) for consent in found if consent.table.table != "old"] == [*map(str, AWKWARD)]
     assert {consent.reason for consent in found} <= {"- because: 'x' #y", "r"}
     assert ("old" in text) == any(consent.table.table == "old" for consent in found)
+    assert ("\r\n" in files[path]) == ("\r\n" in text)
     assert all(part in files[path] for part in ("# above", "# first", "# last", "# below") if part in text)
 
 
@@ -223,9 +226,7 @@ def test_an_entry_of_another_environment_gets_this_one(
     assert edited.count("drop_column") == 1
 
 
-@pytest.mark.parametrize(
-    "text", [f"consents: [{OLD}]\n", f"consents: &all\n- {OLD}\nmore: *all\n", "consents: 5\n"]
-)
+@pytest.mark.parametrize("text", [f"consents: &all\n- {OLD}\nmore: *all\n", "consents: 5\n"])
 def test_a_layout_that_is_not_edited_is_refused_with_its_file(tmp_path: Path, text: str) -> None:
     (tmp_path / "consents.yml").write_text(text)
     with pytest.raises(
