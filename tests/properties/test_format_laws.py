@@ -17,6 +17,7 @@ from tests.proofs import examples
 from tests.properties.test_model_edits import (
     VARIABLES,
     Layout,
+    as_json,
     in_blocks,
     on_one_line,
     spread,
@@ -53,7 +54,9 @@ def keys_out_of_order(value: Any, keys: Keys) -> Iterator[list[str]]:
                 yield from keys_out_of_order(item, keys)
 
 
-layouts: st.SearchStrategy[Layout] = st.sampled_from([str, in_blocks, on_one_line, with_windows_lines])
+layouts: st.SearchStrategy[Layout] = st.sampled_from(
+    [str, in_blocks, on_one_line, as_json, with_windows_lines]
+)
 
 
 @settings(max_examples=examples(60, 1000), deadline=None)

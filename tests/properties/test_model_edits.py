@@ -1,5 +1,6 @@
 """Laws of editing model files: the outcome is what was wanted, or the file stays as it was."""
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -69,11 +70,19 @@ def on_one_line(text: str) -> str:
     return f"{one_line(YAML(typ='safe', pure=True).load(text))}\n"
 
 
+def as_json(text: str) -> str:
+    """Return a written model file as other tools write it: in braces over many lines, all texts in quotes."""
+    lines = json.dumps(YAML(typ="safe", pure=True).load(text), indent=2)
+    return lines.replace("\x7f", "\\u007f") + "\n"
+
+
 def with_windows_lines(text: str) -> str:
     return text.replace("\n", "\r\n")
 
 
-layouts: st.SearchStrategy[Layout] = st.sampled_from([str, in_blocks, on_one_line, with_windows_lines])
+layouts: st.SearchStrategy[Layout] = st.sampled_from(
+    [str, in_blocks, on_one_line, as_json, with_windows_lines]
+)
 
 
 @st.composite
@@ -196,7 +205,7 @@ def _edited_text(text: str, edit: ModelEdit, layout: Layout, project: Settings) 
     except ConfigError as refusal:
         _, safely, reason = refusal.reason.partition("the file cannot be edited safely: ")
         assert safely
-        is_unusual = layout in (in_blocks, on_one_line) or re.search(r"^ *\? ", text, re.MULTILINE)
+        is_unusual = layout in (in_blocks, on_one_line, as_json) or re.search(r"^ *\? ", text, re.MULTILINE)
         assert is_unusual or "the variable" in reason, reason
         assert path.read_bytes().decode() == text
         return None

@@ -19,6 +19,7 @@ from delta_engine.config.edit_instructions import edit_instructions
 from delta_engine.config.loading import models_of_text
 from delta_engine.config.model_text import fields_of, said
 from delta_engine.config.variables import escaped, spelled
+from delta_engine.config.yaml_documents import read_untouched
 from delta_engine.config.yaml_edits import EntryEditor
 from delta_engine.config.yaml_layout import (
     Node,
@@ -31,7 +32,7 @@ from delta_engine.config.yaml_layout import (
     spliced,
     with_unix_lines,
 )
-from delta_engine.errors import ConfigError, RefusalGroup, RefusedError, SourceLocation, raise_all
+from delta_engine.errors import ConfigError, RefusalGroup, RefusedError, raise_all
 from delta_engine.models import ForeignKey, QualifiedName, Schema, Table
 from delta_engine.models.constraints import referenced_table
 
@@ -75,7 +76,7 @@ def edit_models(edits: Sequence[ModelEdit], settings: Settings) -> tuple[Path, .
     for file, its_edits in sorted(by_file.items()):
         path = settings.project_dir / file
         try:
-            text = _text(path, file)
+            text = read_untouched(path, file)
             contents[path] = _edited(text, file, its_edits, settings).encode()
         except RefusedError as refused:
             refusals += refused.refusals
@@ -119,13 +120,6 @@ def _is_renamed(before: Table | Schema, after: Table | Schema) -> bool:
         return False
     in_place = replace(after.qualified_name, table=before.table_name)
     return in_place == before.qualified_name and before.table_name in after.renamed_from
-
-
-def _text(path: Path, file: str) -> str:
-    try:
-        return path.read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"it cannot be read: {error}", location=SourceLocation(file)) from None
 
 
 def _edited(text: str, file: str, edits: Sequence[ModelEdit], settings: Settings) -> str:
