@@ -270,16 +270,8 @@ def _keeps_blank_lines(text: str, node: Node) -> bool:
 
 def _end(text: str, position: int, margin: int) -> int:
     """Return the end of the comment lines from a position on that are deeper than a margin."""
-    end = position
-    while position < len(text):
-        following = line_end(text, position)
-        line = text[position:following].rstrip("\n")
-        position = following
-        if line.lstrip(" ").startswith("#") and len(line) - len(line.lstrip(" ")) > margin:
-            end = position
-        elif line.strip():
-            break
-    return end
+    deeper = re.compile(rf"(?:(?:[ \t]*\n)*[ ]{{{margin + 1},}}#.*\n)*").match(text, position)
+    return deeper.end() if deeper else position
 
 
 def _below_key(text: str, start: int) -> int:
