@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -396,6 +397,27 @@ class DriftFacts:
     def missing_tables(self) -> Mapping[str, DriftedTable]:
         """The drifted tables that do not exist, by key."""
         return {table.name.key: table for table in drifted_tables(self.drifted) if not table.observed.exists}
+
+    @cached_property
+    def tables_without_keys(self) -> Mapping[str, Sequence[DriftedTable]]:
+        """The tables with drift of foreign keys, by the keys of the tables that their models reference."""
+        tables: dict[str, list[DriftedTable]] = defaultdict(list)
+        for table in drifted_tables(self.drifted):
+            model = self.declared.get(table.model_name.key)
+            if isinstance(model, Table) and any(
+                detail.finding.kind is DriftKind.FOREIGN_KEY for detail in table.drift
+            ):
+                for parent in {key.references.lower() for key in model.foreign_keys}:
+                    tables[parent].append(table)
+        return tables
+
+    @cached_property
+    def needed_by_tables(self) -> Mapping[str, Sequence[NeededConsent]]:
+        """The changes that the reversal needs to be allowed, by the keys of their tables."""
+        needed: dict[str, list[NeededConsent]] = defaultdict(list)
+        for change in self.reversal.needed:
+            needed[change.table.key].append(change)
+        return needed
 
     @property
     def readable_models(self) -> list[Table]:

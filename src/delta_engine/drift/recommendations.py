@@ -181,8 +181,8 @@ def _revert_of(drifted: DriftedResource, facts: DriftFacts) -> Iterator[Recommen
     text = f"Revert it to what was applied{_exceptions(covered, policy)}"
     if is_table(drifted) and not drifted.observed.exists:
         text = f"Create it again, {_data_of(drifted, reversal.files)}"
-    keys = {one.name.key for one in covered}
-    needed = [change for change in reversal.needed if change.table.key in keys]
+    keys = dict.fromkeys(one.name.key for one in covered)
+    needed = [change for key in keys for change in facts.needed_by_tables.get(key, ())]
     command = f"{_program(facts)} drift --revert{target}{_allowed(needed)}"
     yield _with_consents(Recommendation(text=text + beside, command=command), needed, facts)
 
@@ -277,18 +277,10 @@ def _kinds_beyond_reverts(policy: Policy) -> set[DriftKind]:
 
 def _with_children(gone: Sequence[DriftedTable], facts: DriftFacts) -> list[DriftedTable]:
     """Return deleted tables with the drifted tables whose foreign keys went with them."""
-    keys = {table.model_name.key for table in gone}
-    children = {
-        model.key
-        for model in facts.models
-        if any(key.references.lower() in keys for key in model.foreign_keys)
-    }
-    drifted = [
-        table
-        for table in drifted_tables(facts.drifted)
-        if any(detail.finding.kind is DriftKind.FOREIGN_KEY for detail in table.drift)
-    ]
-    return [*gone, *(table for table in drifted if table.model_name.key in children - keys)]
+    tables = {table.model_name.key: table for table in gone}
+    for key in [*tables]:
+        tables |= {child.model_name.key: child for child in facts.tables_without_keys.get(key, ())}
+    return [*tables.values()]
 
 
 def _their_data(deleted: Sequence[DriftedTable], files: Mapping[str, bool]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,8 +13,9 @@ import msgspec
 import pytest
 
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
+from delta_engine.actions.policy import DestructiveKind, NeededConsent
 from delta_engine.drift.detector import DriftDetector
-from delta_engine.drift.drifted_resources import DriftFacts
+from delta_engine.drift.drifted_resources import DriftFacts, Reversal
 from delta_engine.drift.reporting import drift_report
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import Column, ForeignKey, Table
@@ -418,3 +420,48 @@ def test_every_recommended_command_can_be_followed(situations: Situations, name:
             if kind not in kept and (" -t " not in command or resource.partition(".")[2] in command)
         }
         assert not left, command
+
+
+def test_the_advice_for_each_of_many_deleted_tables_takes_time_in_proportion_to_their_number() -> None:
+    """Counts calls, not seconds."""
+    calls = [_calls_to_report(tables) for tables in (50, 100)]
+    assert calls[1] < 2.5 * calls[0]
+
+
+def _calls_to_report(count: int) -> int:
+    column = Column("id", "bigint", is_nullable=False)
+    keys = [ForeignKey(["id"], f"dev.silver.t{number // 2}", ["id"], "fk") for number in range(count)]
+    models = [
+        Table(
+            "dev", "silver", f"t{number}", [column], primary_key=["id"], foreign_keys=[key] if number else []
+        )
+        for number, key in enumerate(keys)
+    ]
+    resources = {resource_key(model.qualified_name): applied(model) for model in models}
+    state = msgspec.structs.replace(deployment_state(), resources=resources)
+    observed = CatalogState(tables={model.key: ABSENT for model in models})
+    drifted = DriftDetector(DriftPolicy()).detect(compare(state, observed), now=LATER)
+    needed = [
+        NeededConsent(kind=DestructiveKind.DROP_COLUMN, table=model.qualified_name, part="old")
+        for model in models
+    ]
+    facts = DriftFacts(
+        environment="test",
+        checked_at=LATER,
+        models=models,
+        observed=observed,
+        drifted=drifted,
+        reversal=Reversal(resources=frozenset(table.resource for table in drifted), needed=tuple(needed)),
+    )
+    calls = 0
+
+    def count_call(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count_call)
+    try:
+        drift_report(facts)
+    finally:
+        sys.setprofile(None)
+    return calls
