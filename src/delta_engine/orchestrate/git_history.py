@@ -65,9 +65,15 @@ class ComparedRepository:
         ids = "".join(f"{entry.object_id}\n" for entry in entries)
         answer = _run(self.root, "cat-file", "--batch", content=ids.encode())
         start = 0
-        for _ in entries:
+        for entry in entries:
             end = answer.index(b"\n", start)
-            size = int(answer[start:end].split()[-1])
+            size_or_missing = answer[start:end].split()[-1]
+            if size_or_missing == b"missing":
+                raise ConfigError(
+                    f"git has no content of {entry.path}",
+                    way_out="Fetch it, such as with `git fetch --refetch`.",
+                )
+            size = int(size_or_missing)
             yield answer[end + 1 : end + 1 + size]
             start = end + 1 + size + 1
 

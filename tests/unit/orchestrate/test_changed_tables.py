@@ -395,6 +395,18 @@ def test_a_tree_that_leads_out_of_the_repository_writes_nothing_outside(
     assert not (tmp_path / "elsewhere").exists()
 
 
+def test_a_missing_object_of_git_plans_all_tables(project: GitProject) -> None:
+    """A damaged repository lacks objects, and so does a partial clone that cannot reach its server."""
+    shown = subprocess.run(
+        ["git", "rev-parse", "HEAD:conf/models/tables.yml"], check=True, capture_output=True, text=True
+    )
+    name = shown.stdout.strip()
+    Path(".git", "objects", name[:2], name[2:]).unlink()
+    done = project.run("plan --changed-since main")
+    assert done.code == 0, done.stderr
+    assert "git has no content of conf/models/tables.yml" in done.stderr
+
+
 def test_submodules_that_did_not_change_are_read_where_they_are(project: GitProject, tmp_path: Path) -> None:
     module = tmp_path / "module"
     module.mkdir()
