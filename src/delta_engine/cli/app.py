@@ -193,7 +193,8 @@ def plan(
         ),
     ] = False,
     reason: Annotated[
-        str | None, value("--reason", "TEXT", "Why the changes may be made: the reason of written entries.")
+        str | None,
+        value("--reason", "TEXT", "Why the changes may be made: the reason of entries that have none."),
     ] = None,
     changed_since: Annotated[
         str | None,

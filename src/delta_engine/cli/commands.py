@@ -32,7 +32,7 @@ from delta_engine.drift.drifted_resources import DriftedResource, drifted_schema
 from delta_engine.errors import InvalidCommandError, RefusedError, engine_version, raise_all, unknown
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.changed_tables import ChangedProject, since_commit
-from delta_engine.orchestrate.consents import write_consents, written_consents
+from delta_engine.orchestrate.consents import write_consents, write_reasons, written_consents
 from delta_engine.orchestrate.deployments import open_deployment
 from delta_engine.orchestrate.drift_reports import (
     acceptable,
@@ -106,14 +106,15 @@ def show_plan(
         detailed: whether to end with 2 when changes are pending.
         is_full: whether a tree of many tables is shown in full.
         writes_consents: whether to write the entries that allow the changes without consent.
-        reason: the reason of these entries; None for one that the author has to write.
+        reason: the reason of these entries, and of earlier ones without a reason; None lets the author write it.
         changed_since: a commit of git; only tables whose declaration changed since are planned.
     """
     out = out_file(out, context)
+    reasons = reason if writes_consents else None
     if changed_since is None:
-        project = _load_project(context, options)
+        project = _load_project(context, options, reasons)
     else:
-        whole = _load_project(context, msgspec.structs.replace(options, tables=()))
+        whole = _load_project(context, msgspec.structs.replace(options, tables=()), reasons)
         selection = since_commit(whole, changed_since, options.tables)
         print_note(selection.note)
         if selection.is_unchanged:
@@ -135,8 +136,9 @@ def show_plan(
 
 
 def _write_consents(settings: Settings, planned: PlannedRun, reason: str | None) -> None:
+    todo = "commit them" if reason else "write the reasons, or repeat the command with --reason TEXT"
     for path in write_consents(settings, planned.needed_consents, reason or REASON_TO_WRITE):
-        print_note(f"consents were added to {path}: {'commit them' if reason else 'write the reasons'}")
+        print_note(f"consents were added to {path}: {todo}")
 
 
 def _judged_again(
@@ -314,8 +316,14 @@ def _open_project(context: Context, options: Options) -> tuple[Project, Environm
     return project, _open_environment(context, project, options)
 
 
-def _load_project(context: Context, options: Options) -> Project:
-    return load_project(*context.place(), tables=options.tables, allow=options.allow, changed=options.changed)
+def _load_project(context: Context, options: Options, reason: str | None = None) -> Project:
+    """Load the project; first write the reason into consents that have none."""
+    conf_dir, environment = context.place()
+    for path in write_reasons(conf_dir, reason) if reason else ():
+        print_note(f"the reason was written into {path}: commit it")
+    return load_project(
+        conf_dir, environment, tables=options.tables, allow=options.allow, changed=options.changed
+    )
 
 
 def _open_environment(context: Context, project: Project, options: Options) -> Environment:

@@ -73,7 +73,7 @@ def load_consents(
     """
     consents = [
         consent
-        for path in _files(conf_dir)
+        for path in consent_files(conf_dir)
         for consent in _entries(read_document(path), environment, variables, environments)
     ]
     places: dict[str, SourceLocation] = {}
@@ -88,7 +88,8 @@ def load_consents(
     return tuple(consents)
 
 
-def _files(conf_dir: Path) -> list[Path]:
+def consent_files(conf_dir: Path) -> list[Path]:
+    """Return the files of consents of a project that exist."""
     folder = sorted((conf_dir / CONSENTS_FOLDER).glob("*.yml"))
     return [path for path in (conf_dir / CONSENTS_FILE, *folder) if path.exists()]
 

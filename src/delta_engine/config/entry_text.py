@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from datetime import date
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Final
 
 from delta_engine.actions.policy import NeededConsent
 from delta_engine.config.conf_folder import CONSENTS_FILE, CONSENTS_FOLDER
-from delta_engine.config.consents import OF_KEYS, REASON_TO_WRITE
+from delta_engine.config.consents import OF_KEYS, REASON_TO_WRITE, consent_files
 from delta_engine.config.model_writer import catalog_text
 from delta_engine.config.variables import escaped
 from delta_engine.config.yaml_documents import read_untouched
@@ -146,6 +147,35 @@ class EntryWriter:
             if is_same and environments is not None and environments[1].items:
                 return environments[1]
         return None
+
+
+def with_reasons(conf_dir: Path, reason: str) -> dict[Path, str]:
+    """Return the new texts of the files of consents that have entries without a reason.
+
+    Raises:
+        ConfigError: a file cannot be read.
+    """
+    texts = {path: read_untouched(path, str(path)) for path in consent_files(conf_dir)}
+    return {
+        path: new for path, text in texts.items() if (new := _with_reason(text, str(path), reason)) != text
+    }
+
+
+def _with_reason(text: str, file: str, reason: str) -> str:
+    """Return a file's text with the reason; a layout that the engine does not edit stays as it is."""
+    if not text.endswith("\n") or not _has_content(text):
+        return text
+    with suppress(UnusualLayoutError):
+        return with_unix_lines(text, lambda lines: spliced(lines, _reasons(lines, file, reason)))
+    return text
+
+
+def _reasons(text: str, file: str, reason: str) -> Iterator[Splice]:
+    pair_of_list = read_source(text, file).pair("consents")
+    for entry in pair_of_list[1].items if pair_of_list else ():
+        written = entry.pair("reason")
+        if written is not None and written[1].value == REASON_TO_WRITE:
+            yield Splice(written[1].start, written[1].end, one_line(reason, in_flow=entry.is_flow))
 
 
 _ENVIRONMENTS: Final = "environments"

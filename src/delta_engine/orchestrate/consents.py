@@ -9,7 +9,7 @@ from pathlib import Path
 
 from delta_engine.actions.policy import Consent, DestructiveKind, NeededConsent, last_day
 from delta_engine.config.consents import REASON_TO_WRITE
-from delta_engine.config.entry_text import EntryWriter
+from delta_engine.config.entry_text import EntryWriter, with_reasons
 from delta_engine.config.settings import Settings, load_settings
 from delta_engine.config.state_backend import LocalState
 from delta_engine.deployment.document import DeploymentState, Status, TableResource, consent_key
@@ -39,6 +39,18 @@ def write_consents(
         last_day(utc_now()), environment=settings.environment, variables=settings.variables, reason=reason
     )
     files = writer.edited_files(settings.conf_dir, needed)
+    for path, text in files.items():
+        write_atomically(path, text.encode())
+    return tuple(files)
+
+
+def write_reasons(conf_dir: Path, reason: str) -> tuple[Path, ...]:
+    """Write the reason into the entries that have none yet; return the changed files.
+
+    Raises:
+        ConfigError: a file cannot be read.
+    """
+    files = with_reasons(conf_dir, reason)
     for path, text in files.items():
         write_atomically(path, text.encode())
     return tuple(files)

@@ -175,6 +175,27 @@ def test_plan_writes_the_entries(run: Run, files: list[str]) -> None:
     assert (again.code, "consents were added" in again.stderr) == (0, False)
 
 
+@pytest.mark.parametrize("is_flow", [False, True])
+def test_a_reason_is_written_into_entries_that_wait_for_one(run: Run, is_flow: bool) -> None:
+    waiting = run("plan --write-consents")
+    assert (
+        waiting.code,
+        "write the reasons, or repeat the command with --reason TEXT" in waiting.stderr,
+    ) == (
+        3,
+        True,
+    )
+    if is_flow:
+        consents(entry().replace("moved to pricing", "(write why)"), entry("amount"))
+    written = run("plan --write-consents --reason moved:_to_pricing")
+    assert (written.code, "the reason was written into conf/consents.yml: commit it" in written.stderr) == (
+        0,
+        True,
+    )
+    entries = yaml.safe_load(Path("conf/consents.yml").read_text())["consents"]
+    assert [kept["reason"] for kept in entries] == ["moved: to pricing", "moved to pricing"][: len(entries)]
+
+
 def test_a_plan_that_writes_entries_says_what_holds_with_them(run: Run) -> None:
     written = run("plan --write-consents --reason moved_to_pricing")
     entry = f"moved to pricing (conf/consents.yml:2, until {TODAY + timedelta(30)})"
