@@ -360,7 +360,7 @@ class Engine:
             file=file,
             environment=self.environment,
             models=len(project.models),
-            note=str(found.past),
+            note=found.note,
         )
 
     def _speaking(self) -> AbstractContextManager[None]:

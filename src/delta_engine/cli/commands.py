@@ -213,7 +213,7 @@ def undo_run(
         return Ended("", ExitCode.DONE)
     with status("reading the catalog …"):
         found = plan_undo(environment, environment.deployment.peek_replayed(), request)
-    print_note(str(found.past))
+    print_note(found.note)
     options = msgspec.structs.replace(options, undoes=found.past.run)
     rendering = Rendering.JSON if as_json else Rendering.SQL if dry_run else Rendering.TREE
     return _shown(project, environment, found.planned, options, rendering, out=out, is_full=is_full)

@@ -113,7 +113,7 @@ def undo(environment: Environment, request: UndoRequest, view: RunView) -> RunRe
         with view.reading():
             found = plan_undo(run.environment, run.loaded, request)
             planned = _recorded_plan(run, found.planned)
-        view.notify(str(found.past))
+        view.notify(found.note)
         return _carry_out(run, planned, view)
 
 

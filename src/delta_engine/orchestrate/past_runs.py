@@ -29,7 +29,7 @@ class PastRun:
 
     def __str__(self) -> str:
         at = f" of {shown_moment(self.change.at)}" if self.change else ""
-        return f"undoing run {self.run}{at}. The models stay as they are: what they declare, the next sync applies"
+        return f"run {self.run}{at}"
 
     @property
     def changed(self) -> Mapping[str, Resource]:
@@ -89,10 +89,17 @@ def find_run(repository: StateRepository, current: DeploymentState | None, run: 
             way_out=f"{command('state versions')} lists what is kept.",
         )
     raise StateMismatchError(
-        f"no run {run!r} is kept, or not what was before it",
+        _why_not(run, repository, current),
         where=repository.location,
-        way_out=f"{command('state show TABLE')} names the last run of a table; an undone run is another one.",
+        way_out=f"{command('history')} lists the runs. Name one that changed resources.",
     )
+
+
+def _why_not(run: str, repository: StateRepository, current: DeploymentState | None) -> str:
+    documents = _documents(repository, current) if current else iter(())
+    if any(document.write_id.startswith(run) for document in documents):
+        return f"run {run!r} changed no table or schema, or the record from before it is not kept"
+    return f"no run {run!r} is kept"
 
 
 def _documents(repository: StateRepository, current: DeploymentState) -> Iterator[DeploymentState]:

@@ -77,6 +77,16 @@ class PlannedUndo:
     past: PastRun
     planned: PlannedRun
 
+    @property
+    def note(self) -> str:
+        """Which run it undoes, and what becomes of the models."""
+        if not self.planned.plan and not self.planned.refusals:
+            return (
+                f"nothing to undo of {self.past}: the tables have what was declared before it. "
+                f"{command('history')} lists earlier runs, and `undo RUN` undoes one"
+            )
+        return f"undoing {self.past}. The models stay as they are, and the next sync applies them"
+
 
 def plan_undo(environment: Environment, state: DeploymentState | None, request: UndoRequest) -> PlannedUndo:
     """Return the plan that brings back what was declared before a run, with the verdict of rules and rows.

@@ -101,7 +101,7 @@ def test_what_the_models_declare_is_applied_by_the_next_sync(project: CatalogPro
     project.declare(f"{SMALL}, comment: Orders")
     project.sync()
     done = project.run("undo --yes")
-    assert "The models stay as they are: what they declare, the next sync applies" in done.stderr
+    assert "The models stay as they are, and the next sync applies them" in done.stderr
     assert project.catalog.tables[KEY].state.table_comment == ""
     assert [table["table"] for table in project.plan()["tables"]] == ["dev.silver.orders"]
     project.sync()
@@ -555,3 +555,35 @@ def test_a_part_from_before_the_engine_is_no_drift_after_the_undo_of_its_change(
     ran(project, "undo --yes")
     assert project.catalog.tables[KEY].state.table_comment == "theirs"
     assert project.drift() == {}
+
+
+def test_a_run_that_changed_no_declaration_leaves_nothing_to_undo(project: CatalogProject) -> None:
+    project.declare(SMALL)
+    project.sync()
+    project.by_hand("COMMENT ON TABLE `dev`.`silver`.`orders` IS 'theirs'")
+    assert project.run("drift --revert --yes").code == 0
+    note = ": the tables have what was declared before it. `delta-engine -e dev history` lists earlier runs, and "
+    for command in ("undo --yes", "undo --dry-run"):
+        done = project.run(command)
+        assert (done.code, "note: nothing to undo of run " in done.stderr, note in done.stderr) == (
+            0,
+            True,
+            True,
+        )
+
+
+def test_a_run_that_changed_no_table_is_told_from_an_unknown_one(project: CatalogProject) -> None:
+    project.by_hand("CREATE TABLE `dev`.`silver`.`orders` (`id` INT NOT NULL) USING DELTA COMMENT 'theirs'")
+    project.declare(f"name: orders, columns: [{ID}]")
+    project.sync()
+    (adoption, *_) = json.loads(project.run("history --json").stdout)["runs"]
+    refused = project.run(f"undo {adoption['run']} --dry-run")
+    assert (refused.code, f"run {adoption['run']!r} changed no table or schema" in refused.stderr) == (
+        3,
+        True,
+    )
+    refused = project.run("undo ffff --dry-run")
+    assert (refused.code, "no run 'ffff' is kept. `delta-engine -e dev history` lists" in refused.stderr) == (
+        3,
+        True,
+    )
