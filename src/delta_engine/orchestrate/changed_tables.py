@@ -145,8 +145,9 @@ def _present(settings: Settings) -> Declared:
 def _reason_for_all(project: Project, former: _Former, compared: ComparedRepository) -> str:
     """Return why all tables count as changed; empty if the models tell."""
     settings = project.settings
-    if _of_plans(settings) != _of_plans(former.settings):
-        return "the backend, owns or the policy of the environment changed"
+    now, before = _of_plans(settings), _of_plans(former.settings)
+    if changed := [name for name, value in now.items() if value != before[name]]:
+        return f"{' and '.join(changed)} changed"
     if _by_key(project.schemas) != _by_key((*former.schemas, *_python_schemas(project))):
         return "declared schemas changed"
     if settings.python_models != former.settings.python_models:
@@ -158,15 +159,16 @@ def _reason_for_all(project: Project, former: _Former, compared: ComparedReposit
     return ""
 
 
-def _of_plans(settings: Settings) -> tuple[object, ...]:
-    """Return what decides about plans besides models. Consents only allow what models change."""
+def _of_plans(settings: Settings) -> dict[str, object]:
+    """Return what decides about plans besides models, by name. Consents only allow what models change."""
     ignores = tuple(replace(entry, location=None) for entry in settings.drift_policy.ignores)
-    return (
-        settings.backend,
-        settings.owns,
-        replace(settings.policy, allow=(), consents=()),
-        replace(settings.drift_policy, ignores=ignores),
-    )
+    return {
+        "the backend": settings.backend,
+        "owns": settings.owns,
+        "the policy": replace(settings.policy, allow=(), consents=()),
+        "policy.drift": replace(settings.drift_policy, ignores=()),
+        "drift-policy.yml": ignores,
+    }
 
 
 def _variables(settings: Settings) -> tuple[object, ...]:

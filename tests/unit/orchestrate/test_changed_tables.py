@@ -130,14 +130,23 @@ def test_variables_and_defaults_and_bases_count_through_the_models(project: GitP
 @pytest.mark.parametrize(
     ("edit", "reason"),
     [
-        ("tags: full", "the backend, owns or the policy of the environment changed"),
-        ("drift: revert", "the backend, owns or the policy of the environment changed"),
+        ("tags: full", "the policy changed"),
+        ("drift: revert", "policy.drift changed"),
     ],
 )
 def test_another_policy_plans_all_tables(project: GitProject, edit: str, reason: str) -> None:
     project.configure(edit)
     assert project.changed() == ("all", ["orders", "stock"])
     note = f"all tables are planned, not only those that changed since main: {reason}"
+    assert note in project.run("plan --changed-since main").stderr
+
+
+def test_a_changed_drift_policy_is_named(project: GitProject) -> None:
+    Path("conf/drift-policy.yml").write_text(
+        "ignore_drift: [{resource: table.dev.silver.orders, fields: [table comment], reason: theirs, "
+        "expires: 2999-01-01}]\n"
+    )
+    note = "all tables are planned, not only those that changed since main: drift-policy.yml changed"
     assert note in project.run("plan --changed-since main").stderr
 
 
