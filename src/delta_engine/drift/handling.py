@@ -335,7 +335,7 @@ def _both_sides(finding: Finding) -> str:
     text = f"{finding.field} was {finding.expected or 'absent'} and is {finding.actual or _absent(finding)}"
     if finding.accepted is None:
         return text
-    return f"{text}. It was accepted {finding.accepted}, and waits for its model"
+    return f"{text}. It was accepted {finding.accepted}, and its model does not declare it"
 
 
 def _absent(finding: Finding) -> str:

@@ -303,7 +303,9 @@ def _finding(finding: Finding) -> Iterator[Line]:
     elif finding.kind in _WITHOUT_TRACE:
         yield Line("      last_modified: unknown")
     if finding.accepted:
-        yield Line(f"      accepted: {_shown(str(finding.accepted))}; it waits for its model")
+        yield Line(
+            f"      accepted: {_shown(str(finding.accepted))}; a sync whose models have it ends the drift"
+        )
 
 
 def _author(changed: Attribution) -> str:

@@ -62,7 +62,7 @@ def test_accepted_drift_that_no_model_takes_stays_as_protected_as_before(project
         ("table_deleted", True),
     ]
     text = project.run("drift").stdout
-    assert text.count("it waits for its model") == 2
+    assert text.count("; a sync whose models have it ends the drift") == 2
     refused = project.run("sync --yes --allow drop_column")
     assert refused.code == 3
     assert "It was accepted by" in refused.stderr
