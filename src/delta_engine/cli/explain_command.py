@@ -31,7 +31,7 @@ def explain(
         ),
     ] = None,
 ) -> None:
-    """Explain an error: its causes, and the ways out."""
+    """Explain an error: its causes, and how to fix it."""
     found = sections()
     if topic is None:
         width = max(map(len, found))
