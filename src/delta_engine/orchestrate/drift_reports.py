@@ -264,7 +264,11 @@ def _facts(
         plan_policy=environment.planner.policy,
         model_patterns=environment.model_patterns,
         entries=environment.entries(last_day(now)) if environment.entries is not None else None,
-        notes=(*_hidden_histories(drifted), *renamed_notes(drifted)),
+        notes=(
+            *(() if basis.has_undeclared else basis.warnings),
+            *_hidden_histories(drifted),
+            *renamed_notes(drifted),
+        ),
     )
 
 

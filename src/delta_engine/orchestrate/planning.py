@@ -460,6 +460,7 @@ def observe(
         is_partial=is_partial,
         unreadable=reading.unreadable,
         warnings=reading.warnings,
+        has_undeclared=reading.has_undeclared,
     )
 
 

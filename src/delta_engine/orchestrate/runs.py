@@ -183,6 +183,7 @@ class Observation:
         undo: what is to be undone; None for a plan of the models as they are.
         unreadable: why tables are not in the snapshot.
         warnings: why recorded tables that no model declares are not in the snapshot.
+        has_undeclared: whether these were read at all, so that `unreadable` says which are missing.
     """
 
     models: tuple[Table, ...]
@@ -195,6 +196,7 @@ class Observation:
     undo: Undo | None = None
     unreadable: tuple[RefusedError, ...] = ()
     warnings: tuple[str, ...] = ()
+    has_undeclared: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

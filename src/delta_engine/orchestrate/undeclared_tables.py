@@ -87,11 +87,13 @@ class CatalogReading:
     Args:
         unreadable: why tables are missing from it.
         warnings: the same for undeclared tables, in the words of a plan.
+        has_undeclared: whether undeclared tables were read at all, so that `unreadable` says which are missing.
     """
 
     observed: CatalogState
     unreadable: tuple[RefusedError, ...] = ()
     warnings: tuple[str, ...] = ()
+    has_undeclared: bool = True
 
 
 def read_catalog(
@@ -119,7 +121,12 @@ def read_catalog(
         observed, unreadable = readable_snapshot(reader, models, schemas, required=required)
     names = {str(model.qualified_name) for model in retired}
     warned = [failed] if failed else [refusal for refusal in unreadable if refusal.table in names]
-    return CatalogReading(observed=observed, unreadable=unreadable, warnings=tuple(map(_unreadable, warned)))
+    return CatalogReading(
+        observed=observed,
+        unreadable=unreadable,
+        warnings=tuple(map(_unreadable, warned)),
+        has_undeclared=failed is None,
+    )
 
 
 def read_undeclared(
