@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -27,7 +27,6 @@ tables:
     properties: {delta.columnMapping.mode: name}
 """
 WITHOUT_DISCOUNT = ORDERS.replace('      - {name: discount, type: "decimal(18,2)"}\n', "")
-TODAY = datetime.now(timezone.utc).date()
 
 Run = Callable[[str], Result]
 
@@ -60,13 +59,17 @@ def run(
     return run
 
 
+def today() -> date:
+    return datetime.now(timezone.utc).date()
+
+
 def consents(*entries: str, file: str = "conf/consents.yml") -> None:
     Path(file).parent.mkdir(exist_ok=True)
     Path(file).write_text("consents:\n" + "".join(f"  - {{{entry}}}\n" for entry in entries))
 
 
 def entry(column: str = "discount", days: int = 5, more: str = "") -> str:
-    expires = TODAY + timedelta(days=days)
+    expires = today() + timedelta(days=days)
     return (
         f"kind: drop_column, table: '${{catalog}}.silver.orders', column: {column}, reason: moved to pricing, "
         f"expires: {expires}{more}"
@@ -85,7 +88,7 @@ def test_a_refused_plan_names_the_entry_that_would_allow_it(run: Run) -> None:
                 "column": "discount",
                 "environments": ["dev"],
                 "reason": "(write why)",
-                "expires": TODAY + timedelta(days=30),
+                "expires": today() + timedelta(days=30),
             }
         ]
     }
@@ -102,7 +105,7 @@ def test_a_refused_plan_names_the_entry_that_would_allow_it(run: Run) -> None:
 
 def test_an_entry_allows_the_change_and_the_plan_shows_its_reason_and_line(run: Run) -> None:
     consents(entry())
-    until = TODAY + timedelta(5)
+    until = today() + timedelta(5)
     line = f"drop_column dev.silver.orders.discount: moved to pricing (conf/consents.yml:2, until {until})"
     planned = run("plan")
     assert (planned.code, f"allowed: {line}\n" in planned.stdout) == (0, True)
@@ -113,7 +116,7 @@ def test_an_entry_allows_the_change_and_the_plan_shows_its_reason_and_line(run: 
         "table": "dev.silver.orders",
         "part": "discount",
         "reason": "moved to pricing",
-        "expires": str(TODAY + timedelta(5)),
+        "expires": str(today() + timedelta(5)),
         "location": "conf/consents.yml:2",
     }
     assert run("sync --yes").code == 0
@@ -151,7 +154,7 @@ def test_an_entry_without_a_column_allows_all_of_the_table_and_one_with_it_only_
 def test_an_expired_entry_is_said_with_its_line(run: Run) -> None:
     consents(entry(days=-1))
     for command in ("plan", "validate"):
-        expired = f"the consent to drop_column dev.silver.orders.discount expired on {TODAY - timedelta(1)}"
+        expired = f"the consent to drop_column dev.silver.orders.discount expired on {today() - timedelta(1)}"
         assert f"conf/consents.yml:2: {expired}" in run(command).stderr, command
     assert run("validate").code == 0
 
@@ -198,7 +201,7 @@ def test_a_reason_is_written_into_entries_that_wait_for_one(run: Run, is_flow: b
 
 def test_a_plan_that_writes_entries_says_what_holds_with_them(run: Run) -> None:
     written = run("plan --write-consents --reason moved_to_pricing")
-    entry = f"moved to pricing (conf/consents.yml:2, until {TODAY + timedelta(30)})"
+    entry = f"moved to pricing (conf/consents.yml:2, until {today() + timedelta(30)})"
     assert f"allowed: drop_column dev.silver.orders.discount: {entry}\n" in written.stdout
     assert (written.code, written.stdout) == (0, run("plan").stdout)
 
