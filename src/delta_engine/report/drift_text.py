@@ -142,7 +142,9 @@ def _advice(report: DriftReport, *, is_compact: bool) -> Iterator[Line]:
 def _step(sign: str, step: Recommendation) -> Iterator[Line]:
     """Yield a recommended step. Of entries, it names the file alone: the page and JSON have them to paste."""
     indent = " " * len(sign)
-    place = f", with an entry in {step.file} (--format html shows it)" if step.file and not step.command else ""
+    place = (
+        f", with an entry in {step.file} (--format html shows it)" if step.file and not step.command else ""
+    )
     yield Line(f"{sign}{_shown(step.text)}{place}{':' if step.command else ''}")
     if step.command:
         yield Line(f"{indent}  {step.command}")
