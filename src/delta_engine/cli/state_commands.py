@@ -120,10 +120,13 @@ def list_versions(context: Context, *, as_json: bool) -> None:
 def list_runs(context: Context, limit: int, *, as_json: bool) -> None:
     """Print the latest runs, newest first: when, who, which commit, the run's id, and what changed."""
     opened = _open(context)
-    documents = [*islice(_saved_documents(opened, limit), limit)]
+    saved = [*islice(_saved_documents(opened, limit), limit)]
+    documents = [document for document in saved if not document.is_first]
     runs = [document for document in documents if document.state is not None]
-    if not documents:
+    if not saved:
         opened.load()  # it says why there is none
+    elif not documents:
+        print_note(f"no run has ended yet. {command('state show')} shows what a killed run left")
     if as_json:
         typer.echo(history_document(runs))
         return
@@ -144,7 +147,7 @@ def _saved_documents(opened: _Opened, most: int = MOST_READ) -> Iterator[SavedDo
 def _run_row(document: SavedDocument, state: DeploymentState) -> tuple[str, str, str, str, str]:
     return (
         shown_moment(state.updated_at),
-        document.who or state.updated_by or "-",
+        document.who or "-",
         _commit(state) or "-",
         state.write_id[:_RUN_LENGTH],
         document.what or "what was before is not kept",

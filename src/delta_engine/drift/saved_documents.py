@@ -30,14 +30,25 @@ class SavedDocument:
     Args:
         version: as the store keeps it; None for the current document.
         state: None if it was not read, or cannot be.
-        who: the principal that applied the changed tables and schemas; empty if no run changed any.
+        deployed_by: the principal that applied the changed tables and schemas; empty if no run changed any.
         what: the changed resources in a line; empty if the document before it is not known.
     """
 
     version: StateVersion | None
     state: DeploymentState | None = None
-    who: str = ""
+    deployed_by: str = ""
     what: str = ""
+
+    @property
+    def who(self) -> str:
+        """The principal that applied what changed, else the one that saved the document; empty if neither is known."""
+        return self.deployed_by or (self.state.updated_by if self.state else None) or ""
+
+    @property
+    def is_first(self) -> bool:
+        """Whether it is the empty document that the first run saves before it applies."""
+        state = self.state
+        return state is not None and state.serial == 1 and not state.resources and state.synced_at is None
 
 
 def saved_documents(
@@ -61,11 +72,13 @@ def saved_documents(
 def _compared(document: SavedDocument, before: DeploymentState | None) -> SavedDocument:
     """Return a document with what differs from the one before it, as far as both were read."""
     after = document.state
+    if document.is_first:
+        return replace(document, what="empty: saved before the first run applied its plan")
     if after is not None and after.serial == 1:
         before = msgspec.structs.replace(after, resources={})
     if after is None or before is None:
         return document
-    return replace(document, who=_who(before, after), what=_what(before, after))
+    return replace(document, deployed_by=_deployed_by(before, after), what=_what(before, after))
 
 
 def _read_version(repository: StateRepository, version: StateVersion) -> DeploymentState | None:
@@ -76,7 +89,7 @@ def _read_version(repository: StateRepository, version: StateVersion) -> Deploym
         return None
 
 
-def _who(before: DeploymentState, after: DeploymentState) -> str:
+def _deployed_by(before: DeploymentState, after: DeploymentState) -> str:
     known = {_run(resource) for resource in before.resources.values()}
     found = (one.deployed_by for one in after.resources.values() if _run(one) not in known)
     return ", ".join(sorted({name for name in found if name}))

@@ -248,7 +248,6 @@ def history_document(documents: Sequence[SavedDocument]) -> str:
         runs=[
             {
                 "run": document.state.write_id,
-                "saved_by": document.state.updated_by,
                 **_saved(document),
             }
             for document in documents
@@ -261,10 +260,11 @@ def _saved(document: SavedDocument) -> dict[str, Any]:
     """Return what is known of a saved document, null for what is not."""
     state = document.state
     return {
+        "saved_by": state.updated_by if state else None,
         "serial": state.serial if state else None,
         "updated_at": state.updated_at.isoformat() if state else None,
         "lineage": state.lineage if state else None,
-        "deployed_by": document.who or None,
+        "deployed_by": document.deployed_by or None,
         "changes": document.what or None,
     }
 

@@ -70,6 +70,47 @@ def test_machines_get_a_versioned_document(project: CatalogProject) -> None:
     assert {"serial", "updated_at", "lineage"} <= run.keys()
 
 
+def test_the_document_that_a_first_run_saves_before_it_applies_is_not_a_run(project: CatalogProject) -> None:
+    assert len(history(project)) == 2
+    assert len(json.loads(project.run("history --json").stdout)["runs"]) == 2
+
+
+def test_history_and_versions_show_the_same_principals(project: CatalogProject) -> None:
+    project.by_hand("COMMENT ON TABLE `dev`.`silver`.`orders` IS 'x'")
+    project.catalog.user = "kim@example.com"
+    assert project.run("drift --accept --yes").code == 0
+    of_runs = principals(history(project))
+    assert of_runs == ["kim@example.com", "jo@example.com", "ann@example.com"]
+    lines = project.run("state versions").stdout.splitlines()
+    assert principals(lines) == [*of_runs, "ann@example.com"]
+    assert lines[-1].endswith("  empty: saved before the first run applied its plan")
+    listed = json.loads(project.run("state versions --json").stdout)
+    assert listed["current"]["saved_by"] == "kim@example.com"
+
+
+def principals(lines: list[str]) -> list[str]:
+    return [word for line in lines for word in line.split() if "@" in word]
+
+
+def test_a_killed_first_run_is_not_in_the_history_and_a_note_names_where_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine
+) -> None:
+    project = CatalogProject(tmp_path, monkeypatch, delta_engine)
+    project.declare(ORDERS)
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalJournalStore, "remove", killed)
+        patch.setattr(RunRecorder, "save", killed)
+        project.run("sync --yes")
+    done = project.run("history")
+    assert (done.code, done.stdout) == (0, "")
+    note = " ".join(done.stderr.split())
+    assert "no run has ended yet. `delta-engine -e dev state show` shows what a killed run left" in note
+
+
 def test_before_the_first_run_there_is_no_history(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine
 ) -> None:
