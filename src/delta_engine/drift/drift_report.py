@@ -212,7 +212,9 @@ class DriftReport:
         of_tables = {step.command for table in tables for step in table.alternatives}
         if len(self.resources) == 1 and any(one.alternatives for one in self.resources):
             return ()
-        return tuple(step for step in self.recommendations if step.command not in of_tables)
+        return tuple(
+            step for step in self.recommendations if not step.command or step.command not in of_tables
+        )
 
     def findings(self) -> Iterator[tuple[str, Finding]]:
         """Yield every finding that is not ignored, with the key of its table or schema."""

@@ -40,31 +40,46 @@ def recommendations(
     schemas: Sequence[DriftedSchema],
     gone: Sequence[DriftedTable],
     unmanaged: Sequence[ResourceDrift],
+    syncs: Mapping[str, NextSync],
 ) -> Iterator[Recommendation]:
-    """Yield what to do about all the drift of a report, with as few commands as possible."""
+    """Yield what to do about all the drift of a report, with as few commands as possible.
+
+    Args:
+        syncs: what the next sync does about the drift, by the keys of declared tables and schemas.
+    """
     program = _program(facts)
     schemas = [schema for schema in schemas if not may_be_hidden(schema)]
     gone = [table for table in gone if not may_be_hidden(table)]
+    reverts: list[Recommendation] = []
+    drifted: list[DriftedResource] = [*existing, *schemas, *gone]
     if existing or schemas:
         reverts = [*_reverts_of(facts, [*schemas, *existing, *gone], program)]
         yield from reverts
-        yield Recommendation(
-            text=f"{'Or take' if reverts else 'Take'} the drift into the models, and commit them",
-            command=f"{program} drift --accept",
-        )
+        present: list[DriftedResource] = [*existing, *schemas]
+        if not all(map(_is_accepted, present)):
+            yield Recommendation(
+                text=f"{'Or take' if reverts else 'Take'} the drift into the models, and commit them",
+                command=f"{program} drift --accept",
+            )
     lost = {one.name.key for one in schemas if not one.observed.exists}
     gone = [table for table in gone if table.name.key.rpartition(".")[0] not in lost]  # -t leaves out schemas
+    revertible = [table for table in gone if table.resource in facts.reversal.resources]
     if gone:
-        revertible = [table for table in gone if table.resource in facts.reversal.resources]
         if revertible:
             yield Recommendation(
                 text=f"Create the deleted tables again, {_their_data(revertible, facts.reversal.files)}",
                 command=f"{program} drift --revert {_targets(revertible[:_MOST_COMMANDS])}",
             )
-        yield Recommendation(
-            text="Or take their models away, and forget them",
-            command=f"{program} drift --accept {_targets(_with_children(gone[:_MOST_COMMANDS], facts))}",
-        )
+        if to_accept := [table for table in gone if not _is_accepted(table)]:
+            targets = _targets(_with_children(to_accept[:_MOST_COMMANDS], facts))
+            yield Recommendation(
+                text="Or take their models away, and forget them",
+                command=f"{program} drift --accept {targets}",
+            )
+    if drifted and all(map(_is_accepted, drifted)):
+        end = _end_of_all(drifted, syncs, program)
+        is_other = bool(reverts or revertible)
+        yield replace(end, text=f"Or {end.text[0].lower()}{end.text[1:]}") if is_other else end
     importable = [
         table
         for table in unmanaged
@@ -74,8 +89,14 @@ def recommendations(
         yield _import(table.resource.removeprefix("table."), program, facts.model_patterns)
 
 
-def alternatives(drifted: DriftedResource, facts: DriftFacts) -> Iterator[Recommendation]:
-    """Yield what can be done about the drift of one table or schema; one of them is enough."""
+def alternatives(
+    drifted: DriftedResource, facts: DriftFacts, sync: NextSync | None
+) -> Iterator[Recommendation]:
+    """Yield what can be done about the drift of one table or schema; one of them is enough.
+
+    Args:
+        sync: what the next sync does about the drift; None if no model declares the table or schema.
+    """
     if may_be_hidden(drifted):
         absences = (detail.finding.absence for detail in drifted.drift)
         rights = dict.fromkeys(right for absence in absences if absence for right in absence.lacking)
@@ -83,7 +104,7 @@ def alternatives(drifted: DriftedResource, facts: DriftFacts) -> Iterator[Recomm
         yield Recommendation(text=text, command="")
     elif drifted.model_name.key in facts.declared or (is_schema(drifted) and facts.is_partial):
         yield from _revert_of(drifted, facts)
-        yield _acceptance_of(drifted, facts)
+        yield _end_of(drifted, facts, sync) if _is_accepted(drifted) else _acceptance_of(drifted, facts)
     yield from _ignore(drifted.name, [detail.deviation.field for detail in drifted.drift], facts)
 
 
@@ -185,6 +206,31 @@ def _revert_of(drifted: DriftedResource, facts: DriftFacts) -> Iterator[Recommen
     needed = [change for key in keys for change in facts.needed_by_tables.get(key, ())]
     command = f"{_program(facts)} drift --revert{target}{_allowed(needed)}"
     yield _with_consents(Recommendation(text=text + beside, command=command), needed, facts)
+
+
+def _is_accepted(drifted: DriftedResource) -> bool:
+    """Whether all drift of a table or schema is accepted."""
+    return all(detail.finding.accepted is not None for detail in drifted.drift)
+
+
+def _end_of_all(
+    drifted: Sequence[DriftedResource], syncs: Mapping[str, NextSync], program: str
+) -> Recommendation:
+    """Return what ends accepted drift."""
+    if all(syncs.get(resource.model_name.key) is NextSync.KEEPS for resource in drifted):
+        return Recommendation(text="Sync, which ends the accepted drift", command=f"{program} sync")
+    return Recommendation(text="Merge the changes of the models, and sync: the drift is accepted", command="")
+
+
+def _end_of(drifted: DriftedResource, facts: DriftFacts, sync: NextSync | None) -> Recommendation:
+    """Return what ends the accepted drift of one table or schema."""
+    if sync is not NextSync.KEEPS:
+        return Recommendation(
+            text="Merge the change of its model, and sync: the drift is accepted", command=""
+        )
+    target = f" {_targets([drifted])}" if is_table(drifted) else ""  # -t accepts no schema
+    text = "Sync, which ends the accepted drift: its model has it"
+    return Recommendation(text=text, command=f"{_program(facts)} sync{target}")
 
 
 def _acceptance_of(drifted: DriftedResource, facts: DriftFacts) -> Recommendation:

@@ -14,6 +14,7 @@ from delta_engine.drift.comparison import listed_parts
 from delta_engine.drift.drift_report import (
     DriftReport,
     IgnoredFinding,
+    NextSync,
     PendingChange,
     PendingResource,
     PolicyNote,
@@ -65,6 +66,11 @@ def drift_report(facts: DriftFacts) -> DriftReport:
         for detail in one.details
     }
     resources, reverted = state.resources if state else {}, _reverted(facts)
+    syncs = {
+        drifted.model_name.key: next_sync(drifted, reverted[drifted.model_name.key], facts.policy)
+        for drifted in found
+        if drifted.model_name.key in reverted
+    }
     return DriftReport(
         environment=facts.environment,
         host=state.environment.host if state else "",
@@ -75,10 +81,10 @@ def drift_report(facts: DriftFacts) -> DriftReport:
         tables_checked=sum(
             key in facts.observed.tables for key, one in facts.records.items() if one.declared
         ),
-        drifted=(*unreadable, *(_drift_of(one, facts, reverted) for one in existing)),
-        deleted=tuple(_drift_of(one, facts, reverted) for one in gone),
+        drifted=(*unreadable, *(_drift_of(one, facts, syncs) for one in existing)),
+        deleted=tuple(_drift_of(one, facts, syncs) for one in gone),
         unmanaged=unmanaged,
-        schemas=tuple(_drift_of(one, facts, reverted) for one in schemas),
+        schemas=tuple(_drift_of(one, facts, syncs) for one in schemas),
         ignored=tuple(_ignored(facts)),
         policy_notes=tuple(_policy_notes(facts)),
         pending=tuple(_pending_resources(facts, reverted)),
@@ -90,7 +96,7 @@ def drift_report(facts: DriftFacts) -> DriftReport:
             if (part.resource, part.key) not in drifted
         ),
         unfinished=tuple(key for key, one in sorted(resources.items()) if is_half_done(one)),
-        recommendations=tuple(recommendations(facts, existing, schemas, gone, unmanaged)),
+        recommendations=tuple(recommendations(facts, existing, schemas, gone, unmanaged, syncs)),
         notes=(
             *facts.notes,
             *hidden_notes([*schemas, *gone]),
@@ -124,15 +130,15 @@ def _reverted(facts: DriftFacts) -> Reverted:
     }
 
 
-def _drift_of(drifted: DriftedResource, facts: DriftFacts, reverted: Reverted) -> ResourceDrift:
+def _drift_of(drifted: DriftedResource, facts: DriftFacts, syncs: Mapping[str, NextSync]) -> ResourceDrift:
     findings = [detail.finding for detail in drifted.drift]
     findings.sort(key=lambda finding: -finding.severity.rank)
-    found = reverted.get(drifted.model_name.key)
+    sync = syncs.get(drifted.model_name.key)
     return ResourceDrift(
         resource=drifted.resource,
         findings=tuple(findings),
-        next_sync=None if found is None else next_sync(drifted, found, facts.policy),
-        alternatives=tuple(alternatives(drifted, facts)),
+        next_sync=sync,
+        alternatives=tuple(alternatives(drifted, facts, sync)),
     )
 
 

@@ -73,6 +73,57 @@ def test_accepted_drift_that_no_model_takes_stays_as_protected_as_before(project
     assert {"id", "amount"} == {one.name for one in project.catalog.tables["dev.silver.orders"].state.columns}
 
 
+def steps(project: CatalogProject) -> tuple[list[tuple[str, str]], dict[str, list[tuple[str, str]]]]:
+    """Return what a report recommends, and the alternatives by resource, without ignored drift."""
+    report = json.loads(project.run("drift --json").stdout)
+    return (
+        [(step["text"], step["command"]) for step in report["recommendations"]],
+        {
+            one["resource"]: [
+                (step["text"], step["command"])
+                for step in one["alternatives"]
+                if not step["text"].startswith("Ignore")
+            ]
+            for one in (*report["drifted"], *report["deleted"], *report["schemas"])
+        },
+    )
+
+
+def test_accepted_drift_is_ended_by_a_sync_and_not_accepted_again(project: CatalogProject) -> None:
+    accept(project)
+    recommended, by_resource = steps(project)
+    assert recommended[-1] == ("Or sync, which ends the accepted drift", "delta-engine -e dev sync")
+    (revert, sync) = by_resource[TABLE_KEY]
+    assert "--revert" in revert[1]
+    assert sync == (
+        "Sync, which ends the accepted drift: its model has it",
+        "delta-engine -e dev sync -t dev.silver.orders",
+    )
+    assert "--accept" not in str((recommended, by_resource))
+    done = project.run(sync[1].partition("-e dev ")[2] + " --yes")
+    assert done.code == 0, done.stderr
+    assert project.drift() == {}
+
+
+def test_accepted_drift_that_no_model_has_waits_for_its_merge(project: CatalogProject) -> None:
+    before = project.models.read_text()
+    accept(project)
+    project.models.write_text(before)
+    recommended, by_resource = steps(project)
+    merge = ("Merge the change of its model, and sync: the drift is accepted", "")
+    assert [found[-1] for found in by_resource.values()] == [merge, merge]
+    assert ("Or merge the changes of the models, and sync: the drift is accepted", "") in recommended
+    assert "--accept" not in str((recommended, by_resource))
+
+
+def test_new_drift_next_to_accepted_drift_can_be_accepted(project: CatalogProject) -> None:
+    accept(project)
+    project.by_hand(f"COMMENT ON TABLE {TABLE} IS 'x'")
+    recommended, by_resource = steps(project)
+    assert "delta-engine -e dev drift --accept" in [command for _, command in recommended]
+    assert by_resource[TABLE_KEY][-1][1] == "delta-engine -e dev drift --accept -t dev.silver.orders"
+
+
 def test_a_sync_of_the_merged_models_finishes_the_acceptance(project: CatalogProject) -> None:
     assert "It stays drift until a sync" in accept(project)
     assert not project.plan()["has_changes"]
