@@ -16,7 +16,7 @@ from yaml.constructor import SafeConstructor
 from yaml.error import MarkedYAMLError
 from yaml.reader import ReaderError
 
-from delta_engine.config.surrogate_pairs import masked, unmask
+from delta_engine.config.surrogate_pairs import mask_of
 from delta_engine.errors import ConfigError, SourceLocation
 
 Value: TypeAlias = "str | int | float | bool | date | list[Value] | dict[object, Value] | None"
@@ -77,9 +77,9 @@ class _TooLargeError(Exception):
 
 def compose(text: str, file: str) -> Node | None:
     """Return the root of a YAML text, None if it is empty; ConfigError if it is invalid or too large."""
-    text_with_mask = masked(text)
+    mask = mask_of(text)
     try:
-        root = _Composer(text if text_with_mask is None else text_with_mask, file).get_single_node()
+        root = _Composer(text if mask is None else mask.put_on(text), file).get_single_node()
     except _TooLargeError:
         raise too_large(file) from None
     except MarkedYAMLError as error:
@@ -91,8 +91,8 @@ def compose(text: str, file: str) -> Node | None:
         raise _invalid(text, file, line, "it contains a control character") from None
     except (YAMLError, ValueError) as error:
         raise _invalid(text, file, 1, str(error)) from None
-    if root is not None and text_with_mask is not None:
-        unmask(root)
+    if root is not None and mask is not None:
+        mask.take_off(root)
     return root
 
 

@@ -1,5 +1,6 @@
 """Files that are no documents, or would exhaust memory."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -104,10 +105,19 @@ def test_halves_of_surrogate_pairs_are_refused_with_their_line(half: str) -> Non
         parse_document(text, "m.yml")
 
 
-@pytest.mark.parametrize("private", ["\ue83d\uee00", r"\ue83d\uee00"])
-def test_pairs_are_refused_next_to_the_private_characters_that_stand_for_them(private: str) -> None:
+@pytest.mark.parametrize("digits", ["e", "ea", "eab"])
+@pytest.mark.parametrize("is_escaped", [False, True])
+def test_pairs_stand_next_to_characters_that_could_stand_for_them(digits: str, *, is_escaped: bool) -> None:
+    others = "".join(chr(int(f"{digit}83d", 16)) + chr(int(f"{digit}e00", 16)) for digit in digits)
+    written = json.dumps(others) if is_escaped else f'"{others}"'
+    text = f'a: {written}\nb: "\\ud83d\\uDE00"\nc: \\ud83d\\uDE00\n'
+    assert parse_document(text, "m.yml").value == {"a": others, "b": "😀", "c": r"\ud83d\uDE00"}
+
+
+def test_pairs_are_refused_next_to_all_characters_that_could_stand_for_them() -> None:
+    others = "".join(map(chr, (0xE83D, 0xA83D, 0xB83D, 0xC83D)))
     with pytest.raises(ConfigError, match=r"^m\.yml:2: .* Write the character itself"):
-        parse_document(f'a: "{private}"\nb: "\\ud83d\\ude00"\n', "m.yml")
+        parse_document(f'a: "{others}"\nb: "\\ud83d\\ude00"\n', "m.yml")
 
 
 def test_formatting_keeps_surrogate_pairs_as_they_are_written() -> None:
