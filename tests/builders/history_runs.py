@@ -14,6 +14,7 @@ from delta_engine.drift.handling import edited
 from delta_engine.errors import InvalidModelError, StatementError
 from delta_engine.execute.outcomes import AnyOutcome, of_schemas
 from delta_engine.models import Table
+from delta_engine.models.types import StructType
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.orchestrator import find_drift, plan_revert, plan_sync, record_accepted
 from delta_engine.orchestrate.planning import plan_unlocked
@@ -97,6 +98,9 @@ def _declare(world: World, name: str, facets: dict[str, object]) -> None:
 def _are_valid(models: Mapping[str, Table]) -> bool:
     names = {model.table_name for model in models.values()}
     parents = {key.references.rpartition(".")[2] for model in models.values() for key in model.foreign_keys}
+    types = [column.data_type for model in models.values() for column in model.columns]
+    if StructType(()) in types:  # no file can declare it: the last field of a struct is gone
+        return False
     return parents <= names and not any(PlanValidator().model_violations([*models.values()]))
 
 
