@@ -6,29 +6,26 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from operator import eq
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from typing_extensions import TypeVar as DefaultTypeVar
 
 from delta_engine.actions import Action, SomeAction
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.delta_properties import comparable
+from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
+from delta_engine.aspects.facet import Facet
 from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.capabilities import Capabilities, ColumnsPerStatement
-from delta_engine.models import Column, Part, QualifiedName, Schema, SchemaName, Table
-from delta_engine.models.nested_types import Path, with_field_at
+from delta_engine.models import Part, QualifiedName, Schema, SchemaName, Table
+from delta_engine.models.nested_types import Path
 from delta_engine.models.parts import ALL_PRIVILEGES
 from delta_engine.models.types import DataType
 from delta_engine.sql.tables import BINARY_COLLATION, sql_schema
 from delta_engine.state.states import SchemaState, TableState
 
-if TYPE_CHECKING:
-    from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
-    from delta_engine.aspects.facet import Facet
-
 _T = TypeVar("_T")
-_Model = DefaultTypeVar("_Model", bound="Securable", default=Table)
-_State = DefaultTypeVar("_State", bound="SecurableState", default=TableState)
+_Model = DefaultTypeVar("_Model", bound=Securable, default=Table)
+_State = DefaultTypeVar("_State", bound=SecurableState, default=TableState)
 _Context = DefaultTypeVar("_Context", bound="AnyContext", default="RenderContext")
 
 
@@ -155,31 +152,6 @@ def explain_entries(what: str, entries: Iterable[EntryChange | tuple[str, str]])
 def entry_keys(entries: Iterable[EntryChange | tuple[str, str]]) -> list[str]:
     """Return the keys of changed and removed entries."""
     return [one.key if isinstance(one, EntryChange) else one[0] for one in entries]
-
-
-def with_column(model: Table, name: str, change: Callable[[Column], Column]) -> Table:
-    """Return a model with one column changed; the model itself if it lacks the column."""
-    columns = (change(column) if column.key == name.lower() else column for column in model.columns)
-    return replace(model, columns=tuple(columns))
-
-
-def with_type(model: Table, name: str, change: Callable[[DataType], DataType]) -> Table:
-    """Return a model with the type of one column changed."""
-    return with_column(model, name, lambda column: replace(column, data_type=change(column.data_type)))
-
-
-def with_part(model: Table, name: str, path: Path, change: Callable[[Any], Any]) -> Table:
-    """Return a model with one column changed, or with the field at `path` inside it changed."""
-    if not path:
-        return with_column(model, name, change)
-    return with_type(model, name, lambda whole: with_field_at(whole, path, change))
-
-
-def with_property(model: Table, key: str, value: str | None) -> Table:
-    """Return a model with one property changed, as the model spells it. None removes it unless it is a default."""
-    own = next((name for name in model.table_properties if comparable(name) == comparable(key)), key)
-    kept = {name: text for name, text in model.table_properties.items() if name != own}
-    return replace(model, table_properties=kept if value is None else {**kept, own: value})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,6 @@ from delta_engine.aspects.aspect import (
     Right,
     takes_modify,
     takes_ownership,
-    with_column,
 )
 from delta_engine.aspects.backfill_actions import (
     AbandonConversion,
@@ -34,6 +33,7 @@ from delta_engine.aspects.backfill_actions import (
     VerifyRows,
     VerifySwappedRows,
 )
+from delta_engine.aspects.changed_models import with_column
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.conversions import Stage, new_name, old_name
 from delta_engine.aspects.facet import Facet, Form, written_part

@@ -9,7 +9,8 @@ from typing import ClassVar
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, Change, RenderContext, takes_modify, with_part
+from delta_engine.aspects.aspect import Aspect, Change, RenderContext, takes_modify
+from delta_engine.aspects.changed_models import with_part
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.facet import TEXT, Facet
 from delta_engine.models import Column, Part, Table

@@ -9,14 +9,8 @@ from typing import Any, ClassVar, TypeAlias
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import (
-    Aspect,
-    Change,
-    CreateClauses,
-    RenderContext,
-    takes_modify,
-    with_column,
-)
+from delta_engine.aspects.aspect import Aspect, Change, CreateClauses, RenderContext, takes_modify
+from delta_engine.aspects.changed_models import with_column
 from delta_engine.aspects.comparison import Comparison, changed_defaults
 from delta_engine.aspects.delta_properties import COLUMN_DEFAULTS
 from delta_engine.aspects.facet import OPTIONAL_TEXT, SCALAR_SCHEMA, Facet, Place

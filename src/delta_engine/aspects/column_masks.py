@@ -13,14 +13,8 @@ from typing import ClassVar, TypeAlias
 
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import (
-    WITH_FUNCTION,
-    Aspect,
-    Change,
-    RenderContext,
-    takes_manage,
-    with_column,
-)
+from delta_engine.aspects.aspect import WITH_FUNCTION, Aspect, Change, RenderContext, takes_manage
+from delta_engine.aspects.changed_models import with_column
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.facet import Facet, Form, written_part
 from delta_engine.backends.capabilities import Feature

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, Change, RenderContext, takes_modify, with_type
+from delta_engine.aspects.aspect import Aspect, Change, RenderContext, takes_modify
+from delta_engine.aspects.changed_models import with_type
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.delta_properties import iceberg_property
 from delta_engine.models import Part, Reference, Table

@@ -9,15 +9,8 @@ from typing import ClassVar, TypeAlias
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import ColumnOrder
-from delta_engine.aspects.aspect import (
-    Aspect,
-    Change,
-    CreateClauses,
-    RenderContext,
-    takes_modify,
-    with_column,
-    with_type,
-)
+from delta_engine.aspects.aspect import Aspect, Change, CreateClauses, RenderContext, takes_modify
+from delta_engine.aspects.changed_models import with_column, with_type
 from delta_engine.aspects.comparison import Comparison, bare_column
 from delta_engine.backends.capabilities import TighteningSupport
 from delta_engine.models import Column, Part, QualifiedName, Table

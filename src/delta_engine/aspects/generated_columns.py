@@ -9,7 +9,8 @@ from typing import ClassVar, TypeAlias
 
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, Change, with_column
+from delta_engine.aspects.aspect import Aspect, Change
+from delta_engine.aspects.changed_models import with_column
 from delta_engine.aspects.comparison import Comparison, lost_places, retyped_places
 from delta_engine.aspects.facet import OPTIONAL_TEXT, Facet, Form, Place, written_part
 from delta_engine.backends.capabilities import Feature

@@ -13,14 +13,8 @@ from typing import ClassVar, TypeAlias
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import (
-    Aspect,
-    Change,
-    RenderContext,
-    takes_modify,
-    takes_ownership,
-    with_part,
-)
+from delta_engine.aspects.aspect import Aspect, Change, RenderContext, takes_modify, takes_ownership
+from delta_engine.aspects.changed_models import with_part
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.facet import FLAG, Facet
 from delta_engine.backends.capabilities import TighteningSupport

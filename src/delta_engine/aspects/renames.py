@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
 
-from delta_engine.aspects.aspect import with_column
+from delta_engine.aspects.changed_models import with_column
 from delta_engine.models import Column, Part, PrimaryKey, Table
 from delta_engine.models.nested_types import (
     FieldRename,

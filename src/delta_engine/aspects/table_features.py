@@ -13,7 +13,8 @@ from typing import ClassVar, TypeAlias
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, Change, RenderContext, takes_modify, with_property
+from delta_engine.aspects.aspect import Aspect, Change, RenderContext, takes_modify
+from delta_engine.aspects.changed_models import with_property
 from delta_engine.aspects.comparison import Comparison, changed_defaults
 from delta_engine.aspects.delta_properties import (
     COLUMN_DEFAULTS,

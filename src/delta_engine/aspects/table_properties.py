@@ -21,8 +21,8 @@ from delta_engine.aspects.aspect import (
     entry_keys,
     explain_entries,
     takes_modify,
-    with_property,
 )
+from delta_engine.aspects.changed_models import with_property
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.delta_properties import (
     COLUMN_MAPPING_MODE,

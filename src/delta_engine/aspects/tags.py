@@ -27,8 +27,8 @@ from delta_engine.aspects.aspect import (
     SharedAspect,
     entry_keys,
     explain_entries,
-    with_column,
 )
+from delta_engine.aspects.changed_models import with_column
 from delta_engine.aspects.comparison import (
     AnyComparison,
     ColumnPair,

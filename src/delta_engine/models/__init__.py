@@ -1,26 +1,21 @@
 """Models: the tables and schemas that a team declares.
 
 Python and YAML give the same model: it accepts lists or tuples, SQL type strings or pyspark types. Names stay raw;
-`sql` quotes them. A model refuses what has no canonical form, and in Python code repeated names (`construction`);
+`sql` quotes them. A model refuses what has no canonical form, and in Python code repeated names (`repetitions`);
 `validation` refuses the rest.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import os
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from delta_engine.errors import SourceLocation
-from delta_engine.models.construction import refuse_repetitions, refuse_unsupported_types
+from delta_engine.errors import InvalidModelError, SourceLocation
+from delta_engine.models.columns import Column, calling_line
 from delta_engine.models.fills import FillBy, Using
 from delta_engine.models.parts import (
-    NO_FORMER_NAMES,
     NOTHING,
     CheckConstraint,
     ColumnMask,
@@ -36,7 +31,6 @@ from delta_engine.models.parts import (
     read_only,
     set_fields,
     to_flag,
-    to_former_field_names,
     to_former_names,
     to_grants,
     to_items,
@@ -46,8 +40,15 @@ from delta_engine.models.parts import (
     to_text,
     to_texts,
 )
-from delta_engine.models.type_forms import TypeLike, to_data_type
-from delta_engine.models.types import DataType
+from delta_engine.models.repetitions import (
+    Repetition,
+    repeated_columns,
+    repeated_constraint_names,
+    repeated_in_foreign_key,
+    repeated_in_layout,
+    repeated_in_primary_key,
+)
+from delta_engine.models.types import NOT_MANAGED, first_unsupported
 
 __all__ = [
     "AUTO",
@@ -81,79 +82,11 @@ AUTO = "AUTO"
 OPTIMIZATION_SETTINGS = ("enable", "disable", "inherit")
 """The values of `predictive_optimization`."""
 
-
-@dataclass(frozen=True, slots=True, init=False)
-class Column:
-    """A declared or observed column.
-
-    Args:
-        name: the raw name; keeps its case, compares without it.
-        data_type: a SQL type string, a pyspark `DataType`, or a canonical type.
-        is_nullable: False makes the column NOT NULL.
-        comment: the empty string means no comment.
-        default: the SQL expression for rows without a value.
-        generated_as: the SQL expression from which the platform computes the values; at creation only.
-        identity: how the platform generates ascending values; at creation only.
-        mask: the function through which readers see the column.
-        renamed_from: the column's former name, or several with the latest first; its data is kept. They have no effect
-            after the rename.
-        renamed_fields: former names of nested fields by their current path: `{"address.postcode": "zip"}`, with
-            `element`, `key` and `value` as steps into arrays and maps. A field may have several, the latest first.
-        using: the SQL expression that computes the values of existing rows, from the columns before the change, or a
-            `Using`. It has no effect after the change.
-        declared_at: the place of the declaration, for messages; by default the calling line of Python.
-    """
-
-    name: str
-    data_type: DataType
-    is_nullable: bool = True
-    comment: str = ""
-    default: str | None = None
-    generated_as: str | None = None
-    identity: Identity | None = None
-    tags: Mapping[str, str] = field(default_factory=dict, hash=False)
-    mask: ColumnMask | None = None
-    renamed_from: tuple[str, ...] = ()
-    renamed_fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
-    using: Using | None = None
-    declared_at: SourceLocation | None = field(default=None, compare=False, repr=False)
-
-    def __init__(
-        self,
-        name: str,
-        data_type: TypeLike,
-        is_nullable: bool = True,
-        comment: str = "",
-        *,
-        default: str | None = None,
-        generated_as: str | None = None,
-        identity: Identity | None = None,
-        tags: Mapping[str, str] = NOTHING,
-        mask: ColumnMask | None = None,
-        renamed_from: str | Sequence[str] | None = None,
-        renamed_fields: Mapping[str, str | Sequence[str]] = NO_FORMER_NAMES,
-        using: Using | str | None = None,
-        declared_at: SourceLocation | None = None,
-    ) -> None:
-        put = object.__setattr__  # there are half a million columns: `set_fields` takes twice as long
-        put(self, "name", to_text(name, "name"))
-        put(self, "data_type", to_data_type(data_type))
-        put(self, "is_nullable", to_flag(is_nullable, "is_nullable", name))
-        put(self, "comment", to_text(comment, "comment", name))
-        put(self, "default", to_optional_text(default, "default", name))
-        put(self, "generated_as", to_optional_text(generated_as, "generated_as", name))
-        put(self, "identity", to_optional(identity, Identity, "identity", name))
-        put(self, "tags", to_texts("tags", tags) if tags else NOTHING)
-        put(self, "mask", to_optional(mask, ColumnMask, "mask", name))
-        put(self, "renamed_from", to_former_names(renamed_from, "renamed_from", name))
-        put(self, "renamed_fields", to_former_field_names(renamed_fields, name))
-        put(self, "using", _to_using(using, name))
-        put(self, "declared_at", declared_at or _calling_line())
-
-    @property
-    def key(self) -> str:
-        """The name in lower case, by which columns compare."""
-        return self.name.lower()
+_TYPE_WAY_OUT: Final = "Use a Spark SQL type that the engine manages, such as bigint or decimal(18,2)."
+_PART_WAY_OUT: Final = (
+    "Use another type. Or declare the parts of the table that the engine manages, without its columns, such as "
+    "manages: [comments, tags]."
+)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -265,11 +198,11 @@ class Table:
             renamed_from=to_former_names(renamed_from, "renamed_from", table_name),
             manages=_to_parts(manages),
             default_table_properties=to_texts("default_table_properties", default_table_properties),
-            declared_at=declared_at or _calling_line(),
+            declared_at=declared_at or calling_line(),
         )
-        refuse_unsupported_types(self)
+        _refuse_unsupported_types(self)
         if declared_at is None and self.declared_at is not None:  # files are judged as a whole, by the rules
-            refuse_repetitions(self)
+            _refuse_repetitions(self)
 
     @property
     def qualified_name(self) -> QualifiedName:
@@ -335,7 +268,7 @@ class Schema:
             owner=to_optional_text(owner, "owner", schema_name),
             grants=to_grants(grants),
             predictive_optimization=_to_setting(predictive_optimization, schema_name),
-            declared_at=declared_at or _calling_line(),
+            declared_at=declared_at or calling_line(),
         )
 
     @property
@@ -354,12 +287,6 @@ def _to_primary_key(value: PrimaryKey | Sequence[str] | None) -> PrimaryKey | No
         return value
     columns = to_names("primary_key", value)
     return PrimaryKey(columns) if columns else None
-
-
-def _to_using(value: Using | str | None, of: str) -> Using | None:
-    if value is None or isinstance(value, Using):
-        return value
-    return Using(to_text(value, "using", of))
 
 
 def _to_setting(value: str | None, of: str) -> str | None:
@@ -383,11 +310,48 @@ def _to_parts(names: Iterable[str | Part] | None) -> frozenset[Part] | None:
     return frozenset(known[name] for name in found)
 
 
-def _calling_line() -> SourceLocation | None:
-    """Return the line that calls a constructor; None if that is the engine, which declares nothing."""
-    frame = sys._getframe(2)
-    file = frame.f_code.co_filename
-    return None if file.startswith(_OF_NO_DECLARATION) else SourceLocation(file, frame.f_lineno)
+def _refuse_unsupported_types(model: Table) -> None:
+    """Raise `InvalidModelError` for the first column whose type the engine does not manage.
+
+    A model that does not manage columns may name each type that tables on Databricks can have.
+    """
+    manages_types = model.is_about(Part.COLUMNS)
+    for column in model.columns:
+        unsupported = first_unsupported(column.data_type)
+        if unsupported and (manages_types or unsupported.reason != NOT_MANAGED):
+            meant = unsupported.meant
+            way_out = _PART_WAY_OUT if unsupported.reason == NOT_MANAGED else _TYPE_WAY_OUT
+            raise InvalidModelError(
+                f"type {unsupported.text!r} cannot be used: {unsupported.reason}",
+                table=str(model.qualified_name),
+                column=column.name,
+                location=column.declared_at or model.declared_at,
+                way_out=f"Did you mean {meant!r}?" if meant else way_out,
+            )
 
 
-_OF_NO_DECLARATION: Final = (f"{Path(__file__).parents[1]}{os.sep}", dataclasses.__file__)
+def _refuse_repetitions(model: Table) -> None:
+    """Raise `InvalidModelError` for the first repetition."""
+    for reason, way_out, named in _repetitions(model):
+        name = named if named is None or isinstance(named, str) else named.name
+        found = next((one for one in model.columns if one is named or one.name == name), None)
+        raise InvalidModelError(
+            reason,
+            table=str(model.qualified_name),
+            column=name,
+            location=(found.declared_at if found else None) or model.declared_at,
+            way_out=way_out,
+        )
+
+
+def _repetitions(model: Table) -> Iterator[Repetition]:
+    yield from repeated_columns(model.columns)
+    yield from repeated_in_primary_key(model.primary_key)
+    for key in model.foreign_keys:
+        for reason, way_out, column in repeated_in_foreign_key(key):
+            yield Repetition(f"foreign key ({', '.join(key.columns)}) {reason}", way_out, column)
+    keys = (model.primary_key, *model.foreign_keys)
+    key_names = [key.name for key in keys if key is not None and key.name is not None]
+    yield from repeated_constraint_names([*(check.name for check in model.checks), *key_names])
+    for layout, names in (("cluster_by", model.cluster_by), ("partitioned_by", model.partitioned_by)):
+        yield from filter(None, (repeated_in_layout(layout, names, place) for place in range(len(names))))

@@ -18,7 +18,7 @@ from delta_engine.models.constraints import (
     referenced_table,
     resolved_keys,
 )
-from delta_engine.models.construction import repeated_constraint_names, repeated_in_foreign_key
+from delta_engine.models.repetitions import repeated_constraint_names, repeated_in_foreign_key
 from delta_engine.models.types import is_same_type
 from delta_engine.sql.constraints import sql_drop_constraint
 from delta_engine.sql.expressions import condition_problem, unknown_columns

@@ -13,7 +13,7 @@ from delta_engine.aspects.tags import SetColumnTags, SetTableTags
 from delta_engine.backends.capabilities import Capabilities, Feature
 from delta_engine.errors import InvalidModelError, UnsafePlanError
 from delta_engine.models import Column, Part, Schema, Table
-from delta_engine.models.construction import repeated
+from delta_engine.models.repetitions import repeated
 from delta_engine.sql.expressions import referenced_columns
 from delta_engine.sql.governance import function_parts
 from delta_engine.validation.capability_rules import undeclarable

@@ -22,8 +22,8 @@ from delta_engine.aspects.statistics import (
 from delta_engine.backends.capabilities import DATABRICKS, Capabilities
 from delta_engine.errors import UnsafePlanError
 from delta_engine.models import Part, Table
-from delta_engine.models.construction import repeated_in_layout
 from delta_engine.models.nested_types import Path, lower_path, type_at
+from delta_engine.models.repetitions import repeated_in_layout
 from delta_engine.models.types import ArrayType, AtomicType, CharacterType, DataType, MapType, StructType
 from delta_engine.sql.text import shown_type
 from delta_engine.validation.rules import Problem, of_each_table, plan_refusal

@@ -21,8 +21,8 @@ from delta_engine.aspects.known_properties import known_values, probably_meant
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, Part, Table
-from delta_engine.models.construction import repeated_columns, repeated_in_primary_key
 from delta_engine.models.nested_types import Path, forgotten_clause
+from delta_engine.models.repetitions import repeated_columns, repeated_in_primary_key
 from delta_engine.models.types import DataType, StructType, inside, parts
 from delta_engine.state.states import SECRET_KEY
 from delta_engine.telemetry.visible import appearance
