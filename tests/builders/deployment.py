@@ -17,11 +17,12 @@ from delta_engine.deployment.document import (
     TableMetadata,
     TableResource,
 )
-from delta_engine.deployment.ports import JournalStore, LockHolder, StateLock, StateStore
+from delta_engine.deployment.ports import JournalStore, StateLock, StateStore
 from delta_engine.deployment.recorded_models import applied_table
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.run_facts import RunFacts, environment_record
-from delta_engine.deployment.stores.files import MemoryStateStore, NoLock, memory_journals
+from delta_engine.deployment.stored import LockHolder
+from delta_engine.deployment.stores.memory import MemoryStateStore, NoLock, memory_journals
 from delta_engine.models import Table
 from delta_engine.models.record import resource_key
 from delta_engine.state.table_queries import TableVersion

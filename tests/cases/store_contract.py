@@ -22,17 +22,9 @@ from delta_engine.deployment.errors import (
     StaleStateError,
     StateMismatchError,
 )
-from delta_engine.deployment.ports import (
-    Identity,
-    JournalStore,
-    LockHolder,
-    LockRecord,
-    LockRecords,
-    ReportFiles,
-    StateStore,
-    StateVersion,
-    StoredDocument,
-)
+from delta_engine.deployment.files import ReportFiles
+from delta_engine.deployment.ports import JournalStore, LockRecords, StateStore
+from delta_engine.deployment.stored import Identity, LockHolder, LockRecord, StateVersion, StoredDocument
 from tests.builders.deployment import deployment_over, deployment_state
 
 STATE_ID = "5f0c7c1e-3f5e-4b67-9f0f-6d4f2f9f8a11"

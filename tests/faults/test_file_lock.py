@@ -15,7 +15,8 @@ import pytest
 
 from delta_engine.deployment.errors import LockHeld, LockLost
 from delta_engine.deployment.locks.file import FileLock
-from delta_engine.deployment.ports import LockHolder, LockLease
+from delta_engine.deployment.ports import LockLease
+from delta_engine.deployment.stored import LockHolder
 from tests.builders.deployment import HOLDER
 
 ROOT = Path(__file__).parents[2]

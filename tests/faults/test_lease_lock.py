@@ -7,9 +7,17 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from delta_engine.deployment.errors import ConflictError, LockHeld, LockLost, StoreError, UncertainWriteError
+from delta_engine.deployment.errors import (
+    ConflictError,
+    LockHeld,
+    LockLost,
+    StoreError,
+    UncertainWriteError,
+    UnreadableLockError,
+)
 from delta_engine.deployment.locks.lease import LeaseLock
-from delta_engine.deployment.ports import LockHolder, LockLease, LockRecord, UnreadableLockError
+from delta_engine.deployment.ports import LockLease
+from delta_engine.deployment.stored import LockHolder, LockRecord
 from tests.builders.deployment import HOLDER, NOON
 
 OTHER = msgspec.structs.replace(HOLDER, who="bo@example.com")

@@ -15,13 +15,9 @@ from delta_engine.backends.addressing import PathAddressing
 from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
-from delta_engine.deployment.ports import Identity, StoredDocument
-from delta_engine.deployment.stores.files import (
-    FileJournals,
-    FileVersions,
-    MemoryStateStore,
-    memory_journals,
-)
+from delta_engine.deployment.stored import Identity, StoredDocument
+from delta_engine.deployment.stores.files import FileJournals, FileVersions
+from delta_engine.deployment.stores.memory import MemoryStateStore, memory_journals
 from delta_engine.errors import raise_all
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.apply_control import ApplyControl

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from delta_engine.deployment.errors import ConflictError, StoreError, UnansweredError, UncertainWriteError
-from delta_engine.deployment.ports import StoredDocument
+from delta_engine.deployment.stored import StoredDocument
 from delta_engine.deployment.stores.aws import open_client
 from delta_engine.deployment.stores.s3 import S3Folder, S3LockRecords, S3StateStore, s3_journals
 from tests.cases.store_contract import document, identity, lock_record

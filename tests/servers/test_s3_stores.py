@@ -10,7 +10,7 @@ import pytest
 
 from delta_engine.config.state_backend import S3State, StateBackend, StateCache
 from delta_engine.deployment.errors import ConflictError, CorruptStateError, StoreError, UncertainWriteError
-from delta_engine.deployment.ports import StoredDocument
+from delta_engine.deployment.stored import StoredDocument
 from delta_engine.deployment.stores.s3 import S3LockRecords, S3StateStore, s3_journals
 from delta_engine.orchestrate.deployments import open_report_files
 from tests.builders.deployment import NOON, deployment_state, repository_over

@@ -15,7 +15,7 @@ import pytest
 
 import delta_engine
 from delta_engine import DeltaEngineError
-from delta_engine.deployment.ports import LockHolder
+from delta_engine.deployment.stored import LockHolder
 from delta_engine.errors import SourceLocation
 from delta_engine.plan_files.staleness import Move
 

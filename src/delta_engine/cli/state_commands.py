@@ -20,11 +20,16 @@ from delta_engine.config.settings import Settings, load_settings
 from delta_engine.deployment.codec import encode_state, step_lines
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import VERSION, DeploymentState, Resource, Status, TableResource
-from delta_engine.deployment.errors import CorruptStateError, StateMismatchError, StoreError
-from delta_engine.deployment.ports import LockHolder, UnreadableLockError
+from delta_engine.deployment.errors import (
+    CorruptStateError,
+    StateMismatchError,
+    StoreError,
+    UnreadableLockError,
+)
 from delta_engine.deployment.recorder import left_journals, require_no_journal
 from delta_engine.deployment.repository import LoadedState
 from delta_engine.deployment.resources import with_renamed_table, without_resources
+from delta_engine.deployment.stored import LockHolder
 from delta_engine.drift.saved_documents import MOST_READ, SavedDocument, saved_documents
 from delta_engine.drift.status import DEPLOYED_AT, compare_states
 from delta_engine.errors import ConfigError, DeltaEngineError, InvalidCommandError, unknown

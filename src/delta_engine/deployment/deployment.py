@@ -12,11 +12,12 @@ from tempfile import gettempdir
 from delta_engine.backends.cancellation import Stop, deferred_signals, stopped_by_signals
 from delta_engine.deployment.document import VERSION, DeploymentState
 from delta_engine.deployment.errors import CorruptStateError, StateMismatchError, StoreError
-from delta_engine.deployment.ports import Identity, JournalStore, LockHolder, LockLease, StateLock
+from delta_engine.deployment.ports import JournalStore, LockLease, StateLock
 from delta_engine.deployment.recorder import Notify, RunRecorder, replay, require_no_journal
 from delta_engine.deployment.repository import LoadedState, StateRepository
 from delta_engine.deployment.run_facts import RunFacts, described, environment_record, first_document, signed
-from delta_engine.deployment.stores.files import MemoryStateStore, NoLock, memory_journals
+from delta_engine.deployment.stored import Identity, LockHolder
+from delta_engine.deployment.stores.memory import MemoryStateStore, NoLock, memory_journals
 from delta_engine.telemetry.context import command, utc_now
 
 

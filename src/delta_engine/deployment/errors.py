@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from delta_engine.deployment.stored import LockHolder, StoredDocument
 from delta_engine.errors import DeltaEngineError, RefusedError, SourceLocation
 from delta_engine.telemetry.context import command
-
-if TYPE_CHECKING:
-    from delta_engine.deployment.ports import LockHolder, StoredDocument
 
 
 class _DocumentRefusedError(RefusedError):
@@ -31,6 +28,20 @@ class CorruptStateError(_DocumentRefusedError):
     ) -> None:
         self.stored = stored
         super().__init__(reason, where=where, way_out=way_out)
+
+
+class UnreadableLockError(CorruptStateError):
+    """A lock's record that was damaged, or written by hand; `token` replaces it."""
+
+    topic = "unreadable-lock"
+
+    def __init__(self, reason: str, *, where: str, token: str) -> None:
+        self.token = token
+        super().__init__(
+            f"the lock's record is not readable: {reason}",
+            where=where,
+            way_out=f"Make sure that no run works on the environment; then {command('state unlock')}.",
+        )
 
 
 class NewerStateError(_DocumentRefusedError):

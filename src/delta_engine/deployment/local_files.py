@@ -13,7 +13,8 @@ from typing import Final
 import msgspec
 
 from delta_engine.deployment.errors import CorruptStateError, StoreError
-from delta_engine.deployment.ports import Identity, StateStore, StoredDocument
+from delta_engine.deployment.ports import StateStore
+from delta_engine.deployment.stored import Identity, StoredDocument
 from delta_engine.errors import InvalidCommandError
 
 _TEMPORARY_SUFFIX = ".tmp"

@@ -31,7 +31,8 @@ from delta_engine.deployment.errors import (
     UnsavedStateError,
 )
 from delta_engine.deployment.local_files import UNDECODABLE, identity_in, lost_identity, write_atomically
-from delta_engine.deployment.ports import Identity, StateStore, StateVersion, StoredDocument
+from delta_engine.deployment.ports import StateStore
+from delta_engine.deployment.stored import Identity, StateVersion, StoredDocument
 from delta_engine.deployment.stores.files import FileVersions
 from delta_engine.telemetry.context import command, new_id, utc_now
 from delta_engine.telemetry.visible import shown_moment

@@ -11,8 +11,8 @@ import msgspec
 from delta_engine.aspects.aspect import Sign
 from delta_engine.deployment.document import DeploymentState, Resource
 from delta_engine.deployment.errors import CorruptStateError, StateMismatchError
-from delta_engine.deployment.ports import StateVersion
 from delta_engine.deployment.repository import StateRepository
+from delta_engine.deployment.stored import StateVersion
 from delta_engine.drift.status import compare_states
 from delta_engine.telemetry.visible import counted
 

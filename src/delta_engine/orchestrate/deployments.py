@@ -17,9 +17,10 @@ from typing_extensions import assert_never
 from delta_engine.config.settings import Settings
 from delta_engine.config.state_backend import DatabricksState, LocalState, S3State
 from delta_engine.deployment.deployment import Deployment
+from delta_engine.deployment.files import ReportFiles
 from delta_engine.deployment.locks.file import FileLock
 from delta_engine.deployment.locks.lease import LeaseLock
-from delta_engine.deployment.ports import JournalStore, LockRecords, ReportFiles, StateLock, StateStore
+from delta_engine.deployment.ports import JournalStore, LockRecords, StateLock, StateStore
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.run_facts import RunFacts, environment_record
 from delta_engine.deployment.stores.aws import DOCUMENT_LIMITS, ClientLimits, DynamoDBLockRecords, open_client

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from delta_engine.deployment.errors import LockHeld, LockLost, StoreError
-from delta_engine.deployment.ports import Identity, LockHolder, LockLease, StoredDocument
-from delta_engine.deployment.stores.files import MemoryStateStore, NoLock
+from delta_engine.deployment.ports import LockLease
+from delta_engine.deployment.stored import Identity, LockHolder, StoredDocument
+from delta_engine.deployment.stores.memory import MemoryStateStore, NoLock
 from tests.builders.deployment import HOLDER
 from tests.builders.models import orders
 

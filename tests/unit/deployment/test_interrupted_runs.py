@@ -9,7 +9,8 @@ import pytest
 
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.errors import NewerStateError, StoreError
-from delta_engine.deployment.stores.files import FileJournals, MemoryFiles
+from delta_engine.deployment.stores.files import FileJournals
+from delta_engine.deployment.stores.memory import MemoryFiles
 from delta_engine.execute.outcomes import TableOutcome
 from delta_engine.models import Table
 from delta_engine.orchestrate.applying import apply_planned

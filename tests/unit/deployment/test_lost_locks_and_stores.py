@@ -8,8 +8,9 @@ import pytest
 
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.errors import LockHeld, LockLost, StoreError, UnsavedStateError
-from delta_engine.deployment.stores.files import FileJournals, MemoryFiles
+from delta_engine.deployment.stores.files import FileJournals
 from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
+from delta_engine.deployment.stores.memory import MemoryFiles
 from delta_engine.orchestrate.applying import UnrecordedApplyError
 from delta_engine.orchestrate.runs import open_run
 from tests.builders.deployment import HOLDER, deployment_over

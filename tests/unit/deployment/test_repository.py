@@ -24,21 +24,16 @@ from delta_engine.deployment.errors import (
     UncertainWriteError,
     UnsavedStateError,
 )
-from delta_engine.deployment.ports import Identity, StoredDocument
 from delta_engine.deployment.repository import StateRepository
-from delta_engine.deployment.stores.files import (
-    FileJournals,
-    FileVersions,
-    MemoryFiles,
-    MemoryStateStore,
-    memory_journals,
-)
+from delta_engine.deployment.stored import Identity, StoredDocument
+from delta_engine.deployment.stores.files import FileJournals, FileVersions
 from delta_engine.deployment.stores.local import (
     KEPT_VERSIONS,
     HybridStateStore,
     LocalJournalStore,
     LocalStateStore,
 )
+from delta_engine.deployment.stores.memory import MemoryFiles, MemoryStateStore, memory_journals
 from tests.builders.deployment import NOON, deployment_over, deployment_state, repository_over
 from tests.builders.models import WORKED_MODEL
 from tests.cases.store_contract import (

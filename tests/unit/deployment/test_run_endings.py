@@ -17,8 +17,8 @@ from delta_engine.cli.terminal import exits
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import StaleStateError, StoreError, UnsavedStateError
-from delta_engine.deployment.ports import Identity, StoredDocument
-from delta_engine.deployment.stores.files import MemoryStateStore
+from delta_engine.deployment.stored import Identity, StoredDocument
+from delta_engine.deployment.stores.memory import MemoryStateStore
 from delta_engine.errors import CatalogReadError, RefusalGroup, StatementError
 from delta_engine.execute.action_runner import ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl

@@ -16,7 +16,7 @@ from delta_engine.deployment.definitions import define
 from delta_engine.deployment.document import LastChange, Resource, Status, TableResource
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.resources import noted, unfinished
-from delta_engine.deployment.stores.files import MemoryStateStore, memory_journals
+from delta_engine.deployment.stores.memory import MemoryStateStore, memory_journals
 from delta_engine.errors import StatementError
 from delta_engine.execute.outcomes import AnyOutcome, Outcome, OutcomeKind, RunStatement
 from delta_engine.models import Column, QualifiedName, SchemaName, Table

@@ -16,17 +16,11 @@ from pathlib import Path
 
 import msgspec
 
-from delta_engine.deployment.errors import LockHeld, LockLost
+from delta_engine.deployment.errors import LockHeld, LockLost, UnreadableLockError
 from delta_engine.deployment.local_files import store_errors, write_atomically
-from delta_engine.deployment.ports import (
-    LockHolder,
-    LockLease,
-    LockRecord,
-    UnreadableLockError,
-    decode_lock_record,
-    encode_lock_record,
-    released_anew,
-)
+from delta_engine.deployment.locks.records import decode_lock_record, encode_lock_record, released_anew
+from delta_engine.deployment.ports import LockLease
+from delta_engine.deployment.stored import LockHolder, LockRecord
 from delta_engine.telemetry.context import new_id, utc_now
 
 _PAUSE_SECONDS = 0.1

@@ -17,15 +17,17 @@ from contextlib import suppress
 import msgspec
 
 from delta_engine.backends.cancellation import Stop, current_stop
-from delta_engine.deployment.errors import ConflictError, LockHeld, LockLost, StoreError, UncertainWriteError
-from delta_engine.deployment.ports import (
-    LockHolder,
-    LockLease,
-    LockRecord,
-    LockRecords,
+from delta_engine.deployment.errors import (
+    ConflictError,
+    LockHeld,
+    LockLost,
+    StoreError,
+    UncertainWriteError,
     UnreadableLockError,
-    released_anew,
 )
+from delta_engine.deployment.locks.records import released_anew
+from delta_engine.deployment.ports import LockLease, LockRecords
+from delta_engine.deployment.stored import LockHolder, LockRecord
 from delta_engine.telemetry.context import new_id, utc_now
 
 _BEATS_PER_LEASE = 3

@@ -16,7 +16,8 @@ from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
 from delta_engine.deployment.errors import ConflictError, StoreError, UnansweredError, UncertainWriteError
-from delta_engine.deployment.ports import LockRecord, decode_lock_record, encode_lock_record
+from delta_engine.deployment.locks.records import decode_lock_record, encode_lock_record
+from delta_engine.deployment.stored import LockRecord
 from delta_engine.errors import MissingDependencyError
 
 

@@ -14,13 +14,8 @@ from hashlib import sha256
 from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.deployment.codec import restore_hint
 from delta_engine.deployment.errors import CorruptStateError, StoreError, UncertainWriteError
-from delta_engine.deployment.ports import (
-    Identity,
-    LockRecord,
-    StoredDocument,
-    decode_lock_record,
-    encode_lock_record,
-)
+from delta_engine.deployment.locks.records import decode_lock_record, encode_lock_record
+from delta_engine.deployment.stored import Identity, LockRecord, StoredDocument
 from delta_engine.deployment.stores.delta_row import DeltaRow, Value
 from delta_engine.deployment.stores.files import FileVersions, compressed, decompressed
 from delta_engine.deployment.stores.volume_files import VolumeFiles, upload_verified

@@ -1,7 +1,4 @@
-"""The files beside a document in any folder: earlier versions, backups and the journals of runs.
-
-Also a deployment state that lives as long as its process, without a lock, for callers that record nothing.
-"""
+"""The files beside a document in any folder: earlier versions, backups and the journals of runs."""
 
 from __future__ import annotations
 
@@ -9,21 +6,12 @@ import gzip
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from hashlib import sha256
 from typing import Final
 
-from delta_engine.deployment.errors import ConflictError, CorruptStateError
-from delta_engine.deployment.ports import (
-    Files,
-    Identity,
-    JournalFiles,
-    LockHolder,
-    LockLease,
-    StateVersion,
-    StoredDocument,
-    StoredFile,
-)
-from delta_engine.telemetry.context import command, utc_now
+from delta_engine.deployment.errors import CorruptStateError
+from delta_engine.deployment.files import Files, JournalFiles
+from delta_engine.deployment.stored import Identity, StateVersion, StoredDocument
+from delta_engine.telemetry.context import command
 
 _VERSION_ENDING: Final = ".json.gz"
 _ENTRY_ENDING: Final = ".json"
@@ -161,102 +149,3 @@ def decompressed(data: bytes, where: str, stored: StoredDocument | None = None) 
             way_out=f"{command('state versions')} lists other versions.",
             stored=stored,
         ) from None
-
-
-class MemoryStateStore:
-    """Keeps the document and its versions in memory."""
-
-    location = "memory"
-
-    def __init__(self) -> None:
-        self._current: StoredDocument | None = None
-        self.versions = FileVersions(MemoryFiles(), "versions")
-
-    def read(self, *, allow_cached: bool = False) -> StoredDocument | None:
-        """Return the document."""
-        return self._current
-
-    def replace(self, data: bytes, identity: Identity, expected: StoredDocument | None) -> StoredDocument:
-        """Write the document if it is still the expected one; see `StateStore.replace`."""
-        if self._current != expected:
-            raise ConflictError("the document is not what was read")
-        self._current = StoredDocument(data=data, token=sha256(data).hexdigest())
-        return self._current
-
-
-class MemoryFiles:
-    """Keeps files in memory."""
-
-    def __init__(self) -> None:
-        self._files: dict[str, tuple[bytes, StoredFile]] = {}
-
-    def location(self, name: str) -> str:
-        """Return a name for messages."""
-        return f"memory:{name}"
-
-    def read(self, name: str) -> bytes | None:
-        """Return a file's bytes."""
-        return self._files[name][0] if name in self._files else None
-
-    def write(self, name: str, data: bytes) -> str:
-        """Write or replace a file."""
-        self._files[name] = data, StoredFile(name=name, size=len(data), modified_at=utc_now())
-        return self.location(name)
-
-    def create(self, name: str, data: bytes) -> None:
-        """Write a file unless it exists."""
-        if name not in self._files:
-            self.write(name, data)
-
-    def list(self, folder: str) -> Sequence[StoredFile]:
-        """Return all files below a folder."""
-        return [file for _, file in self._files.values() if file.name.startswith(f"{folder}/")]
-
-    def delete(self, name: str) -> None:
-        """Delete a file."""
-        self._files.pop(name, None)
-
-    def delete_folder(self, folder: str) -> None:
-        """Delete all files in a folder."""
-        for file in self.list(folder):
-            self.delete(file.name)
-
-
-def memory_journals() -> FileJournals:
-    """Return journals in memory."""
-    return FileJournals(MemoryFiles(), "journal")
-
-
-class NoLock:
-    """A lock that is always free, for a deployment state that no other run can reach."""
-
-    location = "memory"
-
-    def acquire(
-        self,
-        holder: LockHolder,
-        *,
-        timeout_seconds: float,
-        on_wait: Callable[[LockHolder], None] = lambda _holder: None,
-    ) -> LockLease:
-        """Return a lease that never expires."""
-        return _NoLease()
-
-    def holder(self) -> LockHolder | None:
-        """Return None."""
-        return None
-
-    def break_lock(self) -> LockHolder | None:
-        """Return None."""
-        return None
-
-
-class _NoLease:
-    fence = 1
-    taken_over_from = None
-
-    def check(self) -> None:
-        """Accept."""
-
-    def release(self) -> None:
-        """Do nothing."""

@@ -20,7 +20,8 @@ from delta_engine.deployment.local_files import (
     store_errors,
     write_atomically,
 )
-from delta_engine.deployment.ports import Identity, StateStore, StoredDocument, StoredFile
+from delta_engine.deployment.ports import StateStore
+from delta_engine.deployment.stored import Identity, StoredDocument, StoredFile
 from delta_engine.deployment.stores.files import FileVersions
 from delta_engine.models.open_struct import Moment
 from delta_engine.telemetry.context import utc_now

@@ -17,14 +17,8 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from delta_engine.deployment.errors import ConflictError, StoreError, UnansweredError, UncertainWriteError
-from delta_engine.deployment.ports import (
-    Identity,
-    LockRecord,
-    StoredDocument,
-    StoredFile,
-    decode_lock_record,
-    encode_lock_record,
-)
+from delta_engine.deployment.locks.records import decode_lock_record, encode_lock_record
+from delta_engine.deployment.stored import Identity, LockRecord, StoredDocument, StoredFile
 from delta_engine.deployment.stores.aws import UNKNOWN_WRITE, AwsClient, Intent, Place
 from delta_engine.deployment.stores.files import FileJournals, FileVersions
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from delta_engine.backends.databricks_sdk import open_workspace
 from delta_engine.deployment.errors import ConflictError, StoreError, UnansweredError, UncertainWriteError
-from delta_engine.deployment.ports import StoredFile
+from delta_engine.deployment.stored import StoredFile
 from delta_engine.errors import MissingDependencyError
 
 if TYPE_CHECKING:
