@@ -10,7 +10,7 @@ from delta_engine.actions import AlignTable, CreateTable, DropTable, TablePlan
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.errors import UnsafePlanError
 from delta_engine.models import Column, QualifiedName, Table
-from delta_engine.report.notebook_html import framed, plan_html, run_html
+from delta_engine.report.notebook_html import framed, plan_html
 from delta_engine.report.pages import drift_html
 from delta_engine.report.run_report import RunError, RunReport, RunStatus, TableRun, TableStatus
 from tests.browser.conftest import PHONE, Open, violations
@@ -60,7 +60,7 @@ OUTPUTS = {
         notes=["kept: dev.silver.old"],
         statements=["SELECT 1", HOSTILE],
     ),
-    "run": run_html(RUN),
+    "run": RUN._repr_html_(),
     "drift": framed(drift_html(full_report()), title="Drift report", height="40rem"),
 }
 

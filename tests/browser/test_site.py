@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from delta_engine.cli.explain_command import troubleshooting_sections
+from delta_engine.cli.troubleshooting import troubleshooting_sections
 from tests.browser.conftest import PHONE, violations
 from tests.cases.documentation import DOCS, ROOT
 from tests.proofs import IS_LONG

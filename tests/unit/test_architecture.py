@@ -1,8 +1,11 @@
 """What must hold for the package as a whole."""
 
+import ast
 import dataclasses
 import subprocess
 import sys
+from collections.abc import Set
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -62,3 +65,31 @@ def test_every_decision_is_in_the_list_of_decisions() -> None:
     folder = ROOT / "docs" / "decisions"
     page = (folder / "README.md").read_text("utf-8")
     assert [path.name for path in sorted(folder.glob("0*.md")) if f"]({path.name})" not in page] == []
+
+
+def test_no_imports_form_a_circle() -> None:
+    """Imports for type checkers and inside functions count too: modules in a circle have one subject."""
+    modules = {_module(path): path for path in (ROOT / "src").rglob("*.py")}
+    imports = {module: _imports(path, modules.keys()) - {module} for module, path in modules.items()}
+    assert sum(map(len, imports.values())) > 1_500  # the walk sees the code
+    try:
+        TopologicalSorter(imports).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(reversed(error.args[1])))
+
+
+def _module(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
+
+
+def _imports(path: Path, modules: Set[str]) -> set[str]:
+    """Return the modules that a file imports anywhere. Relative imports would hide from it."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, path
+            inner = {f"{node.module}.{alias.name}" for alias in node.names}
+            names.update(inner & modules or {str(node.module)})
+    return names & modules

@@ -31,9 +31,9 @@ from delta_engine.cli.options import (
     argument,
     flag,
     print_version,
-    root_context,
     value,
 )
+from delta_engine.cli.project_options import root_context
 from delta_engine.cli.projects_app import projects_app
 from delta_engine.cli.state_app import state_app
 from delta_engine.cli.terminal import exits

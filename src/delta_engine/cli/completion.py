@@ -101,7 +101,7 @@ def _versions(ctx: typer.Context) -> Iterator[str]:
 
 
 def _topics(_ctx: typer.Context) -> Iterator[str]:
-    from delta_engine.cli.explain_command import sections
+    from delta_engine.cli.troubleshooting import sections
 
     yield from sections()
 
@@ -151,7 +151,7 @@ def _places(ctx: typer.Context) -> Iterator[tuple[Path, str]]:
 
 def _context(ctx: typer.Context) -> Context:
     """Return the options that name a project, before the command and behind it."""
-    from delta_engine.cli.options import root_context, with_options
+    from delta_engine.cli.project_options import root_context, with_options
 
     root = ctx.find_root()
     context = root_context(root, **{name: root.params.get(name) for name in ("env", "conf_dir", "project")})

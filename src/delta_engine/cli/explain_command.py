@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Annotated, Final
 
 import typer
 
 from delta_engine.cli.completion import complete_topic
 from delta_engine.cli.options import argument
+from delta_engine.cli.troubleshooting import sections
 from delta_engine.errors import InvalidCommandError, unknown
 
 EXPLAIN_EPILOG: Final = "Example: delta-engine explain unsafe-plan"
 
 _WIDEST: Final = 100
 
-_HEADING = re.compile(r"^### (?P<title>.+)\n", re.MULTILINE)
 _SENTENCE_END = re.compile(r"[.:]\s")
-_LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 
 
 def explain(
@@ -71,22 +69,3 @@ def without_tables(section: str) -> Iterator[str]:
         elif not line.startswith("|"):
             yield line
         headings = headings or cells if cells else []
-
-
-def sections() -> Mapping[str, str]:
-    """Return the texts of all topics by their names."""
-    return troubleshooting_sections(_page().read_text("utf-8"))
-
-
-def troubleshooting_sections(page: str) -> Mapping[str, str]:
-    """Return the sections of the page by their anchors, as text without links."""
-    _, *parts = _HEADING.split(page)
-    texts = (re.split(r"^## ", text, flags=re.MULTILINE)[0].strip() for text in parts[1::2])
-    titles = (title.lower().replace(" ", "-") for title in parts[::2])
-    return {title: _LINK.sub(r"\1", text) for title, text in zip(titles, texts, strict=True)}
-
-
-def _page() -> Path:
-    """Return the page: in a wheel it lies beside this module, in a checkout in docs/."""
-    own = Path(__file__).with_name("troubleshooting.md")
-    return own if own.exists() else Path(__file__).parents[3] / "docs" / own.name

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -14,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from delta_engine.cli.completion import choices_of, complete_table
+from delta_engine.cli.project_options import FIELDS, with_options
 from delta_engine.cli.terminal import Context, stopped
 
 SomeEnum = TypeVar("SomeEnum", bound=Enum)
@@ -30,9 +29,6 @@ _KINDS = (
 )
 """The values of `DestructiveKind`, whose module takes too long to import."""
 
-_FIELDS = {"env": "environment", "conf_dir": "conf_dir", "project": "projects"}
-"""The field of the context that each of the options sets."""
-
 
 class ProjectGroup(TyperGroup):
     """A group whose commands and groups take its `--env`, `--conf-dir` and `--project` too.
@@ -43,8 +39,8 @@ class ProjectGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command with those options at the end."""
         command = super().get_command(ctx, cmd_name)
-        if command is not None and not any(param.name in _FIELDS for param in command.params):
-            options = (param for param in ctx.find_root().command.params if param.name in _FIELDS)
+        if command is not None and not any(param.name in FIELDS for param in command.params):
+            options = (param for param in ctx.find_root().command.params if param.name in FIELDS)
             command.params.extend(map(_behind_a_command, options))
         if command is not None and ctx.resilient_parsing:
             _keep_values_as_given(command, ctx)
@@ -62,29 +58,6 @@ class ProjectGroup(TyperGroup):
         if ctx.resilient_parsing:
             _keep_values_as_given(self, ctx)
         return super().parse_args(ctx, args)
-
-
-def with_options(context: Context, **given: tuple[Any, ...]) -> Context:
-    """Return the context with the values of further options, by their names.
-
-    Raises:
-        typer.BadParameter: they contradict each other.
-    """
-    for name, values in given.items():
-        field = _FIELDS[name]
-        if name == "project":
-            context = replace(context, projects=(*context.projects, *values))
-            continue
-        for value in values:
-            earlier = getattr(context, field)
-            if earlier not in (None, value):
-                raise typer.BadParameter(f"it is given twice, as {str(earlier)!r} and as {str(value)!r}")
-            context = replace(context, **{field: value})
-    if context.projects and context.conf_dir is not None:
-        raise typer.BadParameter(
-            "-p names projects, and --conf-dir the configuration of one: choose one of the two"
-        )
-    return context
 
 
 def _behind_a_command(option: Any) -> Any:
@@ -111,18 +84,6 @@ def _as_given(param: Any, ctx: Any, value: Any) -> Any:
     if param.callback is _add_to_context:
         _add_to_context(ctx, param, value)
     return value
-
-
-def root_context(
-    ctx: Any, env: Sequence[str] | None, conf_dir: Sequence[Path | str] | None, project: Sequence[str] | None
-) -> Context:
-    """Return the options before the command. `DELTA_ENGINE_ENV` names the default environment."""
-    source = ctx.get_parameter_source("env")
-    is_default = source is not None and source.name == "ENVIRONMENT"
-    context = Context(default_environment=env[0] if env and is_default else None)
-    given = () if is_default else tuple(env or ())
-    folders = tuple(map(Path, conf_dir or ()))
-    return with_options(context, env=given, conf_dir=folders, project=tuple(project or ()))
 
 
 def print_version(wanted: bool) -> None:

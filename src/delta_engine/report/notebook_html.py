@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import Final, NamedTuple
 
 from delta_engine.actions import TablePlan
 from delta_engine.aspects.aspect import Sign
@@ -19,9 +19,6 @@ from delta_engine.report.refusals import refusal_messages
 from delta_engine.report.suggested_entries import consent_heading
 from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import counted, visible
-
-if TYPE_CHECKING:
-    from delta_engine.report.run_report import RunReport, SchemaRun, TableRun
 
 _MOST_OPEN: Final = 20
 """With more tables, a plan shows them folded."""
@@ -66,6 +63,16 @@ _TONES: Final[Mapping[str, str]] = {
 }
 
 
+class RunRow(NamedTuple):
+    """What a run did to one schema or table; `error` is None if it is done."""
+
+    status: str
+    name: str
+    statements: int
+    seconds: float
+    error: str | None
+
+
 def plan_html(
     plan: TablePlan,
     *,
@@ -102,23 +109,24 @@ def plan_html(
     return _fragment(parts)
 
 
-def run_html(report: RunReport) -> str:
-    """Return what a run did: its status, and the schemas and tables that it changed."""
-    status = _toned(report.status.value)
-    parts = [
-        f"<p><b>{_text(report.environment)}</b>: {_text(report.operation)} {status}: {_text(report.summary)}</p>"
-    ]
-    rows = [(one.schema, one) for one in report.schemas]
-    found: list[tuple[str, SchemaRun | TableRun]] = [*rows, *((one.table, one) for one in report.tables)]
-    found.sort(key=lambda row: row[1].error is None)  # stable: by name among those of one kind
-    if found:
+def run_html(
+    summary: str,
+    *,
+    environment: str,
+    operation: str,
+    status: str,
+    rows: Sequence[RunRow],
+    notes: Iterable[str],
+) -> str:
+    """Return what a run did: its status, and a row for each schema and table that it changed."""
+    parts = [f"<p><b>{_text(environment)}</b>: {_text(operation)} {_toned(status)}: {_text(summary)}</p>"]
+    shown = sorted(rows, key=lambda row: row.error is None)  # stable: by name among those of one kind
+    if shown:
         heading = "<tr><th>status</th><th>name</th><th>statements</th><th>seconds</th><th>error</th></tr>"
-        rows_html = "".join(_row(name, one) for name, one in found[:_MOST_ROWS])
-        parts.append(f"<table>{heading}{rows_html}</table>")
-    if len(found) > _MOST_ROWS:
-        parts.append(f"<p>and {len(found) - _MOST_ROWS:,} more</p>")
-    further = [*report.warnings, report.unsaved, report.unverified]
-    parts += (f'<p class="changed">{_text(note)}</p>' for note in further if note)
+        parts.append(f"<table>{heading}{''.join(map(_row, shown[:_MOST_ROWS]))}</table>")
+    if len(shown) > _MOST_ROWS:
+        parts.append(f"<p>and {len(shown) - _MOST_ROWS:,} more</p>")
+    parts += (f'<p class="changed">{_text(note)}</p>' for note in notes)
     return _fragment(parts)
 
 
@@ -139,9 +147,9 @@ def _refusals(refusals: Sequence[RefusedError]) -> Iterator[str]:
             yield f"<pre>{_text(redacted(str(message)))}</pre>"
 
 
-def _row(name: str, one: SchemaRun | TableRun) -> str:
-    problem = f'<span class="removed">{_text(one.error.message)}</span>' if one.error else ""
-    cells = (_toned(one.status.value), _text(name), str(len(one.statements)), f"{one.seconds:.3f}", problem)
+def _row(row: RunRow) -> str:
+    problem = f'<span class="removed">{_text(row.error)}</span>' if row.error else ""
+    cells = (_toned(row.status), _text(row.name), str(row.statements), f"{row.seconds:.3f}", problem)
     return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 
 

@@ -195,9 +195,27 @@ class RunReport:
         return str(self)
 
     def _repr_html_(self) -> str:
-        from delta_engine.report.notebook_html import run_html
+        from delta_engine.report.notebook_html import RunRow, run_html
 
-        return run_html(self)
+        runs: list[tuple[str, SchemaRun | TableRun]] = [(run.schema, run) for run in self.schemas]
+        runs += ((run.table, run) for run in self.tables)
+        return run_html(
+            self.summary,
+            environment=self.environment,
+            operation=self.operation,
+            status=self.status.value,
+            rows=[
+                RunRow(
+                    run.status.value,
+                    name,
+                    len(run.statements),
+                    run.seconds,
+                    run.error.message if run.error else None,
+                )
+                for name, run in runs
+            ],
+            notes=filter(None, (*self.warnings, self.unsaved, self.unverified)),
+        )
 
     def _lines(self) -> Iterator[str]:
         for schema in self.schemas:

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 import delta_engine
-from delta_engine.cli.explain_command import troubleshooting_sections, without_tables
+from delta_engine.cli.explain_command import without_tables
 from delta_engine.cli.terminal import MORE, ExitCode, exits
+from delta_engine.cli.troubleshooting import troubleshooting_sections
 from delta_engine.deployment.errors import LockHeld
 from delta_engine.errors import (
     ConfigError,
