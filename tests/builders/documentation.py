@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timezone
 
+from delta_engine.actions.drift_policy import DriftKind, Severity
+from delta_engine.deployment.document import Difference
+from delta_engine.drift.drifted_resources import Attribution, Finding
 from delta_engine.errors import SourceLocation
 from delta_engine.models import (
     CheckConstraint,
@@ -21,7 +24,6 @@ from delta_engine.models.constraints import resolved
 from delta_engine.tools.site.documented import (
     Applied,
     DeploymentFacts,
-    Difference,
     Documentation,
     SourceLinks,
     TableStatus,
@@ -124,8 +126,13 @@ def everything(text: str = "as bought") -> Documentation:
                 is_behind=True,
                 drift=(
                     Difference(field="table comment", expected=text, actual="changed"),
-                    Difference(
-                        field="column extra", expected=None, actual=text, author="by bob", severity="low"
+                    Finding(
+                        kind=DriftKind.COLUMN_ADDED,
+                        field="column extra",
+                        expected=None,
+                        actual=text,
+                        severity=Severity.LOW,
+                        changed=Attribution(who="bob"),
                     ),
                 ),
                 problem=text,

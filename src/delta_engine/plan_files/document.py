@@ -14,6 +14,7 @@ from delta_engine.compile.compiled_plan import CompiledPlan
 from delta_engine.deployment.document import Checksum
 from delta_engine.errors import RefusedError, SourceLocation
 from delta_engine.models.open_struct import Moment
+from delta_engine.report.planned_actions import PlannedChange
 
 VERSION: Final = 3
 SCHEMA_URI: Final = "urn:delta-engine:plan-file:v3"
@@ -174,22 +175,9 @@ def planned_statements(compiled: CompiledPlan) -> tuple[PlannedStatement, ...]:
     )
 
 
-class ReviewedChange(msgspec.Struct, frozen=True):
-    """A change in a plan's JSON, as far as plans are compared."""
-
-    subject: str
-    observed: str | None
-    desired: str | None
-
-    def __str__(self) -> str:
-        sides = [side for side in (self.observed, self.desired) if side is not None]
-        sign = "+" if self.observed is None else "-" if self.desired is None else "~"
-        return f"{sign} {self.subject}: {' → '.join(sides)}" if sides else self.subject
-
-
 class _Action(msgspec.Struct, frozen=True):
-    changes: tuple[ReviewedChange, ...] = ()  # of a table
-    change: ReviewedChange | None = None  # of a schema
+    changes: tuple[PlannedChange, ...] = ()  # of a table
+    change: PlannedChange | None = None  # of a schema
 
 
 class _Securable(msgspec.Struct, frozen=True):
@@ -198,12 +186,17 @@ class _Securable(msgspec.Struct, frozen=True):
     change: str = "create"
     actions: tuple[_Action, ...] = ()
 
-    def changes(self) -> Iterator[ReviewedChange]:
+    def changes(self) -> Iterator[PlannedChange]:
         for action in self.actions:
             yield from action.changes
             yield from filter(None, [action.change])
         if not self.actions:
-            yield ReviewedChange(f"{self.change} {'table' if self.table else 'schema'}", None, None)
+            yield PlannedChange(
+                sign="",
+                subject=f"{self.change} {'table' if self.table else 'schema'}",
+                observed=None,
+                desired=None,
+            )
 
 
 class _Plan(msgspec.Struct, frozen=True):
@@ -212,14 +205,14 @@ class _Plan(msgspec.Struct, frozen=True):
     tables: tuple[_Securable, ...] = ()
 
 
-def reviewed_changes(plan: Mapping[str, Any]) -> Mapping[tuple[str, str], Sequence[ReviewedChange]]:
+def reviewed_changes(plan: Mapping[str, Any]) -> Mapping[tuple[str, str], Sequence[PlannedChange]]:
     """Return the changes in a plan's JSON, by the name of their table or schema in lower case and their subject.
 
     Raises:
         msgspec.ValidationError: it has another shape.
     """
     read = msgspec.convert(plan, _Plan)
-    changes: dict[tuple[str, str], list[ReviewedChange]] = {}
+    changes: dict[tuple[str, str], list[PlannedChange]] = {}
     for securable in (*read.create_schemas, *read.align_schemas, *read.tables):
         name = (securable.table or securable.schema).lower()
         for change in securable.changes():

@@ -14,11 +14,11 @@ from delta_engine.plan_files.document import (
     PlanFile,
     PlanFileError,
     PlannedStatement,
-    ReviewedChange,
     TouchedResource,
     planned_statements,
     reviewed_changes,
 )
+from delta_engine.report.planned_actions import PlannedChange
 from delta_engine.telemetry.visible import in_one_line, shown_moment
 
 
@@ -139,7 +139,7 @@ def _changes(reviewed: PlanFile, current: PlanFile) -> Iterator[Move]:
         yield from (Move(name, in_one_line(f"{name}, {line}")) for line in lines)
 
 
-def _differences(before: ReviewedChange | None, after: ReviewedChange | None) -> Iterator[str]:
+def _differences(before: PlannedChange | None, after: PlannedChange | None) -> Iterator[str]:
     """Yield what differs between a change of the reviewed plan and the same one of the plan made now."""
     if before is None:
         yield f"planned now: {after}"

@@ -44,6 +44,10 @@ class PlannedChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     desired: str | None
     undoes_drift: UndoneDriftNote | None = None
 
+    def __str__(self) -> str:
+        sides = [side for side in (self.observed, self.desired) if side is not None]
+        return f"{self.sign} {self.subject}: {' → '.join(sides)}" if sides else self.subject
+
 
 class PlannedAction(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One action of a plan.

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from delta_engine.aspects.aspect import Change
 from delta_engine.plan_files.document import PlanFile, PlannedStatement, TouchedResource
 from delta_engine.plan_files.staleness import moves
 from tests.cases.golden_texts import assert_golden_lines
@@ -39,7 +40,12 @@ def planning(*changes: tuple[str, str | None, str | None], **further: object) ->
     action = {
         "action": "Set",
         "changes": [
-            {"subject": subject, "observed": observed, "desired": desired}
+            {
+                "sign": Change(subject, observed, desired).sign.value,
+                "subject": subject,
+                "observed": observed,
+                "desired": desired,
+            }
             for subject, observed, desired in changes
         ],
     }
@@ -48,7 +54,7 @@ def planning(*changes: tuple[str, str | None, str | None], **further: object) ->
 
 
 def of_schema(desired: str) -> PlanFile:
-    change = {"subject": "comment", "observed": None, "desired": desired}
+    change = {"sign": "+", "subject": "comment", "observed": None, "desired": desired}
     return changed(plan={"align_schemas": [{"schema": "dev.gold", "actions": [{"change": change}]}]})
 
 
@@ -148,7 +154,14 @@ def test_what_a_plan_shows_beside_its_changes_may_move(further: dict[str, object
 
 def test_costs_rows_and_authors_of_drift_may_move() -> None:
     def plan(rows: int, by: str) -> PlanFile:
-        change = {"subject": "comment", "observed": "'a'", "desired": "'b'", "undoes_drift": {"by": by}}
+        drift = {"severity": "low", "by": by, "at": None}
+        change = {
+            "sign": "~",
+            "subject": "comment",
+            "observed": "'a'",
+            "desired": "'b'",
+            "undoes_drift": drift,
+        }
         align = {"table": "x", "change": "align", "cost": {"rows": rows}, "actions": [{"changes": [change]}]}
         return changed(plan={"tables": [align, {"table": "y", "change": "drop", "rows": rows}]})
 

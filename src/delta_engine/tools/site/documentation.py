@@ -9,7 +9,6 @@ from typing import Final
 from delta_engine.deployment.definitions import define
 from delta_engine.deployment.document import DeploymentState, Status, TableResource
 from delta_engine.drift.drift_report import DriftReport
-from delta_engine.drift.drifted_resources import Finding
 from delta_engine.errors import DeltaEngineError
 from delta_engine.models import Table
 from delta_engine.models.open_struct import canonical_checksum
@@ -20,7 +19,6 @@ from delta_engine.orchestrate.project import Project
 from delta_engine.tools.site.documented import (
     Applied,
     DeploymentFacts,
-    Difference,
     Documentation,
     SourceLinks,
     TableStatus,
@@ -99,22 +97,12 @@ def with_found_drift(documentation: Documentation, report: DriftReport) -> Docum
         elif status in (TableStatus.DRIFTED, TableStatus.MISSING):
             status = TableStatus.HEALTHY
         findings = found[key].findings if key in found else ()
-        known[table.key] = replace(before, status=status, drift=tuple(map(_difference, findings)))
+        known[table.key] = replace(before, status=status, drift=findings)
     deployment = documentation.deployment
     return replace(
         documentation,
         applied=known,
         deployment=deployment and replace(deployment, statuses_of=report.checked_at),
-    )
-
-
-def _difference(finding: Finding) -> Difference:
-    return Difference(
-        field=finding.field,
-        expected=finding.expected,
-        actual=finding.actual,
-        author=finding.author,
-        severity=finding.severity.value,
     )
 
 
@@ -131,9 +119,7 @@ def applied(table: Table, state: DeploymentState) -> Applied:
         by=resource.deployed_by,
         run=metadata.change.run if metadata.change else None,
         is_behind=resource.config_checksum != canonical_checksum(define(table)),
-        drift=tuple(
-            Difference(field=one.field, expected=one.expected, actual=one.actual) for one in metadata.drift
-        ),
+        drift=metadata.drift,
         problem=metadata.sync_error or "",
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, unique
@@ -12,6 +12,8 @@ from itertools import groupby
 from typing import Final
 from urllib.parse import quote, urlsplit
 
+from delta_engine.deployment.document import Difference
+from delta_engine.drift.drifted_resources import Finding
 from delta_engine.errors import InvalidCommandError, SourceLocation
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.constraints import referenced_table
@@ -48,24 +50,6 @@ _MEANINGS: Final[Mapping[TableStatus, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
-    """One difference from what was applied.
-
-    Args:
-        expected: as it was applied; None for what was not there.
-        actual: as it was found; None for what is gone.
-        author: by whom and when, if that is known.
-        severity: empty if it is not recorded.
-    """
-
-    field: str
-    expected: str | None
-    actual: str | None
-    author: str = ""
-    severity: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
     """What the deployment state says of a table.
 
@@ -74,7 +58,7 @@ class Applied:
         by: the principal that applied it.
         run: the run that changed it last; None if it is not recorded.
         is_behind: whether the model has changed since.
-        drift: how the table differs from what was applied.
+        drift: how the table differs from what was applied: recorded differences, or the findings of a report.
         problem: why the status is what it is; empty without a problem.
     """
 
@@ -83,7 +67,7 @@ class Applied:
     by: str | None = None
     run: str | None = None
     is_behind: bool = False
-    drift: tuple[Difference, ...] = ()
+    drift: Sequence[Difference | Finding] = ()
     problem: str = ""
 
 
