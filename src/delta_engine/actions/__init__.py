@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum, unique
-from types import MappingProxyType
 from typing import ClassVar, Final, Protocol, TypeAlias, TypeVar
 
 from delta_engine.errors import SourceLocation
-from delta_engine.models import QualifiedName, Reference, SchemaName, Table
+from delta_engine.models import Column, QualifiedName, Reference, SchemaName, Table
 
 
 @unique
@@ -199,9 +198,9 @@ class CreateTable:
         return self.desired.declared_at
 
     @property
-    def columns_declared_at(self) -> Mapping[str, SourceLocation | None]:
-        """Where the model's columns are declared, by `Column.key`."""
-        return {column.key: column.declared_at for column in self.desired.columns}
+    def columns(self) -> tuple[Column, ...]:
+        """The model's columns."""
+        return self.desired.columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,7 +228,7 @@ class AlignTable:
 
     A phase is `align.in_phase(…)`, not a field, so that a new aspect does not change this class (docs/decisions/0002).
     `is_streaming` marks a streaming table, which needs its own statements. `cost` is known if rows are written.
-    `columns_declared_at` has the places of the model's columns by `Column.key`.
+    `columns` are the model's, for the places of messages.
     """
 
     table: QualifiedName
@@ -237,9 +236,7 @@ class AlignTable:
     declared_at: SourceLocation | None = field(default=None, compare=False, repr=False)
     is_streaming: bool = False
     cost: Cost | None = field(default=None, compare=False)
-    columns_declared_at: Mapping[str, SourceLocation | None] = field(
-        default_factory=dict, compare=False, repr=False
-    )
+    columns: tuple[Column, ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.actions:
@@ -280,7 +277,7 @@ class DropTable:
     can_be_undropped: bool = False
     undoes_creation: bool = False
     declared_at: ClassVar[None] = None
-    columns_declared_at: ClassVar[Mapping[str, SourceLocation | None]] = MappingProxyType({})
+    columns: ClassVar[tuple[Column, ...]] = ()
 
     @property
     def reason(self) -> str:

@@ -81,6 +81,8 @@ def _differences(comparison: AnyComparison) -> Iterable[_Action]:
 
 def _changes(comparison: AnyComparison) -> Iterator[_Changed]:
     desired, observed = comparison.desired, comparison.observed
+    if not desired.grants and not observed.grants:
+        return
     wanted, found = by_principal(desired.grants), by_principal(observed.grants)
     ours = [by_principal(model.grants) for model in comparison.record.ours]
     owner = (desired.owner or observed.owner or "").lower()

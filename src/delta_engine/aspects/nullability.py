@@ -66,10 +66,11 @@ def _diff(comparison: Comparison) -> Iterable[ColumnNullabilityChange]:
     for desired, observed in comparison.differing:
         if desired.is_nullable != observed.is_nullable:
             yield ColumnNullabilityChange(observed.name, make_nullable=desired.is_nullable)
-    filled = [*comparison.filled, *(one.desired for one in comparison.converted)]
-    differing = {observed.key for _, observed in comparison.differing}
-    for column in filled:
-        if not column.is_nullable and column.key not in differing:
+    filled = (*comparison.filled, *(conversion.desired for conversion in comparison.converted))
+    tightened = [column for column in filled if not column.is_nullable]
+    differing = {observed.key for _, observed in comparison.differing} if tightened else set()
+    for column in tightened:
+        if column.key not in differing:
             yield ColumnNullabilityChange(column.name, make_nullable=False)
     for pair in comparison.fields:
         if pair.desired and pair.observed and pair.desired.is_nullable != pair.observed.is_nullable:

@@ -107,10 +107,9 @@ def described(columns: tuple[str, ...]) -> str:
 
 
 def _diff(comparison: Comparison) -> Iterator[_Action]:
-    yield from _differences(comparison)
-    record = comparison.record
-    is_pending = _keys(comparison.desired.partitioned_by) != _keys(comparison.observed.partitioned_by)
-    if is_pending or is_rewritten(comparison.observed, record.attempted, record.declared):
+    rewrites, record = tuple(_differences(comparison)), comparison.record
+    yield from rewrites
+    if rewrites or is_rewritten(comparison.observed, record.attempted, record.declared):
         yield VerifyRewrite(tuple(_verifiable(comparison)))
 
 

@@ -58,6 +58,8 @@ _Action: TypeAlias = SetRowFilter | DropRowFilter
 
 def _diff(comparison: Comparison) -> Iterable[_Action]:
     """Yield an action if the filter differs. Also drop a filter that reads a column which the plan drops."""
+    if comparison.desired.row_filter is None and comparison.observed.row_filter is None:
+        return
     changes = tuple(_differences(comparison))
     yield from changes
     observed = _normal(comparison.observed.row_filter, comparison.desired.qualified_name)

@@ -110,6 +110,8 @@ ColumnTags: TypeAlias = SetColumnTags | UnsetColumnTags
 
 
 def _diff(comparison: AnyComparison) -> Iterable[TableTags]:
+    if not comparison.desired.tags and not comparison.observed.tags:
+        return
     changes, unwanted = _changes(comparison), _unwanted(comparison)
     if changes:
         yield SetTableTags(changes)
@@ -161,9 +163,10 @@ def _column_differences(comparison: Comparison) -> Iterable[ColumnTags]:
 def _column_changes(
     comparison: Comparison, pairs: Iterable[ColumnPair]
 ) -> Iterable[tuple[str, tuple[EntryChange, ...]]]:
-    if not comparison.desired.is_about(Part.TAGS):
+    tagged = [pair for pair in pairs if pair[0].tags]
+    if not tagged or not comparison.desired.is_about(Part.TAGS):
         return
-    for desired, observed in pairs:
+    for desired, observed in tagged:
         changes = _changed_tags(desired.tags, observed.tags)
         if changes:
             yield observed.name, changes

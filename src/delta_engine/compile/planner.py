@@ -89,7 +89,7 @@ class TablePlanner:
                 actions,
                 existing[key].declared_at,
                 is_streaming=state.tables[key].relation is RelationKind.STREAMING_TABLE,
-                columns_declared_at={column.key: column.declared_at for column in existing[key].columns},
+                columns=existing[key].columns,
             )
             for key, actions in sorted(needed.items())
             if key in existing

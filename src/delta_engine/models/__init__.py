@@ -16,6 +16,7 @@ from delta_engine.errors import InvalidModelError, SourceLocation
 from delta_engine.models.columns import Column, calling_line
 from delta_engine.models.fills import FillBy, Using
 from delta_engine.models.parts import (
+    NO_GRANTS,
     NOTHING,
     CheckConstraint,
     ColumnMask,
@@ -162,7 +163,7 @@ class Table:
         tags: Mapping[str, str] = NOTHING,
         row_filter: RowFilter | None = None,
         owner: str | None = None,
-        grants: Mapping[str, Iterable[str]] = MappingProxyType({}),
+        grants: Mapping[str, Iterable[str]] = NO_GRANTS,
         location: str | None = None,
         predictive_optimization: str | None = None,
         fill_by: FillBy | None = None,
@@ -255,7 +256,7 @@ class Schema:
         *,
         tags: Mapping[str, str] = NOTHING,
         owner: str | None = None,
-        grants: Mapping[str, Iterable[str]] = MappingProxyType({}),
+        grants: Mapping[str, Iterable[str]] = NO_GRANTS,
         predictive_optimization: str | None = None,
         declared_at: SourceLocation | None = None,
     ) -> None:

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -107,7 +108,13 @@ def calling_line() -> SourceLocation | None:
     """Return the line that calls a constructor; None if that is the engine, which declares nothing."""
     frame = sys._getframe(2)
     file = frame.f_code.co_filename
-    return None if file.startswith(_OF_NO_DECLARATION) else SourceLocation(file, frame.f_lineno)
+    return None if file.startswith(_OF_NO_DECLARATION) else _line(file, frame.f_lineno)
+
+
+@cache
+def _line(file: str, number: int) -> SourceLocation:
+    """Return a line of Python; the columns that a loop declares share it."""
+    return SourceLocation(file, number)
 
 
 _OF_NO_DECLARATION: Final = (f"{Path(__file__).parents[1]}{os.sep}", dataclasses.__file__)

@@ -254,6 +254,7 @@ _NO_LISTS = (str, bytes, dict, set, frozenset)
 """Iterables that are no lists: texts, and collections without an order."""
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
+NO_GRANTS: Grants = MappingProxyType({})
 NO_FORMER_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
@@ -360,6 +361,8 @@ def to_grants(grants: Mapping[str, Iterable[str]]) -> Mapping[str, tuple[str, ..
     """Return privileges by principal, in upper case, sorted, without duplicates; TypeError for other shapes."""
     if not isinstance(grants, Mapping):
         raise _wrong(grants, "grants", "", "a mapping of privileges by principal")
+    if not grants:
+        return NO_GRANTS
     found = {to_text(principal, "grants"): granted for principal, granted in grants.items()}
     return MappingProxyType({principal: _privileges(found[principal]) for principal in sorted(found)})
 

@@ -123,7 +123,7 @@ def plan_refusal(
 
 def _place(action: TableAction, column: str | None) -> SourceLocation | None:
     """Return the place of a declared column, or of the column that contains a field."""
-    name, places = (column or "").lower(), action.columns_declared_at
+    name, places = (column or "").lower(), {column.key: column.declared_at for column in action.columns}
     return places.get(name) or places.get(name.partition(".")[0])
 
 
