@@ -150,6 +150,7 @@ def applied_table(
     at: datetime,
     by: str,
     version: TableVersion | None,
+    created_at: datetime | None = None,
     earlier: TableResource | None,
     baseline: Table | None = None,
     full_ownership: tuple[str, ...] | None = None,
@@ -158,6 +159,7 @@ def applied_table(
     """Return the record of a table that matches its model.
 
     Args:
+        created_at: when the catalog says that it was created; None if it is not known, or not yet.
         baseline: the table with its unmanaged parts; None if there are none.
         full_ownership: as the policy has it; None if unknown.
         settles: whether the apply settled the attempts of unfinished runs.
@@ -178,7 +180,7 @@ def applied_table(
             baseline=baseline_of(definition, define(baseline)) if baseline else None,
             delta_table_id=version.table_id if version else None,
             delta_version=version.version if version else None,
-            created_at=known.created_at,
+            created_at=created_at,
             adopted_at=known.adopted_at,
             schema_checksum=schema_checksum(definition.columns),
             sync_error=known.sync_error if attempted else None,

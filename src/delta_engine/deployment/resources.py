@@ -127,7 +127,7 @@ def noted(
     order = _settled_order(model, observed, ordered, added)
     is_as_declared = [name.lower() for name in order] == [column.key for column in model.columns]
     known, created_at = resource.metadata, observed.audit.created_at
-    if earlier is not None and known.delta_table_id == earlier.metadata.delta_table_id is not None:
+    if earlier is not None and known.delta_table_id == earlier.metadata.delta_table_id:
         created_at = known.created_at or created_at  # another table may have replaced it
     metadata = msgspec.structs.replace(
         known, created_at=created_at, column_order=() if is_as_declared else order

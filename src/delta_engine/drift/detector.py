@@ -10,10 +10,7 @@ from typing import Final
 
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
 from delta_engine.aspects.comparison import SecurableState
-from delta_engine.aspects.partitioning import is_rewritten
-from delta_engine.aspects.protection import is_protected
 from delta_engine.aspects.renames import Renames
-from delta_engine.aspects.storage import is_moved
 from delta_engine.deployment.document import SchemaResource, TableResource
 from delta_engine.deployment.resources import is_half_done, recorded_version
 from delta_engine.drift.attribution import (
@@ -37,7 +34,12 @@ from delta_engine.drift.drifted_resources import (
     classified,
 )
 from delta_engine.drift.renames import has_path
-from delta_engine.drift.replacements import is_created_again, needs_history, replacement
+from delta_engine.drift.replacements import (
+    is_created_again,
+    is_replaced_by_run,
+    needs_history,
+    replacement,
+)
 from delta_engine.errors import RefusedError
 from delta_engine.models import Column, QualifiedName, Schema, SchemaName
 from delta_engine.models.nested_types import Path, lower_path
@@ -202,7 +204,7 @@ class DriftDetector:
             return False
         is_another = is_created_again(resource.metadata, observed)
         if resource.metadata.delta_table_id is None:
-            return is_protected(observed) and bool(is_another)
+            return bool(is_another)  # nothing else distinguishes it from another table
         if is_another is not None:
             return is_another
         shown = observed.audit
@@ -276,9 +278,8 @@ def _is_rewritten(suspect: _Suspect) -> bool:
     recorded, observed = suspect.compared.recorded, suspect.observed
     if isinstance(recorded.declared, Schema) or isinstance(observed, SchemaState):
         return False
-    attempted = [one for one in recorded.attempted if not isinstance(one, Schema)]
-    is_ours = is_rewritten(observed, attempted, recorded.declared)
-    return is_ours or is_moved(observed, attempted, recorded.declared)
+    attempted = [model for model in recorded.attempted if not isinstance(model, Schema)]
+    return is_replaced_by_run(observed, attempted, recorded.declared)
 
 
 def _with_history(suspect: _Suspect, version: TableVersion | None, commits: tuple[Commit, ...]) -> _Suspect:

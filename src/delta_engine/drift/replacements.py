@@ -2,7 +2,7 @@
 
 Another table has another Delta id. A catalog-managed table keeps its id when it is replaced (delta-io/delta
 7f55e7602e): there its history tells, or its creation time where the history does not. The creation time also decides
-for a table whose row filter or masks hide its history.
+for a table whose row filter or masks hide its history, and where no id was recorded for that reason.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ from typing import Final
 
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.delta_properties import is_catalog_managed
+from delta_engine.aspects.partitioning import is_rewritten
 from delta_engine.aspects.protection import is_protected
 from delta_engine.aspects.restores import REPLACES, RESTORE
+from delta_engine.aspects.storage import is_moved
 from delta_engine.deployment.document import TableMetadata
 from delta_engine.deployment.resources import recorded_version
 from delta_engine.drift.attribution import since
 from delta_engine.drift.drifted_resources import Deviation
+from delta_engine.models import Table
 from delta_engine.state.states import TableState
 from delta_engine.state.table_queries import Commit, TableVersion
 from delta_engine.telemetry.visible import shown_moment
@@ -31,6 +34,16 @@ def is_created_again(recorded: TableMetadata, observed: TableState) -> bool | No
     """Whether a table has another creation time than its record; None if one of the two is unknown."""
     known, found = recorded.created_at, observed.audit.created_at
     return None if known is None or found is None else known != found
+
+
+def is_replaced_by_run(observed: TableState, attempted: Sequence[Table], declared: Table | None) -> bool:
+    """Whether an unfinished run has rewritten or moved a table: another table, but not that of another principal.
+
+    Args:
+        attempted: the models of unfinished runs.
+        declared: what was applied before.
+    """
+    return is_rewritten(observed, attempted, declared) or is_moved(observed, attempted, declared)
 
 
 def needs_history(recorded: TableMetadata, observed: TableState, version: TableVersion | None) -> bool:
@@ -61,15 +74,16 @@ def replacement(
         return _replaced(f"version {known.version}", f"replaced by version {commit.version}")
     is_told = known is not None and _reach(commits, known.version)
     is_hidden = version is None and is_protected(observed)
-    has_no_other_fact = is_hidden or is_catalog_managed(observed.table_properties)
-    if is_told or not has_no_other_fact or not is_created_again(recorded, observed):
+    has_no_id = recorded.delta_table_id is None or is_hidden or is_catalog_managed(observed.table_properties)
+    if is_told or not has_no_id or not is_created_again(recorded, observed):
         return None
     moments = (shown_moment(at) for at in (recorded.created_at, observed.audit.created_at) if at is not None)
     return _replaced(*(f"created {moment}" for moment in moments))
 
 
 def _has_another_id(recorded: TableMetadata, version: TableVersion | None) -> bool:
-    return version is not None and version.table_id not in (None, recorded.delta_table_id)
+    ids = (recorded.delta_table_id, version.table_id if version else None)
+    return None not in ids and ids[0] != ids[1]
 
 
 def _is_unchanged(recorded: TableMetadata, version: TableVersion | None) -> bool:

@@ -122,14 +122,9 @@ class OutcomeRecording:
             if outcome.kind in (OutcomeKind.CREATED, OutcomeKind.CHANGED)
             and outcome.name.key not in self.records.ignored_renames
         ]
-        ids: dict[str, str | None] = {}
-        for outcome in done:
-            earlier = self.records.earlier.get(resource_key(outcome.name))
-            has_new_id = outcome.kind is OutcomeKind.CREATED or outcome.name.key in self._replaced
-            if has_new_id or earlier is None:
-                ids[outcome.name.key] = None
-            else:
-                ids[outcome.name.key] = earlier.metadata.delta_table_id
+        ids = {
+            outcome.name.key: _table(self._recorder, outcome.name).metadata.delta_table_id for outcome in done
+        }
         unknown = [key for key, table_id in ids.items() if table_id is None]
         found = versions.read_versions([outcome.name for outcome in done], with_id=unknown)
         for outcome in done:
@@ -138,9 +133,7 @@ class OutcomeRecording:
                 key, table_id = resource_key(outcome.name), version.table_id or ids[outcome.name.key]
                 known = TableVersion(table_id=table_id, version=version.version)
                 resource = _table(self._recorder, outcome.name)
-                # the second read tells the creation time of a table that the run has replaced
-                created_at = None if outcome.name.key in self._replaced else resource.metadata.created_at
-                self._recorder.resources[key] = with_version(resource, known, created_at)
+                self._recorder.resources[key] = with_version(resource, known, resource.metadata.created_at)
 
     def applied_of(self, wanted: Iterable[Table]) -> list[Table]:
         """Return the planned models whose tables this run has changed completely."""

@@ -29,12 +29,13 @@ from delta_engine.deployment.resources import (
     with_version,
 )
 from delta_engine.drift.baselines import with_unmanaged_parts
+from delta_engine.drift.replacements import is_replaced_by_run
 from delta_engine.drift.status import with_accepted_drift
 from delta_engine.models import Part, QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.open_struct import canonical_checksum
 from delta_engine.models.record import Record, resource_key
 from delta_engine.orchestrate.runs import Undo
-from delta_engine.state.states import ABSENT, CatalogState, TableState
+from delta_engine.state.states import ABSENT, Audit, CatalogState, TableState
 from delta_engine.state.table_queries import TableVersion
 
 _MOST_RETRIES: Final = 50
@@ -91,7 +92,7 @@ class RunRecords:
         Args:
             version: the present one; None if it is not read, or not yet.
             is_changed: whether this run changed the table, so that it no longer has its recorded version.
-            is_rewritten: whether this run replaced the table, so that it no longer has its recorded id either.
+            is_rewritten: whether this run replaced the table: it has another id and creation time than recorded.
         """
         renames = self._column_renames.get(model.key)
         if earlier is not None and renames:
@@ -101,6 +102,9 @@ class RunRecords:
             metadata = msgspec.structs.replace(earlier.metadata, column_order=order)
             earlier = msgspec.structs.replace(earlier, metadata=metadata)
         observed = self._observed.tables.get(model.key, ABSENT)
+        if is_rewritten:  # the snapshot has the creation time of the former table
+            observed = replace(observed, audit=Audit())
+        is_another = is_rewritten or not observed.exists or _is_replaced_by_run(earlier, observed)
         if earlier is not None:
             self.earlier.setdefault(resource_key(model.qualified_name), earlier)
         resource = applied_table(
@@ -108,6 +112,7 @@ class RunRecords:
             at=self._recorder.now(),
             by=self._recorder.who,
             version=version,
+            created_at=None if is_another or earlier is None else earlier.metadata.created_at,
             earlier=earlier,
             baseline=self._baseline(model, earlier),
             full_ownership=self._owned(earlier),
@@ -117,7 +122,7 @@ class RunRecords:
             is_outdated = is_changed or bool(earlier.metadata.attempted)
             metadata = msgspec.structs.replace(
                 resource.metadata,
-                delta_table_id=None if is_rewritten else earlier.metadata.delta_table_id,
+                delta_table_id=None if is_another else earlier.metadata.delta_table_id,
                 delta_version=None if is_outdated else earlier.metadata.delta_version,
             )
             resource = msgspec.structs.replace(resource, metadata=metadata)
@@ -262,3 +267,11 @@ class RunRecords:
         for former, name in self._renamed:
             found = found and as_table(pointing_at(name, former, define(found)))
         return found
+
+
+def _is_replaced_by_run(earlier: TableResource | None, observed: TableState) -> bool:
+    """Whether an unfinished run has rewritten or moved a recorded table."""
+    if earlier is None or not earlier.metadata.attempted:
+        return False
+    record = table_record(earlier.metadata)
+    return is_replaced_by_run(observed, record.attempted, record.declared)

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Final
 
 import pytest
 
+from delta_engine.models import Column
+from delta_engine.orchestrate.drift_reports import report_drift
+from tests.builders.deployment import deployment_over
+from tests.builders.histories import Sync
+from tests.builders.models import orders
+from tests.builders.worlds import Kill, World
 from tests.projects.catalog_project import CatalogProject
 
 TABLE = "`dev`.`silver`.`orders`"
 KEY = "table.dev.silver.orders"
 MANAGED = "properties: {delta.feature.catalogManaged: supported}"
 COLUMNS = "columns: [{name: id, type: bigint}, {name: day, type: date}]"
+MASK_DRIFT = ("column_mask", "column id mask")
 REPLACE = f"CREATE OR REPLACE TABLE {TABLE} USING delta AS SELECT * FROM {TABLE}"
 
 
@@ -56,16 +64,16 @@ def test_a_reviewed_plan_is_stale_after_a_replacement(managed: CatalogProject) -
     assert "created 2026-01-01" in refused.stderr
 
 
-def test_a_replaced_table_with_a_mask_is_found_by_its_creation_time(project: CatalogProject) -> None:
+@pytest.mark.parametrize(("mask", "lost"), [("MASK `dev`.`gov`.`hide`", []), ("", [MASK_DRIFT])])
+def test_a_replaced_table_with_a_mask_is_found_by_its_creation_time(
+    project: CatalogProject, mask: str, lost: list[tuple[str, str]]
+) -> None:
     column = "{name: id, type: bigint, mask: dev.gov.hide}"
     project.declare(f"name: orders, columns: [{column}]")
     project.sync()
     assert project.drift() == {}
-    project.by_hand(
-        f"DROP TABLE {TABLE}",
-        f"CREATE TABLE {TABLE} (`id` bigint MASK `dev`.`gov`.`hide`) USING delta",
-    )
-    assert project.drift() == {KEY: [("table_replaced", "table")]}
+    project.by_hand(f"DROP TABLE {TABLE}", f"CREATE TABLE {TABLE} (`id` bigint {mask}) USING delta")
+    assert project.drift() == {KEY: [("table_replaced", "table"), *lost]}
     assert project.run("drift --accept --yes").code == 0
     project.sync()
     assert project.drift() == {}
@@ -127,3 +135,19 @@ def test_drift_of_other_tables_is_undone_as_before(replaced: CatalogProject) -> 
     planned = replaced.run("plan").stdout
     assert planned.count("undoes drift") == 1
     assert "table comment: 'x' → 'Orders'  [safe]  undoes drift (low)" in planned
+
+
+@pytest.mark.parametrize("statements", [1, 2, 3])
+def test_a_rewrite_that_a_killed_run_began_is_no_replacement(tmp_path: Path, statements: int) -> None:
+    world = World(deployment=deployment_over(tmp_path))
+    columns = (Column("id", "int"), Column("day", "date"))
+    declared, other = orders(*columns), orders(*columns, comment="Orders", partitioned_by=["day"])
+    world.engine(Sync()).sync_tables([declared])
+    with pytest.raises(Kill):
+        world.engine(Sync(statements, is_killed=True)).sync_tables([other])
+    assert not report_drift(world.engine(), [other]).drifted
+    world.engine(Sync()).sync_tables([other])
+    report = report_drift(world.engine(), [other])
+    assert not report.drifted
+    assert not report.pending
+    assert world.catalog.tables["dev.silver.orders"].state.partitioned_by == ("day",)
