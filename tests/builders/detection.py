@@ -7,6 +7,7 @@ import msgspec
 
 from delta_engine.actions.drift_policy import DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, Policy
+from delta_engine.aspects import Difference
 from delta_engine.deployment.definitions import define
 from delta_engine.deployment.document import DeploymentState, Status
 from delta_engine.deployment.recorded_models import schema_records, table_records
@@ -16,7 +17,6 @@ from delta_engine.drift.drifted_resources import (
     AppliedRecord,
     Compared,
     ComparedResource,
-    Deviation,
     DriftedTable,
     drifted_tables,
 )
@@ -128,7 +128,7 @@ def compared_with(record: AppliedRecord[Table], observed: TableState) -> Compare
     return with_new_names(found, record.renames)
 
 
-def deviations_from(record: AppliedRecord[Table], observed: TableState) -> tuple[Deviation, ...]:
+def deviations_from(record: AppliedRecord[Table], observed: TableState) -> tuple[Difference, ...]:
     """Return the drift of a table."""
     return deviations(compared_with(record, observed))
 

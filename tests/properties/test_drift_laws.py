@@ -40,12 +40,12 @@ def test_what_was_accepted_is_drift_no_more(model: Table, other: Table) -> None:
 @given(models(), models(), st.data())
 def test_each_finding_can_be_accepted_by_itself(model: Table, other: Table, data: st.DataObject) -> None:
     observed = state_of(other)
-    found = [one for one in deviations_from(applied(model), observed) if one.difference is not None]
+    found = [one for one in deviations_from(applied(model), observed) if one.action is not None]
     if not found:
         return
     chosen = data.draw(st.sampled_from(found))
     left = deviations_from(applied(accepted(model, observed, [chosen])), observed)
-    assert (chosen.kind, chosen.field) not in {(one.kind, one.field) for one in left}
+    assert (chosen.kind, chosen.change.subject) not in {(one.kind, one.change.subject) for one in left}
 
 
 @given(models(is_governed=False))
@@ -57,7 +57,7 @@ def test_a_rename_alone_is_one_finding(model: Table) -> None:
         for one in deviations_from(applied(model, **{old: "renamed"}), observed)
         if one.kind.value != "primary_key"
     )
-    assert (found.expected, found.actual) == (old, "renamed")
+    assert (found.change.desired, found.change.observed) == (old, "renamed")
 
 
 @given(models())

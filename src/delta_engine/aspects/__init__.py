@@ -45,6 +45,7 @@ from delta_engine.aspects.aspect import AnyContext, Aspect, Change, CreateClause
 from delta_engine.aspects.comparison import AnyComparison, Comparison, SecurableState, bare_column
 from delta_engine.aspects.facet import Facet
 from delta_engine.models import Column, Schema, Table
+from delta_engine.models.nested_types import Path
 from delta_engine.state.states import SchemaState, TableState
 
 _Model = TypeVar("_Model", Table, Schema)
@@ -187,11 +188,17 @@ def _relevant(comparison: AnyComparison) -> Sequence[Aspect[Any, Any, Any, Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One difference between a table or schema and a model, with the action that would revert it."""
+    """One difference between a table or schema and a model.
+
+    Args:
+        action: reverts it; None if no aspect compares it.
+        renamed: the former and the present path of a column or field that was renamed outside the engine.
+    """
 
     kind: DriftKind
     change: Change
-    action: Action
+    action: Action | None = None
+    renamed: tuple[Path, Path] | None = None
 
 
 def differences(comparison: AnyComparison) -> Iterator[Difference]:
@@ -207,9 +214,10 @@ def differences(comparison: AnyComparison) -> Iterator[Difference]:
 
 
 def accept(model: _Model, observed: SecurableState, accepted: Iterable[Difference]) -> _Model:
-    """Return the model with the observed side of the accepted differences."""
+    """Return the model with the observed side of the accepted differences, as far as aspects compare them."""
     for difference in accepted:
-        model = _ASPECT_OF[type(difference.action)].accept(model, observed, difference.action)
+        if difference.action is not None:
+            model = _ASPECT_OF[type(difference.action)].accept(model, observed, difference.action)
     return model
 
 

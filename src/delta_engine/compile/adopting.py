@@ -21,8 +21,8 @@ def adoption(model: Table, files: TableState, policy: Policy) -> Adoption:
     actions = tuple(aspects.diff(comparison))
     differing = tuple(action for action in actions if not _completes(action))
     if differing:  # without the actions that only enable others
-        found = tuple(one.action for one in aspects.differences(comparison))
-        differing = tuple(action for action in found if not _completes(action)) or differing
+        actual = (difference.action for difference in aspects.differences(comparison))
+        differing = tuple(action for action in actual if action and not _completes(action)) or differing
     return Adoption(completing=tuple(action for action in actions if _completes(action)), differing=differing)
 
 

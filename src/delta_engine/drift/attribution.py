@@ -1,4 +1,4 @@
-"""The authors of deviations, from the commits of a table's history, and from the audit log where commits say nothing.
+"""The authors of drift, from the commits of a table's history, and from the audit log where commits say nothing.
 
 A commit names its changes in its operation and parameters (Delta documentation, "History schema").
 tests/integration/test_drift_authors.py pins the forms of the parameters.
@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Final
 
-from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
+from delta_engine.aspects import Difference
 from delta_engine.aspects.delta_properties import COLUMN_MAPPING_MODE
 from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.aspects.primary_key import PrimaryKeyAdd
@@ -21,7 +21,6 @@ from delta_engine.backends.stored_keys import PROPERTY_PREFIX as KEY_PROPERTY_PR
 from delta_engine.drift.commit_paths import columns, parsed, path_after, path_before, recreates, renamed
 from delta_engine.drift.drifted_resources import (
     Attribution,
-    Deviation,
     DriftedResource,
     DriftFacts,
 )
@@ -51,13 +50,13 @@ _OVERWRITTEN: Final = (
 """What a write that overwrites the schema can do."""
 
 
-def attribution(deviation: Deviation, commits: Sequence[Commit]) -> Attribution | None:
-    """Return the author of a deviation; None if no commit (newest first) since the apply explains it.
+def attribution(difference: Difference, commits: Sequence[Commit]) -> Attribution | None:
+    """Return the author of drift; None if no commit (newest first) since the apply explains it.
 
     That is the commit since which the changed part has its present value. A commit that may have changed it counts if
     no commit names it.
     """
-    traces, author, value, possible = _traces(deviation), None, object(), None
+    traces, author, value, possible = _traces(difference), None, object(), None
     for place, commit in enumerate(commits):
         later, earlier = commits[:place], commits[place + 1 :]
         touched = next((one for trace, one in _touched(commit, later, earlier) if trace in traces), None)
@@ -65,9 +64,9 @@ def attribution(deviation: Deviation, commits: Sequence[Commit]) -> Attribution 
             if author is not None and touched != (value,):
                 break
             author, value = commit, touched[0]
-        elif author is None and possible is None and _may_have_made(deviation, commit):
+        elif author is None and possible is None and _may_have_made(difference, commit):
             possible = commit
-        if _recreates(commit, deviation):
+        if _recreates(commit, difference):
             author = author or possible or commit
             break
     found = author or possible
@@ -75,7 +74,7 @@ def attribution(deviation: Deviation, commits: Sequence[Commit]) -> Attribution 
 
 
 def last_written(audit: Audit, applied_at: datetime | None) -> Attribution | None:
-    """Return the last principal to write, not always the author of a deviation; None if that was the apply."""
+    """Return the last principal to write, not always the author of drift; None if that was the apply."""
     if audit.altered_at is None or (applied_at is not None and audit.altered_at <= applied_at):
         return None
     return Attribution(who=audit.altered_by, at=audit.altered_at)
@@ -111,30 +110,28 @@ def is_understood(commit: Commit) -> bool:
     return recreates(commit) or any(True for _ in _touched(commit, (), ()))
 
 
-def _traces(deviation: Deviation) -> set[str]:
+def _traces(difference: Difference) -> set[str]:
     """Return the names of the changed part in `_touched`."""
-    found = {deviation.field}
-    match deviation.difference:
-        case aspects.Difference(
-            action=ColumnNullabilityChange(name, path=())
-        ):  # a CHECK may stand for NOT NULL
+    found = {difference.change.subject}
+    match difference:
+        case Difference(action=ColumnNullabilityChange(name, path=())):  # a CHECK may stand for NOT NULL
             found.add(f"check {build_not_null_check_name(name)}")
-        case aspects.Difference(action=PrimaryKeyAdd(name, replaced=PrimaryKey(name=former))):
+        case Difference(action=PrimaryKeyAdd(name, replaced=PrimaryKey(name=former))):
             found |= {f"primary key {name}", f"primary key {former}"}
     return {one.lower() for one in found}
 
 
-def _may_have_made(deviation: Deviation, commit: Commit) -> bool:
+def _may_have_made(difference: Difference, commit: Commit) -> bool:
     if commit.operation == "ADD COLUMNS":  # a dropped column that is added again has another place
-        return deviation.kind is DriftKind.COLUMN_ORDER
+        return difference.kind is DriftKind.COLUMN_ORDER
     merges, overwrites = (
         commit.parameters.get(key) == "true" for key in ("canMergeSchema", "canOverwriteSchema")
     )
-    return (merges and deviation.kind in _MERGED) or (overwrites and deviation.kind in _OVERWRITTEN)
+    return (merges and difference.kind in _MERGED) or (overwrites and difference.kind in _OVERWRITTEN)
 
 
-def _recreates(commit: Commit, deviation: Deviation) -> bool:
-    is_of_columns = commit.operation == "REPLACE COLUMNS" and deviation.field.startswith("column ")
+def _recreates(commit: Commit, difference: Difference) -> bool:
+    is_of_columns = commit.operation == "REPLACE COLUMNS" and difference.change.subject.startswith("column ")
     return recreates(commit) or is_of_columns
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
+from typing import TypeAlias
 
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import ColumnOrder, Ownership, Policy, as_applied
+from delta_engine.aspects import Difference
+from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
 from delta_engine.aspects.delta_properties import comparable, is_feature_key, is_set_by_platform
@@ -31,7 +34,6 @@ from delta_engine.drift.drifted_resources import (
     AppliedRecord,
     Compared,
     ComparedResource,
-    Deviation,
     UnmanagedPart,
 )
 from delta_engine.models import Part, QualifiedName, Schema, SchemaName, Table
@@ -44,6 +46,9 @@ from delta_engine.state.states import CatalogState, SchemaState, TableState
 from delta_engine.telemetry.garbage import no_garbage_collection
 
 _NAME = attrgetter("name")
+
+DriftKey: TypeAlias = tuple[str, str, str | None]
+"""The kind, subject and observed side of drift."""
 
 
 @no_garbage_collection()
@@ -118,14 +123,14 @@ def with_new_names(found: ComparedResource, renames: Renames) -> ComparedResourc
     return _compared(found.resource, recorded, found.model_name, found.observed)
 
 
-def deviations(found: ComparedResource) -> tuple[Deviation, ...]:
+def deviations(found: ComparedResource) -> tuple[Difference, ...]:
     """Return the drift of an existing table or schema, without what the catalog only shows late."""
     known, resource = found.recorded, found.resource
     renamed = _renamed(known, resource.metadata.accepted)
-    everything = (*renamed, *map(_deviation, found.drift), *_reordered(known, found.observed))
+    everything = (*renamed, *found.drift, *_reordered(known, found.observed))
     lag = resource.metadata.lag if isinstance(resource, TableResource) else ()
-    late = {(one.field, one.expected, one.actual) for one in lag}
-    return tuple(one for one in everything if (one.field, one.expected, one.actual) not in late)
+    late = {Change(part.field, observed=part.actual, desired=part.expected) for part in lag}
+    return tuple(difference for difference in everything if difference.change not in late)
 
 
 def _compared(
@@ -157,7 +162,7 @@ def _as_recorded(policy: Policy, full_ownership: Sequence[str] | None) -> Policy
     )
 
 
-def _changes(known: AppliedRecord[Securable], observed: SecurableState) -> tuple[aspects.Difference, ...]:
+def _changes(known: AppliedRecord[Securable], observed: SecurableState) -> tuple[Difference, ...]:
     """Return the changes since the baseline. Removing an unmanaged part is not a change."""
     found = tuple(_differences(known.baseline, observed, known.policy))
     if not found or known.with_unmanaged_parts is None:
@@ -167,25 +172,21 @@ def _changes(known: AppliedRecord[Securable], observed: SecurableState) -> tuple
 
 
 def _unexplained(
-    found: Sequence[aspects.Difference],
+    found: Sequence[Difference],
     known: AppliedRecord[Securable],
     observed: SecurableState,
     accepted: Iterable[AcceptedDrift],
-) -> tuple[aspects.Difference, ...]:
+) -> tuple[Difference, ...]:
     """Return the changes that no unfinished run can have made. Accepted ones were there before the run.
 
     A run may also have dropped keys and checks that blocked its changes, and NOT NULL where a check replaces it.
     """
     left, removed = tuple(found), Record(declared=known.declared)
-    before = {(one.kind, one.field, one.actual) for one in accepted}
+    before = {*map(accepted_key, accepted)}
     for model in known.attempted if left else ():
         attempted = _with_kept_parts(model, known, observed)
         seen = {subject_of(one) for one in _differences(attempted, observed, known.policy, removed)}
-        left = tuple(
-            one
-            for one in left
-            if (one.kind.value, one.change.subject, one.change.observed) in before or not _explains(one, seen)
-        )
+        left = tuple(one for one in left if drift_key(one) in before or not _explains(one, seen))
     return left
 
 
@@ -200,31 +201,31 @@ def still_accepted(found: ComparedResource) -> tuple[AcceptedDrift, ...]:
     accepted = found.resource.metadata.accepted
     if not accepted or found.recorded.attempted:
         return accepted
-    left = {(one.kind.value, one.field, one.actual) for one in deviations(found)}
+    left = {*map(drift_key, deviations(found))}
     beyond = {DriftKind.TABLE_REPLACED.value, *([DriftKind.COLUMN_RENAMED.value] if found.changes else [])}
-    return tuple(one for one in accepted if one.kind in beyond or (one.kind, one.field, one.actual) in left)
+    return tuple(drift for drift in accepted if drift.kind in beyond or accepted_key(drift) in left)
 
 
-def explained(found: ComparedResource) -> tuple[Deviation, ...]:
+def explained(found: ComparedResource) -> tuple[Difference, ...]:
     """Return the changes since the baseline that an unfinished run may have made. They are not drift."""
     known = found.recorded
     if not known.attempted:
         return ()
     settled, drift = replace(known, attempted=()), deviations(found)
-    everything = (*_renamed(settled), *map(_deviation, found.changes), *_reordered(settled, found.observed))
+    everything = (*_renamed(settled), *found.changes, *_reordered(settled, found.observed))
     return tuple(one for one in everything if one not in drift)
 
 
 def beyond_drift(
     known: AppliedRecord[Securable], observed: SecurableState, policy: Policy
-) -> Iterator[Deviation]:
+) -> Iterator[Difference]:
     """Yield what a policy would remove and is no drift: tags and grants from before it became `full`."""
     if {*policy.full_ownership} <= {*known.policy.full_ownership}:
         return
     drift = tuple(_differences(known.baseline, observed, known.policy))
     for one in _differences(known.baseline, observed, policy):
         if one not in drift:
-            yield _deviation(one)
+            yield one
 
 
 def listed_parts(
@@ -291,11 +292,11 @@ def _order_kept(model: Table, table: TableState) -> str | None:
 
 def _differences(
     model: Securable, observed: SecurableState, policy: Policy, record: Record[Securable] | None = None
-) -> Iterable[aspects.Difference]:
+) -> Iterable[Difference]:
     return aspects.differences(Comparison.of(model, observed, record, policy))
 
 
-def _explains(difference: aspects.Difference, differing: Collection[Subject]) -> bool:
+def _explains(difference: Difference, differing: Collection[Subject]) -> bool:
     """Whether a run that attempted a model may have made a change; `differing` is what it left undone."""
     return subject_of(difference) not in differing or _may_be_side_effect(difference)
 
@@ -310,7 +311,7 @@ def _declares_rename(model: Securable, old: Path, new: Path) -> bool:
     return old[-1].lower() in map(str.lower, former)
 
 
-def _may_be_side_effect(difference: aspects.Difference) -> bool:
+def _may_be_side_effect(difference: Difference) -> bool:
     match difference.kind:
         case DriftKind.CHECK | DriftKind.PRIMARY_KEY | DriftKind.FOREIGN_KEY:
             return difference.change.observed is None
@@ -332,39 +333,34 @@ def _with_kept_parts(
     return with_dropped_columns(attempted, baseline, observed)
 
 
-def _renamed(known: AppliedRecord[Securable], accepted: Iterable[AcceptedDrift] = ()) -> Iterator[Deviation]:
+def _renamed(known: AppliedRecord[Securable], accepted: Iterable[AcceptedDrift] = ()) -> Iterator[Difference]:
     """Yield the renames that no unfinished run can have made. Accepted ones were there before the run."""
-    before = {(drift.kind, drift.field, drift.actual) for drift in accepted}
+    before = {*map(accepted_key, accepted)}
     for old, new in known.renames.paths.items():
-        deviation = _renamed_column(old, new)
-        is_accepted = (deviation.kind.value, deviation.field, deviation.actual) in before
+        renamed = _renamed_column(old, new)
+        is_accepted = drift_key(renamed) in before
         if is_accepted or not any(_declares_rename(model, old, new) for model in known.attempted):
-            yield deviation
+            yield renamed
 
 
-def _renamed_column(old: Path, new: Path) -> Deviation:
-    """Return the deviation of a renamed column or field."""
+def _renamed_column(old: Path, new: Path) -> Difference:
+    """Return the difference of a renamed column or field."""
     former, name = ".".join(old), ".".join(new)
-    return Deviation(
-        kind=DriftKind.COLUMN_RENAMED,
-        field=f"column {former}",
-        expected=former,
-        actual=name,
-        renamed=(old, new),
-    )
+    change = Change(f"column {former}", observed=name, desired=former)
+    return Difference(kind=DriftKind.COLUMN_RENAMED, change=change, renamed=(old, new))
 
 
-def _deviation(difference: aspects.Difference) -> Deviation:
-    return Deviation(
-        kind=difference.kind,
-        field=difference.change.subject,
-        expected=difference.change.desired,
-        actual=difference.change.observed,
-        difference=difference,
-    )
+def drift_key(difference: Difference) -> DriftKey:
+    """Return what identifies drift from its acceptance on."""
+    return difference.kind.value, difference.change.subject, difference.change.observed
 
 
-def _reordered(known: AppliedRecord[Securable], observed: SecurableState) -> tuple[Deviation, ...]:
+def accepted_key(drift: AcceptedDrift) -> DriftKey:
+    """Return what identifies accepted drift."""
+    return drift.kind, drift.field, drift.actual
+
+
+def _reordered(known: AppliedRecord[Securable], observed: SecurableState) -> tuple[Difference, ...]:
     if known.column_order is None or known.attempted:
         return ()  # the order is unknown, or an unfinished run was moving columns
     new_names = {old.lower(): new.lower() for old, new in known.renames.columns.items()}
@@ -373,8 +369,8 @@ def _reordered(known: AppliedRecord[Securable], observed: SecurableState) -> tup
     wanted, actual = _shared_order(expected, _column_keys(observed))
     if wanted == actual:
         return ()
-    kind = DriftKind.COLUMN_ORDER
-    return (Deviation(kind=kind, field="column order", expected=wanted, actual=actual),)
+    change = Change("column order", observed=actual, desired=wanted)
+    return (Difference(kind=DriftKind.COLUMN_ORDER, change=change),)
 
 
 def _shared_order(expected: Sequence[str], present: Sequence[str]) -> tuple[str, str]:

@@ -9,6 +9,8 @@ from types import MappingProxyType
 from typing import Final
 
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
+from delta_engine.aspects import Difference
+from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.comparison import SecurableState
 from delta_engine.aspects.renames import Renames
 from delta_engine.deployment.document import SchemaResource, TableResource
@@ -21,14 +23,20 @@ from delta_engine.drift.attribution import (
     since_recreated,
 )
 from delta_engine.drift.commit_paths import renames
-from delta_engine.drift.comparison import deviations, explained, may_be_renamed, with_new_names
+from delta_engine.drift.comparison import (
+    accepted_key,
+    deviations,
+    drift_key,
+    explained,
+    may_be_renamed,
+    with_new_names,
+)
 from delta_engine.drift.drifted_resources import (
     NOT_DELTA,
     Acceptance,
     Attribution,
     ClassifiedDrift,
     ComparedResource,
-    Deviation,
     Drifted,
     DriftedResource,
     classified,
@@ -53,7 +61,7 @@ class _Suspect:
     """A table or schema that may have drifted: it differs, or may have been replaced."""
 
     compared: ComparedResource
-    found: tuple[Deviation, ...]
+    found: tuple[Difference, ...]
     version: TableVersion | None = None
     commits: tuple[Commit, ...] = ()
     is_history_whole: bool = False
@@ -160,12 +168,10 @@ class DriftDetector:
         found = [name for name in observed.other_tables if name.key not in known]
         others = self._not_delta([name for name in found if name.key not in observed.audits])
         return tuple(
-            (name, classified(self._policy, name, deviation, _created(observed.audits.get(name.key)), now))
+            (name, classified(self._policy, name, difference, _created(observed.audits.get(name.key)), now))
             for name in found
             for actual in [NOT_DELTA if name.key in others else "exists"]
-            for deviation in [
-                Deviation(kind=DriftKind.UNMANAGED, field="table", expected=None, actual=actual)
-            ]
+            for difference in [Difference(kind=DriftKind.UNMANAGED, change=Change("table", actual))]
         )
 
     def _not_delta(self, names: Sequence[QualifiedName]) -> set[str]:
@@ -215,8 +221,7 @@ class DriftDetector:
         resource = suspect.compared.resource
         written = last_written(suspect.observed.audit, resource.deployed_at)
         accepted = {
-            (one.kind, one.field, one.actual): Acceptance(by=one.by, at=one.at)
-            for one in resource.metadata.accepted
+            accepted_key(drift): Acceptance(by=drift.by, at=drift.at) for drift in resource.metadata.accepted
         }
         return Drifted(
             recorded=suspect.compared.recorded,
@@ -229,13 +234,13 @@ class DriftDetector:
                 classified(
                     self._policy,
                     suspect.name,
-                    deviation,
-                    _author(suspect, deviation),
+                    difference,
+                    _author(suspect, difference),
                     now,
                     written=written,
-                    accepted=accepted.get((deviation.kind.value, deviation.field, deviation.actual)),
+                    accepted=accepted.get(drift_key(difference)),
                 )
-                for deviation in suspect.found
+                for difference in suspect.found
             ),
         )
 
@@ -266,7 +271,7 @@ def _needs_history(suspect: _Suspect, versions: Mapping[str, TableVersion]) -> b
 
 def _replacement(
     suspect: _Suspect, version: TableVersion | None, commits: Sequence[Commit]
-) -> Deviation | None:
+) -> Difference | None:
     resource, observed = suspect.compared.resource, suspect.observed
     if isinstance(resource, SchemaResource) or isinstance(observed, SchemaState) or _is_rewritten(suspect):
         return None
@@ -318,31 +323,27 @@ def _of_baseline(found: Mapping[Path, Path], columns: Sequence[Column]) -> Mappi
     return kept if len(kept) == len(found) else _of_baseline(kept, columns)
 
 
-def _deleted(one: ComparedResource) -> Deviation:
+def _deleted(one: ComparedResource) -> Difference:
     resource = one.resource
     is_schema = isinstance(resource, SchemaResource)
     kind = DriftKind.SCHEMA_DELETED if is_schema else DriftKind.TABLE_DELETED
     at, by = resource.deployed_at, resource.deployed_by
     expected = f"applied {shown_moment(at)} by {by}" if at else "applied"
-    return Deviation(kind=kind, field=resource.type.value, expected=expected, actual=None)
+    return Difference(kind=kind, change=Change(resource.type.value, desired=expected))
 
 
-def _refused(refusal: RefusedError) -> Deviation:
+def _refused(refusal: RefusedError) -> Difference:
     column = f"column {refusal.column}: " if refusal.column else ""
-    return Deviation(
-        kind=DriftKind.TABLE_UNREADABLE,
-        field="table",
-        expected="a Delta table that can be managed",
-        actual=f"{column}{refusal.reason}",
-    )
+    change = Change("table", f"{column}{refusal.reason}", "a Delta table that can be managed")
+    return Difference(kind=DriftKind.TABLE_UNREADABLE, change=change)
 
 
-def _author(suspect: _Suspect, deviation: Deviation) -> Attribution | None:
-    if deviation.kind is DriftKind.TABLE_REPLACED and suspect.commits:
+def _author(suspect: _Suspect, difference: Difference) -> Attribution | None:
+    if difference.kind is DriftKind.TABLE_REPLACED and suspect.commits:
         return by_commit(suspect.commits[-1])  # the one that created it
     if not suspect.observed.exists:
         return None
-    return attribution(deviation, suspect.commits)
+    return attribution(difference, suspect.commits)
 
 
 def _created(audit: Audit | None) -> Attribution | None:

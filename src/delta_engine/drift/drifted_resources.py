@@ -10,10 +10,10 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeGuard
 
-from delta_engine import aspects
 from delta_engine.actions import Action
 from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftKind, DriftPolicy, IgnoreEntry, Severity
 from delta_engine.actions.policy import AS_APPLIED, NO_POLICY, NeededConsent, Policy
+from delta_engine.aspects import Difference
 from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.column_order import MoveColumn
 from delta_engine.aspects.comparison import Model_co, Securable, SecurableState, State_co
@@ -21,7 +21,6 @@ from delta_engine.aspects.renames import NO_RENAMES, Renames
 from delta_engine.deployment.document import DeploymentState, Resource
 from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
-from delta_engine.models.nested_types import Path
 from delta_engine.models.open_struct import Moment
 from delta_engine.models.record import Record, resource_key
 from delta_engine.state.states import CatalogState, SchemaState, TableState
@@ -146,23 +145,6 @@ def undone_field(field: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deviation:
-    """One difference from the baseline. None marks an absent side.
-
-    Args:
-        difference: None if no aspect compares it.
-        renamed: the former and the present path of a renamed column or field.
-    """
-
-    kind: DriftKind
-    field: str
-    expected: str | None
-    actual: str | None
-    difference: aspects.Difference | None = None
-    renamed: tuple[Path, Path] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedRecord(Record[Model_co]):
     """The record of a table or schema that was applied.
 
@@ -197,8 +179,8 @@ class Compared(Generic[Model_co, State_co]):
     recorded: AppliedRecord[Model_co]
     model_name: QualifiedName | SchemaName
     observed: State_co
-    changes: tuple[aspects.Difference, ...] = ()
-    drift: tuple[aspects.Difference, ...] = ()
+    changes: tuple[Difference, ...] = ()
+    drift: tuple[Difference, ...] = ()
 
     @property
     def name(self) -> QualifiedName | SchemaName:
@@ -232,13 +214,13 @@ class UnmanagedPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassifiedDrift:
-    """A deviation with its finding for the report, and the policy entry that ignores it, if any.
+    """A difference with its finding for the report, and the policy entry that ignores it, if any.
 
     Args:
         way_out: how to make an unreadable table readable.
     """
 
-    deviation: Deviation
+    difference: Difference
     finding: Finding
     ignored_by: IgnoreEntry | None = None
     way_out: str = ""
@@ -267,7 +249,7 @@ class Drifted(Generic[Model_co, State_co]):
     version: TableVersion | None = None
     renamed_to: QualifiedName | None = None
     is_history_whole: bool = False
-    explained: tuple[Deviation, ...] = ()
+    explained: tuple[Difference, ...] = ()
     details: tuple[ClassifiedDrift, ...]
 
     @property
@@ -282,7 +264,7 @@ class Drifted(Generic[Model_co, State_co]):
 
     @property
     def drift(self) -> tuple[ClassifiedDrift, ...]:
-        """The deviations that the policy does not ignore."""
+        """The drift that the policy does not ignore."""
         return tuple(detail for detail in self.details if detail.ignored_by is None)
 
 
@@ -314,27 +296,28 @@ def is_table(drifted: DriftedResource) -> TypeGuard[DriftedTable]:
 def classified(
     policy: DriftPolicy,
     name: QualifiedName | SchemaName,
-    deviation: Deviation,
+    difference: Difference,
     changed: Attribution | None,
     now: datetime,
     *,
     written: Attribution | None = None,
     accepted: Acceptance | None = None,
 ) -> ClassifiedDrift:
-    """Return a deviation as the policy at `now` classifies it; `written` is the last writer, for an unknown author."""
-    kind, subject = deviation.kind, deviation.field
+    """Return drift as the policy at `now` classifies it; `written` is the last writer, for an unknown author."""
+    kind, change = difference.kind, difference.change
+    subject = change.subject
     entries = (one for one in policy.ignores if not one.is_expired(now) and one.matches(name, kind, subject))
     finding = Finding(
         kind=kind,
         field=subject,
-        expected=deviation.expected,
-        actual=deviation.actual,
+        expected=change.desired,
+        actual=change.observed,
         severity=policy.severity(name, kind, subject),
         changed=changed,
         last_written=written if changed is None else None,
         accepted=accepted,
     )
-    return ClassifiedDrift(deviation=deviation, finding=finding, ignored_by=next(entries, None))
+    return ClassifiedDrift(difference=difference, finding=finding, ignored_by=next(entries, None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from delta_engine import aspects
 from delta_engine.actions import Action, AlignSchema, AlignTable, TablePlan
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, Policy
+from delta_engine.aspects import Difference
 from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
@@ -20,7 +21,6 @@ from delta_engine.drift.baselines import subject_of
 from delta_engine.drift.comparison import beyond_drift
 from delta_engine.drift.drifted_resources import (
     ClassifiedDrift,
-    Deviation,
     Drifted,
     DriftedResource,
     DriftedTable,
@@ -61,13 +61,12 @@ class OverwrittenDrift:
     is_of_replaced_table: bool
 
 
-def accepted(model: Model, observed: SecurableState, taken: Sequence[Deviation]) -> Model:
-    """Return a model with the observed side of the deviations in `taken`, and its own side of all others."""
-    differences = [one.difference for one in taken if one.difference is not None]
+def accepted(model: Model, observed: SecurableState, taken: Sequence[Difference]) -> Model:
+    """Return a model with the observed side of the differences in `taken`, and its own side of all others."""
     if isinstance(model, Schema):
-        return aspects.accept(model, observed, differences)
+        return aspects.accept(model, observed, taken)
     renames = Renames(by_model_names(model, all_renames(taken)))
-    model = aspects.accept(renames.applied_to(model), observed, differences)
+    model = aspects.accept(renames.applied_to(model), observed, taken)
     if isinstance(observed, SchemaState) or all(one.kind is not DriftKind.COLUMN_ORDER for one in taken):
         return model
     places = {column.key: place for place, column in enumerate(observed.columns)}
@@ -90,7 +89,7 @@ def reverted_drift(
     return tuple(
         detail
         for detail in drifted.details
-        if _is_reverted(detail.deviation, columns, wanted, moves_columns=moves_columns)
+        if _is_reverted(detail.difference, columns, wanted, moves_columns=moves_columns)
     )
 
 
@@ -99,9 +98,9 @@ def _with_ignored_renames(model: Securable, drifted: DriftedResource) -> Securab
         return model
     renames = []
     for detail in drifted.details:
-        paths = detail.deviation.renamed
+        paths = detail.difference.renamed
         if detail.ignored_by is not None and paths is not None and _undoes_rename(model.columns, *paths):
-            renames.append(detail.deviation)
+            renames.append(detail.difference)
     return accepted(model, drifted.observed, renames) if renames else model
 
 
@@ -132,11 +131,11 @@ def overwritten_drift(
         if model is None:
             continue
         for detail in one.details:
-            field = undone_field(detail.deviation.field)
+            field = undone_field(detail.finding.field)
             names = (_as_renamed(field.lower(), model), field.lower())
             by_plan = next((changed[resource, name] for name in names if (resource, name) in changed), None)
             is_undone = by_plan is not None or not one.observed.exists
-            if detail.deviation.kind is DriftKind.TABLE_REPLACED:
+            if detail.finding.kind is DriftKind.TABLE_REPLACED:
                 is_undone = detail.finding.accepted is None
             if is_undone and detail.ignored_by is None:
                 yield OverwrittenDrift(
@@ -215,14 +214,14 @@ def refusals(overwritten: Iterable[OverwrittenDrift], policy: DriftPolicy) -> It
 
 def is_replaced(drifted: DriftedResource) -> bool:
     """Whether another table of the same name replaced the table, and the policy does not ignore that."""
-    return any(one.deviation.kind is DriftKind.TABLE_REPLACED for one in drifted.drift)
+    return any(one.finding.kind is DriftKind.TABLE_REPLACED for one in drifted.drift)
 
 
 def accepting(model: Model, drifted: Drifted[Model, Any]) -> Model:
     """Return a model with the drift of its table or schema, except what the policy ignores."""
     if not drifted.observed.exists:
         return model
-    return accepted(model, drifted.observed, [detail.deviation for detail in drifted.drift])
+    return accepted(model, drifted.observed, [detail.difference for detail in drifted.drift])
 
 
 def edited(model: Table, table: DriftedTable) -> Table:
@@ -237,15 +236,15 @@ def edited(model: Table, table: DriftedTable) -> Table:
 
 def accepted_renames(model: Table, table: DriftedTable) -> dict[Path, Path]:
     """Return the new paths of columns and fields that an acceptance renames, by those that the model has now."""
-    return by_model_names(model, all_renames(detail.deviation for detail in table.drift))
+    return by_model_names(model, all_renames(detail.difference for detail in table.drift))
 
 
 def edits_to_replace(model: Securable, drifted: DriftedResource) -> Iterator[Change]:
     """Yield what a model declares in the place of drift and no sync has applied: accepting the drift replaces it."""
     if not drifted.observed.exists:
         return
-    found = (detail.deviation.difference for detail in drifted.drift)
-    applied = {subject_of(one): one.change.desired for one in found if one is not None}
+    found = (detail.difference for detail in drifted.drift if detail.difference.action is not None)
+    applied = {subject_of(difference): difference.change.desired for difference in found}
     for one in aspects.differences(Comparison.of(model, drifted.observed)):
         if one.change.desired != applied.get(subject_of(one), one.change.desired):
             yield one.change
@@ -255,37 +254,37 @@ def restored(drifted: Drifted[Model, Any], policy: Policy) -> Model:
     """Return the baseline with all that is no drift, or ignored. Renamed columns are renamed back."""
     if not drifted.observed.exists:
         return drifted.recorded.baseline
-    kept = [detail.deviation for detail in drifted.details if detail.ignored_by is not None]
+    kept = [detail.difference for detail in drifted.details if detail.ignored_by is not None]
     kept += (*drifted.explained, *beyond_drift(drifted.recorded, drifted.observed, policy))
     model = accepted(drifted.recorded.baseline, drifted.observed, kept)
     if isinstance(model, Schema):
         return model
-    return with_former_names(model, all_renames(detail.deviation for detail in drifted.drift))
+    return with_former_names(model, all_renames(detail.difference for detail in drifted.drift))
 
 
 def _is_reverted(
-    deviation: Deviation,
+    difference: Difference,
     columns: Sequence[Column],
     wanted: Collection[tuple[str, str | None]],
     *,
     moves_columns: bool,
 ) -> bool:
-    match deviation:
-        case Deviation(kind=DriftKind.TABLE_REPLACED):  # no sync brings the former table back
+    match difference:
+        case Difference(kind=DriftKind.TABLE_REPLACED):  # no sync brings the former table back
             return False
-        case Deviation(kind=DriftKind.COLUMN_ORDER):
+        case Difference(kind=DriftKind.COLUMN_ORDER):
             return moves_columns
-        case Deviation(renamed=(old, new)):
+        case Difference(renamed=(old, new)):
             return _undoes_rename(columns, old, new)
-        case Deviation(difference=aspects.Difference(action=ColumnAdd(column))):
+        case Difference(action=ColumnAdd(column)):
             return has_path(columns, (column.name,))
-        case Deviation(difference=aspects.Difference(action=ColumnDrop(column))):
+        case Difference(action=ColumnDrop(column)):
             return not has_path(columns, (column.name,))
-        case Deviation(difference=aspects.Difference(action=FieldAdd(path))):
+        case Difference(action=FieldAdd(path)):
             return has_path(columns, path)
-        case Deviation(difference=aspects.Difference(action=FieldDrop(path))):
+        case Difference(action=FieldDrop(path)):
             return has_path(columns, path[:1]) and not has_path(columns, path)
-    return (deviation.field, deviation.expected) in wanted
+    return (difference.change.subject, difference.change.desired) in wanted
 
 
 def _undoes_rename(columns: Sequence[Column], old: Path, new: Path) -> bool:
@@ -298,7 +297,7 @@ def _with_ignored(model: Model, drifted: DriftedResource, policy: Policy) -> Mod
     if not drifted.observed.exists or len(drifted.drift) == len(drifted.details):
         return model
     found = reverted_drift(model, drifted, policy)
-    ignored = [detail.deviation for detail in found if detail.ignored_by is not None]
+    ignored = [detail.difference for detail in found if detail.ignored_by is not None]
     return accepted(model, drifted.observed, ignored) if ignored else model
 
 

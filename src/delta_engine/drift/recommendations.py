@@ -105,7 +105,7 @@ def alternatives(
     elif drifted.model_name.key in facts.declared or (is_schema(drifted) and facts.is_partial):
         yield from _revert_of(drifted, facts)
         yield _end_of(drifted, facts, sync) if _is_accepted(drifted) else _acceptance_of(drifted, facts)
-    yield from _ignore(drifted.name, [detail.deviation.field for detail in drifted.drift], facts)
+    yield from _ignore(drifted.name, [detail.finding.field for detail in drifted.drift], facts)
 
 
 def alternatives_unreadable(
@@ -113,7 +113,7 @@ def alternatives_unreadable(
 ) -> Iterator[Recommendation]:
     """Yield what can be done about a table that cannot be read."""
     yield Recommendation(text=drift.way_out.removesuffix(".") or NO_DELTA_TABLE, command="")
-    yield from _ignore(name, [drift.deviation.field], facts)
+    yield from _ignore(name, [drift.finding.field], facts)
 
 
 def alternatives_unmanaged(
@@ -122,7 +122,7 @@ def alternatives_unmanaged(
     """Yield what can be done about a table that no model declares."""
     if _is_importable(str(name), drift.finding.actual):
         yield _import(str(name), _program(facts), facts.model_patterns)
-    yield from _ignore(name, [drift.deviation.field], facts)
+    yield from _ignore(name, [drift.finding.field], facts)
 
 
 def next_sync(drifted: DriftedResource, reverted: Sequence[ClassifiedDrift], policy: DriftPolicy) -> NextSync:
@@ -144,7 +144,7 @@ def next_sync(drifted: DriftedResource, reverted: Sequence[ClassifiedDrift], pol
 
 def _is_settled(detail: ClassifiedDrift) -> bool:
     """Whether a sync records drift as it is: a replaced table that was accepted."""
-    return detail.deviation.kind is DriftKind.TABLE_REPLACED and detail.finding.accepted is not None
+    return detail.finding.kind is DriftKind.TABLE_REPLACED and detail.finding.accepted is not None
 
 
 def _reverts_of(
@@ -172,7 +172,7 @@ def _reverts_of(
 
 def _exceptions(drifted: Sequence[DriftedResource], policy: Policy) -> str:
     """Return what a revert of drifted tables and schemas leaves out."""
-    kinds = {detail.deviation.kind for one in drifted for detail in one.drift}
+    kinds = {detail.finding.kind for one in drifted for detail in one.drift}
     names = {
         DriftKind.COLUMN_ORDER: "the order of columns",
         DriftKind.TABLE_REPLACED: "the replacement of tables",
@@ -291,7 +291,7 @@ def _schema_of(table: DriftedTable) -> str:
 
 def _with_parents(table: DriftedTable, facts: DriftFacts) -> list[DriftedTable]:
     """Return a drifted table with the deleted tables that the foreign keys of its revert reference."""
-    kinds = {detail.deviation.kind for detail in table.drift}
+    kinds = {detail.finding.kind for detail in table.drift}
     covered = {table.name.key: table}
     to_visit = [table] if kinds & {DriftKind.FOREIGN_KEY, DriftKind.TABLE_DELETED} else []
     while to_visit:
@@ -312,7 +312,7 @@ def _changes_anything(drifted: DriftedResource, policy: Policy) -> bool:
     if not drifted.observed.exists:
         return not is_table(drifted)
     beyond = _kinds_beyond_reverts(policy)
-    return any(detail.deviation.kind not in beyond for detail in drifted.drift)
+    return any(detail.finding.kind not in beyond for detail in drifted.drift)
 
 
 def _kinds_beyond_reverts(policy: Policy) -> set[DriftKind]:

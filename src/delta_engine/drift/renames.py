@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from delta_engine.actions.drift_policy import DriftKind
+from delta_engine.aspects import Difference
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.renames import Renames
 from delta_engine.drift.drifted_resources import (
     ClassifiedDrift,
-    Deviation,
     DriftedResource,
     DriftedTable,
     DriftRefusal,
@@ -27,15 +27,15 @@ from delta_engine.models.types import is_same_type
 from delta_engine.telemetry.context import command, spoken
 
 
-def all_renames(found: Iterable[Deviation]) -> dict[Path, Path]:
+def all_renames(found: Iterable[Difference]) -> dict[Path, Path]:
     """Return the renamed columns and fields, new paths by old ones, outer fields first."""
-    pairs = (deviation.renamed for deviation in found)
+    pairs = (difference.renamed for difference in found)
     return dict(pair for pair in pairs if pair is not None)
 
 
 def _renamed_in(table: DriftedTable) -> Renames:
     """Return the renames of a table, except those that the policy ignores."""
-    return Renames(all_renames(detail.deviation for detail in table.drift))
+    return Renames(all_renames(detail.difference for detail in table.drift))
 
 
 def by_model_names(model: Table, renames: Mapping[Path, Path]) -> dict[Path, Path]:
@@ -157,7 +157,7 @@ def ignored_renames(drifted: Iterable[DriftedResource]) -> frozenset[str]:
         table.model_name.key
         for table in drifted_tables(drifted)
         for detail in table.details
-        if detail.ignored_by is not None and detail.deviation.kind is DriftKind.COLUMN_RENAMED
+        if detail.ignored_by is not None and detail.finding.kind is DriftKind.COLUMN_RENAMED
     )
 
 
@@ -265,8 +265,7 @@ def _text(path: Path) -> str:
 
 
 def _actions(details: Sequence[ClassifiedDrift]) -> list[object]:
-    found = (detail.deviation.difference for detail in details)
-    return [difference.action for difference in found if difference is not None]
+    return [detail.difference.action for detail in details]
 
 
 def _lost(table: DriftedTable, old: str, new: str, *, is_sure: bool) -> DriftRefusal:

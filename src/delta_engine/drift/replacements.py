@@ -12,6 +12,8 @@ from itertools import takewhile
 from typing import Final
 
 from delta_engine.actions.drift_policy import DriftKind
+from delta_engine.aspects import Difference
+from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.delta_properties import is_catalog_managed
 from delta_engine.aspects.partitioning import is_rewritten
 from delta_engine.aspects.protection import is_protected
@@ -20,7 +22,6 @@ from delta_engine.aspects.storage import is_moved
 from delta_engine.deployment.document import TableMetadata
 from delta_engine.deployment.resources import recorded_version
 from delta_engine.drift.attribution import since
-from delta_engine.drift.drifted_resources import Deviation
 from delta_engine.models import Table
 from delta_engine.state.states import TableState
 from delta_engine.state.table_queries import Commit, TableVersion
@@ -58,7 +59,7 @@ def replacement(
     observed: TableState,
     version: TableVersion | None,
     commits: Sequence[Commit],
-) -> Deviation | None:
+) -> Difference | None:
     """Return the drift of a table that was replaced since the record; None if it is the recorded one.
 
     Args:
@@ -107,5 +108,6 @@ def _reach(commits: Sequence[Commit], known: int) -> bool:
     return bool(commits) and commits[0].version >= known and commits[-1].version <= known + 1
 
 
-def _replaced(expected: str, actual: str) -> Deviation:
-    return Deviation(kind=DriftKind.TABLE_REPLACED, field="table", expected=expected, actual=actual)
+def _replaced(expected: str, actual: str) -> Difference:
+    change = Change("table", observed=actual, desired=expected)
+    return Difference(kind=DriftKind.TABLE_REPLACED, change=change)

@@ -23,9 +23,9 @@ from delta_engine.drift.drift_report import (
 )
 from delta_engine.drift.drifted_resources import (
     ClassifiedDrift,
-    Deviation,
     DriftedResource,
     DriftFacts,
+    Finding,
     drifted_schemas,
     drifted_tables,
     is_table,
@@ -61,7 +61,7 @@ def drift_report(facts: DriftFacts) -> DriftReport:
     unreadable = _not_ignored(facts.unreadable, facts, alternatives_unreadable)
     unmanaged = _not_ignored(facts.unmanaged, facts, alternatives_unmanaged)
     drifted = {
-        (resource_key(one.model_name), detail.deviation.field)
+        (resource_key(one.model_name), detail.finding.field)
         for one in facts.drifted
         for detail in one.details
     }
@@ -180,12 +180,12 @@ def _ignored(facts: DriftFacts) -> Iterator[IgnoredFinding]:
 
 def _policy_notes(facts: DriftFacts) -> Iterator[PolicyNote]:
     """Yield the entries without an effect; a partial report cannot tell which match nothing."""
-    findings = [(name, detail.deviation) for name, detail in _all(facts)]
+    findings = [(name, detail.finding) for name, detail in _all(facts)]
     for entry in facts.policy.ignores:
         if entry.is_expired(facts.checked_at):
             problem = f"expired on {entry.expires}"
         elif facts.is_partial or any(
-            entry.matches(name, deviation.kind, deviation.field) for name, deviation in findings
+            entry.matches(name, finding.kind, finding.field) for name, finding in findings
         ):
             continue
         else:
@@ -237,7 +237,7 @@ def _pending(
     if isinstance(observed, TableState) and observed.former_name is not None:
         former, name = str(observed.former_name), str(compared.desired.qualified_name)
         yield PendingChange(field="table name", observed=former, desired=name, is_rename=True)
-    reverted = [detail.deviation for detail in undone]
+    reverted = [detail.finding for detail in undone]
     names = set(_renamed_names(drifted)) if drifted else set()
     for difference in aspects.differences(compared):
         change = difference.change
@@ -256,10 +256,10 @@ def _renamed_names(drifted: DriftedResource) -> Iterator[str]:
     yield from (".".join(path).lower() for pair in drifted.recorded.renames.paths.items() for path in pair)
 
 
-def _reverts(difference: aspects.Difference, reverted: Sequence[Deviation]) -> bool:
+def _reverts(difference: aspects.Difference, reverted: Sequence[Finding]) -> bool:
     """Whether a change reverts drift. All moves of columns do, or none: drift is of the whole order."""
     if difference.kind is DriftKind.COLUMN_ORDER:
-        return any(deviation.kind is DriftKind.COLUMN_ORDER for deviation in reverted)
+        return any(finding.kind is DriftKind.COLUMN_ORDER for finding in reverted)
     change = difference.change
     if difference.kind in (DriftKind.COLUMN_DROPPED, DriftKind.COLUMN_ADDED):  # its model may be another one
         return any((one.kind, one.field) == (difference.kind, change.subject) for one in reverted)

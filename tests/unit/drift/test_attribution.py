@@ -8,9 +8,11 @@ from dataclasses import replace
 import pytest
 
 from delta_engine.actions.drift_policy import DriftKind
+from delta_engine.aspects import Difference
+from delta_engine.aspects.aspect import Change
 from delta_engine.drift.attribution import attribution, last_written, since
 from delta_engine.drift.commit_paths import renames
-from delta_engine.drift.drifted_resources import Attribution, Deviation
+from delta_engine.drift.drifted_resources import Attribution
 from delta_engine.models import Column, PrimaryKey
 from delta_engine.state.states import NO_AUDIT, Audit
 from delta_engine.state.table_queries import Commit
@@ -48,7 +50,7 @@ from tests.builders.detection import AS_APPLIED, LATER, MODEL, FakeHistory, Fake
 def test_the_latest_commit_that_touched_it(field: str, operation: str, parameters: dict[str, str]) -> None:
     kind = DriftKind.COLUMN_ADDED if field == "column x" else DriftKind.PROPERTY
     kind = DriftKind.COLUMN_TYPE if field.endswith(" type") else kind
-    deviation = Deviation(kind=kind, field=field, expected="a", actual="b")
+    difference = Difference(kind=kind, change=Change(field, "b", "a"))
     commits: tuple[Commit, ...] = (
         commit(9, "WRITE", mode="Append"),
         commit(8, "OPTIMIZE"),
@@ -58,7 +60,7 @@ def test_the_latest_commit_that_touched_it(field: str, operation: str, parameter
     )
     if field == "column order":
         commits = commits[3:]
-    found = attribution(deviation, commits)
+    found = attribution(difference, commits)
     assert found is not None
     assert (found.version, found.who, found.operation) == (6, "user 6", operation)
 
@@ -93,8 +95,8 @@ SHORT, LONG = ({"metadata": {"__CHAR_VARCHAR_TYPE_STRING": f"varchar({size})"}} 
 def test_a_change_of_another_part_of_a_column_is_not_accused(
     field: str, commits: list[Commit], version: int
 ) -> None:
-    deviation = Deviation(kind=DriftKind.COLUMN_TYPE, field=f"column s.x {field}", expected="a", actual="b")
-    found = attribution(deviation, commits[::-1])
+    difference = Difference(kind=DriftKind.COLUMN_TYPE, change=Change(f"column s.x {field}", "b", "a"))
+    found = attribution(difference, commits[::-1])
     assert found is not None
     assert found.version == version
 
@@ -163,20 +165,20 @@ def moved(version: int, old: str, new: str) -> Commit:
 def test_the_commit_that_made_the_change(
     kind: DriftKind, field: str, commits: list[Commit], version: int | None
 ) -> None:
-    deviation = Deviation(kind=kind, field=field, expected="a", actual="b")
-    found = attribution(deviation, commits[::-1])
+    difference = Difference(kind=kind, change=Change(field, "b", "a"))
+    found = attribution(difference, commits[::-1])
     assert (found and found.version) == version
 
 
 @pytest.mark.parametrize("text", ["", "not json", "[1, {}, null]", '{"a": {"b": []}}', "[[[["])
 def test_unknown_parameters_name_no_author(text: str) -> None:
-    deviation = Deviation(kind=DriftKind.COLUMN_TYPE, field="column x type", expected="a", actual="b")
+    difference = Difference(kind=DriftKind.COLUMN_TYPE, change=Change("column x type", "b", "a"))
     commits = [
         commit(4, "ADD COLUMNS", columns=text, column=text),
         commit(3, "SET TBLPROPERTIES", properties=text),
         commit(2, "RENAME COLUMN"),
     ]
-    assert attribution(deviation, commits) is None
+    assert attribution(difference, commits) is None
     assert renames([]) == {}
 
 
@@ -233,7 +235,7 @@ def test_the_author_of_a_replacement_created_the_new_table() -> None:
 
 
 def test_a_write_that_merges_schemas_is_not_accused_of_what_it_cannot_do() -> None:
-    drop = Deviation(kind=DriftKind.COLUMN_DROPPED, field="column x", expected="int", actual=None)
+    drop = Difference(kind=DriftKind.COLUMN_DROPPED, change=Change("column x", desired="int"))
     commits = [commit(9, "WRITE", canMergeSchema="true"), commit(8, "DROP COLUMNS", columns='["x"]')]
     found = attribution(drop, commits)
     assert found is not None

@@ -234,14 +234,14 @@ def test_the_order_of_columns_follows_their_renames() -> None:
         declared=orders(Column("id", "bigint"), X), column_order=order, renames=Renames.of_columns({"x": "n"})
     )
     found = deviations_from(record, observed(Column("n", "int"), Column("id", "bigint")))
-    assert [(one.kind, one.expected) for one in found][-1] == (DriftKind.COLUMN_ORDER, "(id, n)")
+    assert [(one.kind, one.change.desired) for one in found][-1] == (DriftKind.COLUMN_ORDER, "(id, n)")
 
 
 def test_a_killed_run_explains_no_change_of_unmanaged_parts() -> None:
     theirs = orders(checks=[CheckConstraint("theirs", "id > 0")])
     record = AppliedRecord(declared=orders(), with_unmanaged_parts=theirs, attempted=(orders(comment="new"),))
     changed = replace(observed(comment="new"), checks=(CheckConstraint("theirs", "id > 1"),))
-    assert [one.field for one in deviations_from(record, changed)] == ["check theirs"]
+    assert [one.change.subject for one in deviations_from(record, changed)] == ["check theirs"]
 
 
 def test_a_rename_of_an_unrecorded_table_is_attempted_too() -> None:

@@ -83,7 +83,7 @@ def test_a_model_may_take_the_rename_of_a_column_without_that_of_its_field() -> 
     )
     assert kinds([found]) == ["column_renamed", "column_renamed"]
     half = orders(Column("su", "struct<x: int, z: string>"))
-    assert [one.deviation.renamed for one in reverted_drift(half, found)] == [(("st", "x"), ("su", "y"))]
+    assert [one.difference.renamed for one in reverted_drift(half, found)] == [(("st", "x"), ("su", "y"))]
     whole = orders(Column("su", "struct<y: int, z: string>"))
     assert reverted_drift(whole, found) == ()
 
