@@ -294,9 +294,9 @@ def raise_all(refusals: Iterable[RefusedError]) -> None:
 _MOST_CHOICES = 20
 
 
-def unknown(what: str, name: str, known: Iterable[str]) -> tuple[str, str]:
+def unknown(what: str, name: str, choices: Iterable[str]) -> tuple[str, str]:
     """Return the reason and the way out for an unknown name."""
-    choices = sorted(known)
+    choices = sorted(choices)
     close = difflib.get_close_matches(name, choices, n=1)
     shown = ", ".join(choices[:_MOST_CHOICES]) + (", …" if len(choices) > _MOST_CHOICES else "")
     way_out = f"Known: {shown}." if choices else "None is known."

@@ -194,11 +194,11 @@ def run_drift_report(
             )
         is_severe = settings.fail_drift_on is not None and report.reaches(settings.fail_drift_on)
         place_note = f"; the report is in {files[0]}" if files else ""
-        found = drift_summary(report)
+        drifted = drift_summary(report)
         worst = report.max_severity.value if report.max_severity else "none"
         return DriftTaskResult(
-            summary=found,
-            values={**found.counts, "max_severity": worst},
+            summary=drifted,
+            values={**drifted.counts, "max_severity": worst},
             html=html,
             files=files,
             failure=f"{summary(report)}{place_note}" if is_severe else None,

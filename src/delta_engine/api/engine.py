@@ -311,12 +311,12 @@ class Engine:
             ConfigError: nothing of that name exists, or another import writes to the folder.
             RefusalGroup, RefusedError: the project's models are refused, or no table can be imported.
         """
-        known = {one.value: one for one in Per}
-        if per not in known:
-            reason, way_out = unknown("kind of file", per, known)
+        kinds = {kind.value: kind for kind in Per}
+        if per not in kinds:
+            reason, way_out = unknown("kind of file", per, kinds)
             raise InvalidCommandError(reason, way_out=way_out)
         settings = self._current_settings()
-        place = ModelFolder(path=Path(folder), per=known[per], settings=settings, conf_dir=self._conf_dir)
+        place = ModelFolder(path=Path(folder), per=kinds[per], settings=settings, conf_dir=self._conf_dir)
         with self._speaking():
             scope = scope_of(settings, exclude)
             report = import_to_folder(self._opened_backend(), target, scope, place, self._notify)
@@ -350,9 +350,9 @@ class Engine:
         with self._speaking():
             project, environment = self._opened(request)
             state = environment.deployment.peek_replayed()
-            found = plan_undo(environment, state, UndoRequest.of(options))
-            options = msgspec.structs.replace(options, undoes=found.past.run)
-            planned = found.planned
+            undo_plan = plan_undo(environment, state, UndoRequest.of(options))
+            options = msgspec.structs.replace(options, undoes=undo_plan.past.run)
+            planned = undo_plan.planned
             file = None if planned.refusals else make_plan_file(project, environment, planned, options)
         return Plan(
             planned=planned,
@@ -360,7 +360,7 @@ class Engine:
             file=file,
             environment=self.environment,
             models=len(project.models),
-            note=found.note,
+            note=undo_plan.note,
         )
 
     def _speaking(self) -> AbstractContextManager[None]:

@@ -150,9 +150,9 @@ def _handled(handler: Callable[[int, FrameType | None], object], *numbers: signa
     try:
         yield
     finally:
-        for number, one in earlier.items():
+        for number, earlier_handler in earlier.items():
             # None: a handler that Python did not set and cannot restore
-            signal.signal(number, signal.SIG_DFL if one is None else one)
+            signal.signal(number, signal.SIG_DFL if earlier_handler is None else earlier_handler)
 
 
 _CURRENT: ContextVar[Stop] = ContextVar("stop")

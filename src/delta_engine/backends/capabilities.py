@@ -251,8 +251,8 @@ def on_runtime(version: str) -> Capabilities:
         version: as the platform reports it: `15.4`, `17.3.x-scala2.13`, `client.4.9` on serverless compute. Empty if
             unknown: then only statements that every runtime accepts are used.
     """
-    found = _VERSION.match(version)
-    runtime = (int(found[1]), int(found[2] or 0)) if found else (0, 0)
+    match = _VERSION.match(version)
+    runtime = (int(match[1]), int(match[2] or 0)) if match else (0, 0)
     capabilities = DATABRICKS_SPARK
     if version.startswith(_SERVERLESS):
         return capabilities

@@ -239,7 +239,9 @@ def _was_never_sent(error: BaseException) -> bool:
     from urllib3.exceptions import NewConnectionError
 
     reasons = (getattr(reason, "reason", None) for reason in error.args)
-    return isinstance(error, ConnectTimeout) or any(isinstance(one, NewConnectionError) for one in reasons)
+    return isinstance(error, ConnectTimeout) or any(
+        isinstance(reason, NewConnectionError) for reason in reasons
+    )
 
 
 def _download(link: ExternalLink) -> bytes:

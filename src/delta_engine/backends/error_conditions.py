@@ -378,15 +378,15 @@ def statement_error(
         is_outcome_unknown: whether the connection failed, rather than the statement.
     """
     words = _STACK.split(_BOILERPLATE.sub("", text, count=1), maxsplit=1)[0].strip()
-    chain = [words, *(one.strip() for one in _CAUSE.findall(text))]
+    chain = [words, *(cause.strip() for cause in _CAUSE.findall(text))]
     has_data = bool(condition or code)
-    found = [condition, *(_condition(one, has_data=has_data) for one in chain)]
-    place = next((n for n, one in enumerate(found) if one and not one.startswith(_UNSPECIFIC)), None)
+    conditions = [condition, *(_condition(link, has_data=has_data) for link in chain)]
+    place = next((n for n, name in enumerate(conditions) if name and not name.startswith(_UNSPECIFIC)), None)
     speaker = chain[-1] if place is None else chain[max(place - 1, 0)]
     states = _SQL_STATE.findall(_QUOTED.sub("", words))
-    error_class = found[place] if place is not None else next(filter(None, found), None) or code
+    error_class = conditions[place] if place is not None else next(filter(None, conditions), None) or code
     message = _with_cause(words, speaker)
-    exceptions = [match[1] for one in chain if (match := _EXCEPTION.match(one))]
+    exceptions = [match[1] for link in chain if (match := _EXCEPTION.match(link))]
     if error_class == UNAUTHENTICATED and not _speaks_for_platform(exceptions, message):
         error_class = None  # the storage of a table rejects its own credentials
     if error_class == UNAUTHENTICATED:
@@ -424,9 +424,9 @@ def _condition(words: str, *, has_data: bool) -> str | None:
     if match := _IN_JSON.search(outside):
         return match[1]
     exception = _EXCEPTION.match(words)
-    known = _OF_EXCEPTION.get(exception[1].rpartition(".")[2]) if exception else None
-    if known or has_data:
-        return known
+    of_exception = _OF_EXCEPTION.get(exception[1].rpartition(".")[2]) if exception else None
+    if of_exception or has_data:
+        return of_exception
     return _OF_HTTP.get(_status_in(outside))
 
 

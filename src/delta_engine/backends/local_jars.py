@@ -44,8 +44,8 @@ def session_jars(own: Iterable[Path], settings: Mapping[str, str]) -> SessionJar
     paths, replaced = list(theirs), []
     packages = _listed(settings.get("spark.jars.packages", ""))
     for jar in own:
-        name = next((one for one in names if _is_of_same_artifact(one, jar.name)), None)
-        name = name or next((one for one in packages if _brings(one, jar.name)), None)
+        name = next((their_name for their_name in names if _is_of_same_artifact(their_name, jar.name)), None)
+        name = name or next((package for package in packages if _brings(package, jar.name)), None)
         if name is None:
             paths.append(str(jar))
         elif name != jar.name:
@@ -59,10 +59,12 @@ def _listed(text: str) -> list[str]:
 
 def _is_of_same_artifact(theirs: str, own: str) -> bool:
     """Whether two files hold one artifact; Ivy's cache prefixes the group: `group_artifact-1.0.jar`."""
-    one, other = _JAR.fullmatch(theirs), _JAR.fullmatch(own)
-    if one is None or other is None:
+    their_jar, own_jar = _JAR.fullmatch(theirs), _JAR.fullmatch(own)
+    if their_jar is None or own_jar is None:
         return False
-    return one["artifact"] == other["artifact"] or one["artifact"].endswith(f"_{other['artifact']}")
+    return their_jar["artifact"] == own_jar["artifact"] or their_jar["artifact"].endswith(
+        f"_{own_jar['artifact']}"
+    )
 
 
 def _brings(package: str, own: str) -> bool:
@@ -72,9 +74,9 @@ def _brings(package: str, own: str) -> bool:
     connector depends on its own version of the client and the file system.
     """
     group, artifact = (*package.split(":"), "")[:2]
-    found = _JAR.fullmatch(own)
+    jar = _JAR.fullmatch(own)
     is_of_family = group == _UNITY_CATALOG and own.startswith("unitycatalog-")
-    return is_of_family or (found is not None and found["artifact"] == artifact)
+    return is_of_family or (jar is not None and jar["artifact"] == artifact)
 
 
 def delta_jars() -> list[Path]:
@@ -109,18 +111,18 @@ def spark_version() -> str:
 def java() -> str:
     """Return the java program that Spark will start; MissingDependencyError if JAVA_HOME or the path has none."""
     home = os.environ.get("JAVA_HOME")
-    found = shutil.which("java", path=str(Path(home, "bin"))) if home else shutil.which("java")
-    if not found and home:
+    path = shutil.which("java", path=str(Path(home, "bin"))) if home else shutil.which("java")
+    if not path and home:
         raise MissingDependencyError(
             f"JAVA_HOME is {home}, and {Path(home, 'bin', 'java')} is not a program",
             way_out="set JAVA_HOME to a JDK 17, or unset it to use the java on PATH",
         )
-    if not found:
+    if not path:
         raise MissingDependencyError(
             "Spark needs Java and none was found",
             way_out="install a JDK 17 (Debian: openjdk-17-jdk-headless), or set JAVA_HOME",
         )
-    return found
+    return path
 
 
 def _retrieve(what: Sequence[str], folder: Path) -> None:

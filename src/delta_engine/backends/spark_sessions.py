@@ -109,7 +109,7 @@ def open_local_session(
 
 
 def _settings(settings: Mapping[str, str], jars: SessionJars, scratch: Path) -> list[tuple[str, str]]:
-    found = {
+    all_settings = {
         **_LOCAL_SETTINGS,
         "spark.sql.warehouse.dir": str(scratch / "spark-warehouse"),
         "spark.driver.extraJavaOptions": f'{_SHORT_LIVED_JAVA} -Dderby.system.home="{scratch}"',
@@ -117,7 +117,7 @@ def _settings(settings: Mapping[str, str], jars: SessionJars, scratch: Path) -> 
         **settings,
         "spark.jars": ",".join(jars.paths),
     }
-    return list(found.items())
+    return list(all_settings.items())
 
 
 def _started(conf: SparkConf) -> SparkSession:
@@ -168,9 +168,9 @@ def databricks_runtime(runner: SqlRunner) -> str:
     Jobs and notebooks have it in their environment: `15.4` on clusters, `client.4.9` on serverless compute. With
     databricks-connect, a statement returns it.
     """
-    known = os.environ.get(_RUNTIME_VARIABLE)
-    if known:
-        return known
+    version = os.environ.get(_RUNTIME_VARIABLE)
+    if version:
+        return version
     try:
         (row,) = runner.run(sql_current_version("dbr_version"))
     except StatementError:

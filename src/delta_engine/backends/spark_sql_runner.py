@@ -190,8 +190,8 @@ def _spark_error(error: PySparkException, sql: str) -> StatementError:
 
 
 def _call_error(text: str, sql: str) -> StatementError:
-    found = _CALL_STATUS.search(text)
-    status, words = (found[1], found[2] or found[1]) if found else ("UNKNOWN", text)
+    answer = _CALL_STATUS.search(text)
+    status, words = (answer[1], answer[2] or answer[1]) if answer else ("UNKNOWN", text)
     if status == _THROTTLED and (too_large := _too_large_error(words, sql)):
         return too_large
     refusal = statement_error(words, sql=sql, code=status if status in _REFUSED else None)
@@ -239,10 +239,10 @@ def _java_value(exception: object, method: str) -> str | None:
     if exception is None:
         return None
     try:
-        found = getattr(exception, method)()
+        value = getattr(exception, method)()
     except _java_errors():  # no such method, or the connection is lost
         return None
-    return None if found is None else str(found)
+    return None if value is None else str(value)
 
 
 def _lost_answer(reason: str, sql: str) -> StatementError:

@@ -47,11 +47,11 @@ class SqlRunner(Protocol):
 @contextmanager
 def query_threads(parallelism: int) -> Iterator[ThreadPoolExecutor]:
     """Open threads that run queries; an error or Ctrl-C starts no further query and abandons running ones."""
-    stop, known = Stop(within=current_stop()), current_context()
+    stop, context = Stop(within=current_stop()), current_context()
 
     def begin() -> None:
         stop.make_current()
-        learn(**known)
+        learn(**context)
 
     with (
         ThreadPoolExecutor(parallelism, thread_name_prefix="query", initializer=begin) as pool,

@@ -32,10 +32,10 @@ def foreign_key_property(key: ForeignKey) -> tuple[str, str]:
 
 def find_primary_key(properties: Mapping[str, str]) -> PrimaryKey | None:
     """Return the primary key in properties, or None; ValueError for a malformed constraint or two primary keys."""
-    found = [key for key in _keys(properties) if isinstance(key, PrimaryKey)]
-    if len(found) > 1:
-        raise ValueError(f"it records {len(found)} primary keys")
-    return found[0] if found else None
+    keys = [key for key in _keys(properties) if isinstance(key, PrimaryKey)]
+    if len(keys) > 1:
+        raise ValueError(f"it records {len(keys)} primary keys")
+    return keys[0] if keys else None
 
 
 def find_foreign_keys(properties: Mapping[str, str]) -> tuple[ForeignKey, ...]:

@@ -31,10 +31,10 @@ def rows_of(response: StatementResponse, sql: str, api: StatementExecutionAPI, c
     columns = [
         (column.name or "", converter(column.type_text or "STRING")) for column in manifest.schema.columns
     ]
-    found = [_row(columns, values, sql) for values in _values(response, sql, api, calls)]
-    if manifest.total_row_count is not None and len(found) != manifest.total_row_count:
-        raise incomplete(f"it has {manifest.total_row_count} rows, and {len(found)} came", sql)
-    return found
+    rows = [_row(columns, values, sql) for values in _values(response, sql, api, calls)]
+    if manifest.total_row_count is not None and len(rows) != manifest.total_row_count:
+        raise incomplete(f"it has {manifest.total_row_count} rows, and {len(rows)} came", sql)
+    return rows
 
 
 def _values(
@@ -145,9 +145,9 @@ def _value(data_type: DataType, value: object) -> object:
         case DecimalType(), _:
             return _scalar("decimal", value)
         case ArrayType(element), list():
-            return [_value(element, one) for one in value]
+            return [_value(element, item) for item in value]
         case MapType(key, item), dict():
-            return {_value(key, name): _value(item, one) for name, one in value.items()}
+            return {_value(key, name): _value(item, inner) for name, inner in value.items()}
         case StructType(fields), dict():
             return {field.name: _value(field.data_type, value.get(field.name)) for field in fields}
         case ((ArrayType() | MapType() | StructType()), _):

@@ -303,12 +303,12 @@ def _to_parts(names: Iterable[str | Part] | None) -> frozenset[Part] | None:
         return None
     if isinstance(names, str):
         raise TypeError(f"manages takes a tuple or list of parts, not the string {names!r}")
-    known = {part.value: part for part in Part}
-    found = [name.value if isinstance(name, Part) else to_text(name, "manages") for name in names]
-    for name in found:
-        if name not in known:
-            raise ValueError(f"manages knows no part {name!r}: write {', '.join(known)}")
-    return frozenset(known[name] for name in found)
+    parts = {part.value: part for part in Part}
+    values = [name.value if isinstance(name, Part) else to_text(name, "manages") for name in names]
+    for name in values:
+        if name not in parts:
+            raise ValueError(f"manages knows no part {name!r}: write {', '.join(parts)}")
+    return frozenset(parts[name] for name in values)
 
 
 def _refuse_unsupported_types(model: Table) -> None:
@@ -335,12 +335,14 @@ def _refuse_repetitions(model: Table) -> None:
     """Raise `InvalidModelError` for the first repetition."""
     for reason, way_out, named in _repetitions(model):
         name = named if named is None or isinstance(named, str) else named.name
-        found = next((one for one in model.columns if one is named or one.name == name), None)
+        column = next(
+            (candidate for candidate in model.columns if candidate is named or candidate.name == name), None
+        )
         raise InvalidModelError(
             reason,
             table=str(model.qualified_name),
             column=name,
-            location=(found.declared_at if found else None) or model.declared_at,
+            location=(column.declared_at if column else None) or model.declared_at,
             way_out=way_out,
         )
 

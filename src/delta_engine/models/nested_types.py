@@ -64,10 +64,11 @@ def type_differences(observed: DataType, desired: DataType) -> Iterator[FieldPai
     """
     if is_same_type(observed, desired):
         return
-    found = list(all_differences(observed, desired))
-    if any(isinstance(one, FieldPair) for one in found) and (_has_lengths(observed) or _has_lengths(desired)):
-        found = [TypePair(path=(), desired=desired, observed=observed)]
-    yield from found
+    differences = list(all_differences(observed, desired))
+    changes_fields = any(isinstance(difference, FieldPair) for difference in differences)
+    if changes_fields and (_has_lengths(observed) or _has_lengths(desired)):
+        differences = [TypePair(path=(), desired=desired, observed=observed)]
+    yield from differences
 
 
 def all_differences(observed: DataType, desired: DataType) -> Iterator[FieldPair | TypePair]:
@@ -158,10 +159,10 @@ def lower_path(path: Path) -> Path:
 
 def type_at(whole: DataType, path: Path) -> DataType | None:
     """Return the type at a place; None if the type has no such place."""
-    found: DataType | None = whole
+    data_type: DataType | None = whole
     for step in path:
-        found = next((inner for name, inner in inside(found) if name.lower() == step.lower()), None)
-    return found
+        data_type = next((inner for name, inner in inside(data_type) if name.lower() == step.lower()), None)
+    return data_type
 
 
 def within_structs(whole: DataType, path: Path) -> Path:
@@ -181,21 +182,24 @@ def with_type_at(whole: DataType, path: Path, desired: DataType) -> DataType:
 def with_field_at(whole: DataType, path: Path, change: Callable[[StructField], StructField]) -> DataType:
     """Return a type with a field changed; unchanged if it has no such field."""
     return _with_fields(
-        whole, path, lambda fields: [change(one) if _is(one, path[-1]) else one for one in fields]
+        whole, path, lambda fields: [change(field) if _is(field, path[-1]) else field for field in fields]
     )
 
 
 def without_field(whole: DataType, path: Path) -> DataType:
     """Return a type without a field."""
-    return _with_fields(whole, path, lambda fields: [one for one in fields if not _is(one, path[-1])])
+    return _with_fields(whole, path, lambda fields: [field for field in fields if not _is(field, path[-1])])
 
 
 def with_field(whole: DataType, path: Path, field: StructField) -> DataType:
     """Return a type with a field appended to its struct, or replaced if the name exists."""
 
     def more(fields: tuple[StructField, ...]) -> Iterable[StructField]:
-        is_new = not any(_is(one, field.name) for one in fields)
-        return (*(field if _is(one, field.name) else one for one in fields), *([field] if is_new else []))
+        is_new = not any(_is(existing, field.name) for existing in fields)
+        return (
+            *(field if _is(existing, field.name) else existing for existing in fields),
+            *([field] if is_new else []),
+        )
 
     return _with_fields(whole, path, more)
 
@@ -268,8 +272,8 @@ def _differences(path: Path, observed: DataType, desired: DataType) -> Iterator[
     if isinstance(observed, StructType) and isinstance(desired, StructType):
         yield from _field_differences(path, observed, desired)
     elif inside(observed) and type(observed) is type(desired):
-        for (step, one), (_, other) in zip(inside(observed), inside(desired), strict=True):
-            yield from _differences((*path, step), one, other)
+        for (step, inner), (_, other) in zip(inside(observed), inside(desired), strict=True):
+            yield from _differences((*path, step), inner, other)
     elif observed != desired:
         yield TypePair(path=path, desired=desired, observed=observed)
 
@@ -278,7 +282,7 @@ def _field_differences(
     path: Path, observed: StructType, desired: StructType
 ) -> Iterator[FieldPair | TypePair]:
     present = {field.name.lower(): field for field in observed.fields}
-    wanted = {field.name.lower() for field in desired.fields}
+    desired_names = {field.name.lower() for field in desired.fields}
     for field in desired.fields:
         other = present.get(field.name.lower())
         if other is None:
@@ -289,7 +293,7 @@ def _field_differences(
             yield FieldPair(path=place, desired=field, observed=other)
         yield from _differences(place, other.data_type, field.data_type)
     for field in observed.fields:
-        if field.name.lower() not in wanted:
+        if field.name.lower() not in desired_names:
             yield FieldPair(path=(*path, field.name), desired=None, observed=field)
 
 
@@ -308,8 +312,8 @@ def _forgotten(data_type: DataType, *, not_null: bool, comments: bool) -> tuple[
             return field.name, "NOT NULL"
         if field and comments and field.comment:
             return field.name, "COMMENT"
-        if found := _forgotten(inner, not_null=not_null or field is None, comments=comments):
-            return found
+        if forgotten := _forgotten(inner, not_null=not_null or field is None, comments=comments):
+            return forgotten
     return None
 
 

@@ -69,8 +69,10 @@ def _changed(raw: Any, annotation: object, change: _Change) -> Any:
     match raw:
         case dict() if shape:
             types = _field_types(shape)
-            known = {key: _changed(item, types[key], change) for key, item in raw.items() if key in types}
-            return change(raw, known)
+            known_fields = {
+                key: _changed(item, types[key], change) for key, item in raw.items() if key in types
+            }
+            return change(raw, known_fields)
         case dict():
             return {key: _changed(item, _inner(annotation), change) for key, item in raw.items()}
         case list():
@@ -78,13 +80,13 @@ def _changed(raw: Any, annotation: object, change: _Change) -> Any:
     return raw
 
 
-def _set_apart(raw: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
-    unknown = {key: item for key, item in raw.items() if key not in known}
-    return known | {UNKNOWN_KEY: unknown} if unknown else known
+def _set_apart(raw: dict[str, Any], known_fields: dict[str, Any]) -> dict[str, Any]:
+    unknown = {key: item for key, item in raw.items() if key not in known_fields}
+    return known_fields | {UNKNOWN_KEY: unknown} if unknown else known_fields
 
 
-def _put_back(raw: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
-    return (raw.get(UNKNOWN_KEY) or {}) | known
+def _put_back(raw: dict[str, Any], known_fields: dict[str, Any]) -> dict[str, Any]:
+    return (raw.get(UNKNOWN_KEY) or {}) | known_fields
 
 
 @cache

@@ -232,9 +232,9 @@ _NEVER_IMPLIED = frozenset({"MANAGE", "EXTERNAL USE SCHEMA"})
 """Privileges that `ALL PRIVILEGES` does not include."""
 
 
-def joined_grants(one: Grants, other: Grants) -> Grants:
+def joined_grants(grants: Grants, other: Grants) -> Grants:
     """Return the privileges of both sides."""
-    return to_grants({name: (*one.get(name, ()), *other.get(name, ())) for name in {**one, **other}})
+    return to_grants({name: (*grants.get(name, ()), *other.get(name, ())) for name in {**grants, **other}})
 
 
 def by_principal(grants: Grants) -> Mapping[str, frozenset[str]]:
@@ -295,8 +295,10 @@ def to_former_field_names(value: Mapping[str, object], of: str) -> Mapping[str, 
     if not isinstance(value, Mapping):
         raise _wrong(value, "renamed_fields", of, "a mapping of former names by path")
     names = {to_text(path, "renamed_fields", of): former for path, former in value.items()}
-    found = {path: to_former_names(former, f"renamed_fields[{path!r}]", of) for path, former in names.items()}
-    former = {path: found[path] for path in sorted(found) if found[path]}
+    by_path = {
+        path: to_former_names(former, f"renamed_fields[{path!r}]", of) for path, former in names.items()
+    }
+    former = {path: by_path[path] for path in sorted(by_path) if by_path[path]}
     return MappingProxyType(former) if former else NO_FORMER_NAMES
 
 
@@ -325,11 +327,11 @@ def to_items(values: Iterable[Item], kind: type[Item], what: str, of: str = "") 
     """Return objects of a class as a tuple; other arguments and errors as in `to_text`."""
     if type(values) not in _LISTS and not _is_list(values):
         raise _wrong(values, what, of, f"a list of {kind.__name__}s")
-    found = tuple(values)
-    for one in found:
-        if not isinstance(one, kind):
-            raise _wrong(one, what, of, f"{kind.__name__}s")
-    return found
+    items = tuple(values)
+    for item in items:
+        if not isinstance(item, kind):
+            raise _wrong(item, what, of, f"{kind.__name__}s")
+    return items
 
 
 def to_names(what: str, value: Iterable[str]) -> tuple[str, ...]:
@@ -338,7 +340,7 @@ def to_names(what: str, value: Iterable[str]) -> tuple[str, ...]:
         raise TypeError(f"{what} takes a tuple or list of names, not the string {value!r}")
     if type(value) not in _LISTS and not _is_list(value):
         raise _wrong(value, what, "", "a tuple or list of names")
-    return tuple([to_text(one, what) for one in value])
+    return tuple([to_text(name, what) for name in value])
 
 
 def to_texts(what: str, values: Mapping[str, object]) -> Mapping[str, str]:
@@ -347,14 +349,14 @@ def to_texts(what: str, values: Mapping[str, object]) -> Mapping[str, str]:
         return NOTHING
     if not isinstance(values, Mapping):
         raise _wrong(values, what, "", "a mapping of texts")
-    found = {}
+    texts = {}
     for key, value in values.items():
         if not isinstance(value, str):
             spelled = str(value).lower() if isinstance(value, bool) else str(value)
             hint = f": write {spelled!r}" if isinstance(value, (int, float)) else ""
             raise TypeError(f"{what} takes texts, and has {value!r} for {key!r}{hint}")
-        found[to_text(key, what)] = to_text(value, what)
-    return read_only(found)
+        texts[to_text(key, what)] = to_text(value, what)
+    return read_only(texts)
 
 
 def to_grants(grants: Mapping[str, Iterable[str]]) -> Mapping[str, tuple[str, ...]]:
@@ -363,8 +365,10 @@ def to_grants(grants: Mapping[str, Iterable[str]]) -> Mapping[str, tuple[str, ..
         raise _wrong(grants, "grants", "", "a mapping of privileges by principal")
     if not grants:
         return NO_GRANTS
-    found = {to_text(principal, "grants"): granted for principal, granted in grants.items()}
-    return MappingProxyType({principal: _privileges(found[principal]) for principal in sorted(found)})
+    granted_to = {to_text(principal, "grants"): granted for principal, granted in grants.items()}
+    return MappingProxyType(
+        {principal: _privileges(granted_to[principal]) for principal in sorted(granted_to)}
+    )
 
 
 def read_only(mapping: Mapping[str, str]) -> Mapping[str, str]:
@@ -384,11 +388,13 @@ def _is_list(values: object) -> bool:
 
 def _privileges(granted: Iterable[str]) -> tuple[str, ...]:
     in_no_order = sorted(granted, key=str) if isinstance(granted, (set, frozenset)) else granted
-    return tuple(sorted({one.upper().replace("_", " ") for one in to_names("grants", in_no_order)}))
+    return tuple(
+        sorted({privilege.upper().replace("_", " ") for privilege in to_names("grants", in_no_order)})
+    )
 
 
-def _wrong(value: object, what: str, of: str, wanted: str) -> TypeError:
-    return TypeError(f"{_subject(what, of)} takes {wanted}, not {value!r}")
+def _wrong(value: object, what: str, of: str, expected: str) -> TypeError:
+    return TypeError(f"{_subject(what, of)} takes {expected}, not {value!r}")
 
 
 def _subject(what: str, of: str) -> str:

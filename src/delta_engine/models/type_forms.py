@@ -61,9 +61,9 @@ def data_type_from_spark_json(value: object, metadata: Mapping[str, object] | No
     metadata = metadata or {}
     if _COLLATIONS_KEY in metadata:
         return UnsupportedType("string collate")
-    found = _from_json(value)
+    data_type = _from_json(value)
     declared = metadata.get(_CHAR_TYPE_KEY)
-    return _with_lengths(found, parse_data_type(declared)) if isinstance(declared, str) else found
+    return _with_lengths(data_type, parse_data_type(declared)) if isinstance(declared, str) else data_type
 
 
 def _from_json(value: object) -> DataType:
@@ -82,8 +82,8 @@ def _from_json(value: object) -> DataType:
 
 
 def _field_from_json(field: Mapping[str, object]) -> StructField:
-    found = field.get("metadata")
-    metadata: Mapping[str, object] = found if isinstance(found, Mapping) else {}
+    value = field.get("metadata")
+    metadata: Mapping[str, object] = value if isinstance(value, Mapping) else {}
     return StructField(
         name=str(field["name"]),
         data_type=data_type_from_spark_json(field["type"], metadata),
@@ -99,13 +99,13 @@ def _struct(fields: Sequence[StructField]) -> DataType:
     return StructType(tuple(fields))
 
 
-def _with_lengths(found: DataType, declared: DataType) -> DataType:
+def _with_lengths(data_type: DataType, declared: DataType) -> DataType:
     """Restore CHAR and VARCHAR where the schema has string; keep the rest."""
     if isinstance(declared, UnsupportedType) or (
-        found == AtomicType("string") and isinstance(declared, CharacterType)
+        data_type == AtomicType("string") and isinstance(declared, CharacterType)
     ):
         return declared
-    pairs = [*zip(inside(found), inside(declared), strict=False)]
-    if type(found) is not type(declared) or len(pairs) != len(inside(found)):
-        return found
-    return rebuilt(found, [_with_lengths(one, other) for (_, one), (_, other) in pairs])
+    pairs = [*zip(inside(data_type), inside(declared), strict=False)]
+    if type(data_type) is not type(declared) or len(pairs) != len(inside(data_type)):
+        return data_type
+    return rebuilt(data_type, [_with_lengths(inner, of_declared) for (_, inner), (_, of_declared) in pairs])

@@ -154,8 +154,8 @@ class _Parser:
     """Reads the tokens of one type from left to right."""
 
     def __init__(self, text: str) -> None:
-        found = _TOKEN.finditer(text.strip())
-        self._tokens = [_Token(match.lastgroup or "", match[match.lastgroup or 0]) for match in found]
+        matches = _TOKEN.finditer(text.strip())
+        self._tokens = [_Token(match.lastgroup or "", match[match.lastgroup or 0]) for match in matches]
         if self._tokens.count(_Token("mark", "<")) > MAX_NESTING:
             raise _NotAType(f"it is nested deeper than {MAX_NESTING} levels")
         self._position = 0
@@ -220,15 +220,15 @@ class _Parser:
         if not self._take("<"):
             raise _NotAType(f"{name} needs types inside, as in {_EXAMPLES[name]}")
         if name == "struct":
-            found: DataType = self._struct()
+            nested: DataType = self._struct()
         elif name == "array":
-            found = ArrayType(self._data_type())
+            nested = ArrayType(self._data_type())
         else:
             key = self._data_type()
             self._expect(",")
-            found = MapType(key, self._data_type())
+            nested = MapType(key, self._data_type())
         self._expect(">")
-        return found
+        return nested
 
     def _struct(self) -> StructType:
         if self._peek().text == ">":
@@ -265,11 +265,11 @@ class _Parser:
     def _parameters(self) -> list[int]:
         if not self._take("("):
             return []
-        found = [self._integer()]
+        parameters = [self._integer()]
         while self._take(","):
-            found.append(self._integer())
+            parameters.append(self._integer())
         self._expect(")")
-        return found
+        return parameters
 
     def _integer(self) -> int:
         if not self._peek().text.isdecimal():
@@ -296,8 +296,8 @@ class _Parser:
         if not self._take(mark):
             self._refuse_token(mark)
 
-    def _refuse_token(self, wanted: str = "") -> NoReturn:
-        token, instead = self._peek(), f", {wanted!r} is missing" if wanted else ""
+    def _refuse_token(self, expected: str = "") -> NoReturn:
+        token, instead = self._peek(), f", {expected!r} is missing" if expected else ""
         if token is _END:
             raise _NotAType(f"it is incomplete{instead}")
         raise _NotAType(f"no SQL type has {token.text!r} there{instead}")

@@ -108,8 +108,8 @@ def rebuilt(data_type: DataType, types: Iterable[DataType]) -> DataType:
             return ArrayType(element)
         case MapType(), [key, value]:
             return MapType(key, value)
-        case StructType(fields), found:
-            pairs = zip(fields, found, strict=True)
+        case StructType(fields), inner_types:
+            pairs = zip(fields, inner_types, strict=True)
             return StructType(tuple(replace(field, data_type=inner) for field, inner in pairs))
     return data_type
 
@@ -151,9 +151,9 @@ def uses_type(data_type: DataType, name: str) -> bool:
     return any(part == AtomicType(name) for part in parts(data_type))
 
 
-def is_same_type(one: DataType, other: DataType) -> bool:
+def is_same_type(data_type: DataType, other: DataType) -> bool:
     """Whether two types are equal; names of struct fields compare without case, as in Spark."""
-    return one == other or _folded(one) == _folded(other)
+    return data_type == other or _folded(data_type) == _folded(other)
 
 
 def _folded(data_type: DataType) -> DataType:

@@ -58,19 +58,19 @@ def sql_ranges(column: str, data_type: DataType, bounds: Sequence[str]) -> list[
     """Return the conditions of the ranges between ascending bounds; together, they leave out NULL alone."""
     name, kind = quote_ident(column), sql_data_type(data_type)
     limits = [f"CAST({sql_literal(bound)} AS {kind})" for bound in bounds]
-    between = [f"{name} >= {one} AND {name} < {other}" for one, other in pairwise(limits)]
+    between = [f"{name} >= {lower} AND {name} < {upper}" for lower, upper in pairwise(limits)]
     return [f"{name} < {limits[0]}", *between, f"{name} >= {limits[-1]}"]
 
 
 def sql_fill(table: str, assignments: Sequence[Assignment], within: str) -> str:
     """Assign values in one UPDATE, which touches only rows that need one of them, `within` a range."""
-    values = ", ".join(f"{quote_ident(one.column)} = {one.value}" for one in assignments)
+    values = ", ".join(f"{quote_ident(assignment.column)} = {assignment.value}" for assignment in assignments)
     return f"UPDATE {table} SET {values} WHERE {_needing(assignments, within)}"
 
 
 def sql_give(table: str, assignments: Sequence[Assignment], within: str) -> str:
     """Assign values in one MERGE, which takes non-deterministic values; UPDATE refuses them (measured on 4.3.1)."""
-    values = ", ".join(f"{quote_ident(one.column)} = {one.value}" for one in assignments)
+    values = ", ".join(f"{quote_ident(assignment.column)} = {assignment.value}" for assignment in assignments)
     source = "(SELECT 1 AS delta_engine_once) AS delta_engine_source"
     return f"MERGE INTO {table} USING {source} ON {_needing(assignments, within)} WHEN MATCHED THEN UPDATE SET {values}"
 
@@ -122,7 +122,7 @@ def sql_checksum(column: str, data_type: DataType) -> str:
 
 
 def _needing(assignments: Sequence[Assignment], within: str) -> str:
-    condition = " OR ".join(one.condition for one in assignments)
+    condition = " OR ".join(assignment.condition for assignment in assignments)
     return f"{within} AND ({condition})" if within else condition
 
 

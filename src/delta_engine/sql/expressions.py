@@ -54,15 +54,15 @@ _TYPES: Final = {"integer": "int", "long": "bigint", "short": "smallint", "byte"
 """Synonyms of types in Spark."""
 
 
-def is_same_expression(one: str, other: str) -> bool:
+def is_same_expression(expression: str, other: str) -> bool:
     """Whether two expressions differ in spelling alone: case and quotes of names, parentheses, string literals.
 
     The parser also normalizes date formats, string lengths and argument order. So names, texts and numbers must be
     equal as well: a needless change is better than a missing one.
     """
-    if one == other:
+    if expression == other:
         return True
-    return _normal_form(one) == _normal_form(other) and _words(one) == _words(other)
+    return _normal_form(expression) == _normal_form(other) and _words(expression) == _words(other)
 
 
 def referenced_columns(expression: str) -> frozenset[str]:
@@ -86,7 +86,9 @@ def reads(expression: str, path: Sequence[str]) -> bool:
     place, places = [step.lower() for step in path], _read_places(expression)
     if places is None:
         return place[0] in {token.text.lower() for token in _tokens(expression) if not _is_text(token)}
-    return any(all(one == other for one, other in zip(place, read, strict=False)) for read in places)
+    return any(
+        all(step == read_step for step, read_step in zip(place, read, strict=False)) for read in places
+    )
 
 
 def expression_problem(expression: str) -> str | None:
@@ -165,7 +167,9 @@ def with_column_renamed(expression: str, column: str, name: str) -> str:
 
     expression = with_portable_literals(expression)
     tree = _parsed(expression)
-    read = [one.parts[0].meta for one in tree.find_all(exp.Column) if _is_named(one, column)] if tree else []
+    read = (
+        [node.parts[0].meta for node in tree.find_all(exp.Column) if _is_named(node, column)] if tree else []
+    )
     for place in sorted(read, key=lambda place: -place["start"]):
         expression = expression[: place["start"]] + name + expression[place["end"] + 1 :]
     return expression
@@ -258,7 +262,7 @@ def _counts_any(tree: exp.Condition) -> bool:
     """Whether the expression calls the aggregate `any`; after LIKE the same word is a quantifier."""
     from sqlglot import exp
 
-    return any(not isinstance(one.parent, (exp.Like, exp.ILike)) for one in tree.find_all(exp.Any))
+    return any(not isinstance(node.parent, (exp.Like, exp.ILike)) for node in tree.find_all(exp.Any))
 
 
 @lru_cache(_CACHE_SIZE)
@@ -266,16 +270,16 @@ def _words(expression: str) -> tuple[tuple[bool, str], ...]:
     """Return an expression's texts, names and numbers, sorted; names in lower case, type synonyms replaced."""
     from sqlglot import TokenType
 
-    found = []
+    words = []
     for token in _tokens(expression):
         word = token.text.lower()
         if _is_text(token):
-            found.append((True, token.text))
+            words.append((True, token.text))
         elif token.token_type is TokenType.NOT:
-            found.append((False, "not"))
+            words.append((False, "not"))
         elif any(character.isalnum() for character in word) and word not in _CASTING:
-            found.append((False, _TYPES.get(word, word)))
-    return tuple(sorted(found))
+            words.append((False, _TYPES.get(word, word)))
+    return tuple(sorted(words))
 
 
 def _is_text(token: Token) -> bool:
@@ -311,8 +315,8 @@ def _has(data_type: DataType, path: Sequence[str]) -> bool:
     """Whether a type has a path. A field of an array of structs is an array, and maps may have any key."""
     match data_type:
         case StructType(fields) if path:
-            found = (field.data_type for field in fields if field.name.lower() == path[0])
-            inside = next(found, None)
+            data_types = (field.data_type for field in fields if field.name.lower() == path[0])
+            inside = next(data_types, None)
             return inside is not None and _has(inside, path[1:])
         case ArrayType(element):
             return _has(element, path)

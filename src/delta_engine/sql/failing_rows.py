@@ -76,7 +76,7 @@ def _fails(node: exp.Expr) -> str | None:
         case exp.Or():
             return _case([(node.left, f"coalesce({_sql(node.left)}, false)", None)], node.right)
         case exp.Anonymous() if node.name.lower() in _FIRST_VALUES:
-            steps = [(one, f"{_sql(one)} IS NOT NULL", None) for one in node.expressions]
+            steps = [(expression, f"{_sql(expression)} IS NOT NULL", None) for expression in node.expressions]
             return _case(steps, None)
         case exp.Anonymous() if node.name.lower() == "nvl2":
             first, present, missing = node.expressions
@@ -128,7 +128,9 @@ def _fails_itself(node: exp.Expr) -> str | None:
             return f"({_sql(array)} IS NOT NULL AND {_sql(place)} >= {size})"
         return f"({_sql(array)} IS NOT NULL AND abs({_sql(place)}) > {size})"
     there = [
-        f"{_sql(one)} IS NOT NULL" for one in _operands(node) if not isinstance(one.unnest(), exp.Literal)
+        f"{_sql(operand)} IS NOT NULL"
+        for operand in _operands(node)
+        if not isinstance(operand.unnest(), exp.Literal)
     ]
     return f"({' AND '.join([f'{_sql(node)} IS NULL', *there])})"
 
@@ -166,13 +168,13 @@ def _tolerant(tree: exp.Expr) -> exp.Expr:
     """Return an expression that gives NULL wherever it can be told to, instead of failing."""
     root = tree.copy()
     for node in reversed(list(root.walk())):  # operands before the operations on them
-        found = _tolerated(node)
-        if found is None:
+        tolerated = _tolerated(node)
+        if tolerated is None:
             continue
         if node is root:
-            root = found
+            root = tolerated
         else:
-            node.replace(found)
+            node.replace(tolerated)
     return root
 
 
@@ -221,10 +223,10 @@ def _call(name: str, *arguments: exp.Expr) -> exp.Anonymous:
 
 
 def _any_of(conditions: Iterable[str | None]) -> str | None:
-    found = list(dict.fromkeys(one for one in conditions if one))
-    if len(found) > 1:
-        return f"({' OR '.join(found)})"
-    return found[0] if found else None
+    distinct = list(dict.fromkeys(condition for condition in conditions if condition))
+    if len(distinct) > 1:
+        return f"({' OR '.join(distinct)})"
+    return distinct[0] if distinct else None
 
 
 def _sql(node: exp.Expr) -> str:

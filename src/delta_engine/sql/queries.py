@@ -164,9 +164,9 @@ def sql_recent_reads(
         f"{'lower(source_column_name)' if name == 'column_lineage' else 'CAST(NULL AS STRING)'} AS source_column, "
         "entity_type, entity_id, created_by, target_table_full_name AS target_table, event_time\n"
         f"FROM system.access.{name}\n"
-        f"WHERE event_date >= DATE '{since:%Y-%m-%d}' AND ({' OR '.join(found)})"
-        for name, found in conditions.items()
-        if found
+        f"WHERE event_date >= DATE '{since:%Y-%m-%d}' AND ({' OR '.join(alternatives)})"
+        for name, alternatives in conditions.items()
+        if alternatives
     )
     reader = "source_table, source_column, entity_type, entity_id, created_by, target_table"
     return (
@@ -231,18 +231,18 @@ def sql_as_it_will_be(expression: str, observed: DataType, renamed: DataType, de
     match observed, renamed, desired:
         case StructType(), StructType(), StructType():
             return _struct(expression, observed, renamed, desired)
-        case ArrayType(one), ArrayType(same), ArrayType(other):
-            inside = sql_as_it_will_be("x", one, same, other)
+        case ArrayType(element), ArrayType(renamed_element), ArrayType(desired_element):
+            inside = sql_as_it_will_be("x", element, renamed_element, desired_element)
             return expression if inside == "x" else f"transform({expression}, x -> {inside})"
-        case MapType(_, one), MapType(_, same), MapType(_, other):
-            inside = sql_as_it_will_be("x", one, same, other)
+        case MapType(_, value), MapType(_, renamed_value), MapType(_, desired_value):
+            inside = sql_as_it_will_be("x", value, renamed_value, desired_value)
             return expression if inside == "x" else f"transform_values({expression}, (k, x) -> {inside})"
     return expression
 
 
 def _struct(expression: str, observed: StructType, renamed: StructType, desired: StructType) -> str:
     pairs = zip(observed.fields, renamed.fields, strict=True)
-    existing = {same.name.lower(): (one, same) for one, same in pairs}
+    existing = {named.name.lower(): (field, named) for field, named in pairs}
     fields = [
         (field.name, _field(expression, field, existing.get(field.name.lower()))) for field in desired.fields
     ]

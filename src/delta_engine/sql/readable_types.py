@@ -60,7 +60,10 @@ def laid_out_data_type(data_type: DataType, indent: int = 0) -> str:
 def with_readable_types(text: str) -> str:
     """Return a text without the backticks that names in the nested type at its start do not need."""
     pieces, rest = _split_nested_type(text)
-    return "".join(readable_ident(one[1].replace("``", "`")) if one[1] else one[0] for one in pieces) + rest
+    return (
+        "".join(readable_ident(piece[1].replace("``", "`")) if piece[1] else piece[0] for piece in pieces)
+        + rest
+    )
 
 
 def nested_type_in(text: str) -> tuple[DataType, str] | None:
@@ -68,7 +71,7 @@ def nested_type_in(text: str) -> tuple[DataType, str] | None:
     pieces, rest = _split_nested_type(text)
     if not pieces:
         return None
-    data_type = parse_data_type("".join(one[0] for one in pieces))
+    data_type = parse_data_type("".join(piece[0] for piece in pieces))
     return None if isinstance(data_type, UnsupportedType) else (data_type, rest)
 
 

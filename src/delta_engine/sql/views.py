@@ -53,8 +53,8 @@ def lost_reads(
         raise ValueError("sqlglot does not read it") from error
     if not scopes:
         raise ValueError("it is no query")
-    found = {read for scope in scopes for read in _lost_in(scope, home, tables, columns)}
-    return sorted(found, key=lambda read: (read.table, read.column or "", not read.is_sure))
+    reads = {read for scope in scopes for read in _lost_in(scope, home, tables, columns)}
+    return sorted(reads, key=lambda read: (read.table, read.column or "", not read.is_sure))
 
 
 def _lost_in(

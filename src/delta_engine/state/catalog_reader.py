@@ -128,11 +128,13 @@ def snapshot_with_former_names(
     if not formers:
         return observed
     declared = {model.key: model for model in models}
-    found = snapshot_by(reader, [under_former_name(declared[key], former) for key, former in formers.items()])
+    of_renamed = snapshot_by(
+        reader, [under_former_name(declared[key], former) for key, former in formers.items()]
+    )
     tables = {
-        key: replace(found.table(former), former_name=former)
+        key: replace(of_renamed.table(former), former_name=former)
         for key, former in formers.items()
-        if found.table(former).exists
+        if of_renamed.table(former).exists
     }
     renamed = {former.key for former in formers.values()}
     return replace(
@@ -240,16 +242,17 @@ def read_tables(
         except CatalogReadError as refusal:
             return refusal
 
-    found = query_each(state_or_refusal, tables, parallelism)
-    raise_all((*refusals, *(one for _, one in found if isinstance(one, CatalogReadError))))
-    return {table.key: one for table, one in found if isinstance(one, TableState)}
+    answers = query_each(state_or_refusal, tables, parallelism)
+    raise_all((*refusals, *(answer for _, answer in answers if isinstance(answer, CatalogReadError))))
+    return {table.key: answer for table, answer in answers if isinstance(answer, TableState)}
 
 
-def read_again(reader: CatalogReader, models: Sequence[Table], seen: CatalogState) -> CatalogState:
+def read_again(reader: CatalogReader, models: Sequence[Table], observed: CatalogState) -> CatalogState:
     """Return the states of tables as they are now, read directly, with the privileges that a snapshot has seen."""
     asked = [
-        replace(model, grants=joined_grants(model.grants, seen.tables[model.key].grants)) for model in models
+        replace(model, grants=joined_grants(model.grants, observed.tables[model.key].grants))
+        for model in models
     ]
     fresh = direct_snapshot_by(reader, asked)
-    tables = {key: replace(found, audit=seen.tables[key].audit) for key, found in fresh.tables.items()}
+    tables = {key: replace(state, audit=observed.tables[key].audit) for key, state in fresh.tables.items()}
     return replace(fresh, tables=tables)

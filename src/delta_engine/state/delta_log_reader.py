@@ -102,9 +102,9 @@ class DeltaLogHistoryReader:
     def read_commits(self, tables: Sequence[QualifiedName]) -> Mapping[str, tuple[Commit, ...]]:
         """Return commits; see `TableHistoryReader.read_commits`."""
         read = {table: self.log.commits(table) for table in tables}
-        found = {table.key: commits for table, commits in read.items() if commits is not None}
+        logged = {table.key: commits for table, commits in read.items() if commits is not None}
         rest = [table for table, commits in read.items() if commits is None]
-        return found | dict(self.otherwise.read_commits(rest)) if rest else found
+        return logged | dict(self.otherwise.read_commits(rest)) if rest else logged
 
 
 class _OnlySparkKnowsError(Exception):
@@ -159,7 +159,7 @@ class _OpenedLog:
     def commits(self) -> tuple[Commit, ...]:
         rows = self.table.history(LATEST_COMMITS)
         version = self.table.version()
-        expected = (one for one in range(version, -1, -1) if _commit_file(self.folder, one).exists())
+        expected = (number for number in range(version, -1, -1) if _commit_file(self.folder, number).exists())
         if [row["version"] for row in rows] != list(islice(expected, LATEST_COMMITS)):
             raise _OnlySparkKnowsError("a commit without information about it")
         times = list(_increasing(_committed_at(self.folder, row) for row in reversed(rows)))
@@ -171,13 +171,13 @@ class _OpenedLog:
         """Return the properties that SHOW TBLPROPERTIES lists, in its order."""
         protocol = self.table.protocol()
         features = self.features if protocol.min_writer_version >= _TABLE_FEATURES else ()
-        found = {
+        properties = {
             **{key: value for key, value in configuration.items() if key != _HIDDEN},
             **{f"delta.feature.{name}": "supported" for name in features},
             "delta.minReaderVersion": str(protocol.min_reader_version),
             "delta.minWriterVersion": str(protocol.min_writer_version),
         }
-        return dict(sorted(found.items()))
+        return dict(sorted(properties.items()))
 
     def _clustering(self) -> list[list[str]]:
         """Return the paths of the clustering columns, by physical name.
@@ -226,7 +226,7 @@ def _logical_name(fields: Sequence[Row], physical: Sequence[str]) -> str:
     """Return the dotted name of a column, or of a field inside structs."""
     names: list[str] = []
     for part in physical:
-        field = next((one for one in fields if _physical_name(one) == part), None)
+        field = next((child for child in fields if _physical_name(child) == part), None)
         if field is None:
             raise _OnlySparkKnowsError(f"clustering column {part}")
         names.append(str(field["name"]))
@@ -246,8 +246,8 @@ def _column(field: Row) -> ColumnDescription:
 
 
 def _metadata(field: Row) -> Mapping[str, object]:
-    found = field.get("metadata")
-    return found if isinstance(found, Mapping) else {}
+    metadata_json = field.get("metadata")
+    return metadata_json if isinstance(metadata_json, Mapping) else {}
 
 
 def _commit_file(log: Path, version: int) -> Path:
@@ -275,8 +275,8 @@ def _increasing(times: Iterator[datetime]) -> Iterator[datetime]:
 
 
 def _as_spark_shows(row: Row, at: datetime) -> Row:
-    found = row.get("operationParameters")
-    parameters = found if isinstance(found, Mapping) else {}
+    raw = row.get("operationParameters")
+    parameters = raw if isinstance(raw, Mapping) else {}
     texts = {key: _parameter_text(value) for key, value in parameters.items()}
     return {**row, "timestamp": at, "operationParameters": texts}
 

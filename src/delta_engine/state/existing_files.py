@@ -65,7 +65,7 @@ def with_existing_files(
     files = {
         model.key: answer for model, answer in answers if answer is None or isinstance(answer, TableState)
     }
-    return replace(observed, files=files), tuple(one for _, one in answers if isinstance(one, str))
+    return replace(observed, files=files), tuple(reason for _, reason in answers if isinstance(reason, str))
 
 
 def _exposed(model: Table, error: StatementError | OSError) -> CatalogReadError:

@@ -64,9 +64,9 @@ class LineageReader:
             columns: names in lower case, by table key.
         """
         rows = self.runner.run(sql_recent_reads(tables, columns, since=since, limit=limit))
-        found = int(str(rows[0]["readers"])) if rows else 0
+        readers = int(str(rows[0]["readers"])) if rows else 0
         reads = [read for read in map(_read, rows) if read is not None]
-        return RecentReads(reads=reads, left_out=found - len(rows))
+        return RecentReads(reads=reads, left_out=readers - len(rows))
 
 
 def _read(row: Row) -> RecentRead | None:

@@ -75,8 +75,8 @@ class PrincipalReader:
             else:
                 granted[catalog].setdefault(grantee, []).append(privilege)
         mine = {*owners.values(), *(grantee for grants in granted.values() for grantee in grants)}
-        found = {
+        permissions = {
             name: Permissions(owner=owners.get(name), grants=to_grants(grants))
             for name, grants in granted.items()
         }
-        return found, replace(principal, groups=principal.groups | {name.lower() for name in mine})
+        return permissions, replace(principal, groups=principal.groups | {name.lower() for name in mine})

@@ -76,13 +76,13 @@ class FoundTables:
 
 
 def _found(
-    wanted: Sequence[QualifiedName], existing: Sequence[QualifiedName], listed: Sequence[QualifiedName]
+    requested: Sequence[QualifiedName], existing: Sequence[QualifiedName], listed: Sequence[QualifiedName]
 ) -> FoundTables:
     """Return wanted tables that exist, other listed ones, and refusals of wanted ones that are spelled otherwise."""
-    known, present = ({table.key for table in tables} for tables in (wanted, existing))
+    requested_keys, present = ({table.key for table in tables} for tables in (requested, existing))
     odd = {name.key: name for name in listed if str(name) != name.key}
-    hidden = [table for table in wanted if table.key in odd and table.key not in present]
-    others = [name for name in listed if str(name) == name.key and name.key not in known]
+    hidden = [table for table in requested if table.key in odd and table.key not in present]
+    others = [name for name in listed if str(name) == name.key and name.key not in requested_keys]
     return FoundTables(
         existing=tuple(existing),
         others=tuple(sorted(others, key=str)),
@@ -141,11 +141,11 @@ class FolderFinder:
                 refusals.append(refusal)
             except OSError as error:
                 refusals.append(_unreadable_folder(table, error))
-        found = _found(tables, existing, self.listed({_schema_of(table) for table in tables}))
-        addressed = (*found.existing, *found.others)
+        found_tables = _found(tables, existing, self.listed({_schema_of(table) for table in tables}))
+        addressed = (*found_tables.existing, *found_tables.others)
         return replace(
-            found,
-            refusals=(*refusals, *found.refusals),
+            found_tables,
+            refusals=(*refusals, *found_tables.refusals),
             audits={table.key: _audit(self._addressing.folder(table)) for table in addressed},
         )
 
@@ -254,25 +254,28 @@ class SparkDeltaReader:
     def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
         """Return the state of every model's table; see `CatalogReader.snapshot`."""
         names = [model.qualified_name for model in models]
-        wanted = {_schema_of(name) for name in names}
-        wanted |= {(schema.catalog_name.lower(), schema.schema_name.lower()) for schema in schemas}
-        missing = self._finder.missing_schemas(wanted)
+        pairs = {_schema_of(name) for name in names}
+        pairs |= {(schema.catalog_name.lower(), schema.schema_name.lower()) for schema in schemas}
+        missing = self._finder.missing_schemas(pairs)
         odd = {pair: spelling for pair, spelling in missing.items() if spelling is not None}
         raise_all(_odd_schema(pair, odd[pair]) for pair in sorted(odd.keys() - {*map(_schema_of, names)}))
-        found = self._finder.find([name for name in names if _schema_of(name) not in missing])
+        found_tables = self._finder.find([name for name in names if _schema_of(name) not in missing])
         in_odd_schemas = (
             _in_odd_schema(name, odd[_schema_of(name)]) for name in names if _schema_of(name) in odd
         )
-        found = replace(found, refusals=(*found.refusals, *in_odd_schemas))
+        found_tables = replace(found_tables, refusals=(*found_tables.refusals, *in_odd_schemas))
         states = {name.key: ABSENT for name in names}
-        states |= self._read(found, {model.key: model for model in models})
-        for table in found.existing:
-            state, audit = states[table.key], found.audits.get(table.key, NO_AUDIT)
+        states |= self._read(found_tables, {model.key: model for model in models})
+        for table in found_tables.existing:
+            state, audit = states[table.key], found_tables.audits.get(table.key, NO_AUDIT)
             if state.exists:
                 audit = replace(audit, table_id=state.audit.table_id)
                 states[table.key] = replace(state, audit=audit)
         return CatalogState(
-            tables=states, missing_schemas=frozenset(missing), other_tables=found.others, audits=found.audits
+            tables=states,
+            missing_schemas=frozenset(missing),
+            other_tables=found_tables.others,
+            audits=found_tables.audits,
         )
 
     def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
@@ -346,8 +349,8 @@ class SparkDeltaReader:
             table_id=schema.table_id,
         )
 
-    def _read(self, found: FoundTables, models: Mapping[str, Table]) -> dict[str, TableState]:
-        described = {table: self.describe(table) for table in found.existing}
+    def _read(self, found_tables: FoundTables, models: Mapping[str, Table]) -> dict[str, TableState]:
+        described = {table: self.describe(table) for table in found_tables.existing}
         if None in described.values():
             self._start()
 
@@ -356,7 +359,7 @@ class SparkDeltaReader:
             raise_all(unmanaged_types([models[table.key]], {table.key: read}))
             return read
 
-        return read_tables(found.existing, state, self._parallelism, found.refusals)
+        return read_tables(found_tables.existing, state, self._parallelism, found_tables.refusals)
 
     def _state(self, table: QualifiedName, description: TableDescription | None) -> TableState:
         """Return the state of a listed table, which another principal may have dropped since."""
@@ -502,8 +505,8 @@ def _partitions(description: Rows) -> tuple[str, ...]:
 
 def _details(description: Rows) -> dict[str, str]:
     """Return the table's own details from DESCRIBE TABLE EXTENDED; the first of each name counts."""
-    details = dropwhile(lambda row: row["col_name"] != "# Detailed Table Information", description)
-    found: dict[str, str] = {}
-    for row in details:
-        found.setdefault(str(row["col_name"]), str(row["data_type"]))
-    return found
+    rows = dropwhile(lambda row: row["col_name"] != "# Detailed Table Information", description)
+    details: dict[str, str] = {}
+    for row in rows:
+        details.setdefault(str(row["col_name"]), str(row["data_type"]))
+    return details

@@ -106,8 +106,8 @@ class TableState:
     audit: Audit = field(default=NO_AUDIT, compare=False)
 
     def __post_init__(self) -> None:
-        found = self.table_properties.items()
-        properties = {key: REDACTED if SECRET_KEY.search(key) else value for key, value in found}
+        given = self.table_properties.items()
+        properties = {key: REDACTED if SECRET_KEY.search(key) else value for key, value in given}
         set_fields(
             self,
             columns=to_items(self.columns, Column, "columns"),

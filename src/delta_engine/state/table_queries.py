@@ -122,20 +122,20 @@ class TableQueries:
 
     def count(self, tables: Iterable[QualifiedName]) -> dict[str, int]:
         """Return row counts; see `RowCounter.count`."""
-        found = query_each(self._count, tables, self.parallelism)
-        return {table.key: rows for table, rows in found}
+        counts = query_each(self._count, tables, self.parallelism)
+        return {table.key: rows for table, rows in counts}
 
     def read_commits(self, tables: Sequence[QualifiedName]) -> Mapping[str, tuple[Commit, ...]]:
         """Return commits; see `TableHistoryReader.read_commits`."""
-        found = query_each(self._commits, tables, self.parallelism)
-        return {table.key: commits for table, commits in found if commits is not None}
+        histories = query_each(self._commits, tables, self.parallelism)
+        return {table.key: commits for table, commits in histories if commits is not None}
 
     def read_versions(
         self, tables: Sequence[QualifiedName], *, with_id: Collection[str]
     ) -> Mapping[str, TableVersion]:
         """Return versions; see `TableVersionReader.read_versions`."""
-        found = query_each(partial(self._version, with_id=with_id), tables, self.parallelism)
-        return {table.key: version for table, version in found if version is not None}
+        versions = query_each(partial(self._version, with_id=with_id), tables, self.parallelism)
+        return {table.key: version for table, version in versions if version is not None}
 
     def _count(self, table: QualifiedName) -> int:
         (row,) = self.runner.run(sql_count_rows(self.addressing.table(table)))
@@ -173,8 +173,8 @@ class DeltaLogVersionReader:
         with_id: Collection[str],  # noqa: ARG002 - the id costs nothing here
     ) -> Mapping[str, TableVersion]:
         """Return versions; see `TableVersionReader.read_versions`."""
-        found = ((table.key, self._version(table)) for table in tables)
-        return {key: version for key, version in found if version is not None}
+        versions = ((table.key, self._version(table)) for table in tables)
+        return {key: version for key, version in versions if version is not None}
 
     def _version(self, table: QualifiedName) -> TableVersion | None:
         try:
@@ -228,8 +228,8 @@ def _table_id(commit: Path) -> str | None:
 
 def commit_of(row: Row) -> Commit:
     """Return the commit in a row of DESCRIBE HISTORY."""
-    found = row.get("operationParameters")
-    parameters = found if isinstance(found, Mapping) else {}
+    raw = row.get("operationParameters")
+    parameters = raw if isinstance(raw, Mapping) else {}
     return Commit(
         version=int(str(row["version"])),
         at=utc_moment(row.get("timestamp")),
@@ -258,5 +258,5 @@ def _event(row: Row) -> AuditEvent | None:
 
 def _succeeded(response: object) -> bool:
     """Whether a response (JSON) reports success; the documentation has two spellings of its status field."""
-    found = json.loads(str(response or "{}"))
-    return bool(found.get("status_code", found.get("statusCode")) == 200)
+    answer = json.loads(str(response or "{}"))
+    return bool(answer.get("status_code", answer.get("statusCode")) == 200)

@@ -95,13 +95,15 @@ class UnityCatalogReader:
         details = self._described if directly else self._details
         expected = expected_grants((*models, *schemas))
         described = {schema.key for schema in schemas if needs_description(schema)}
-        found = []
-        for catalog, wanted in _schemas_by_catalog(names, schemas).items():
+        answers = []
+        for catalog, catalog_schemas in _schemas_by_catalog(names, schemas).items():
             within = [name for name in names if name.catalog.lower() == catalog]
             reading = _CatalogReading(catalog, self._runner, parallelism=self._parallelism)
-            found.append(reading.read(within, wanted, details, expected, described, directly=directly))
-        read = _combined(names, [one for one, _ in found])
-        unreadable = (refusal for _, refusals in found for refusal in refusals)
+            answers.append(
+                reading.read(within, catalog_schemas, details, expected, described, directly=directly)
+            )
+        read = _combined(names, [state for state, _ in answers])
+        unreadable = (refusal for _, refusals in answers for refusal in refusals)
         raise_all((*unreadable, *unmanaged_types(models, read.tables)))
         return read
 
@@ -126,12 +128,12 @@ class UnityCatalogReader:
         catalog = catalog.lower()
         views = ViewReader(catalog, self._runner, parallelism=self._parallelism)
         is_whole = schemas is None
-        wanted = views.listed_schemas() if schemas is None else {schema.lower() for schema in schemas}
-        wanted -= {INFORMATION_SCHEMA}
-        if not wanted:
+        schema_names = views.listed_schemas() if schemas is None else {schema.lower() for schema in schemas}
+        schema_names -= {INFORMATION_SCHEMA}
+        if not schema_names:
             return Listing(tables=())
-        schemata, tables = views.existing(wanted, accepts_hidden=is_whole)
-        hidden = sorted(wanted - schemata.keys()) if is_whole else ()
+        schemata, tables = views.existing(schema_names, accepts_hidden=is_whole)
+        hidden = sorted(schema_names - schemata.keys()) if is_whole else ()
         rows = {QualifiedName(catalog, *key): row for key, row in tables.items()} if schemata else {}
         names = sorted(rows, key=lambda name: name.key)
         return Listing(
@@ -169,33 +171,35 @@ class _CatalogReading:
         missing = frozenset((self._catalog, schema) for schema in schemas - schemata.keys())
         if not schemata:
             return CatalogState(tables={}, missing_schemas=missing), ()
-        wanted, refusals = _readable(names, tables, schemata if directly else {})
+        readable, refusals = _readable(names, tables, schemata if directly else {})
         with query_threads(self._parallelism) as pool:
-            asked = (*OF_SCHEMAS, *OF_TABLES) if wanted else OF_SCHEMAS
+            asked = (*OF_SCHEMAS, *OF_TABLES) if readable else OF_SCHEMAS
             queries = {view: pool.submit(self._views.query, view, schemata.keys()) for view in asked}
-            of_tables = [pool.submit(query) for query in details.queries(wanted)]
+            of_tables = [pool.submit(query) for query in details.queries(readable)]
             of_schemas = {
                 schema: pool.submit(self._describe, schema)
                 for schema in schemata
                 if f"{self._catalog}.{schema}" in described
             }
             views = {view: query.result() for view, query in queries.items()}
-            shown = self._shown_grants(wanted, schemata.keys(), views)
+            shown = self._shown_grants(readable, schemata.keys(), views)
             granted, of_grants = granted_rows(shown, expected, self._runner, pool)
-            rows = {one.name.key: one for one in self._rows(wanted, tables, views, granted)}
+            rows = {
+                table_rows.name.key: table_rows for table_rows in self._rows(readable, tables, views, granted)
+            }
             answers = {key: answer for query in of_tables for key, answer in query.result().items()}
             schema_answers = {schema: query.result() for schema, query in of_schemas.items()}
         states = {key: _state(rows[key], answer, directly=directly) for key, answer in answers.items()}
-        unreadable = [one for key in rows if isinstance(one := states.get(key), CatalogReadError)]
+        unreadable = [refused for key in rows if isinstance(refused := states.get(key), CatalogReadError)]
         others = _audits(self._catalog, tables)
-        found = CatalogState(
-            tables={key: one for key, one in states.items() if isinstance(one, TableState)},
+        state = CatalogState(
+            tables={key: state for key, state in states.items() if isinstance(state, TableState)},
             missing_schemas=missing,
             other_tables=tuple(others),
-            audits={name.key: one for name, one in others.items()},
+            audits={name.key: audit for name, audit in others.items()},
             schema_states=self._schema_states(schemata, views, granted, schema_answers),
         )
-        return found, [*refusals, *of_grants, *unreadable]
+        return state, [*refusals, *of_grants, *unreadable]
 
     def _describe(self, schema: str) -> SchemaState:
         try:
@@ -209,22 +213,22 @@ class _CatalogReading:
         return schema_details(rows)
 
     def _shown_grants(
-        self, wanted: Sequence[QualifiedName], schemas: Collection[str], views: _ViewRows
+        self, tables: Sequence[QualifiedName], schemas: Collection[str], views: _ViewRows
     ) -> Mapping[SecurableName, Sequence[Row]]:
         of_tables, of_schemas = by_table(views.get(TABLE_PRIVILEGES, ())), by_schema(views[SCHEMA_PRIVILEGES])
         shown: dict[SecurableName, Sequence[Row]] = {
-            one: of_tables.get(table_key(one.schema, one.table), ()) for one in wanted
+            name: of_tables.get(table_key(name.schema, name.table), ()) for name in tables
         }
         return shown | {SchemaName(self._catalog, schema): of_schemas.get(schema, ()) for schema in schemas}
 
     def _rows(
         self,
-        wanted: Sequence[QualifiedName],
+        names: Sequence[QualifiedName],
         tables: Mapping[TableKey, Row],
         views: _ViewRows,
         granted: _GrantRows,
     ) -> Iterator[TableRows]:
-        if not wanted:
+        if not names:
             return
         constraints = by_table(views[TABLE_CONSTRAINTS])
         keys = key_rows(
@@ -232,13 +236,13 @@ class _CatalogReading:
             constraints,
             views[KEY_COLUMN_USAGE],
             views[REFERENTIAL_CONSTRAINTS],
-            wanted=[table_key(name.schema, name.table) for name in wanted],
+            tables=[table_key(name.schema, name.table) for name in names],
             usage_elsewhere=self._views.usage_elsewhere,
         )
         by_view = {view: by_table(views[view]) for view in OF_PARTS}
-        for name in wanted:
+        for name in names:
             key = table_key(name.schema, name.table)
-            parts = {view: found.get(key, ()) for view, found in by_view.items()}
+            parts = {view: rows_by_table.get(key, ()) for view, rows_by_table in by_view.items()}
             parts[TABLE_PRIVILEGES] = granted[name.key]
             yield TableRows(name=name, table=tables.get(key), keys=keys, parts=parts)
 
@@ -266,26 +270,28 @@ class _CatalogReading:
 
 
 def _schemas_by_catalog(names: Iterable[QualifiedName], schemas: Iterable[Schema]) -> Mapping[str, set[str]]:
-    wanted: dict[str, set[str]] = defaultdict(set)
+    by_catalog: dict[str, set[str]] = defaultdict(set)
     for name in names:
-        wanted[name.catalog.lower()].add(name.schema.lower())
+        by_catalog[name.catalog.lower()].add(name.schema.lower())
     for schema in schemas:
-        wanted[schema.catalog_name.lower()].add(schema.schema_name.lower())
-    return {catalog: wanted[catalog] for catalog in sorted(wanted)}
+        by_catalog[schema.catalog_name.lower()].add(schema.schema_name.lower())
+    return {catalog: by_catalog[catalog] for catalog in sorted(by_catalog)}
 
 
-def _combined(names: Sequence[QualifiedName], found: Sequence[CatalogState]) -> CatalogState:
+def _combined(names: Sequence[QualifiedName], catalogs: Sequence[CatalogState]) -> CatalogState:
     """Return the state of several catalogs; their other tables still include the requested ones."""
     states = {name.key: ABSENT for name in names}
-    for one in found:
-        states |= one.tables
-    others = (name for one in found for name in one.other_tables if name.key not in states)
+    for catalog in catalogs:
+        states |= catalog.tables
+    others = (name for catalog in catalogs for name in catalog.other_tables if name.key not in states)
     return CatalogState(
         tables=states,
-        missing_schemas=frozenset().union(*(one.missing_schemas for one in found)),
+        missing_schemas=frozenset().union(*(catalog.missing_schemas for catalog in catalogs)),
         other_tables=tuple(sorted(others, key=lambda name: name.key)),
-        audits={key: audit for one in found for key, audit in one.audits.items() if key not in states},
-        schema_states={key: state for one in found for key, state in one.schema_states.items()},
+        audits={
+            key: audit for catalog in catalogs for key, audit in catalog.audits.items() if key not in states
+        },
+        schema_states={key: state for catalog in catalogs for key, state in catalog.schema_states.items()},
     )
 
 
@@ -305,7 +311,7 @@ def _readable(
     names: Sequence[QualifiedName], tables: Mapping[TableKey, Row], hidden_in: Collection[str]
 ) -> tuple[Sequence[QualifiedName], list[RefusedError]]:
     """Return the tables to read, each once, and refusals; views may not show all tables of `hidden_in` yet."""
-    wanted: list[QualifiedName] = []
+    readable: list[QualifiedName] = []
     refusals: list[RefusedError] = []
     for name in {name.key: name for name in names}.values():
         row = tables.get(table_key(name.schema, name.table))
@@ -314,10 +320,10 @@ def _readable(
         try:
             if row is not None:
                 require_manageable(name, row)
-            wanted.append(name)
+            readable.append(name)
         except CatalogReadError as refusal:
             refusals.append(refusal)
-    return wanted, refusals
+    return readable, refusals
 
 
 def _audits(catalog: str, tables: Mapping[TableKey, Row]) -> Mapping[QualifiedName, Audit]:

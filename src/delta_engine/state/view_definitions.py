@@ -28,11 +28,11 @@ class ViewReader:
 
     def read(self, schemas: Iterable[SchemaName]) -> Sequence[ViewDefinition]:
         """Return the views, sorted by name; raises StatementError."""
-        found = []
+        views = []
         for catalog, group in groupby(
-            sorted({*schemas}, key=lambda one: one.key), key=lambda one: one.catalog
+            sorted({*schemas}, key=lambda schema: schema.key), key=lambda schema: schema.catalog
         ):
-            names = ", ".join(sql_literal(one.schema.lower()) for one in group)
+            names = ", ".join(sql_literal(schema.schema.lower()) for schema in group)
             sql = sql_information_schema(
                 catalog,
                 "views",
@@ -42,5 +42,5 @@ class ViewReader:
             for row in self.runner.run(sql):
                 name = QualifiedName(catalog, str(row["table_schema"]), str(row["table_name"]))
                 query = row["view_definition"]
-                found.append(ViewDefinition(name, None if query is None else str(query)))
-        return sorted(found, key=lambda view: view.name.key)
+                views.append(ViewDefinition(name, None if query is None else str(query)))
+        return sorted(views, key=lambda view: view.name.key)

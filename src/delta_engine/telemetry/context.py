@@ -23,10 +23,10 @@ def current_context() -> Mapping[str, str]:
 
 def command(arguments: str, environment: str | None = None) -> str:
     """Return a command to suggest, in backticks, for an environment, by default the current one, else `ENV`."""
-    known = current_context()
-    environment = environment or known.get("environment")
+    context = current_context()
+    environment = environment or context.get("environment")
     options = f"-e {shlex.quote(environment) if environment else 'ENV'}"
-    options += f" -p {shlex.quote(known['project'])}" if "project" in known else ""
+    options += f" -p {shlex.quote(context['project'])}" if "project" in context else ""
     return f"`delta-engine {options} {arguments}`"
 
 
@@ -35,15 +35,15 @@ def spoken(on_command_line: str, in_python: str) -> str:
     return in_python if current_context().get("interface") == "python" else on_command_line
 
 
-def learn(**known: str) -> None:
+def learn(**facts: str) -> None:
     """Add to the context, until the surrounding `in_context` ends."""
-    _CONTEXT.set(MappingProxyType({**_CONTEXT.get(), **known}))
+    _CONTEXT.set(MappingProxyType({**_CONTEXT.get(), **facts}))
 
 
 @contextmanager
-def in_context(**known: str) -> Iterator[None]:
+def in_context(**facts: str) -> Iterator[None]:
     """Add to the context, in this thread and in threads that copy its context."""
-    token = _CONTEXT.set(MappingProxyType({**_CONTEXT.get(), **known}))
+    token = _CONTEXT.set(MappingProxyType({**_CONTEXT.get(), **facts}))
     try:
         yield
     finally:

@@ -25,8 +25,8 @@ _FIELDS: Final = "fields"
 def log(level: int, event: str, **fields: object) -> None:
     """Log an event: a few constant words; `fields` hold the facts."""
     if LOGGER.isEnabledFor(level):
-        known = {**current_context(), **fields}
-        LOGGER.log(level, event, extra={_FIELDS: {key: _loggable(value) for key, value in known.items()}})
+        context = {**current_context(), **fields}
+        LOGGER.log(level, event, extra={_FIELDS: {key: _loggable(value) for key, value in context.items()}})
 
 
 class JsonLines(logging.Formatter):

@@ -27,8 +27,8 @@ class OpenSpan:
     def add(self, **attributes: Attribute) -> None:
         """Add facts below `delta_engine.`."""
         if self._span is not None:
-            for key, one in attributes.items():
-                shown = redacted(one) if isinstance(one, str) else one
+            for key, value in attributes.items():
+                shown = redacted(value) if isinstance(value, str) else value
                 self._span.set_attribute(f"delta_engine.{key}", shown)
 
     def fail(self, reason: str) -> None:

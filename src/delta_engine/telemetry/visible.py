@@ -144,11 +144,11 @@ def described_size(size: int) -> str:
 
 def parsed_size(text: str) -> int:
     """Return the bytes in a text such as `200 GB`, `1.5TB` or `1000`; ValueError for others."""
-    found = _SIZE.fullmatch(text.strip())
-    if found is None:
+    size = _SIZE.fullmatch(text.strip())
+    if size is None:
         raise ValueError(f"{text!r} is no size")
-    exponent = _UNITS.index((found[2] or "B").upper())
-    return int(float(found[1]) * _STEP**exponent)
+    exponent = _UNITS.index((size[2] or "B").upper())
+    return int(float(size[1]) * _STEP**exponent)
 
 
 def counted_resources(schemas: int, tables: int) -> str:
@@ -157,14 +157,14 @@ def counted_resources(schemas: int, tables: int) -> str:
     return ", ".join((*words, counted(tables, "table")))
 
 
-def _composed_or_spelled(found: re.Match[str]) -> str:
+def _composed_or_spelled(match: re.Match[str]) -> str:
     """Return a character; spelled out if Unicode composes it with the one before, or has another one of its look."""
-    before = found.string[found.start() - 1] if found.start() else " "
-    composed = len(normalize("NFC", before + found.group())) == 1
-    other = normalize("NFC", found.group())
-    return _spelled(found) if composed or (len(other) == 1 and other != found.group()) else found.group()
+    before = match.string[match.start() - 1] if match.start() else " "
+    composed = len(normalize("NFC", before + match.group())) == 1
+    other = normalize("NFC", match.group())
+    return _spelled(match) if composed or (len(other) == 1 and other != match.group()) else match.group()
 
 
-def _spelled(found: re.Match[str]) -> str:
-    code = ord(found.group())
+def _spelled(match: re.Match[str]) -> str:
+    code = ord(match.group())
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

@@ -300,10 +300,10 @@ def _expressions(statement: str) -> Iterator[str]:
 
 
 def _next(expressions: Iterator[str], table: QualifiedName, node: exp.ColumnDef) -> str:
-    found = next(expressions, None)
-    if found is None:
+    expression = next(expressions, None)
+    if expression is None:
         raise _unsupported(table, _text(node), node.name)
-    return found
+    return expression
 
 
 def _end(words: Sequence[str], first: int, ends: Sequence[str] = ()) -> int:

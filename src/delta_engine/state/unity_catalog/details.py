@@ -187,7 +187,9 @@ def parse_description(table: QualifiedName, text: str) -> TableDetails:
         state = TableState(
             columns=columns,
             table_comment=document.comment or "",
-            cluster_by=tuple(_without_quotes(one.name) for one in document.clustering_information or ()),
+            cluster_by=tuple(
+                _without_quotes(member.name) for member in document.clustering_information or ()
+            ),
             partitioned_by=document.partition_columns or (),
             owner=document.owner,
             location=document.location,
@@ -227,7 +229,7 @@ def _optimization(text: str | None) -> str | None:
 
 
 def _column(table: QualifiedName, column: _Column, masks: Mapping[str, ColumnMask]) -> Column:
-    found = readable_column(
+    readable = readable_column(
         table,
         column.name,
         _data_type(column.type),
@@ -235,11 +237,11 @@ def _column(table: QualifiedName, column: _Column, masks: Mapping[str, ColumnMas
         comment=column.comment or "",
         default=column.default,
     )
-    return replace(found, mask=masks[found.key]) if found.key in masks else found
+    return replace(readable, mask=masks[readable.key]) if readable.key in masks else readable
 
 
-def _data_type(found: _Type) -> DataType:
-    match found:
+def _data_type(type_info: _Type) -> DataType:
+    match type_info:
         case _Type(name="array", element_type=_Type() as element):
             return ArrayType(_data_type(element))
         case _Type(name="map", key_type=_Type() as key, value_type=_Type() as value):
@@ -262,7 +264,7 @@ def _data_type(found: _Type) -> DataType:
             return parse_data_type(f"{name}({length})")
         case _Type(name="string", collation=str(collation)) if collation.lower() != _DEFAULT_COLLATION:
             return UnsupportedType(f"string collate {collation}")
-    return parse_data_type(_OTHER_NAMES.get(found.name, found.name))
+    return parse_data_type(_OTHER_NAMES.get(type_info.name, type_info.name))
 
 
 def _without_quotes(path: str) -> str:

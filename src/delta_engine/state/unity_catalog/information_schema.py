@@ -294,13 +294,13 @@ class ViewReader:
             if self._reads_system or not is_missing_catalog(error):
                 raise
             raise self._missing_catalog() from error
-        found: _Existing = (
+        rows_by_key: _Existing = (
             {str(row["schema_name"]).lower(): row for row in named},
             {table_key(row["table_schema"], row["table_name"]): row for row in listed},
         )
-        hidden = schemas - found[0].keys()
+        hidden = schemas - rows_by_key[0].keys()
         if not hidden or self._reads_system:
-            return found
+            return rows_by_key
         try:
             hidden &= self.listed_schemas()
         except StatementError as error:
@@ -308,14 +308,14 @@ class ViewReader:
                 raise
             hidden = set()
         way_out = LAGGING
-        if hidden and not found[0]:
-            found, way_out = self._existing_in_system(schemas)
-        hidden -= found[0].keys()
+        if hidden and not rows_by_key[0]:
+            rows_by_key, way_out = self._existing_in_system(schemas)
+        hidden -= rows_by_key[0].keys()
         if hidden and not accepts_hidden:
             names = ", ".join(sorted(hidden))
             reason = f"the information_schema of catalog {self._catalog!r} does not show what exists there: {names}"
             raise CatalogReadError(reason, way_out=way_out)
-        return found
+        return rows_by_key
 
     def query(self, view: View, schemas: Collection[str]) -> Sequence[Row]:
         """Return the rows of a view about some schemas."""

@@ -62,15 +62,15 @@ class KeyRows:
 
     def referenced_by(self, table: QualifiedName) -> tuple[Reference, ...]:
         """Return the visible foreign keys of other tables that reference this one."""
-        found = [
+        references = [
             Reference(table=QualifiedName(catalog, *_table(rows[0])), name=_name(rows[0]))
             for row in self.constraints.get(views.table_key(table.schema, table.table), ())
             for source in self.sources.get(_constraint(self.catalog, row), ())
             for catalog, rows in [(source[0], self.columns.get(source, ()))]
             if rows
         ]
-        others = (one for one in found if one.table.key != table.key)
-        return tuple(sorted(others, key=lambda one: (one.table.key, one.name)))
+        others = (reference for reference in references if reference.table.key != table.key)
+        return tuple(sorted(others, key=lambda reference: (reference.table.key, reference.name)))
 
     def _of_type(self, table: QualifiedName, kind: str) -> Iterable[ConstraintKey]:
         rows = self.constraints.get(views.table_key(table.schema, table.table), ())
@@ -116,7 +116,7 @@ def key_rows(
     usage: Sequence[Row],
     references: Sequence[Row],
     *,
-    wanted: Iterable[views.TableKey],
+    tables: Iterable[views.TableKey],
     usage_elsewhere: Callable[[str], Sequence[Row]],
 ) -> KeyRows:
     """Combine the rows of the three views about keys.
@@ -124,14 +124,14 @@ def key_rows(
     Args:
         usage: `key_column_usage`.
         references: `referential_constraints`.
-        wanted: the tables whose foreign keys are followed into other catalogs. Other tables may reference
+        tables: the tables whose foreign keys are followed into other catalogs. Other tables may reference
             catalogs that the principal cannot use.
         usage_elsewhere: returns another catalog's `key_column_usage`; raises `CatalogReadError` if it is unreadable.
     """
     targets = {_constraint(catalog, row): _target(catalog, row) for row in references}
     columns = dict(_by_constraint(catalog, usage))
     unreadable: dict[str, CatalogReadError] = {}
-    followed = {_constraint(catalog, row) for table in wanted for row in constraints.get(table, ())}
+    followed = {_constraint(catalog, row) for table in tables for row in constraints.get(table, ())}
     for other in sorted({targets[key][0] for key in followed & targets.keys()} - {catalog}):
         try:
             columns |= _by_constraint(other, usage_elsewhere(other))
@@ -210,15 +210,15 @@ def described_keys(text: str) -> tuple[PrimaryKey | None, tuple[ForeignKey, ...]
     if not _BETWEEN.fullmatch(_KEY.sub("", text).strip() or "[]"):
         return None
     primary_key, foreign_keys = None, []
-    for found in _KEY.finditer(text):
-        name, columns = found["name"].strip(), _idents(found["columns"])
-        if found["kind"] == "PRIMARY":
+    for match in _KEY.finditer(text):
+        name, columns = match["name"].strip(), _idents(match["columns"])
+        if match["kind"] == "PRIMARY":
             primary_key = PrimaryKey(columns, name)
-        elif found["table"] is None:
+        elif match["table"] is None:
             return None
         else:
-            target = QualifiedName(*_idents(found["table"]))
-            foreign_keys.append(ForeignKey(columns, target, _idents(found["referenced"]), name))
+            target = QualifiedName(*_idents(match["table"]))
+            foreign_keys.append(ForeignKey(columns, target, _idents(match["referenced"]), name))
     by_name = sorted(foreign_keys, key=lambda key: (key.name or "").lower())
     return primary_key, tuple(by_name)
 

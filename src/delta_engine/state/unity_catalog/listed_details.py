@@ -58,10 +58,10 @@ class ListedDetailsReader:
         schemas: dict[tuple[str, str], list[QualifiedName]] = defaultdict(list)
         for table in tables:
             schemas[table.catalog.lower(), table.schema.lower()].append(table)
-        return [partial(self._ask, schema, wanted) for schema, wanted in schemas.items()]
+        return [partial(self._ask, schema, tables) for schema, tables in schemas.items()]
 
-    def _ask(self, schema: tuple[str, str], wanted: Sequence[QualifiedName]) -> Mapping[str, Answer]:
-        names = {table.key: table for table in wanted}
+    def _ask(self, schema: tuple[str, str], tables: Sequence[QualifiedName]) -> Mapping[str, Answer]:
+        names = {table.key: table for table in tables}
         answers: dict[str, Answer] = {}
         for info in self._list(*schema):
             key = f"{info.catalog_name}.{info.schema_name}.{info.name}".lower()

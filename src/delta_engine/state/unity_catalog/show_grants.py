@@ -42,11 +42,11 @@ SecurableName: TypeAlias = QualifiedName | SchemaName
 
 def expected_grants(models: Iterable[Table | Schema]) -> Mapping[str, Grants]:
     """Return the grants that models declare, by the key of their table or schema."""
-    found: dict[str, Grants] = {}
+    grants: dict[str, Grants] = {}
     for model in models:
         if model.grants:
-            found[model.key] = joined_grants(found.get(model.key, {}), model.grants)
-    return found
+            grants[model.key] = joined_grants(grants.get(model.key, {}), model.grants)
+    return grants
 
 
 def granted_rows(
@@ -65,7 +65,7 @@ def granted_rows(
         for name, rows in shown.items()
         if name.key in expected and not _shows(rows, expected[name.key])
     }
-    rows, refusals = {name.key: found for name, found in shown.items()}, []
+    rows, refusals = {name.key: shown_rows for name, shown_rows in shown.items()}, []
     for key, query in queries.items():
         try:
             rows[key] = query.result()

@@ -81,9 +81,9 @@ def require_manageable(name: QualifiedName, table: Row) -> None:
 def table_state(rows: TableRows, details: TableDetails, *, directly: bool) -> TableState:
     """Return a table's state; `directly` prefers the description to the views, which may lag."""
     row, described = rows.table, details.state
-    for view, found in rows.parts.items():
+    for view, part_rows in rows.parts.items():
         if view is not views.COLUMNS or not directly:
-            views.require_whole(view, found, rows.name)
+            views.require_whole(view, part_rows, rows.name)
     if not directly:
         require_agreement(rows.name, row, rows.parts[views.COLUMNS], described)
     if row is None and details.table_type not in (None, *_RELATIONS):
@@ -177,12 +177,12 @@ def require_agreement(
             "its columns are not visible to you", table=str(name), way_out="Ask for SELECT on it."
         )
     shown = [_shown(row) for row in sorted(columns, key=lambda row: int(str(row["ordinal_position"])))]
-    if [one.name.lower() for one in shown] != [column.key for column in described.columns]:
-        theirs = ", ".join(one.name for one in shown)
+    if [shown_column.name.lower() for shown_column in shown] != [column.key for column in described.columns]:
+        theirs = ", ".join(shown_column.name for shown_column in shown)
         raise _contradiction(name, f"the columns {theirs}", ", ".join(c.name for c in described.columns))
-    for one, column in zip(shown, described.columns, strict=True):
-        if not one.is_like(column):
-            raise _contradiction(name, str(one), str(_Shown.of(column)), column.name)
+    for shown_column, column in zip(shown, described.columns, strict=True):
+        if not shown_column.is_like(column):
+            raise _contradiction(name, str(shown_column), str(_Shown.of(column)), column.name)
     path = table["storage_path"] if table else None
     if path and described.location and str(path).rstrip("/") != described.location.rstrip("/"):
         raise _contradiction(name, f"the location {path}", described.location)
