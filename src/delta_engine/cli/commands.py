@@ -212,11 +212,11 @@ def undo_run(
         undo(environment, request, view)
         return Ended("", ExitCode.DONE)
     with status("reading the catalog …"):
-        found = plan_undo(environment, environment.deployment.peek_replayed(), request)
-    print_note(found.note)
-    options = msgspec.structs.replace(options, undoes=found.past.run)
+        undo_plan = plan_undo(environment, environment.deployment.peek_replayed(), request)
+    print_note(undo_plan.note)
+    options = msgspec.structs.replace(options, undoes=undo_plan.past.run)
     rendering = Rendering.JSON if as_json else Rendering.SQL if dry_run else Rendering.TREE
-    return _shown(project, environment, found.planned, options, rendering, out=out, is_full=is_full)
+    return _shown(project, environment, undo_plan.planned, options, rendering, out=out, is_full=is_full)
 
 
 def print_drift(
@@ -267,10 +267,10 @@ def accept_drift(context: Context, options: Options, *, yes: bool) -> None:
     project, environment = _open_project(context, options)
     with open_run(environment, "drift --accept", print_note) as run:
         with status("reading the catalog …"):
-            found = find_drift(run, project.models, is_partial=project.is_partial)
-        drifted = acceptable(project, found, print_note)
-        for one in drifted:
-            _print_findings(one)
+            report = find_drift(run, project.models, is_partial=project.is_partial)
+        drifted = acceptable(project, report, print_note)
+        for drifted_resource in drifted:
+            _print_findings(drifted_resource)
         counted = counted_resources(len(drifted_schemas(drifted)), len(drifted_tables(drifted)))
         say(f"{environment.name}: {counted} to accept")
         if not drifted:

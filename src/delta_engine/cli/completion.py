@@ -32,7 +32,7 @@ def choices_of(metavar: str) -> Callable[[str], list[str]] | None:
         return None
 
     def complete(incomplete: str) -> list[str]:
-        return [one for one in values if one.startswith(incomplete)]
+        return [value for value in values if value.startswith(incomplete)]
 
     return complete
 
@@ -50,14 +50,14 @@ def _completer(source: _Source, *, shortens: bool = False) -> _Completer:
         from delta_engine.errors import DeltaEngineError
 
         try:
-            names = sorted({one for one in source(ctx) if _PLAIN.fullmatch(one)})
+            names = sorted({value for value in source(ctx) if _PLAIN.fullmatch(value)})
         except (DeltaEngineError, OSError, ValueError, msgspec.MsgspecError, typer.BadParameter):
             return []
-        found = [one for one in names if one.startswith(incomplete)]
-        while shortens and names and not found:
-            names = sorted({one.partition(".")[2] for one in names} - {""})
-            found = [one for one in names if one.startswith(incomplete)]
-        return found
+        completions = [name for name in names if name.startswith(incomplete)]
+        while shortens and names and not completions:
+            names = sorted({name.partition(".")[2] for name in names} - {""})
+            completions = [name for name in names if name.startswith(incomplete)]
+        return completions
 
     return complete
 
@@ -144,9 +144,9 @@ def _places(ctx: typer.Context) -> Iterator[tuple[Path, str]]:
     context = _context(ctx)
     for conf_dir in context.conf_dirs():
         named = context.environment or context.default_environment
-        found = [named] if named else environments(conf_dir)
-        if len(found) == 1:
-            yield conf_dir, found[0]
+        candidates = [named] if named else environments(conf_dir)
+        if len(candidates) == 1:
+            yield conf_dir, candidates[0]
 
 
 def _context(ctx: typer.Context) -> Context:

@@ -61,10 +61,10 @@ def run_doctor(context: Context, *, as_json: bool) -> None:
 
 def _print(report: DoctorReport) -> None:
     console = Console(file=sys.stdout, highlight=False)
-    for found, line in doctor_lines(report):
-        column = (status_column(found), _COLOURS[found]) if found else ""
+    for check_status, line in doctor_lines(report):
+        column = (status_column(check_status), _COLOURS[check_status]) if check_status else ""
         console.print(
-            Text.assemble(column, (line, "" if found or line[0] == " " else "bold")), soft_wrap=True
+            Text.assemble(column, (line, "" if check_status or line[0] == " " else "bold")), soft_wrap=True
         )
     console.print(Text(doctor_summary(report)), soft_wrap=True)
 

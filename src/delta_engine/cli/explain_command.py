@@ -30,16 +30,16 @@ def explain(
     ] = None,
 ) -> None:
     """Explain an error: its causes, and how to fix it."""
-    found = sections()
+    topics = sections()
     if topic is None:
-        width = max(map(len, found))
-        for name, text in found.items():
+        width = max(map(len, topics))
+        for name, text in topics.items():
             typer.echo(f"{name:{width}}  {_SENTENCE_END.split(text, maxsplit=1)[0]}")
         return
-    if topic not in found:
-        reason, way_out = unknown("topic", topic, found)
+    if topic not in topics:
+        reason, way_out = unknown("topic", topic, topics)
         raise InvalidCommandError(reason, way_out=way_out)
-    _print(found[topic])
+    _print(topics[topic])
 
 
 def _print(section: str) -> None:

@@ -32,19 +32,19 @@ def format_models(context: Context, files: Sequence[Path], *, check: bool, diff:
     if _STDIN in files:
         if len(files) > 1:
             raise typer.BadParameter("- is the standard input, and stands alone")
-        found = [format_text(sys.stdin.buffer.read())]
+        texts = [format_text(sys.stdin.buffer.read())]
         if not check and not diff:
-            typer.echo(found[0].after.encode(), nl=False)
+            typer.echo(texts[0].after.encode(), nl=False)
             return
         refusals: list[RefusedError] = []
     else:
         chosen = named_files(files) if files else _files_of(context)
-        found, refusals = _formatted(chosen, writes=not check and not diff)
-    changed = [one for one in found if one.is_changed]
-    for one in changed:
-        _print(one, check=check, diff=diff)
-    if found:
-        total = counted(len(found), "model file")
+        texts, refusals = _formatted(chosen, writes=not check and not diff)
+    changed = [text for text in texts if text.is_changed]
+    for text in changed:
+        _print(text, check=check, diff=diff)
+    if texts:
+        total = counted(len(texts), "model file")
         say(f"{len(changed)} of {total} {'would change' if check or diff else 'formatted'}", err=diff)
     raise_all(refusals)
     if check and changed:
@@ -53,23 +53,23 @@ def format_models(context: Context, files: Sequence[Path], *, check: bool, diff:
 
 def _files_of(context: Context) -> list[Path]:
     environment = context.environment or context.default_environment
-    found = files_of_projects(context.conf_dirs(), environment)
-    if not found:
+    files = files_of_projects(context.conf_dirs(), environment)
+    if not files:
         raise InvalidCommandError(
             "the configuration names no YAML model files", way_out="Name the files to format."
         )
-    return found
+    return files
 
 
 def _formatted(files: Sequence[Path], *, writes: bool) -> tuple[list[FormattedText], list[RefusedError]]:
-    found: list[FormattedText] = []
+    texts: list[FormattedText] = []
     refusals: list[RefusedError] = []
     for file in files:
         try:
-            found.append(format_file(file, writes=writes))
+            texts.append(format_file(file, writes=writes))
         except RefusedError as refusal:
             refusals += refusal.refusals
-    return found, refusals
+    return texts, refusals
 
 
 def _print(text: FormattedText, *, check: bool, diff: bool) -> None:

@@ -173,8 +173,8 @@ def _next_step(settings: Settings, file: Path, folder: Path, plan: str) -> str:
     """Return what to do with the written files."""
     from delta_engine.config.file_patterns import matching_files
 
-    found = (matching_files(settings.project_dir, pattern) for pattern in settings.yaml_models)
-    if any(file.absolute() in paths for paths in found):
+    matched = (matching_files(settings.project_dir, pattern) for pattern in settings.yaml_models)
+    if any(file.absolute() in paths for paths in matched):
         return f"next: {plan} has no changes for them"
     absolute = folder.absolute()
     inside = absolute.is_relative_to(settings.project_dir)

@@ -95,7 +95,7 @@ def run_in_projects(
     context = replace(context, projects=(), backends=SharedBackends())
     results = [_run(context, folder, work, form) for folder in folders]
     _print(results, form)
-    _exit([one.ended.code for one in results])
+    _exit([result.ended.code for result in results])
 
 
 def out_file(path: Path | None, context: Context) -> Path | None:
@@ -135,10 +135,10 @@ def _ended(context: Context, work: Work) -> Ended:
 def _print(results: Sequence[_Result], form: Form) -> None:
     match form:
         case Form.TEXT:
-            width = max((len(one.project) for one in results), default=0)
+            width = max((len(result.project) for result in results), default=0)
             say(f"── {counted(len(results), 'project')}")
-            for one in results:
-                say(f"{one.project:{width}}  {one.ended.summary}")
+            for result in results:
+                say(f"{result.project:{width}}  {result.ended.summary}")
         case Form.JSON:
             typer.echo(json.dumps(_document(results), indent=2, ensure_ascii=False))
         case Form.MARKDOWN:
@@ -151,12 +151,12 @@ def _document(results: Iterable[_Result]) -> dict[str, object]:
         "version": _VERSION,
         "projects": [
             {
-                "project": one.project,
-                "exit_code": int(one.ended.code),
-                "summary": one.ended.summary,
-                "document": json.loads(one.printed) if one.printed else None,
+                "project": result.project,
+                "exit_code": int(result.ended.code),
+                "summary": result.ended.summary,
+                "document": json.loads(result.printed) if result.printed else None,
             }
-            for one in results
+            for result in results
         ],
     }
 
@@ -164,19 +164,19 @@ def _document(results: Iterable[_Result]) -> dict[str, object]:
 def _markdown(results: Sequence[_Result]) -> Iterable[str]:
     """Yield one comment: a line per project, then their plans, as far as a comment has room for them."""
     lines = [MARKER, f"### {counted(len(results), 'project')}", ""]
-    lines += [f"- {code_span(one.project)}: {one.ended.summary}" for one in results]
+    lines += [f"- {code_span(result.project)}: {result.ended.summary}" for result in results]
     yield from lines
     room = LONGEST - sum(len(line) + 1 for line in lines)
     left_out = []
-    for one in results:
-        plan = f"\n## {code_span(one.project)}\n\n{one.printed.replace(MARKER, '').strip()}"
-        if not one.printed:
+    for result in results:
+        plan = f"\n## {code_span(result.project)}\n\n{result.printed.replace(MARKER, '').strip()}"
+        if not result.printed:
             continue
         if len(plan) < room:
             room -= len(plan) + 1
             yield plan
         else:
-            left_out.append(code_span(one.project))
+            left_out.append(code_span(result.project))
     if left_out:
         yield f"\nThere is no room here for the plans of {', '.join(left_out)}."
 
@@ -204,11 +204,11 @@ def check_projects(context: Context) -> None:
     """
     named = context.environment or context.default_environment
     folders = context.folders(any_environment=named is None)
-    environments = [named] if named else sorted({name for one in folders for name in one.environments})
-    found = list(project_conflicts(folders, environments))
-    for projects, refusal in found:
+    environments = [named] if named else sorted({name for folder in folders for name in folder.environments})
+    conflicts = list(project_conflicts(folders, environments))
+    for projects, refusal in conflicts:
         print_note(f"in {projects}:")
         report_error(refusal)
-    if found:
+    if conflicts:
         raise typer.Exit(int(ExitCode.REFUSED))
     say(f"{counted(len(folders), 'project')}, {', '.join(environments)}: no conflicts")

@@ -86,9 +86,9 @@ def _as_given(param: Any, ctx: Any, value: Any) -> Any:
     return value
 
 
-def print_version(wanted: bool) -> None:
+def print_version(requested: bool) -> None:
     """Print the version and exit, if that is wanted."""
-    if wanted:
+    if requested:
         from delta_engine.errors import engine_version
 
         typer.echo(f"delta-engine {engine_version()}")
@@ -118,10 +118,10 @@ def argument(metavar: str, help: str, completes: Any = None) -> Any:
 
 def choice(option: str, value: str, choices: type[SomeEnum]) -> SomeEnum:
     """Return the member of an enum that an option names; raise `typer.BadParameter` if there is none."""
-    known = {str(member.value): member for member in choices}
-    if value not in known:
-        raise typer.BadParameter(f"{option}: {value!r} is not one of: {', '.join(known)}")
-    return known[value]
+    members = {str(member.value): member for member in choices}
+    if value not in members:
+        raise typer.BadParameter(f"{option}: {value!r} is not one of: {', '.join(members)}")
+    return members[value]
 
 
 Tables = Annotated[

@@ -117,7 +117,9 @@ def _obstacle(directory: Path, path: Path) -> str:
     """Return why a file can never be written at a path; empty if it can."""
     if path.is_dir():
         return f"{path} is a folder"
-    for folder in (one for one in path.parents if one.is_relative_to(directory) and os.path.lexists(one)):
+    for folder in (
+        parent for parent in path.parents if parent.is_relative_to(directory) and os.path.lexists(parent)
+    ):
         if not folder.is_dir():
             return f"{folder} is no folder"
         if not folder.resolve().is_relative_to(directory.resolve()):
@@ -125,14 +127,14 @@ def _obstacle(directory: Path, path: Path) -> str:
     return ""
 
 
-def merged_lines(present: bytes, wanted: bytes) -> bytes | None:
+def merged_lines(present: bytes, needed: bytes) -> bytes | None:
     """Return a file with the wanted lines that it lacks at its end; None if it lacks none.
 
     The rest stays byte for byte, and added lines end as the file's lines do. A pattern that the file negates (`!dist/`)
     is not missing.
     """
-    found = {line.strip() for line in present.removeprefix(b"\xef\xbb\xbf").splitlines()}
-    missing = [line for line in wanted.splitlines() if line not in found and b"!" + line not in found]
+    existing = {line.strip() for line in present.removeprefix(b"\xef\xbb\xbf").splitlines()}
+    missing = [line for line in needed.splitlines() if line not in existing and b"!" + line not in existing]
     if not missing:
         return None
     end = b"\r\n" if b"\r\n" in present else b"\n"
@@ -162,8 +164,8 @@ def _edits(path: Path, name: str) -> Iterator[tuple[str, str]]:
     except OSError:
         return
     for number, line in enumerate(text.splitlines(), 1):
-        if found := _EDIT.search(line):
-            yield f"{name}:{number}", found[1]
+        if match := _EDIT.search(line):
+            yield f"{name}:{number}", match[1]
 
 
 def _parts() -> Iterator[tuple[str, Path]]:

@@ -178,9 +178,9 @@ class ApplyBoard:
         passed = int(now - self.started)
         yield Text(f"applying {self.done}/{self.total} tables {passed // 60}:{passed % 60:02}", "bold")
         running = list(self.control.running.values())  # at once: other threads change it
-        running.sort(key=lambda one: one.since)
-        for one in running[:_MOST_LINES]:
-            yield Text(in_one_line(f"  {one.line(now)}"), "dim", no_wrap=True, overflow="ellipsis")
+        running.sort(key=lambda step: step.since)
+        for step in running[:_MOST_LINES]:
+            yield Text(in_one_line(f"  {step.line(now)}"), "dim", no_wrap=True, overflow="ellipsis")
         if len(running) > _MOST_LINES:
             yield Text(f"  and {len(running) - _MOST_LINES} more", "dim")
         if self.control.stop.is_requested():

@@ -46,8 +46,8 @@ class StagedFiles:
         traceback: TracebackType | None,
     ) -> None:
         with suppress(OSError):
-            for one in self._staged:
-                one.temporary.unlink(missing_ok=True)
+            for staged in self._staged:
+                staged.temporary.unlink(missing_ok=True)
         for folder in reversed(self._made):
             with suppress(OSError):  # it has files
                 folder.rmdir()
@@ -66,21 +66,21 @@ class StagedFiles:
 
     def publish(self) -> None:
         """Give the files their names."""
-        for one in self._staged:
-            if one.replaces:
-                one.temporary.replace(one.path)
+        for staged in self._staged:
+            if staged.replaces:
+                staged.temporary.replace(staged.path)
             else:
-                move_without_replacing(one.temporary, one.path)
-                one.temporary.unlink(missing_ok=True)
+                move_without_replacing(staged.temporary, staged.path)
+                staged.temporary.unlink(missing_ok=True)
         for folder in self._folders:
             sync_folder(folder)
 
     def _enter_folder(self, folder: Path) -> None:
         if folder in self._folders:
             return
-        missing = [one for one in (folder, *folder.parents) if not one.exists()]
-        for one in reversed(missing):
-            one.mkdir()
-            self._made.append(one)
+        missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
+        for made in reversed(missing):
+            made.mkdir()
+            self._made.append(made)
         remove_unfinished_files(folder)
         self._folders.append(folder)

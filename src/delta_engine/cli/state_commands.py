@@ -100,17 +100,17 @@ def show_state(context: Context, name: str | None, *, as_json: bool) -> None:
 
 def list_resources(context: Context, globs: Sequence[str], statuses: Sequence[str], *, as_json: bool) -> None:
     """Print a line per resource, sorted by key."""
-    wanted = _statuses(statuses)
+    chosen = _statuses(statuses)
     state = _open(context).load().state
-    found = {
+    resources = {
         key: resource
         for key, resource in sorted(state.resources.items())
-        if resource.status in wanted and (not globs or _matches(key, resource, globs))
+        if resource.status in chosen and (not globs or _matches(key, resource, globs))
     }
     if as_json:
-        typer.echo(resources_document(state, found))
+        typer.echo(resources_document(state, resources))
     else:
-        _print_lines(_resource_lines(found))
+        _print_lines(_resource_lines(resources))
 
 
 def list_versions(context: Context, *, as_json: bool) -> None:
@@ -314,7 +314,9 @@ def sync_state(context: Context, tables: Sequence[str]) -> None:
     environment = open_environment(project, backend, open_deployment(project.settings, backend))
     with open_run(environment, "state sync", print_note) as run, status("reading the catalog …"):
         state = record_statuses(run, project.models, is_partial=project.is_partial)
-    changed = {key: one for key, one in state.resources.items() if one.status is not Status.HEALTHY}
+    changed = {
+        key: resource for key, resource in state.resources.items() if resource.status is not Status.HEALTHY
+    }
     _print_lines(_resource_lines(changed))
     say(f"{environment.name}: {_counts(state)}")
 
@@ -376,11 +378,11 @@ def _summary(opened: _Opened, state: DeploymentState) -> Iterator[str]:
 def _journal_lines(opened: _Opened, state: DeploymentState, holder: LockHolder | None) -> Iterator[str]:
     """Yield what runs left that did not save: killed ones, or the one that holds the lock."""
     try:
-        found = [*left_journals(state, opened.deployment.journals.read())]
+        journals = [*left_journals(state, opened.deployment.journals.read())]
     except StoreError as error:
         yield f"journal      unknown, because it cannot be read: {error}"
         return
-    for journal in found:
+    for journal in journals:
         run = f"run {journal.run_id[:_RUN_LENGTH]}"
         if journal.started_at is None:
             yield f"journal      {run} left a damaged one, which the next run ignores"
@@ -412,28 +414,28 @@ def _print_lines(lines: Iterable[str]) -> None:
 
 def _counts(state: DeploymentState) -> str:
     counts = Counter(resource.status for resource in state.resources.values())
-    listed = [f"{counts[one]} {one.value}" for one in Status if counts[one]]
+    listed = [f"{counts[member]} {member.value}" for member in Status if counts[member]]
     return f"{counted(len(state.resources), 'resource')}{': ' if listed else ''}{', '.join(listed)}"
 
 
 def _statuses(names: Sequence[str]) -> Collection[Status]:
-    known = {one.value: one for one in Status}
+    by_value = {member.value: member for member in Status}
     for name in names:
-        if name not in known:
-            reason, way_out = unknown("status", name, known)
+        if name not in by_value:
+            reason, way_out = unknown("status", name, by_value)
             raise InvalidCommandError(f"--status: {reason}", way_out=way_out)
-    return {known[name] for name in names} or set(Status)
+    return {by_value[name] for name in names} or set(Status)
 
 
 def _selected(state: DeploymentState, names: Sequence[str]) -> list[str]:
     """Return the keys that names or globs match; raise `StateMismatchError` if one of them matches none."""
     keys: dict[str, None] = {}
     for name in names:
-        found = [key for key, resource in state.resources.items() if _matches(key, resource, [name])]
-        if not found:
+        matching = [key for key, resource in state.resources.items() if _matches(key, resource, [name])]
+        if not matching:
             reason, way_out = unknown("resource", name, [key.split(".", 1)[1] for key in state.resources])
             raise StateMismatchError(reason, way_out=way_out)
-        keys |= dict.fromkeys(found)
+        keys |= dict.fromkeys(matching)
     return list(keys)
 
 

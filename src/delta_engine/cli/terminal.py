@@ -81,10 +81,10 @@ class Context:
         from delta_engine.config.settings import no_configuration_way_out
 
         conf_dir = self._find_conf_dir()
-        found = environments(conf_dir)
+        names = environments(conf_dir)
         way_out = (
-            f"Name one of {', '.join(found)} with -e, or set DELTA_ENGINE_ENV."
-            if found
+            f"Name one of {', '.join(names)} with -e, or set DELTA_ENGINE_ENV."
+            if names
             else no_configuration_way_out(conf_dir)
         )
         raise InvalidCommandError("no environment was named", way_out=way_out)
@@ -329,7 +329,9 @@ def _print_more(error: DeltaEngineError) -> None:
 
     if isinstance(error, ApplyStoppedError) and error.is_complete:
         return
-    topics = {one.topic for one in error.refusals} if isinstance(error, RefusalGroup) else {error.topic}
+    topics = (
+        {refusal.topic for refusal in error.refusals} if isinstance(error, RefusalGroup) else {error.topic}
+    )
     topic = topics.pop() if len(topics) == 1 else RefusedError.topic
     if topic not in (RefusedError.topic, DeltaEngineError.topic) and not logs_json_lines():
         _print_line("more", MORE.format(topic), "dim", logging.INFO)
@@ -341,7 +343,8 @@ def _messages(error: DeltaEngineError) -> Sequence[str]:
 
     if not isinstance(error, RefusalGroup):
         return [str(error)]
-    return [str(one) for one in (error.refusals if logs_json_lines() else refusal_messages(error.refusals))]
+    refusals = error.refusals if logs_json_lines() else refusal_messages(error.refusals)
+    return [str(refusal) for refusal in refusals]
 
 
 def report_io_error(error: OSError) -> ExitCode:

@@ -299,7 +299,7 @@ def _without(value: object, hidden: Mapping[str, str]) -> object:
                 value = re.sub(rf"(?<!\w){re.escape(text)}(?!\w)", word, value, flags=re.IGNORECASE)
             return redacted(value)
         case dict():
-            return {key: _without(one, hidden) for key, one in value.items()}
+            return {key: _without(item, hidden) for key, item in value.items()}
         case list() | tuple():
-            return [_without(one, hidden) for one in value]
+            return [_without(item, hidden) for item in value]
     return value

@@ -147,14 +147,16 @@ def scratch_table(place: Place, name: str, *columns: Column, **declared: Any) ->
 
 
 def _group(name: str, features: tuple[Feature, ...], *tables: Table, **settings: Any) -> Group:
-    return Group(name=name, features=features, steps=tuple(Step(tables=(one,)) for one in tables), **settings)
+    return Group(
+        name=name, features=features, steps=tuple(Step(tables=(table,)) for table in tables), **settings
+    )
 
 
 def _columns(place: Place) -> tuple[Group, ...]:
     columns = partial(scratch_table, place, "columns")
     b, new = Column("b-c", "string", comment=_AWKWARD, renamed_from="b"), Column("new", "date", comment="New")
     ordered, fields = partial(scratch_table, place, "column_order"), partial(scratch_table, place, "fields")
-    one, two, three = (Column(name, "int") for name in "abc")
+    first, second, third = (Column(name, "int") for name in "abc")
     changed_fields = Column(
         "place",
         "struct<code: bigint COMMENT 'Where', no: bigint COMMENT 'Which', city: string, land: string>",
@@ -171,8 +173,8 @@ def _columns(place: Place) -> tuple[Group, ...]:
         _group(
             "column order",
             (Feature.COLUMN_ORDER,),
-            ordered(ID, one, two, three),
-            ordered(three, ID, two, one),
+            ordered(ID, first, second, third),
+            ordered(third, ID, second, first),
         ),
         _group(
             "fields",
@@ -381,7 +383,9 @@ def _whole_tables(place: Place) -> tuple[Group, ...]:
 def _scratch_schema(place: Place) -> Group:
     schema = partial(Schema, place.scratch_schema.catalog, place.scratch_schema.schema)
     user, tags = place.user, {place.tag: "1"}
-    chosen: dict[str, Any] = {one.attribute: one.form.choices[0] for one in SCHEMA_FACETS if one.form.choices}
+    chosen: dict[str, Any] = {
+        facet.attribute: facet.form.choices[0] for facet in SCHEMA_FACETS if facet.form.choices
+    }
     models = (
         schema(_AWKWARD, owner=user),
         schema("Changed", tags=tags, grants={user: ["SELECT", "USE SCHEMA"]}, owner=user, **chosen),

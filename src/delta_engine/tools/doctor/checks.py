@@ -144,8 +144,8 @@ def _package_check(name: str, versions: SpecifierSet, installed: Callable[[str],
     except PackageNotFoundError:
         return Check.missing(Topic.PACKAGES, name, "it is not installed", way_out)
     except InvalidVersion:
-        found = f"{version!r} is installed, which cannot be compared with {versions}"
-        return Check.unknown(Topic.PACKAGES, name, found, way_out)
+        finding = f"{version!r} is installed, which cannot be compared with {versions}"
+        return Check.unknown(Topic.PACKAGES, name, finding, way_out)
     if is_right:
         return Check.ok(Topic.PACKAGES, name, version)
     return Check.missing(Topic.PACKAGES, name, f"{version} is installed, and {versions} is needed", way_out)
@@ -181,12 +181,14 @@ def clock_check(runner: SqlRunner, now: Callable[[], float]) -> Check:
     after = now()
     skew = int(str(row["micros"])) / 1_000_000 - (before + after) / 2
     error = (after - before) / 2
-    found = f"the platform's clock is {abs(skew):.1f} s {'ahead' if skew > 0 else 'behind'}, ± {error:.1f} s"
+    finding = (
+        f"the platform's clock is {abs(skew):.1f} s {'ahead' if skew > 0 else 'behind'}, ± {error:.1f} s"
+    )
     if abs(skew) - error > _MOST_SKEW_SECONDS:
-        return Check.missing(Topic.CLOCK, "clock", found, "Let this machine set its clock by NTP.")
+        return Check.missing(Topic.CLOCK, "clock", finding, "Let this machine set its clock by NTP.")
     if error > _MOST_SKEW_SECONDS:
-        return Check.unknown(Topic.CLOCK, "clock", found, "Run it again: the answer took too long.")
-    return Check.ok(Topic.CLOCK, "clock", found)
+        return Check.unknown(Topic.CLOCK, "clock", finding, "Run it again: the answer took too long.")
+    return Check.ok(Topic.CLOCK, "clock", finding)
 
 
 def file_names_check(runner: SqlRunner) -> Check:
@@ -195,13 +197,13 @@ def file_names_check(runner: SqlRunner) -> Check:
     java, python = str(row["encoding"]), sys.getfilesystemencoding()
     if java.upper() == python.upper() == "UTF-8":
         return Check.ok(Topic.WAREHOUSE, "file names", "Spark and Python name files in UTF-8")
-    found = f"Spark names files in {java} and Python in {python}: tables whose names are not ASCII fail"
-    return Check.missing(Topic.WAREHOUSE, "file names", found, "Set LC_ALL=C.UTF-8 before Spark starts.")
+    finding = f"Spark names files in {java} and Python in {python}: tables whose names are not ASCII fail"
+    return Check.missing(Topic.WAREHOUSE, "file names", finding, "Set LC_ALL=C.UTF-8 before Spark starts.")
 
 
 def folder_check(topic: Topic, folder: Path) -> Check:
     """Return whether files of a folder can be replaced atomically; remove folders that had to be created."""
-    created = [one for one in (folder, *folder.parents) if not one.exists()]
+    created = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / SCRATCH_NAME
     try:
@@ -211,8 +213,8 @@ def folder_check(topic: Topic, folder: Path) -> Check:
     finally:
         path.unlink(missing_ok=True)
         with suppress(OSError):  # another process has begun to use it
-            for one in created:
-                one.rmdir()
+            for parent in created:
+                parent.rmdir()
     if is_replaced:
         return Check.ok(topic, str(folder), "files can be written and replaced")
     way_out = "Use a local disk: this file system does not replace files atomically."
@@ -232,8 +234,8 @@ def volume_check(files: VolumeFiles, volume: str) -> Check:
         raise
     files.delete(path)
     if not fault:
-        found = "a scratch file was written, read back, not overwritten, and deleted"
-        return Check.ok(Topic.STATE, volume, found)
+        finding = "a scratch file was written, read back, not overwritten, and deleted"
+        return Check.ok(Topic.STATE, volume, finding)
     way_out = "Use another volume, and report it: Unity Catalog's volumes refuse to overwrite."
     return Check.missing(Topic.STATE, volume, fault, way_out)
 
@@ -253,15 +255,15 @@ def bucket_check(folder: S3Folder) -> Check:
     ignored = folder.probe.ignored_condition()
     if not ignored:
         return Check.ok(Topic.STATE, folder.location(""), "conditional writes are honoured")
-    found = f"the endpoint ignores {ignored}: {_CONDITIONS}"
-    return Check.missing(Topic.STATE, folder.location(""), found, "Use another endpoint.")
+    finding = f"the endpoint ignores {ignored}: {_CONDITIONS}"
+    return Check.missing(Topic.STATE, folder.location(""), finding, "Use another endpoint.")
 
 
 def document_check(deployment: Deployment) -> Check:
     """Return whether the deployment state and its journals are readable; raises DeltaEngineError if they are not."""
     state = deployment.peek_replayed()
-    found = f"serial {state.serial}" if state else "there is none yet; the first sync creates it"
-    return Check.ok(Topic.STATE, deployment.repository.location, found)
+    finding = f"serial {state.serial}" if state else "there is none yet; the first sync creates it"
+    return Check.ok(Topic.STATE, deployment.repository.location, finding)
 
 
 def lock_check(deployment: Deployment) -> Check:
@@ -292,16 +294,16 @@ def catalog_uses(
 ) -> tuple[CatalogUse, ...]:
     """Return an environment's use of each catalog, sorted by name."""
     own_schemas = {(name.catalog.lower(), name.schema.lower()) for name in own}
-    names: Sequence[QualifiedName | SchemaName] = (*declared, *(one.qualified_name for one in schemas))
-    wanted = {(name.catalog.lower(), name.schema.lower()) for name in names}
+    names: Sequence[QualifiedName | SchemaName] = (*declared, *(schema.qualified_name for schema in schemas))
+    declared_schemas = {(name.catalog.lower(), name.schema.lower()) for name in names}
     return tuple(
         CatalogUse(
             catalog=catalog,
             tables=tuple(name for name in (*declared, *own) if name.catalog.lower() == catalog),
-            schemas=tuple(sorted(schema for of, schema in wanted | own_schemas if of == catalog)),
-            created=frozenset(schema for of, schema in wanted if of == catalog and creates_schemas),
+            schemas=tuple(sorted(schema for of, schema in declared_schemas | own_schemas if of == catalog)),
+            created=frozenset(schema for of, schema in declared_schemas if of == catalog and creates_schemas),
         )
-        for catalog in sorted({catalog for catalog, _ in wanted | own_schemas})
+        for catalog in sorted({catalog for catalog, _ in declared_schemas | own_schemas})
     )
 
 
@@ -311,8 +313,8 @@ def catalog_checks(
     """Yield the missing catalogs and schemas, and the unreadable tables."""
     read = [table for table in use.tables if observed.tables.get(table.key) is not None]
     count = sum(observed.table(table).exists for table in read)
-    found = f"it can be read; {counted(count, 'table')} of {len(use.tables)} there"
-    yield Check.ok(Topic.CATALOGS, f"catalog {use.catalog}", found)
+    finding = f"it can be read; {counted(count, 'table')} of {len(use.tables)} there"
+    yield Check.ok(Topic.CATALOGS, f"catalog {use.catalog}", finding)
     missing = {schema for _, schema in observed.missing_schemas}
     for schema in use.schemas:
         subject = f"schema {use.catalog}.{schema}"
@@ -323,8 +325,8 @@ def catalog_checks(
         else:
             create = sql_create_schema(use.catalog, schema)
             way_out = f"{create}. If it exists: GRANT {Right.USE_SCHEMA.privilege} on it."
-            found = "it does not exist, or is not visible to this identity"
-            yield Check.missing(Topic.CATALOGS, subject, found, way_out)
+            finding = "it does not exist, or is not visible to this identity"
+            yield Check.missing(Topic.CATALOGS, subject, finding, way_out)
     for refusal in refusals:
         yield Check(
             topic=Topic.CATALOGS,
@@ -342,16 +344,16 @@ def view_check(runner: SqlRunner, catalog: str) -> Check:
     for row in runner.run(_VIEW_COLUMNS.query(catalog, ["information_schema"])):
         listed[str(row["table_name"]).lower()].add(str(row["column_name"]).lower())
     if not listed:
-        found = "the views do not list themselves, so their columns are not known"
-        return Check.unknown(Topic.VIEWS, subject, found)
+        finding = "the views do not list themselves, so their columns are not known"
+        return Check.unknown(Topic.VIEWS, subject, finding)
     lacking = [
         f"{view}.{column}" if view in listed else view
         for view, columns in _QUERIED.items()
         for column in ((set(columns) - listed[view]) if view in listed else [""])
     ]
     if not lacking:
-        found = f"{len(_QUERIED)} views have the columns that the reader asks for"
-        return Check.ok(Topic.VIEWS, subject, found)
+        finding = f"{len(_QUERIED)} views have the columns that the reader asks for"
+        return Check.ok(Topic.VIEWS, subject, finding)
     way_out = "Report it with this output: the reader asks for these columns."
     return Check.missing(Topic.VIEWS, subject, f"not there: {', '.join(sorted(lacking))}", way_out)
 
@@ -361,26 +363,30 @@ def plan_checks(planned: PlannedRun, *, is_recorded: bool) -> Iterator[Check]:
     without = "" if is_recorded else " (planned without the deployment state)"
     yield Check.ok(Topic.PLAN, "sync", f"{plan_summary(planned.plan)}{without}")
     for refusal in planned.refusals:
-        found = f"it would refuse: {str(refusal).removesuffix(refusal.way_out).strip()}"
+        finding = f"it would refuse: {str(refusal).removesuffix(refusal.way_out).strip()}"
         yield Check(
-            topic=Topic.PLAN, subject="sync", status=status_of(refusal), found=found, way_out=refusal.way_out
+            topic=Topic.PLAN,
+            subject="sync",
+            status=status_of(refusal),
+            found=finding,
+            way_out=refusal.way_out,
         )
 
 
 def unchecked_rights(plan: TablePlan, principal: str) -> Iterator[Check]:
     """Yield the rights of a plan that the doctor cannot check: on functions and on external locations."""
-    found = "the plan needs it, and the doctor does not check it"
+    finding = "the plan needs it, and the doctor does not check it"
     for function in functions_of(plan):
         address = sql_path((function.catalog, function.schema, function.table))
         grant = sql_grant(f"FUNCTION {address}", ["EXECUTE"], principal)
         yield Check.unknown(
-            Topic.RIGHTS, f"EXECUTE on function {function}", found, f"If it is missing: {grant}"
+            Topic.RIGHTS, f"EXECUTE on function {function}", finding, f"If it is missing: {grant}"
         )
     for location in locations_of(plan):
         grant = sql_grant("EXTERNAL LOCATION `<name>`", ["CREATE EXTERNAL TABLE"], principal)
         subject = f"CREATE EXTERNAL TABLE on the external location of {location}"
         way_out = f"If it is missing, with the name of that location: {grant}"
-        yield Check.unknown(Topic.RIGHTS, subject, found, way_out)
+        yield Check.unknown(Topic.RIGHTS, subject, finding, way_out)
 
 
 def basic_needs(
@@ -424,5 +430,5 @@ def right_checks(reader: PrincipalReader, needed: Sequence[Need], observed: Cata
                 owned = f"; its owner is {owner}" if owner else ""
                 yield Check.missing(Topic.RIGHTS, subject, f"not granted{statements}{owned}", grant)
             case Verdict.HIDDEN:
-                found = f"no right of {name} is visible{statements}: information_schema hides some grants"
-                yield Check.unknown(Topic.RIGHTS, subject, found, f"If it is missing: {grant}")
+                finding = f"no right of {name} is visible{statements}: information_schema hides some grants"
+                yield Check.unknown(Topic.RIGHTS, subject, finding, f"If it is missing: {grant}")

@@ -134,9 +134,9 @@ class Findings:
 
     def check(self, topic: Topic, subject: str, act: Callable[[], Check], way_out: str = "") -> bool:
         """Record an action's check or its error; return whether it is in order."""
-        found = self.attempt(topic, subject, act, way_out)
-        self.checks += [found] if found else []
-        return found is not None and found.status is Status.OK
+        outcome = self.attempt(topic, subject, act, way_out)
+        self.checks += [outcome] if outcome else []
+        return outcome is not None and outcome.status is Status.OK
 
     def leave_out(self, settings: Settings, topics: Iterable[Topic], why: str) -> None:
         """Record that some topics cannot be checked."""
@@ -153,13 +153,13 @@ def failure_checks(
         return tuple(
             check for refusal in error.refusals for check in failure_checks(topic, subject, refusal, way_out)
         )
-    found, ways_out = str(error), [way_out]
+    finding, ways_out = str(error), [way_out]
     if isinstance(error, StatementError):
-        found = error.first_line
+        finding = error.first_line
     elif isinstance(error, RefusedError):
-        found, ways_out = found.removesuffix(error.way_out).strip(), [error.way_out, way_out]
+        finding, ways_out = finding.removesuffix(error.way_out).strip(), [error.way_out, way_out]
     text = " ".join(filter(None, ways_out))
-    return (Check(topic=topic, subject=subject, status=status_of(error), found=found, way_out=text),)
+    return (Check(topic=topic, subject=subject, status=status_of(error), found=finding, way_out=text),)
 
 
 def _check_environment(
@@ -198,11 +198,11 @@ def _opened_backend(
         backend.start()
         return backend, backend.principals.principal(()).name if backend.principals is not None else ""
 
-    found = findings.attempt(Topic.LOGIN, settings.backend.value, opened)
-    if found is None:
+    session = findings.attempt(Topic.LOGIN, settings.backend.value, opened)
+    if session is None:
         findings.leave_out(settings, _TOPICS_OF_LOGIN, "there is no login")
         return None
-    backend, findings.run_by = found
+    backend, findings.run_by = session
     host = f" on {backend.host}" if backend.host else ""
     login = f"{findings.run_by}{host}" if findings.run_by else "no login is needed"
     findings.checks.append(Check.ok(Topic.LOGIN, settings.backend.value, login))
@@ -284,7 +284,7 @@ def _check_lineage(findings: Findings, lineage: LineageReader) -> None:
     try:
         lineage.read((SCRATCH_NAME,), {SCRATCH_NAME: (SCRATCH_NAME,)}, since=utc_now(), limit=1)
     except StatementError as error:
-        found = f"it cannot be read, so plans do not name recent readers: {error.first_line}"
+        finding = f"it cannot be read, so plans do not name recent readers: {error.first_line}"
         grants = (
             sql_grant(securable, privileges, findings.run_by)
             for securable, privileges in (
@@ -293,7 +293,7 @@ def _check_lineage(findings: Findings, lineage: LineageReader) -> None:
             )
         )
         way_out = f"If an administrator has enabled the schema: {'; '.join(grants)}"
-        findings.checks.append(Check.unknown(Topic.RIGHTS, subject, found, way_out))
+        findings.checks.append(Check.unknown(Topic.RIGHTS, subject, finding, way_out))
     else:
         findings.checks.append(Check.ok(Topic.RIGHTS, subject, "it can be read"))
 
@@ -304,15 +304,15 @@ def _read_catalog(findings: Findings, backend: Backend, use: CatalogUse) -> Cata
     grant = Securable((use.catalog,)).grant(Right.USE_CATALOG, findings.run_by)
     models = list(map(bare_model, use.tables))
     schemas = [Schema(use.catalog, schema) for schema in use.schemas]
-    found = findings.attempt(
+    outcome = findings.attempt(
         Topic.CATALOGS,
         subject,
         lambda: readable_snapshot(backend.reader, models, schemas),
         f"If it exists: {grant}",
     )
-    if found is None:
+    if outcome is None:
         return None
-    observed, refusals = found
+    observed, refusals = outcome
     checks = tuple(catalog_checks(use, observed, refusals))
     findings.checks += checks
     if observed.schema_states or all(check.status is Status.OK for check in checks):

@@ -166,7 +166,7 @@ def described(check: Check) -> str:
 
 def status_column(status: Status) -> str:
     """Return a status as the first column of a line."""
-    width = max(len(one.value) for one in Status)
+    width = max(len(status.value) for status in Status)
     return f"  {status.value:<{width}}  "
 
 

@@ -94,15 +94,15 @@ def _keys(names: Iterable[str]) -> frozenset[str]:
 def _fields(data_type: DataType, depth: int) -> Iterator[ShownColumn]:
     match data_type:
         case StructType(fields):
-            for one in fields:
+            for field in fields:
                 yield ShownColumn(
-                    name=one.name,
+                    name=field.name,
                     depth=depth,
-                    type=_short_type(one.data_type),
-                    is_nullable=one.is_nullable,
-                    comment=one.comment,
+                    type=_short_type(field.data_type),
+                    is_nullable=field.is_nullable,
+                    comment=field.comment,
                 )
-                yield from _fields(one.data_type, depth + 1)
+                yield from _fields(field.data_type, depth + 1)
         case ArrayType(element):
             yield from _fields(element, depth)
         case MapType(key, value):
@@ -163,8 +163,8 @@ def _lines(value: Written | None) -> Iterator[str]:
         case str() | int():
             yield str(value)
         case Mapping():
-            for key, one in value.items():
-                yield pair_text(key, ", ".join(_lines(one)))
+            for key, item in value.items():
+                yield pair_text(key, ", ".join(_lines(item)))
         case _:
-            for one in value:
-                yield ", ".join(_lines(one))
+            for item in value:
+                yield ", ".join(_lines(item))

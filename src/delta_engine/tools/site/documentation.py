@@ -83,25 +83,25 @@ def read_deployment_state(
 
 def with_found_drift(documentation: Documentation, report: DriftReport) -> Documentation:
     """Return a documentation with the drift of a report, instead of the recorded one."""
-    found = {one.resource: one for one in report.drifted}
-    deleted = {one.resource for one in report.deleted}
-    known = {}
+    drifted = {resource.resource: resource for resource in report.drifted}
+    deleted = {resource.resource for resource in report.deleted}
+    applied = {}
     for table in documentation.tables:
         key = resource_key(table.qualified_name)
         before = documentation.applied.get(table.key, Applied(status=TableStatus.NOT_APPLIED))
         status = before.status
         if key in deleted:
             status = TableStatus.MISSING
-        elif key in found:
+        elif key in drifted:
             status = TableStatus.DRIFTED
         elif status in (TableStatus.DRIFTED, TableStatus.MISSING):
             status = TableStatus.HEALTHY
-        findings = found[key].findings if key in found else ()
-        known[table.key] = replace(before, status=status, drift=findings)
+        findings = drifted[key].findings if key in drifted else ()
+        applied[table.key] = replace(before, status=status, drift=findings)
     deployment = documentation.deployment
     return replace(
         documentation,
-        applied=known,
+        applied=applied,
         deployment=deployment and replace(deployment, statuses_of=report.checked_at),
     )
 

@@ -218,14 +218,14 @@ class Documentation:
 
     def grouped(self) -> Iterator[tuple[SchemaName, list[Table]]]:
         """Yield the schemas that have tables, sorted, with their tables."""
-        for _, found in groupby(self.tables, key=_schema_key):
-            tables = list(found)
+        for _, group in groupby(self.tables, key=_schema_key):
+            tables = list(group)
             yield SchemaName(tables[0].catalog_name, tables[0].schema_name), tables
 
     def status_of(self, table: Table) -> TableStatus | None:
         """Return the status of a table; None if no deployment state was read."""
-        known = self.applied.get(table.key)
-        return None if known is None else known.status
+        applied = self.applied.get(table.key)
+        return None if applied is None else applied.status
 
 
 def _schema_key(table: Table) -> tuple[str, str]:

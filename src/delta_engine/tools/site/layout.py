@@ -211,9 +211,9 @@ def _place_in_y(columns: Sequence[list[Slot]]) -> None:
     for sweep in range(_SWEEPS):
         rightwards = sweep % 2 == 0
         for column in columns if rightwards else columns[::-1]:
-            wanted = {slot: _wanted_top(slot, rightwards=rightwards) for slot in column}
-            column.sort(key=lambda slot: wanted[slot] + slot.height / 2)
-            _stack(column, [wanted[slot] for slot in column], room)
+            tops = {slot: _wanted_top(slot, rightwards=rightwards) for slot in column}
+            column.sort(key=lambda slot: tops[slot] + slot.height / 2)
+            _stack(column, [tops[slot] for slot in column], room)
 
 
 def _wanted_top(slot: Slot, *, rightwards: bool) -> float:
@@ -233,11 +233,11 @@ def _offsets(column: Sequence[Slot]) -> list[int]:
     return [*offsets, offsets[-1] + column[-1].height]
 
 
-def _stack(column: Sequence[Slot], wanted: Sequence[float], room: float) -> None:
+def _stack(column: Sequence[Slot], tops: Sequence[float], room: float) -> None:
     """Place slots below each other, as near to the wanted tops as possible (least squares)."""
     *offsets, least_height = _offsets(column)
     blocks: list[tuple[float, int]] = []
-    for top, offset in zip(wanted, offsets, strict=True):
+    for top, offset in zip(tops, offsets, strict=True):
         mean, count = top - offset, 1
         while blocks and blocks[-1][0] > mean:
             earlier, size = blocks.pop()

@@ -93,7 +93,7 @@ class _Renderer:
         return self._render(
             "index",
             files.INDEX,
-            groups=[(name, found, schemas.get(name.key)) for name, found in self._documentation.grouped()],
+            groups=[(name, tables, schemas.get(name.key)) for name, tables in self._documentation.grouped()],
             columns=sum(len(table.columns) for table in tables),
             counts=self._counts(tables),
         )
@@ -137,8 +137,8 @@ class _Renderer:
 
     def _counts(self, tables: Sequence[Table]) -> Mapping[TableStatus, int]:
         """Return the number of tables by status, in the order of the statuses; empty without a deployment state."""
-        found = Counter(self._documentation.status_of(table) for table in tables)
-        return {status: found[status] for status in TableStatus if found[status]}
+        counts = Counter(self._documentation.status_of(table) for table in tables)
+        return {status: counts[status] for status in TableStatus if counts[status]}
 
     def _render(self, page: str, path: str, **values: Any) -> str:
         """Render a page; its template makes addresses with `to`, relative to the page."""
