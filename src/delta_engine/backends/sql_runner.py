@@ -44,6 +44,17 @@ class SqlRunner(Protocol):
         ...
 
 
+class NoRows:
+    """Answers each query of a source that the platform does not have: with no rows, without a statement."""
+
+    def run(self, _sql: str) -> Sequence[Row]:
+        """Return no rows."""
+        return ()
+
+
+NO_ROWS: Final = NoRows()
+
+
 @contextmanager
 def query_threads(parallelism: int) -> Iterator[ThreadPoolExecutor]:
     """Open threads that run queries; an error or Ctrl-C starts no further query and abandons running ones."""

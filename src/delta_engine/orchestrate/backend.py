@@ -24,10 +24,11 @@ from delta_engine.state.catalog_reader import PlatformReader, TableLister
 from delta_engine.state.delta_log_reader import DeltaLogHistoryReader, DeltaLogReader, reads_without_spark
 from delta_engine.state.effective_policies import EffectivePolicyReader
 from delta_engine.state.existing_files import LocationReader
-from delta_engine.state.lineage import LineageReader
+from delta_engine.state.lineage import NO_LINEAGE, LineageReader
 from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.spark_delta_reader import SparkDeltaReader
 from delta_engine.state.table_queries import (
+    NO_AUDIT_LOG,
     AuditLogReader,
     DeltaLogVersionReader,
     RowCounter,
@@ -38,7 +39,7 @@ from delta_engine.state.table_queries import (
 )
 from delta_engine.state.unity_catalog.listed_details import TableListing, open_table_listing
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
-from delta_engine.state.view_definitions import ViewReader
+from delta_engine.state.view_definitions import NO_VIEWS, ViewReader
 
 if TYPE_CHECKING:
     from databricks.sdk import WorkspaceClient
@@ -67,8 +68,6 @@ class Backend:
         host: the workspace's URL; empty if unknown.
         principals: reads the current principal and its privileges; None where the platform has none.
         policies: reads the policies (ABAC) that reach a table; None where the platform has none.
-        views: reads the definitions of views; None where the catalog has none.
-        lineage: reads who read tables lately; None where the platform records no lineage.
         locations: describes Delta tables by their locations; None where tables are folders.
         start: opens what runs statements, such as a Spark session, unless it is open; the first statement also does.
     """
@@ -84,11 +83,11 @@ class Backend:
     platform_version: Callable[[], str] = lambda: "unknown"
     start: Callable[[], object] = lambda: None
     host: str = ""
-    audit_log: AuditLogReader | None = None
+    audit_log: AuditLogReader = NO_AUDIT_LOG
     principals: PrincipalReader | None = None
     policies: EffectivePolicyReader | None = None
-    views: ViewReader | None = None
-    lineage: LineageReader | None = None
+    views: ViewReader = NO_VIEWS
+    lineage: LineageReader = NO_LINEAGE
     locations: LocationReader | None = None
     listing: TableListing | None = None
 

@@ -83,8 +83,7 @@ def report_drift(
         known, state = state, deployment.peek_replayed() if facts.drifted else state
         if state == known:
             break
-    if environment.audit_log is not None:
-        facts = with_audited_authors(facts, environment.audit_log)
+    facts = with_audited_authors(facts, environment.audit_log)
     return drift_report(replace(facts, reversal=_reversal(environment, facts)))
 
 

@@ -266,10 +266,8 @@ def judged(environment: Environment, draft: PlannedRun) -> PlannedRun:
     warnings = [*tag_warnings(planned.plan, planned.wanted, planned.seen)]
     if environment.principals is not None:
         warnings += rights_warnings(environment.principals, planned.plan, planned.seen)
-    if environment.views is not None:
-        warnings += view_warnings(environment.views, planned.plan)
-    if environment.lineage is not None:
-        warnings += lineage_warnings(environment.lineage, planned.plan, now=utc_now())
+    warnings += view_warnings(environment.views, planned.plan)
+    warnings += lineage_warnings(environment.lineage, planned.plan, now=utc_now())
     return replace(planned, judged_warnings=(*warnings, *planned.judged_warnings))
 
 

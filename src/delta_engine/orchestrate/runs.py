@@ -39,16 +39,17 @@ from delta_engine.models.record import Record
 from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, run_report
 from delta_engine.state.catalog_reader import CatalogReader
 from delta_engine.state.existing_files import LocationReader
-from delta_engine.state.lineage import LineageReader
+from delta_engine.state.lineage import NO_LINEAGE, LineageReader
 from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_queries import (
+    NO_AUDIT_LOG,
     AuditLogReader,
     RowCounter,
     TableHistoryReader,
     TableVersionReader,
 )
-from delta_engine.state.view_definitions import ViewReader
+from delta_engine.state.view_definitions import NO_VIEWS, ViewReader
 from delta_engine.telemetry.context import in_context, utc_now
 from delta_engine.telemetry.logs import log
 from delta_engine.telemetry.spans import OpenSpan, span
@@ -115,10 +116,10 @@ class Environment:
     costs: CostEstimator | None = None
     principals: PrincipalReader | None = None
     visibility: Visibility = Visibility.WHOLE
-    views: ViewReader | None = None
-    lineage: LineageReader | None = None
+    views: ViewReader = NO_VIEWS
+    lineage: LineageReader = NO_LINEAGE
     locations: LocationReader | None = None
-    audit_log: AuditLogReader | None = None
+    audit_log: AuditLogReader = NO_AUDIT_LOG
     run_history: RunHistory | None = None
     drift_history: DriftHistory | None = None
     own_tables: tuple[QualifiedName, ...] = ()

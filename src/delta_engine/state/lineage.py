@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
-from delta_engine.backends.sql_runner import Row, SqlRunner, utc_moment
+from delta_engine.backends.sql_runner import NO_ROWS, Row, SqlRunner, utc_moment
 from delta_engine.sql.queries import sql_recent_reads
 
 
@@ -67,6 +68,10 @@ class LineageReader:
         readers = int(str(rows[0]["readers"])) if rows else 0
         reads = [read for read in map(_read, rows) if read is not None]
         return RecentReads(reads=reads, left_out=readers - len(rows))
+
+
+NO_LINEAGE: Final = LineageReader(NO_ROWS)
+"""Lineage of platforms that record none."""
 
 
 def _read(row: Row) -> RecentRead | None:

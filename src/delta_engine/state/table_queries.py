@@ -9,12 +9,12 @@ from datetime import datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
 from delta_engine.backends.addressing import Addressing, PathAddressing
-from delta_engine.backends.sql_runner import Row, SqlRunner, query_each, utc_moment
+from delta_engine.backends.sql_runner import NO_ROWS, Row, SqlRunner, query_each, utc_moment
 from delta_engine.errors import StatementError
 from delta_engine.models import QualifiedName, read_only
 from delta_engine.sql.queries import (
@@ -207,6 +207,10 @@ class SqlAuditLogReader:
         """Return changes; see `AuditLogReader.read`."""
         rows = self._runner.run(sql_audit_events(actions, names, since=since, limit=_MOST_EVENTS))
         return [event for event in map(_event, rows) if event is not None]
+
+
+NO_AUDIT_LOG: Final = SqlAuditLogReader(NO_ROWS)
+"""The audit log of platforms that keep none."""
 
 
 class _Metadata(msgspec.Struct):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Final
 
-from delta_engine.backends.sql_runner import SqlRunner
+from delta_engine.backends.sql_runner import NO_ROWS, SqlRunner
 from delta_engine.models import QualifiedName, SchemaName
 from delta_engine.sql.queries import sql_information_schema
 from delta_engine.sql.text import sql_literal
@@ -44,3 +45,7 @@ class ViewReader:
                 query = row["view_definition"]
                 views.append(ViewDefinition(name, None if query is None else str(query)))
         return sorted(views, key=lambda view: view.name.key)
+
+
+NO_VIEWS: Final = ViewReader(NO_ROWS)
+"""The views of catalogs that list none."""

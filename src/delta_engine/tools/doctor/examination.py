@@ -274,8 +274,7 @@ def _check_catalogs(
             findings.attempt(Topic.RIGHTS, "rights", lambda: list(right_checks(principals, needed, observed)))
             or ()
         )
-    if backend.lineage is not None:
-        _check_lineage(findings, backend.lineage)
+    _check_lineage(findings, backend.lineage)
 
 
 def _check_lineage(findings: Findings, lineage: LineageReader) -> None:
