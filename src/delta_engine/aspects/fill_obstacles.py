@@ -7,15 +7,14 @@ from typing import NamedTuple
 
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.conversions import Conversion, Stage, new_name
-from delta_engine.aspects.protection import protection
+from delta_engine.aspects.protection import write_obstacle
 from delta_engine.models import Column
 from delta_engine.models.constraints import MAX_NAME_LENGTH
 from delta_engine.models.types import CharacterType, DataType, MapType, is_same_type, parts, uses_type
 from delta_engine.sql.expressions import reads, referenced_columns
 from delta_engine.sql.text import shown_type
-from delta_engine.state.states import RelationKind, TableState
+from delta_engine.state.states import TableState
 
-_APPEND_ONLY = "delta.appendOnly"
 _IN_TWO_SYNCS = "Do it in two syncs."
 _BY_HAND = "Add a column of the new type, fill it, and drop this one when nothing reads it any more."
 
@@ -30,24 +29,13 @@ class Obstacle(NamedTuple):
 
 def obstacles(comparison: Comparison) -> Iterator[Obstacle]:
     """Yield the obstacles of all columns that get values from `using`."""
-    observed = comparison.observed
     renamed = [one for one in comparison.conversions if _is_begun_and_renamed(one, comparison)]
     yield from map(_renamed_meanwhile, renamed)
     others = [one for one in comparison.conversions if one not in renamed]
     going_on = [one for one in others if not (one.is_abandoned or _is_left(one))]
     filled = [*comparison.filled, *(one.desired for one in going_on)]
-    if filled and observed.relation is not RelationKind.TABLE:
-        reason, way_out = f"the table is {observed.relation.value}", "Change it where it is computed."
-        yield from (Obstacle(column.name, reason, way_out) for column in filled)
-        return
-    if filled and (found := protection(comparison)):
-        yield from (Obstacle(column.name, *found) for column in filled)
-        return
-    if filled and observed.table_properties.get(_APPEND_ONLY, "").lower() == "true":
-        yield from (
-            Obstacle(column.name, "the table is append-only", f"Unset {_APPEND_ONLY} first.")
-            for column in filled
-        )
+    if filled and (problem := write_obstacle(comparison)):
+        yield from (Obstacle(column.name, *problem) for column in filled)
         return
     for column in filled:
         yield from _of_expression(column, comparison, [one.key for one in filled])

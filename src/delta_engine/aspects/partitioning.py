@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final, TypeAlias
+from typing import ClassVar, TypeAlias
 
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
@@ -26,15 +26,13 @@ from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.conversions import is_reserved
 from delta_engine.aspects.delta_properties import is_of_catalog, is_settable
 from delta_engine.aspects.facet import NAMES, Facet
-from delta_engine.aspects.protection import protection
+from delta_engine.aspects.protection import write_obstacle
 from delta_engine.models import Part, Table
 from delta_engine.models.nested_types import has_not_null_field
 from delta_engine.models.types import DataType
 from delta_engine.sql.backfills import sql_compare_versions
 from delta_engine.sql.tables import sql_partitioned_by, sql_rewrite_table
-from delta_engine.state.states import REDACTED, RelationKind, TableState, has_tags
-
-_APPEND_ONLY: Final = "delta.appendOnly"
+from delta_engine.state.states import REDACTED, TableState, has_tags
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +152,10 @@ def _problems(comparison: Comparison) -> Iterator[tuple[str, str]]:
     """Yield each reason against a rewrite, with the way out."""
     model, observed = comparison.desired, comparison.observed
     anew = "Create another table with the partitions, copy the rows, and replace this one."
-    if observed.relation is not RelationKind.TABLE:
-        yield f"it is {observed.relation.value}", "Change its partitions where it is computed."
     if model.manages is not None:
         yield "the model manages only a part of it", "Let the model of its owner change the partitions."
-    if found := protection(comparison):
-        yield found
+    if problem := write_obstacle(comparison):
+        yield problem
     if has_tags(observed) or has_tags(model):
         reason = "it has tags, which policies may depend on, and a rewrite may lose them for a moment"
         yield reason, f"Drop the tags first, and declare them again afterwards. Or: {anew}"
@@ -167,8 +163,6 @@ def _problems(comparison: Comparison) -> Iterator[tuple[str, str]]:
         yield "it has generated or identity columns, and a rewrite would lose what computes them", anew
     if any(has_not_null_field(column.data_type) for column in observed.columns):
         yield "it has NOT NULL fields inside columns, which a rewrite would lose", anew
-    if observed.table_properties.get(_APPEND_ONLY, "").lower() == "true":
-        yield "it is append-only", f"Unset {_APPEND_ONLY} first."
     if REDACTED in observed.table_properties.values():
         yield "it has properties whose values may be secrets, which the engine does not read", anew
     if model.partitioned_by and was_ever_clustered(observed):

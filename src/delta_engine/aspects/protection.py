@@ -8,11 +8,14 @@ part of a table: `validation.protected_data` asks for them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.models import Table
-from delta_engine.state.states import TableState
+from delta_engine.state.states import RelationKind, TableState
+
+_APPEND_ONLY: Final = "delta.appendOnly"
 
 HISTORY_HIDDEN: Final = "it has a row filter or a mask, and Databricks shows no history of such a table"
 """Why versions, authors and renames are unknown."""
@@ -36,9 +39,28 @@ _PROTECT_LATER: Final = (
 )
 
 
+def protections(table: Table | TableState) -> Iterator[str]:
+    """Yield the row filter and the masks of a table as text."""
+    if table.row_filter is not None:
+        yield "a row filter"
+    yield from (f"a mask on {column.name}" for column in table.columns if column.mask is not None)
+
+
 def is_protected(table: Table | TableState) -> bool:
     """Whether a table has a row filter, or a mask on any column."""
-    return table.row_filter is not None or any(column.mask is not None for column in table.columns)
+    return any(protections(table))
+
+
+def write_obstacle(comparison: Comparison) -> tuple[str, str] | None:
+    """Return why no statement writes existing rows of a table, and the fix; None if the engine may write them all."""
+    observed = comparison.observed
+    if observed.relation is not RelationKind.TABLE:
+        return f"the table is {observed.relation.value}", "Change it where it is computed."
+    if found := protection(comparison):
+        return found
+    if observed.table_properties.get(_APPEND_ONLY, "").lower() == "true":
+        return "the table is append-only", f"Unset {_APPEND_ONLY} first."
+    return None
 
 
 def protection(comparison: Comparison) -> tuple[str, str] | None:

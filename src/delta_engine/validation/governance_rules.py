@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.actions.policy import DestructiveKind, NeededConsent, Policy
 from delta_engine.aspects.column_masks import DropColumnMask
+from delta_engine.aspects.protection import protections
 from delta_engine.aspects.row_filters import DropRowFilter
 from delta_engine.aspects.tags import SetColumnTags, SetTableTags
 from delta_engine.backends.capabilities import Capabilities, Feature
@@ -135,11 +136,10 @@ class NoChecksUnderProtection:
         Databricks docs: "COLUMN_MASKS_FEATURE_NOT_SUPPORTED error condition", "ROW_LEVEL_SECURITY_FEATURE_NOT_SUPPORTED
         error condition", both with CHECK_CONSTRAINT.
         """
-        masked = [column.name for column in model.columns if column.mask is not None]
-        if model.checks and (masked or model.row_filter is not None):
-            what = "a row filter" if model.row_filter is not None else f"a mask on {masked[0]}"
+        protection = next(protections(model), None)
+        if model.checks and protection:
             yield Problem(
-                f"it has CHECK constraints and {what}, and Databricks refuses the two together",
+                f"it has CHECK constraints and {protection}, and Databricks refuses the two together",
                 "Leave one of them out: the rows can be checked before they are written, or be filtered by a view.",
             )
 

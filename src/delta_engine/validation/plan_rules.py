@@ -16,6 +16,7 @@ from delta_engine.aspects.delta_properties import CATALOG_MANAGED, COLUMN_MAPPIN
 from delta_engine.aspects.generated_columns import ChangeFixedColumn, ChangeGeneration
 from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.aspects.primary_key import PrimaryKeyAdd
+from delta_engine.aspects.protection import protections
 from delta_engine.aspects.storage import ChangeLocation
 from delta_engine.aspects.table_features import ContradictFeature, EnableTableFeature
 from delta_engine.aspects.table_names import rename_statement
@@ -104,13 +105,7 @@ def _difference(change: Change) -> str:
 
 def _protection(model: Table) -> str:
     """Return what hides values of a table, and that only an existing table can get; empty for nothing."""
-    if model.row_filter is not None:
-        return "a row filter"
-    if any(column.mask is not None for column in model.columns):
-        return "a mask"
-    if has_tags(model):
-        return "tags, which policies may depend on"
-    return ""
+    return next(protections(model), "tags, which policies may depend on" if has_tags(model) else "")
 
 
 class CreatePrimaryKeyColumnsNotNull:

@@ -68,7 +68,7 @@ def test_a_rewrite_keeps_the_properties_that_its_plan_sets() -> None:
         ({"columns": (replace(ID, identity=Identity()), DAY)}, "it has generated or identity columns"),
         ({"columns": (ID, DAY, Column("next", "bigint", generated_as="id + 1"))}, "it has generated"),
         ({"columns": (ID, DAY, Column("s", "struct<a: int not null>"))}, "it has NOT NULL fields inside"),
-        ({"table_properties": {"delta.appendOnly": "true"}}, "it is append-only"),
+        ({"table_properties": {"delta.appendOnly": "true"}}, "the table is append-only"),
         ({"table_properties": {"some.secret": "x"}}, "it has properties whose values may be secrets"),
         ({"cluster_by": ("id",)}, "it is or was clustered"),
         ({"clusters_automatically": True}, "it is or was clustered"),
