@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.actions.policy import DestructiveKind, Policy
@@ -11,7 +12,7 @@ from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.foreign_keys import ForeignKeyDrop
 from delta_engine.aspects.primary_key import PrimaryKeyDrop, named_primary_key
 from delta_engine.errors import InvalidModelError, UnsafePlanError
-from delta_engine.models import ForeignKey, Part, Reference, Table
+from delta_engine.models import Column, ForeignKey, Part, Reference, Table
 from delta_engine.models.constraints import (
     MAX_NAME_LENGTH,
     RESERVED_CHECK_PREFIX,
@@ -23,7 +24,7 @@ from delta_engine.models.types import is_same_type
 from delta_engine.sql.constraints import sql_drop_constraint
 from delta_engine.sql.expressions import condition_problem, unknown_columns
 from delta_engine.sql.text import shown_type, sql_name
-from delta_engine.state.states import SECRET_KEY
+from delta_engine.state.states import SECRET_KEY, TableState
 from delta_engine.validation.rules import (
     ALLOWED_IN_NAMES,
     Problem,
@@ -35,6 +36,9 @@ from delta_engine.validation.rules import (
     of_each_table,
     without_consent,
 )
+
+_DECLARE_IT: Final = "declare its primary key: the engine references nothing else."
+_REFERENCE_IT: Final = "reference the primary key's columns, in its order."
 
 
 class ForeignKeysFit:
@@ -59,14 +63,12 @@ class ForeignKeysFit:
         elif referenced is None:
             reason = f"references {key.references!r}, which is no table's name"
             yield Problem(reason, "Write table, schema.table or the whole name.")
-        elif parent is not None and parent.primary_key is None:
-            way_out = "Declare its primary key: the engine references nothing else."
-            yield Problem(f"references {referenced}, which has no primary key", way_out)
-        elif resolved.referenced_columns and len(key.columns) != len(resolved.referenced_columns):
-            there = f"{len(resolved.referenced_columns)} of {referenced}"
-            yield Problem(f"has {len(key.columns)} columns and references {there}", "Name as many.")
-        elif parent is not None and parent.primary_key is not None:
-            yield from _against(model, resolved, parent, parent.primary_key.columns)
+        elif parent is not None:
+            are_known = model.is_about(Part.COLUMNS) and parent.is_about(Part.COLUMNS)
+            own = model.columns if are_known else ()
+            yield from parent_problems(resolved, own, parent, str(parent.qualified_name))
+        elif problem := _other_count(resolved, str(referenced)):
+            yield problem
 
 
 class UniqueKeyNames:
@@ -237,27 +239,49 @@ def _own_problem(model: Table, key: ForeignKey) -> Problem | None:
     return next((Problem(*repetition) for repetition in repeated_in_foreign_key(key)), None)
 
 
-def _against(model: Table, key: ForeignKey, parent: Table, expected: Sequence[str]) -> Iterator[Problem]:
-    if [name.lower() for name in key.referenced_columns] != [name.lower() for name in expected]:
-        yield Problem(
-            f"references ({', '.join(key.referenced_columns)}) of {parent.qualified_name}, whose primary key is "
-            f"({', '.join(expected)})",
-            "Reference the primary key's columns, in its order.",
-        )
-        return
-    if not (model.is_about(Part.COLUMNS) and parent.is_about(Part.COLUMNS)):
-        return
-    own = {column.key: column for column in model.columns}
-    others = {column.key: column for column in parent.columns}
-    for name, referenced in zip(key.columns, key.referenced_columns, strict=True):
-        column, other = own[name.lower()], others.get(referenced.lower())
-        if other is not None and not is_same_type(column.data_type, other.data_type):
-            yield Problem(
-                f"has {name} of type {shown_type(column.data_type)}, and {parent.qualified_name}.{other.name} "
-                f"is {shown_type(other.data_type)}",
-                "Give both the same type.",
-                name,
-            )
+def parent_problems(
+    key: ForeignKey, own: Iterable[Column], parent: Table | TableState, name: str, *, is_in_run: bool = True
+) -> Iterator[Problem]:
+    """Yield why a parent does not fit a foreign key: its primary key, or the types of its columns.
+
+    Args:
+        own: the columns of the key's table, as far as their types are known.
+        name: the parent's name.
+        is_in_run: whether the parent is a model.
+    """
+
+    def fix(other: str, text: str) -> str:
+        if is_in_run:
+            return f"{text[0].upper()}{text[1:]}"
+        return f"Select that table as well if its model has {other}, or {text}"
+
+    there = parent.primary_key
+    if there is not None and (problem := _other_count(key, name)):
+        yield problem
+    elif there is None or [*map(str.lower, there.columns)] != [*map(str.lower, key.referenced_columns)]:
+        has = f"has the primary key ({', '.join(there.columns)})" if there else "has no primary key"
+        columns = f"({', '.join(key.referenced_columns)}) of " if key.referenced_columns else ""
+        reason = f"references {columns}{name}, which {has if is_in_run else f'is not in this run and {has}'}"
+        yield Problem(reason, fix("another key", _REFERENCE_IT if there else _DECLARE_IT))
+    else:
+        mine, theirs = ({column.key: column for column in columns} for columns in (own, parent.columns))
+        for column_name, referenced in zip(key.columns, key.referenced_columns, strict=True):
+            column, other = mine.get(column_name.lower()), theirs.get(referenced.lower())
+            if column and other and not is_same_type(column.data_type, other.data_type):
+                aside = " " if is_in_run else ", which is not in this run, "
+                yield Problem(
+                    f"has {column_name} of type {shown_type(column.data_type)}, and {name}.{other.name}{aside}"
+                    f"is {shown_type(other.data_type)}",
+                    fix("the same type", "give both the same type."),
+                    column_name,
+                )
+
+
+def _other_count(key: ForeignKey, name: str) -> Problem | None:
+    if not key.referenced_columns or len(key.columns) == len(key.referenced_columns):
+        return None
+    there = f"{len(key.referenced_columns)} of {name}"
+    return Problem(f"has {len(key.columns)} columns and references {there}", "Name as many.")
 
 
 def _key_names(model: Table, parents: Mapping[str, Table]) -> list[str]:

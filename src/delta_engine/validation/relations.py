@@ -12,11 +12,10 @@ from delta_engine.aspects.renames import NO_PENDING_RENAMES, PendingRenames, dec
 from delta_engine.compile.keys import TableChange, added_foreign_keys, changes_of
 from delta_engine.errors import InvalidModelError, raise_all
 from delta_engine.models import Column, ForeignKey, Part, PrimaryKey, Table
-from delta_engine.models.types import AtomicType, DataType, first_unsupported, is_same_type
-from delta_engine.sql.text import shown_type
+from delta_engine.models.types import AtomicType, DataType, first_unsupported
 from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import CatalogState, RelationKind, TableState
-from delta_engine.validation.constraint_rules import ChecksFit, ForeignKeysFit
+from delta_engine.validation.constraint_rules import ChecksFit, ForeignKeysFit, parent_problems
 from delta_engine.validation.dependents import blocked_columns, chosen_columns, conflicts, feed_columns
 from delta_engine.validation.governance_rules import ColumnMasksFit, RowFiltersFit
 from delta_engine.validation.layout_rules import ClusteringColumnsFit, StatisticsColumnsFit
@@ -203,40 +202,19 @@ def unfit_parents(
         parent = state.tables.get(key.references.lower())
         if parent is not None and key.references.lower() not in models:
             model, observed = models[table], state.tables[table]
-            own = {column.key: column for column in (*observed.columns, *model.columns)}
-            for reason, way_out, column, _ in _parent_problems(key, parent, own):
+            own = (*observed.columns, *model.columns)
+            problems = (
+                parent_problems(key, own, parent, key.references, is_in_run=False)
+                if parent.exists
+                else [_unknown_parent(key)]
+            )
+            for reason, way_out, column, _ in problems:
                 named = f"foreign key ({', '.join(key.columns)}) {reason}"
                 yield table_refusal(model, named, way_out, column)
 
 
-def _parent_problems(key: ForeignKey, parent: TableState, own: Mapping[str, Column]) -> Iterator[Problem]:
-    """Yield the problems of a key; `own` has the known columns of its table after the plan."""
-    if not parent.exists:
-        yield Problem(
-            f"references {key.references}, which does not exist (or is not visible to you) and is not in this run",
-            "Select that table as well, declare it, or create it first.",
-        )
-        return
-    there = parent.primary_key
-    if there is None or [*map(str.lower, there.columns)] != [*map(str.lower, key.referenced_columns)]:
-        found = f"the primary key ({', '.join(there.columns)})" if there else "no primary key"
-        columns = f"({', '.join(key.referenced_columns)}) of " if key.referenced_columns else ""
-        yield Problem(
-            f"references {columns}{key.references}, which is not in this run and has {found}",
-            "Select that table as well if its model has another key, or reference the key that it has.",
-        )
-        return
-    if len(key.columns) != len(key.referenced_columns):
-        referenced = f"{len(key.referenced_columns)} of {key.references}"
-        yield Problem(f"has {len(key.columns)} columns and references {referenced}", "Name as many.")
-        return
-    others = {column.key: column for column in parent.columns}
-    for name, referenced in zip(key.columns, key.referenced_columns, strict=True):
-        column, other = own[name.lower()], others[referenced.lower()]
-        if not is_same_type(column.data_type, other.data_type):
-            yield Problem(
-                f"has {name} of type {shown_type(column.data_type)}, and {key.references}.{other.name}, which is "
-                f"not in this run, is {shown_type(other.data_type)}",
-                "Select that table as well if its model has the same type, or give both the same type.",
-                name,
-            )
+def _unknown_parent(key: ForeignKey) -> Problem:
+    return Problem(
+        f"references {key.references}, which does not exist (or is not visible to you) and is not in this run",
+        "Select that table as well, declare it, or create it first.",
+    )
