@@ -17,7 +17,7 @@ from delta_engine.drift.drifted_resources import (
     AppliedRecord,
     Compared,
     ComparedResource,
-    DriftedTable,
+    ComparedTable,
     drifted_tables,
 )
 from delta_engine.drift.status import synchronize
@@ -90,7 +90,7 @@ def detect(
     history: FakeHistory | None = None,
     versions: FakeVersions | FakeRefusedVersions | None = None,
     is_thorough: bool = True,
-) -> tuple[DriftedTable, ...]:
+) -> tuple[ComparedTable, ...]:
     detector = DriftDetector(
         policy or DriftPolicy(), history=history, versions=versions, is_thorough=is_thorough
     )
@@ -98,7 +98,7 @@ def detect(
     return drifted_tables(detector.detect(compare(state or deployment_state(MODEL), snapshot), now=LATER))
 
 
-def drift_after(model: Table, *, attempted: Table, found: TableState) -> tuple[DriftedTable, ...]:
+def drift_after(model: Table, *, attempted: Table, found: TableState) -> tuple[ComparedTable, ...]:
     """Return the drift of a table whose model was applied, and another one attempted since."""
     metadata = msgspec.structs.replace(applied(model).metadata, attempted=(define(attempted),))
     resource = msgspec.structs.replace(applied(model, Status.DEGRADED), metadata=metadata)
@@ -133,7 +133,7 @@ def deviations_from(record: AppliedRecord[Table], observed: TableState) -> tuple
     return deviations(compared_with(record, observed))
 
 
-def kinds(tables: Sequence[DriftedTable]) -> list[str]:
+def kinds(tables: Sequence[ComparedTable]) -> list[str]:
     return [detail.finding.kind.value for table in tables for detail in table.details]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from delta_engine.drift.drifted_resources import DriftedResource, is_schema
+from delta_engine.drift.drifted_resources import ComparedResource, is_schema
 from delta_engine.drift.handling import accepting
 from tests.builders.worlds import World
 from tests.cases import schema_expectations as expected
@@ -31,7 +31,7 @@ def note_synced(
     page.note_agreement(seen, world.full)
 
 
-def note_accepted(world: World, drifted: Iterable[DriftedResource], *, is_merged: bool) -> None:
+def note_accepted(world: World, drifted: Iterable[ComparedResource], *, is_merged: bool) -> None:
     """Note what was accepted, and edit the model."""
     for one in filter(is_schema, drifted):
         found = expected.drift(world)

@@ -14,7 +14,7 @@ from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorded_models import applied_schema
 from delta_engine.drift.detector import DriftDetector
-from delta_engine.drift.drifted_resources import DriftedSchema, drifted_schemas
+from delta_engine.drift.drifted_resources import ComparedSchema, drifted_schemas
 from delta_engine.drift.handling import accepting, restored, reverted_drift, with_ignored_drift
 from delta_engine.models import Schema
 from delta_engine.models.record import records_of, resource_key
@@ -37,7 +37,7 @@ def changed_schemas(draw: st.DrawFn) -> Drawn:
     return declared_schemas(choices), declared_schemas(choices), choices.rarely(4)
 
 
-def made(drawn: Drawn) -> tuple[FakeUnityCatalog, DeploymentState, tuple[DriftedSchema, ...]]:
+def made(drawn: Drawn) -> tuple[FakeUnityCatalog, DeploymentState, tuple[ComparedSchema, ...]]:
     """Return a catalog in which schemas were applied and then changed, what is recorded, and what is found."""
     applied, changes, is_dropped = drawn
     catalog = FakeUnityCatalog()
@@ -72,7 +72,7 @@ def detected(
     state: DeploymentState,
     schemas: Sequence[Schema],
     policy: DriftPolicy = NO_DRIFT_POLICY,
-) -> tuple[DriftedSchema, ...]:
+) -> tuple[ComparedSchema, ...]:
     return drifted_schemas(
         DriftDetector(policy).detect(compare(state, catalog.snapshot([], schemas)), now=NOON)
     )

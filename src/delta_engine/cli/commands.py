@@ -28,7 +28,7 @@ from delta_engine.config.consents import REASON_TO_WRITE
 from delta_engine.config.editor_schemas import EDITOR_SCHEMAS, editor_schema
 from delta_engine.config.settings import Settings
 from delta_engine.drift.drift_report import DriftReport
-from delta_engine.drift.drifted_resources import DriftedResource, drifted_schemas, drifted_tables
+from delta_engine.drift.drifted_resources import ComparedResource, drifted_schemas, drifted_tables
 from delta_engine.errors import InvalidCommandError, RefusedError, engine_version, raise_all, unknown
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.changed_tables import ChangedProject, since_commit
@@ -408,8 +408,8 @@ def _print_drift(report: DriftReport, *, is_full: bool) -> None:
         console.print(Text(line.text, style=_COLOURS[line.severity] if line.severity else ""))
 
 
-def _print_findings(drifted: DriftedResource) -> None:
-    say(f"~ {drifted.resource}")
+def _print_findings(drifted: ComparedResource) -> None:
+    say(f"~ {drifted.key}")
     for detail in drifted.drift:
         finding = detail.finding
         say(f"    {finding.field}: {finding.expected or 'absent'} → {finding.actual or 'gone'}")

@@ -12,7 +12,7 @@ from typing import Final
 
 from delta_engine.aspects.aspect import Right
 from delta_engine.backends.capabilities import Visibility
-from delta_engine.drift.drifted_resources import Absence, DriftedResource, is_schema
+from delta_engine.drift.drifted_resources import Absence, ComparedResource, is_schema
 from delta_engine.errors import StatementError
 from delta_engine.models import QualifiedName, SchemaName
 from delta_engine.state.principals import PrincipalReader
@@ -24,13 +24,13 @@ _NO_RIGHTS: Final = "the catalog does not show what you may see"
 
 
 def with_absences(
-    drifted: Sequence[DriftedResource],
+    drifted: Sequence[ComparedResource],
     observed: CatalogState,
     *,
     declared: Collection[str],
     visibility: Visibility,
     principals: PrincipalReader | None,
-) -> tuple[DriftedResource, ...]:
+) -> tuple[ComparedResource, ...]:
     """Return drift that says of each missing schema and declared table whether it may be hidden.
 
     Only these cost statements: one or two for all of them.
@@ -54,14 +54,14 @@ def with_absences(
     )
 
 
-def may_be_hidden(drifted: DriftedResource) -> bool:
+def may_be_hidden(drifted: ComparedResource) -> bool:
     """Whether a missing table or schema may exist, hidden from the principal."""
     return any(detail.finding.may_be_hidden for detail in drifted.details)
 
 
 def without_hidden(
-    drifted: Iterable[DriftedResource], notify: Callable[[str], None]
-) -> list[DriftedResource]:
+    drifted: Iterable[ComparedResource], notify: Callable[[str], None]
+) -> list[ComparedResource]:
     """Return drift without missing tables and schemas that may be hidden, of which it notifies."""
     resources = [*drifted]
     for note in hidden_notes(resources):
@@ -69,7 +69,7 @@ def without_hidden(
     return [resource for resource in resources if not may_be_hidden(resource)]
 
 
-def hidden_notes(drifted: Iterable[DriftedResource]) -> Iterator[str]:
+def hidden_notes(drifted: Iterable[ComparedResource]) -> Iterator[str]:
     """Yield what to do about missing tables and schemas that may be hidden: a note per right, and a common one."""
     hidden: dict[str, list[str]] = {}
     for resource in drifted:
@@ -90,7 +90,7 @@ def hidden_notes(drifted: Iterable[DriftedResource]) -> Iterator[str]:
         )
 
 
-def _with_absence(drifted: DriftedResource, absence: Absence) -> DriftedResource:
+def _with_absence(drifted: ComparedResource, absence: Absence) -> ComparedResource:
     details = tuple(
         replace(detail, finding=replace(detail.finding, absence=absence)) for detail in drifted.details
     )

@@ -21,7 +21,7 @@ from delta_engine.backends.stored_keys import PROPERTY_PREFIX as KEY_PROPERTY_PR
 from delta_engine.drift.commit_paths import columns, parsed, path_after, path_before, recreates, renamed
 from delta_engine.drift.drifted_resources import (
     Attribution,
-    DriftedResource,
+    ComparedResource,
     DriftFacts,
 )
 from delta_engine.errors import StatementError
@@ -254,7 +254,7 @@ def with_audited_authors(facts: DriftFacts, log: AuditLogReader) -> DriftFacts:
 
 def _unexplained(facts: DriftFacts) -> Iterator[tuple[_Change, datetime]]:
     for one in facts.drifted:
-        resource = facts.state.resources.get(one.resource) if facts.state else None
+        resource = facts.state.resources.get(one.key) if facts.state else None
         applied_at = resource.deployed_at if resource else None
         for detail in one.drift:
             if applied_at and detail.finding.changed is None and detail.finding.kind in ACTIONS:
@@ -274,7 +274,9 @@ def _author(change: _Change, applied_at: datetime, events: Sequence[AuditEvent])
     return Attribution(who=found[0].who, at=found[0].at, operation=found[0].action)
 
 
-def _with_authors(drifted: DriftedResource, authors: Mapping[_Change, Attribution | None]) -> DriftedResource:
+def _with_authors(
+    drifted: ComparedResource, authors: Mapping[_Change, Attribution | None]
+) -> ComparedResource:
     details = tuple(
         replace(one, finding=replace(one.finding, changed=author, last_written=None))
         if one.finding.changed is None and author is not None

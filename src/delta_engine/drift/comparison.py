@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
@@ -47,6 +47,8 @@ from delta_engine.telemetry.garbage import no_garbage_collection
 
 _NAME = attrgetter("name")
 
+SomeCompared = TypeVar("SomeCompared", bound=ComparedResource)
+
 DriftKey: TypeAlias = tuple[str, str, str | None]
 """The kind, subject and observed side of drift."""
 
@@ -86,7 +88,14 @@ def compared(
             again = known.get(name.key)
             if again is not None:  # an unfinished run that renames it has its attempts under the new name
                 record = replace(record, attempted=(*again.attempted, *record.attempted))
-        found[key] = _compared(resource, applied_record(resource, record, held), name, present)
+        found[key] = _with_changes(
+            Compared(
+                resource=resource,
+                recorded=applied_record(resource, record, held),
+                model_name=name,
+                observed=present,
+            )
+        )
     return found
 
 
@@ -117,38 +126,29 @@ def applied_record(resource: Resource, record: Record[Securable], policy: Policy
     )
 
 
-def with_new_names(found: ComparedResource, renames: Renames) -> ComparedResource:
+def with_new_names(found: SomeCompared, renames: Renames) -> SomeCompared:
     """Compare a table again, whose columns or fields were renamed since."""
-    recorded = replace(found.recorded, renames=renames)
-    return _compared(found.resource, recorded, found.model_name, found.observed)
+    return _with_changes(replace(found, recorded=replace(found.recorded, renames=renames)))
 
 
 def deviations(found: ComparedResource) -> tuple[Difference, ...]:
     """Return the drift of an existing table or schema, without what the catalog only shows late."""
     known, resource = found.recorded, found.resource
     renamed = _renamed(known, resource.metadata.accepted)
-    everything = (*renamed, *found.drift, *_reordered(known, found.observed))
+    everything = (*renamed, *unexplained(found), *_reordered(known, found.observed))
     lag = resource.metadata.lag if isinstance(resource, TableResource) else ()
     late = {Change(part.field, observed=part.actual, desired=part.expected) for part in lag}
     return tuple(difference for difference in everything if difference.change not in late)
 
 
-def _compared(
-    resource: Resource,
-    known: AppliedRecord[Securable],
-    model_name: QualifiedName | SchemaName,
-    observed: SecurableState,
-) -> ComparedResource:
-    current = mapped(known, known.renames.applied_to) if known.renames else known
-    changes = _changes(current, observed) if observed.exists else ()
-    return Compared(
-        resource=resource,
-        recorded=known,
-        model_name=model_name,
-        observed=observed,
-        changes=changes,
-        drift=_unexplained(changes, current, observed, resource.metadata.accepted),
-    )
+def _with_changes(found: SomeCompared) -> SomeCompared:
+    changes = _changes(_present_names(found.recorded), found.observed) if found.observed.exists else ()
+    return replace(found, changes=changes)
+
+
+def _present_names(known: AppliedRecord[Securable]) -> AppliedRecord[Securable]:
+    """Return a record under the present names of columns and fields."""
+    return mapped(known, known.renames.applied_to) if known.renames else known
 
 
 def _as_recorded(policy: Policy, full_ownership: Sequence[str] | None) -> Policy:
@@ -171,19 +171,18 @@ def _changes(known: AppliedRecord[Securable], observed: SecurableState) -> tuple
     return tuple(one for one in found if subject_of(one) in subjects)
 
 
-def _unexplained(
-    found: Sequence[Difference],
-    known: AppliedRecord[Securable],
-    observed: SecurableState,
-    accepted: Iterable[AcceptedDrift],
-) -> tuple[Difference, ...]:
+def unexplained(found: ComparedResource) -> tuple[Difference, ...]:
     """Return the changes that no unfinished run can have made. Accepted ones were there before the run.
 
     A run may also have dropped keys and checks that blocked its changes, and NOT NULL where a check replaces it.
     """
-    left, removed = tuple(found), Record(declared=known.declared)
-    before = {*map(accepted_key, accepted)}
-    for model in known.attempted if left else ():
+    left, observed = found.changes, found.observed
+    if not left or not found.recorded.attempted:
+        return left
+    known = _present_names(found.recorded)
+    removed = Record(declared=known.declared)
+    before = {*map(accepted_key, found.resource.metadata.accepted)}
+    for model in known.attempted:
         attempted = _with_kept_parts(model, known, observed)
         seen = {subject_of(one) for one in _differences(attempted, observed, known.policy, removed)}
         left = tuple(one for one in left if drift_key(one) in before or not _explains(one, seen))

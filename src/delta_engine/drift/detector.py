@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
 from typing import Final
@@ -11,7 +11,6 @@ from typing import Final
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
 from delta_engine.aspects import Difference
 from delta_engine.aspects.aspect import Change
-from delta_engine.aspects.comparison import SecurableState
 from delta_engine.aspects.renames import Renames
 from delta_engine.deployment.document import SchemaResource, TableResource
 from delta_engine.deployment.resources import is_half_done, recorded_version
@@ -27,7 +26,6 @@ from delta_engine.drift.comparison import (
     accepted_key,
     deviations,
     drift_key,
-    explained,
     may_be_renamed,
     with_new_names,
 )
@@ -37,48 +35,23 @@ from delta_engine.drift.drifted_resources import (
     Attribution,
     ClassifiedDrift,
     ComparedResource,
-    Drifted,
-    DriftedResource,
+    ComparedTable,
     classified,
+    is_table,
+    table_metadata,
 )
 from delta_engine.drift.renames import has_path
 from delta_engine.drift.replacements import (
     is_created_again,
-    is_replaced_by_run,
     needs_history,
     replacement,
 )
 from delta_engine.errors import RefusedError
-from delta_engine.models import Column, QualifiedName, Schema, SchemaName
+from delta_engine.models import Column, QualifiedName
 from delta_engine.models.nested_types import Path, lower_path
-from delta_engine.state.states import Audit, CatalogState, SchemaState
+from delta_engine.state.states import Audit, CatalogState
 from delta_engine.state.table_queries import Commit, TableHistoryReader, TableVersion, TableVersionReader
 from delta_engine.telemetry.visible import shown_moment
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Suspect:
-    """A table or schema that may have drifted: it differs, or may have been replaced."""
-
-    compared: ComparedResource
-    found: tuple[Difference, ...]
-    version: TableVersion | None = None
-    commits: tuple[Commit, ...] = ()
-    is_history_whole: bool = False
-
-    @property
-    def name(self) -> QualifiedName | SchemaName:
-        return self.compared.name
-
-    @property
-    def observed(self) -> SecurableState:
-        return self.compared.observed
-
-    @property
-    def applied_version(self) -> TableVersion | None:
-        resource = self.compared.resource
-        return recorded_version(resource.metadata) if isinstance(resource, TableResource) else None
-
 
 _MOST_CANDIDATES: Final = 50
 """How many undeclared tables a search for a renamed one asks for their ids."""
@@ -105,19 +78,19 @@ class DriftDetector:
         self._history = history
         self._is_thorough = is_thorough
 
-    def detect(self, records: Iterable[ComparedResource], *, now: datetime) -> tuple[DriftedResource, ...]:
+    def detect(self, records: Iterable[ComparedResource], *, now: datetime) -> tuple[ComparedResource, ...]:
         """Return the drifted schemas, then the drifted tables, each sorted by name.
 
         Half-done changes of a run are not drift. Entries of the policy expire at `now`, the time of the snapshot.
         """
-        suspects = [
-            suspect
-            for suspect in map(_suspect, filter(_is_known, records))
-            if suspect.found or may_be_renamed(suspect.compared) or self._may_be_replaced(suspect)
-        ]
-        return tuple(
-            self._drifted(suspect, now) for suspect in self._with_evidence(suspects) if suspect.found
+        suspects = [found for found in records if _is_known(found) and self._is_suspect(found)]
+        versions = self._current_versions(suspects)
+        commits = self._commits(suspects, versions)
+        detected = (
+            self._drifted(found, versions.get(found.name.key), commits.get(found.name.key, ()), now)
+            for found in suspects
         )
+        return tuple(found for found in detected if found.details)
 
     def new_names(
         self, missing: Iterable[ComparedResource], others: Iterable[QualifiedName]
@@ -180,69 +153,75 @@ class DriftDetector:
             return set()
         return {name.key for name in names} - self._history.read_commits(names).keys()
 
-    def _with_evidence(self, suspects: Sequence[_Suspect]) -> list[_Suspect]:
-        present = [suspect for suspect in suspects if suspect.observed.exists]
-        versions = self._current_versions([suspect for suspect in present if self._may_be_replaced(suspect)])
-        changed = _table_names(
-            suspect
-            for suspect in present
-            if suspect.found
-            or may_be_renamed(suspect.compared)
-            or (self._may_be_replaced(suspect) and _needs_history(suspect, versions))
-        )
-        commits = self._history.read_commits(changed) if self._history and changed else {}
-        return [
-            _with_history(suspect, versions.get(suspect.name.key), commits.get(suspect.name.key, ()))
-            for suspect in suspects
-        ]
+    def _is_suspect(self, found: ComparedResource) -> bool:
+        return _differs(found) or self._may_be_replaced(found)
 
-    def _current_versions(self, suspects: Sequence[_Suspect]) -> Mapping[str, TableVersion]:
-        names = _table_names(suspects)
+    def _current_versions(self, suspects: Iterable[ComparedResource]) -> Mapping[str, TableVersion]:
+        """Read the versions of tables that may have been replaced, by table key."""
+        names = [
+            found.recorded.declared.qualified_name
+            for found in suspects
+            if is_table(found) and self._may_be_replaced(found)
+        ]
         if self._versions is None or not names:
             return MappingProxyType({})
         return self._versions.read_versions(names, with_id={name.key for name in names})
 
-    def _may_be_replaced(self, suspect: _Suspect) -> bool:
-        resource, observed = suspect.compared.resource, suspect.observed
-        if self._versions is None or isinstance(resource, SchemaResource) or not observed.exists:
+    def _commits(
+        self, suspects: Iterable[ComparedResource], versions: Mapping[str, TableVersion]
+    ) -> Mapping[str, tuple[Commit, ...]]:
+        """Read the history of existing tables that differ, or that their version does not tell from others."""
+        names = [
+            found.recorded.declared.qualified_name
+            for found in suspects
+            if is_table(found)
+            and found.observed.exists
+            and (_differs(found) or needs_history(found, versions.get(found.name.key)))
+        ]
+        return self._history.read_commits(names) if self._history and names else MappingProxyType({})
+
+    def _may_be_replaced(self, found: ComparedResource) -> bool:
+        if self._versions is None or not is_table(found) or not found.observed.exists:
             return False
-        if isinstance(observed, SchemaState):
-            return False
-        is_another = is_created_again(resource.metadata, observed)
-        if resource.metadata.delta_table_id is None:
+        recorded, shown = table_metadata(found), found.observed.audit
+        is_another = is_created_again(recorded, found.observed)
+        if recorded.delta_table_id is None:
             return bool(is_another)  # nothing else distinguishes it from another table
         if is_another is not None:
             return is_another
-        shown = observed.audit
-        is_unknown = shown.created_at is None and shown.table_id != resource.metadata.delta_table_id
+        is_unknown = shown.created_at is None and shown.table_id != recorded.delta_table_id
         return self._is_thorough or is_unknown
 
-    def _drifted(self, suspect: _Suspect, now: datetime) -> DriftedResource:
-        resource = suspect.compared.resource
-        written = last_written(suspect.observed.audit, resource.deployed_at)
+    def _drifted(
+        self,
+        found: ComparedResource,
+        version: TableVersion | None,
+        commits: tuple[Commit, ...],
+        now: datetime,
+    ) -> ComparedResource:
+        """Return a suspect with its drift, and with what its history tells."""
+        replaced = None
+        if is_table(found):
+            replaced = replacement(found, version, commits)
+            found, commits = _with_history(found, commits, is_replaced=replaced is not None)
+        resource = found.resource
+        written = last_written(found.observed.audit, resource.deployed_at)
         accepted = {
             accepted_key(drift): Acceptance(by=drift.by, at=drift.at) for drift in resource.metadata.accepted
         }
-        return Drifted(
-            recorded=suspect.compared.recorded,
-            model_name=suspect.compared.model_name,
-            observed=suspect.observed,
-            version=suspect.version,
-            is_history_whole=suspect.is_history_whole,
-            explained=explained(suspect.compared) if suspect.observed.exists else (),
-            details=tuple(
-                classified(
-                    self._policy,
-                    suspect.name,
-                    difference,
-                    _author(suspect, difference),
-                    now,
-                    written=written,
-                    accepted=accepted.get(drift_key(difference)),
-                )
-                for difference in suspect.found
-            ),
+        details = tuple(
+            classified(
+                self._policy,
+                found.name,
+                difference,
+                _author(found, difference, commits),
+                now,
+                written=written,
+                accepted=accepted.get(drift_key(difference)),
+            )
+            for difference in (*filter(None, [replaced]), *_differences(found))
         )
+        return replace(found, details=details)
 
 
 def _schema_key(name: QualifiedName) -> tuple[str, str]:
@@ -254,62 +233,27 @@ def _is_known(one: ComparedResource) -> bool:
     return not is_half_done(one.resource) or bool(one.recorded.attempted)
 
 
-def _suspect(one: ComparedResource) -> _Suspect:
-    return _Suspect(compared=one, found=deviations(one) if one.observed.exists else (_deleted(one),))
+def _differences(found: ComparedResource) -> tuple[Difference, ...]:
+    return deviations(found) if found.observed.exists else (_deleted(found),)
 
 
-def _table_names(suspects: Iterable[_Suspect]) -> list[QualifiedName]:
-    return [one.name for one in suspects if isinstance(one.name, QualifiedName)]
+def _differs(found: ComparedResource) -> bool:
+    return bool(_differences(found)) or may_be_renamed(found)
 
 
-def _needs_history(suspect: _Suspect, versions: Mapping[str, TableVersion]) -> bool:
-    resource, observed = suspect.compared.resource, suspect.observed
-    if isinstance(resource, SchemaResource) or isinstance(observed, SchemaState) or _is_rewritten(suspect):
-        return False
-    return needs_history(resource.metadata, observed, versions.get(suspect.name.key))
-
-
-def _replacement(
-    suspect: _Suspect, version: TableVersion | None, commits: Sequence[Commit]
-) -> Difference | None:
-    resource, observed = suspect.compared.resource, suspect.observed
-    if isinstance(resource, SchemaResource) or isinstance(observed, SchemaState) or _is_rewritten(suspect):
-        return None
-    return replacement(resource.metadata, observed, version, commits)
-
-
-def _is_rewritten(suspect: _Suspect) -> bool:
-    """Whether a run of the engine that did not finish has replaced or moved the table."""
-    recorded, observed = suspect.compared.recorded, suspect.observed
-    if isinstance(recorded.declared, Schema) or isinstance(observed, SchemaState):
-        return False
-    attempted = [model for model in recorded.attempted if not isinstance(model, Schema)]
-    return is_replaced_by_run(observed, attempted, recorded.declared)
-
-
-def _with_history(suspect: _Suspect, version: TableVersion | None, commits: tuple[Commit, ...]) -> _Suspect:
-    """Return the suspect with its history: all commits of a replaced table count, renames shift the baseline."""
-    declared, known = suspect.compared.recorded.declared, suspect.applied_version
-    if isinstance(declared, Schema) or isinstance(suspect.observed, SchemaState):
-        return suspect
-    replaced = _replacement(suspect, version, commits)
-    known_id, known_version = (known.table_id, known.version) if known else (None, None)
-    news = since_recreated(commits) if replaced else since(commits, known_version)
-    since_when = -1 if known_version is None else known_version
-    is_whole = bool(commits) and commits[-1].version <= since_when + 1
-    if version is None and commits:
-        version = TableVersion(table_id=known_id, version=commits[0].version)
-    moved = {old: new for old, new in renames(news).items() if has_path(suspect.observed.columns, new)}
-    renamed = _of_baseline(moved, declared.columns)
-    compared, found = suspect.compared, suspect.found
+def _with_history(
+    found: ComparedTable, commits: tuple[Commit, ...], *, is_replaced: bool
+) -> tuple[ComparedTable, tuple[Commit, ...]]:
+    """Return a table under its present names, and the commits that may have changed it, which are all if replaced."""
+    recorded = recorded_version(table_metadata(found))
+    applied = recorded.version if recorded else None
+    news = since_recreated(commits) if is_replaced else since(commits, applied)
+    is_whole = bool(commits) and commits[-1].version <= (0 if applied is None else applied + 1)
+    moved = {old: new for old, new in renames(news).items() if has_path(found.observed.columns, new)}
+    renamed = _of_baseline(moved, found.recorded.declared.columns)
     if renamed:
-        compared = with_new_names(compared, Renames(renamed))
-        found = deviations(compared)
-    if replaced is not None:
-        found = (replaced, *found)
-    return replace(
-        suspect, compared=compared, found=found, version=version, commits=news, is_history_whole=is_whole
-    )
+        found = with_new_names(found, Renames(renamed))
+    return replace(found, is_history_whole=is_whole), news
 
 
 def _of_baseline(found: Mapping[Path, Path], columns: Sequence[Column]) -> Mapping[Path, Path]:
@@ -338,12 +282,10 @@ def _refused(refusal: RefusedError) -> Difference:
     return Difference(kind=DriftKind.TABLE_UNREADABLE, change=change)
 
 
-def _author(suspect: _Suspect, difference: Difference) -> Attribution | None:
-    if difference.kind is DriftKind.TABLE_REPLACED and suspect.commits:
-        return by_commit(suspect.commits[-1])  # the one that created it
-    if not suspect.observed.exists:
-        return None
-    return attribution(difference, suspect.commits)
+def _author(found: ComparedResource, difference: Difference, commits: Sequence[Commit]) -> Attribution | None:
+    if difference.kind is DriftKind.TABLE_REPLACED and commits:
+        return by_commit(commits[-1])  # the one that created it
+    return attribution(difference, commits) if found.observed.exists else None
 
 
 def _created(audit: Audit | None) -> Attribution | None:

@@ -18,13 +18,12 @@ from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.column_order import MoveColumn
 from delta_engine.aspects.comparison import Model_co, Securable, SecurableState, State_co
 from delta_engine.aspects.renames import NO_RENAMES, Renames
-from delta_engine.deployment.document import DeploymentState, Resource
+from delta_engine.deployment.document import DeploymentState, Resource, TableMetadata, TableResource
 from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.open_struct import Moment
 from delta_engine.models.record import Record, resource_key
 from delta_engine.state.states import CatalogState, SchemaState, TableState
-from delta_engine.state.table_queries import TableVersion
 from delta_engine.telemetry.visible import shown_moment
 
 if TYPE_CHECKING:
@@ -166,33 +165,6 @@ class AppliedRecord(Record[Model_co]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared(Generic[Model_co, State_co]):
-    """A recorded table or schema next to what exists.
-
-    Args:
-        model_name: its name in the models: another one than the recorded name while a rename of the table is pending.
-        changes: what differs from the baseline; empty if it does not exist.
-        drift: those changes that no unfinished run can have made.
-    """
-
-    resource: Resource
-    recorded: AppliedRecord[Model_co]
-    model_name: QualifiedName | SchemaName
-    observed: State_co
-    changes: tuple[Difference, ...] = ()
-    drift: tuple[Difference, ...] = ()
-
-    @property
-    def name(self) -> QualifiedName | SchemaName:
-        """The recorded name, under which the table or schema exists."""
-        return self.recorded.declared.qualified_name
-
-
-ComparedResource: TypeAlias = Compared[Securable, SecurableState]
-"""A compared table or schema."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class UnmanagedPart:
     """A difference that a sync keeps: a part that no model declares, or the order of columns, unless it is enforced.
 
@@ -233,24 +205,25 @@ class DriftRefusal(RefusedError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drifted(Generic[Model_co, State_co]):
-    """A table or schema that differs from its last apply.
+class Compared(Generic[Model_co, State_co]):
+    """A recorded table or schema next to what exists; as soon as drift is detected, with its drift.
 
     Args:
-        model_name: as in `Compared`.
-        renamed_to: the present name of a missing table, if one of its schema has its Delta id.
+        model_name: its name in the models: another one than the recorded name while a rename of the table is pending.
+        changes: what differs from the baseline; empty if it does not exist.
         is_history_whole: whether the history of a table reaches back to the apply, so that renames are known.
-        explained: the changes since the baseline that an unfinished run may have made. They are not drift.
+        renamed_to: the present name of a missing table, if one of its schema has its Delta id.
+        details: its drift.
     """
 
+    resource: Resource
     recorded: AppliedRecord[Model_co]
     model_name: QualifiedName | SchemaName
     observed: State_co
-    version: TableVersion | None = None
-    renamed_to: QualifiedName | None = None
+    changes: tuple[Difference, ...] = ()
     is_history_whole: bool = False
-    explained: tuple[Difference, ...] = ()
-    details: tuple[ClassifiedDrift, ...]
+    renamed_to: QualifiedName | None = None
+    details: tuple[ClassifiedDrift, ...] = ()
 
     @property
     def name(self) -> QualifiedName | SchemaName:
@@ -258,7 +231,7 @@ class Drifted(Generic[Model_co, State_co]):
         return self.recorded.declared.qualified_name
 
     @property
-    def resource(self) -> str:
+    def key(self) -> str:
         """The key in the deployment state."""
         return resource_key(self.name)
 
@@ -268,27 +241,33 @@ class Drifted(Generic[Model_co, State_co]):
         return tuple(detail for detail in self.details if detail.ignored_by is None)
 
 
-DriftedTable: TypeAlias = Drifted[Table, TableState]
-DriftedSchema: TypeAlias = Drifted[Schema, SchemaState]
-DriftedResource: TypeAlias = Drifted[Securable, SecurableState]
+ComparedTable: TypeAlias = Compared[Table, TableState]
+ComparedSchema: TypeAlias = Compared[Schema, SchemaState]
+ComparedResource: TypeAlias = Compared[Securable, SecurableState]
 
 
-def drifted_tables(found: Iterable[DriftedResource]) -> tuple[DriftedTable, ...]:
+def table_metadata(found: ComparedTable) -> TableMetadata:
+    """Return the record's details of a table."""
+    assert isinstance(found.resource, TableResource)
+    return found.resource.metadata
+
+
+def drifted_tables(found: Iterable[ComparedResource]) -> tuple[ComparedTable, ...]:
     """Return the drifted tables."""
     return tuple(filter(is_table, found))
 
 
-def drifted_schemas(found: Iterable[DriftedResource]) -> tuple[DriftedSchema, ...]:
+def drifted_schemas(found: Iterable[ComparedResource]) -> tuple[ComparedSchema, ...]:
     """Return the drifted schemas."""
     return tuple(filter(is_schema, found))
 
 
-def is_schema(drifted: DriftedResource) -> TypeGuard[DriftedSchema]:
+def is_schema(drifted: ComparedResource) -> TypeGuard[ComparedSchema]:
     """Whether the resource is a schema."""
     return isinstance(drifted.recorded.declared, Schema)
 
 
-def is_table(drifted: DriftedResource) -> TypeGuard[DriftedTable]:
+def is_table(drifted: ComparedResource) -> TypeGuard[ComparedTable]:
     """Whether the resource is a table."""
     return isinstance(drifted.recorded.declared, Table)
 
@@ -358,7 +337,7 @@ class DriftFacts:
     state: DeploymentState | None = None
     observed: CatalogState
     records: Mapping[str, Record[Table]] = field(default_factory=dict)
-    drifted: Sequence[DriftedResource] = ()
+    drifted: Sequence[ComparedResource] = ()
     unreadable: Sequence[tuple[QualifiedName, ClassifiedDrift]] = ()
     unmanaged: Sequence[tuple[QualifiedName, ClassifiedDrift]] = ()
     schemas: Sequence[Schema] = ()
@@ -377,14 +356,14 @@ class DriftFacts:
         return {model.key: model for model in declared}
 
     @cached_property
-    def missing_tables(self) -> Mapping[str, DriftedTable]:
+    def missing_tables(self) -> Mapping[str, ComparedTable]:
         """The drifted tables that do not exist, by key."""
         return {table.name.key: table for table in drifted_tables(self.drifted) if not table.observed.exists}
 
     @cached_property
-    def tables_without_keys(self) -> Mapping[str, Sequence[DriftedTable]]:
+    def tables_without_keys(self) -> Mapping[str, Sequence[ComparedTable]]:
         """The tables with drift of foreign keys, by the keys of the tables that their models reference."""
-        tables: dict[str, list[DriftedTable]] = defaultdict(list)
+        tables: dict[str, list[ComparedTable]] = defaultdict(list)
         for table in drifted_tables(self.drifted):
             model = self.declared.get(table.model_name.key)
             if isinstance(model, Table) and any(

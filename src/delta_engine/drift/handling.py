@@ -18,12 +18,12 @@ from delta_engine.aspects.comparison import Comparison, Securable, SecurableStat
 from delta_engine.aspects.foreign_keys import as_declared
 from delta_engine.aspects.renames import Renames
 from delta_engine.drift.baselines import subject_of
-from delta_engine.drift.comparison import beyond_drift
+from delta_engine.drift.comparison import beyond_drift, explained
 from delta_engine.drift.drifted_resources import (
     ClassifiedDrift,
-    Drifted,
-    DriftedResource,
-    DriftedTable,
+    Compared,
+    ComparedResource,
+    ComparedTable,
     DriftRefusal,
     Finding,
     UndoneDrift,
@@ -75,7 +75,7 @@ def accepted(model: Model, observed: SecurableState, taken: Sequence[Difference]
 
 
 def reverted_drift(
-    model: Securable, drifted: DriftedResource, policy: Policy = NO_POLICY
+    model: Securable, drifted: ComparedResource, policy: Policy = NO_POLICY
 ) -> tuple[ClassifiedDrift, ...]:
     """Return the drift that a sync brings back to what the model says, without moved columns that it leaves."""
     observed = drifted.observed
@@ -93,7 +93,7 @@ def reverted_drift(
     )
 
 
-def _with_ignored_renames(model: Securable, drifted: DriftedResource) -> Securable:
+def _with_ignored_renames(model: Securable, drifted: ComparedResource) -> Securable:
     if isinstance(model, Schema):
         return model
     renames = []
@@ -105,7 +105,7 @@ def _with_ignored_renames(model: Securable, drifted: DriftedResource) -> Securab
 
 
 def with_ignored_drift(
-    models: Sequence[Model], drifted: Iterable[DriftedResource], policy: Policy = NO_POLICY
+    models: Sequence[Model], drifted: Iterable[ComparedResource], policy: Policy = NO_POLICY
 ) -> tuple[Model, ...]:
     """Return the models with the observed side of ignored drift, without those whose deletion is ignored."""
     by_key = {one.model_name.key: one for one in drifted}
@@ -114,7 +114,7 @@ def with_ignored_drift(
 
 
 def without_ignored_deletions(
-    models: Sequence[Model], drifted: Iterable[DriftedResource]
+    models: Sequence[Model], drifted: Iterable[ComparedResource]
 ) -> tuple[Model, ...]:
     """Return the models without those whose deletion the policy ignores."""
     ignored = {one.model_name.key for one in drifted if not one.observed.exists and not one.drift}
@@ -122,7 +122,7 @@ def without_ignored_deletions(
 
 
 def overwritten_drift(
-    plan: TablePlan, models: Sequence[Securable], drifted: Iterable[DriftedResource]
+    plan: TablePlan, models: Sequence[Securable], drifted: Iterable[ComparedResource]
 ) -> Iterator[OverwrittenDrift]:
     """Yield the drift that a plan reverts or overwrites. An accepted replaced table stays as it is."""
     by_key, changed = {model.key: model for model in models}, dict(_changed_fields(plan))
@@ -212,19 +212,19 @@ def refusals(overwritten: Iterable[OverwrittenDrift], policy: DriftPolicy) -> It
             yield _refusal(drift)
 
 
-def is_replaced(drifted: DriftedResource) -> bool:
+def is_replaced(drifted: ComparedResource) -> bool:
     """Whether another table of the same name replaced the table, and the policy does not ignore that."""
     return any(one.finding.kind is DriftKind.TABLE_REPLACED for one in drifted.drift)
 
 
-def accepting(model: Model, drifted: Drifted[Model, Any]) -> Model:
+def accepting(model: Model, drifted: Compared[Model, Any]) -> Model:
     """Return a model with the drift of its table or schema, except what the policy ignores."""
     if not drifted.observed.exists:
         return model
     return accepted(model, drifted.observed, [detail.difference for detail in drifted.drift])
 
 
-def edited(model: Table, table: DriftedTable) -> Table:
+def edited(model: Table, table: ComparedTable) -> Table:
     """Return an accepting model for a model file: renames name the former names, new foreign keys the shortest ones."""
     found = with_accepted_names(accepting(model, table), accepted_renames(model, table))
     keys = (
@@ -234,12 +234,12 @@ def edited(model: Table, table: DriftedTable) -> Table:
     return replace(found, foreign_keys=tuple(keys))
 
 
-def accepted_renames(model: Table, table: DriftedTable) -> dict[Path, Path]:
+def accepted_renames(model: Table, table: ComparedTable) -> dict[Path, Path]:
     """Return the new paths of columns and fields that an acceptance renames, by those that the model has now."""
     return by_model_names(model, all_renames(detail.difference for detail in table.drift))
 
 
-def edits_to_replace(model: Securable, drifted: DriftedResource) -> Iterator[Change]:
+def edits_to_replace(model: Securable, drifted: ComparedResource) -> Iterator[Change]:
     """Yield what a model declares in the place of drift and no sync has applied: accepting the drift replaces it."""
     if not drifted.observed.exists:
         return
@@ -250,12 +250,12 @@ def edits_to_replace(model: Securable, drifted: DriftedResource) -> Iterator[Cha
             yield one.change
 
 
-def restored(drifted: Drifted[Model, Any], policy: Policy) -> Model:
+def restored(drifted: Compared[Model, Any], policy: Policy) -> Model:
     """Return the baseline with all that is no drift, or ignored. Renamed columns are renamed back."""
     if not drifted.observed.exists:
         return drifted.recorded.baseline
     kept = [detail.difference for detail in drifted.details if detail.ignored_by is not None]
-    kept += (*drifted.explained, *beyond_drift(drifted.recorded, drifted.observed, policy))
+    kept += (*explained(drifted), *beyond_drift(drifted.recorded, drifted.observed, policy))
     model = accepted(drifted.recorded.baseline, drifted.observed, kept)
     if isinstance(model, Schema):
         return model
@@ -293,7 +293,7 @@ def _undoes_rename(columns: Sequence[Column], old: Path, new: Path) -> bool:
     return is_former and not has_path(columns, new)
 
 
-def _with_ignored(model: Model, drifted: DriftedResource, policy: Policy) -> Model:
+def _with_ignored(model: Model, drifted: ComparedResource, policy: Policy) -> Model:
     if not drifted.observed.exists or len(drifted.drift) == len(drifted.details):
         return model
     found = reverted_drift(model, drifted, policy)

@@ -17,9 +17,9 @@ from delta_engine.drift.drift_report import NextSync, Recommendation, ResourceDr
 from delta_engine.drift.drifted_resources import (
     NOT_DELTA,
     ClassifiedDrift,
-    DriftedResource,
-    DriftedSchema,
-    DriftedTable,
+    ComparedResource,
+    ComparedSchema,
+    ComparedTable,
     DriftFacts,
     drifted_tables,
     is_schema,
@@ -36,9 +36,9 @@ _DRIFT_POLICY_PATH = f"{CONF_DIR}/{DRIFT_POLICY_FILE}"
 
 def recommendations(
     facts: DriftFacts,
-    existing: Sequence[DriftedTable],
-    schemas: Sequence[DriftedSchema],
-    gone: Sequence[DriftedTable],
+    existing: Sequence[ComparedTable],
+    schemas: Sequence[ComparedSchema],
+    gone: Sequence[ComparedTable],
     unmanaged: Sequence[ResourceDrift],
     syncs: Mapping[str, NextSync],
 ) -> Iterator[Recommendation]:
@@ -51,11 +51,11 @@ def recommendations(
     schemas = [schema for schema in schemas if not may_be_hidden(schema)]
     gone = [table for table in gone if not may_be_hidden(table)]
     reverts: list[Recommendation] = []
-    drifted: list[DriftedResource] = [*existing, *schemas, *gone]
+    drifted: list[ComparedResource] = [*existing, *schemas, *gone]
     if existing or schemas:
         reverts = [*_reverts_of(facts, [*schemas, *existing, *gone], program)]
         yield from reverts
-        present: list[DriftedResource] = [*existing, *schemas]
+        present: list[ComparedResource] = [*existing, *schemas]
         if not all(map(_is_accepted, present)):
             yield Recommendation(
                 text=f"{'Or take' if reverts else 'Take'} the drift into the models, and commit them",
@@ -63,7 +63,7 @@ def recommendations(
             )
     lost = {one.name.key for one in schemas if not one.observed.exists}
     gone = [table for table in gone if table.name.key.rpartition(".")[0] not in lost]  # -t leaves out schemas
-    revertible = [table for table in gone if table.resource in facts.reversal.resources]
+    revertible = [table for table in gone if table.key in facts.reversal.resources]
     if gone:
         if revertible:
             yield Recommendation(
@@ -90,7 +90,7 @@ def recommendations(
 
 
 def alternatives(
-    drifted: DriftedResource, facts: DriftFacts, sync: NextSync | None
+    drifted: ComparedResource, facts: DriftFacts, sync: NextSync | None
 ) -> Iterator[Recommendation]:
     """Yield what can be done about the drift of one table or schema; one of them is enough.
 
@@ -125,7 +125,9 @@ def alternatives_unmanaged(
     yield from _ignore(name, [drift.finding.field], facts)
 
 
-def next_sync(drifted: DriftedResource, reverted: Sequence[ClassifiedDrift], policy: DriftPolicy) -> NextSync:
+def next_sync(
+    drifted: ComparedResource, reverted: Sequence[ClassifiedDrift], policy: DriftPolicy
+) -> NextSync:
     """Return what the next sync does about the drift of a declared table or schema.
 
     Args:
@@ -148,11 +150,11 @@ def _is_settled(detail: ClassifiedDrift) -> bool:
 
 
 def _reverts_of(
-    facts: DriftFacts, drifted: Sequence[DriftedResource], program: str
+    facts: DriftFacts, drifted: Sequence[ComparedResource], program: str
 ) -> Iterator[Recommendation]:
     """Yield the revert of everything that a revert can bring back, if there is any."""
     reversal, policy = facts.reversal, facts.plan_policy
-    able = [one for one in drifted if one.resource in reversal.resources]
+    able = [one for one in drifted if one.key in reversal.resources]
     if not any(_changes_anything(one, policy) for one in able):
         return
     targets = f" {_targets(able)}" if reversal.refusals else ""
@@ -170,7 +172,7 @@ def _reverts_of(
     )
 
 
-def _exceptions(drifted: Sequence[DriftedResource], policy: Policy) -> str:
+def _exceptions(drifted: Sequence[ComparedResource], policy: Policy) -> str:
     """Return what a revert of drifted tables and schemas leaves out."""
     kinds = {detail.finding.kind for one in drifted for detail in one.drift}
     names = {
@@ -181,13 +183,13 @@ def _exceptions(drifted: Sequence[DriftedResource], policy: Policy) -> str:
     return f", except for {' and '.join(kept)}" if kept else ""
 
 
-def _revert_of(drifted: DriftedResource, facts: DriftFacts) -> Iterator[Recommendation]:
+def _revert_of(drifted: ComparedResource, facts: DriftFacts) -> Iterator[Recommendation]:
     """Yield the revert of one table or schema, if there is any, with those that it reverts as well."""
     if is_schema(drifted):
         prefix = f"{drifted.model_name}."
         if not any(model.key.startswith(prefix.lower()) for model in facts.models):
             return
-        covered: list[DriftedResource] = [drifted, *_tables_in(drifted, facts)]
+        covered: list[ComparedResource] = [drifted, *_tables_in(drifted, facts)]
         target = f" -t {shlex.quote(f'{prefix}*')}"
         beside = ", with the drifted tables in it" if len(covered) > 1 else ""
     elif is_table(drifted):
@@ -196,7 +198,7 @@ def _revert_of(drifted: DriftedResource, facts: DriftFacts) -> Iterator[Recommen
         beside = ", with the tables that it references" if len(tables) > 1 else ""
         beside += ", and its schema" if _schema_of(drifted) in facts.reversal.resources else ""
     reversal, policy = facts.reversal, facts.plan_policy
-    is_able = all(one.resource in reversal.resources for one in covered)
+    is_able = all(one.key in reversal.resources for one in covered)
     if not is_able or not (_changes_anything(drifted, policy) or not drifted.observed.exists):
         return
     text = f"Revert it to what was applied{_exceptions(covered, policy)}"
@@ -208,13 +210,13 @@ def _revert_of(drifted: DriftedResource, facts: DriftFacts) -> Iterator[Recommen
     yield _with_consents(Recommendation(text=text + beside, command=command), needed, facts)
 
 
-def _is_accepted(drifted: DriftedResource) -> bool:
+def _is_accepted(drifted: ComparedResource) -> bool:
     """Whether all drift of a table or schema is accepted."""
     return all(detail.finding.accepted is not None for detail in drifted.drift)
 
 
 def _end_of_all(
-    drifted: Sequence[DriftedResource], syncs: Mapping[str, NextSync], program: str
+    drifted: Sequence[ComparedResource], syncs: Mapping[str, NextSync], program: str
 ) -> Recommendation:
     """Return what ends accepted drift."""
     if all(syncs.get(resource.model_name.key) is NextSync.KEEPS for resource in drifted):
@@ -222,7 +224,7 @@ def _end_of_all(
     return Recommendation(text="Merge the changes of the models, and sync: the drift is accepted", command="")
 
 
-def _end_of(drifted: DriftedResource, facts: DriftFacts, sync: NextSync | None) -> Recommendation:
+def _end_of(drifted: ComparedResource, facts: DriftFacts, sync: NextSync | None) -> Recommendation:
     """Return what ends the accepted drift of one table or schema."""
     if sync is not NextSync.KEEPS:
         return Recommendation(
@@ -233,7 +235,7 @@ def _end_of(drifted: DriftedResource, facts: DriftFacts, sync: NextSync | None) 
     return Recommendation(text=text, command=f"{_program(facts)} sync{target}")
 
 
-def _acceptance_of(drifted: DriftedResource, facts: DriftFacts) -> Recommendation:
+def _acceptance_of(drifted: ComparedResource, facts: DriftFacts) -> Recommendation:
     program = f"{_program(facts)} drift --accept"
     if is_schema(drifted):  # -t accepts no schema
         text = "Accept it into the models, with all other drift, and commit them"
@@ -277,7 +279,7 @@ def _with_consents(
     )
 
 
-def _tables_in(schema: DriftedSchema, facts: DriftFacts) -> Iterator[DriftedTable]:
+def _tables_in(schema: ComparedSchema, facts: DriftFacts) -> Iterator[ComparedTable]:
     """Yield the drifted tables of a schema that a revert of all its tables changes."""
     for table in drifted_tables(facts.drifted):
         is_inside = table.model_name.key.startswith(f"{schema.model_name.key}.")
@@ -285,11 +287,11 @@ def _tables_in(schema: DriftedSchema, facts: DriftFacts) -> Iterator[DriftedTabl
             yield table
 
 
-def _schema_of(table: DriftedTable) -> str:
+def _schema_of(table: ComparedTable) -> str:
     return f"schema.{table.model_name.key.rpartition('.')[0]}"
 
 
-def _with_parents(table: DriftedTable, facts: DriftFacts) -> list[DriftedTable]:
+def _with_parents(table: ComparedTable, facts: DriftFacts) -> list[ComparedTable]:
     """Return a drifted table with the deleted tables that the foreign keys of its revert reference."""
     kinds = {detail.finding.kind for detail in table.drift}
     covered = {table.name.key: table}
@@ -307,7 +309,7 @@ def _program(facts: DriftFacts) -> str:
     return f"delta-engine -e {shlex.quote(facts.environment)}"
 
 
-def _changes_anything(drifted: DriftedResource, policy: Policy) -> bool:
+def _changes_anything(drifted: ComparedResource, policy: Policy) -> bool:
     """Whether a revert changes a table or schema."""
     if not drifted.observed.exists:
         return not is_table(drifted)
@@ -321,7 +323,7 @@ def _kinds_beyond_reverts(policy: Policy) -> set[DriftKind]:
     return {DriftKind.TABLE_REPLACED} | (set() if is_enforced else {DriftKind.COLUMN_ORDER})
 
 
-def _with_children(gone: Sequence[DriftedTable], facts: DriftFacts) -> list[DriftedTable]:
+def _with_children(gone: Sequence[ComparedTable], facts: DriftFacts) -> list[ComparedTable]:
     """Return deleted tables with the drifted tables whose foreign keys went with them."""
     tables = {table.model_name.key: table for table in gone}
     for key in [*tables]:
@@ -329,7 +331,7 @@ def _with_children(gone: Sequence[DriftedTable], facts: DriftFacts) -> list[Drif
     return [*tables.values()]
 
 
-def _their_data(deleted: Sequence[DriftedTable], files: Mapping[str, bool]) -> str:
+def _their_data(deleted: Sequence[ComparedTable], files: Mapping[str, bool]) -> str:
     """Return what a revert of deleted tables does about their rows: the files of external tables stay."""
     counts = Counter(_of_many(_data_of(table, files)) for table in deleted)
     if len(counts) == 1:
@@ -346,7 +348,7 @@ def _of_many(text: str) -> str:
     )
 
 
-def _data_of(table: DriftedTable, files: Mapping[str, bool]) -> str:
+def _data_of(table: ComparedTable, files: Mapping[str, bool]) -> str:
     """Return what a revert of a deleted table does about its rows."""
     if table.recorded.baseline.location is None:
         return "without its data"
@@ -359,7 +361,7 @@ def _data_of(table: DriftedTable, files: Mapping[str, bool]) -> str:
             return "with the files at its location, if there are any: the location cannot be read"
 
 
-def _targets(drifted: Sequence[DriftedResource]) -> str:
+def _targets(drifted: Sequence[ComparedResource]) -> str:
     return " ".join(f"-t {shlex.quote(str(one.model_name))}" for one in drifted)
 
 

@@ -15,8 +15,8 @@ from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldD
 from delta_engine.aspects.renames import Renames
 from delta_engine.drift.drifted_resources import (
     ClassifiedDrift,
-    DriftedResource,
-    DriftedTable,
+    ComparedResource,
+    ComparedTable,
     DriftRefusal,
     drifted_tables,
 )
@@ -33,7 +33,7 @@ def all_renames(found: Iterable[Difference]) -> dict[Path, Path]:
     return dict(pair for pair in pairs if pair is not None)
 
 
-def _renamed_in(table: DriftedTable) -> Renames:
+def _renamed_in(table: ComparedTable) -> Renames:
     """Return the renames of a table, except those that the policy ignores."""
     return Renames(all_renames(detail.difference for detail in table.drift))
 
@@ -130,7 +130,7 @@ def with_taken_renames(
     return {**records, **renamed} if renamed else records
 
 
-def taken_renames(models: Iterable[Table], drifted: Iterable[DriftedResource]) -> dict[str, Renames]:
+def taken_renames(models: Iterable[Table], drifted: Iterable[ComparedResource]) -> dict[str, Renames]:
     """Return the renames that the models have taken, by table key."""
     by_key = {model.key: {column.key: column for column in model.columns} for model in models}
     taken = {}
@@ -151,7 +151,7 @@ def _is_taken(columns: Mapping[str, Column], old: Path, new: Path) -> bool:
     return _has_inside(column, new) and not _has_inside(column, old)
 
 
-def ignored_renames(drifted: Iterable[DriftedResource]) -> frozenset[str]:
+def ignored_renames(drifted: Iterable[ComparedResource]) -> frozenset[str]:
     """Return the tables with renames that the policy ignores, by key. Only the history tells of these renames."""
     return frozenset(
         table.model_name.key
@@ -161,7 +161,7 @@ def ignored_renames(drifted: Iterable[DriftedResource]) -> frozenset[str]:
     )
 
 
-def irreversible(models: Iterable[Table], drifted: Iterable[DriftedResource]) -> Iterator[DriftRefusal]:
+def irreversible(models: Iterable[Table], drifted: Iterable[ComparedResource]) -> Iterator[DriftRefusal]:
     """Yield the renames that a plan would undo by dropping a column and adding an empty one."""
     by_key = {model.key: model for model in models}
     for table in drifted_tables(drifted):
@@ -171,7 +171,7 @@ def irreversible(models: Iterable[Table], drifted: Iterable[DriftedResource]) ->
             yield from _lost_fields(model, table)
 
 
-def _lost_columns(model: Table, table: DriftedTable) -> Iterator[DriftRefusal]:
+def _lost_columns(model: Table, table: ComparedTable) -> Iterator[DriftRefusal]:
     declared = {column.key: {*map(str.lower, column.renamed_from)} for column in model.columns}
     present = {column.key for column in table.observed.columns}
     names = {name: key for key, former in declared.items() if key not in present for name in former}
@@ -182,7 +182,7 @@ def _lost_columns(model: Table, table: DriftedTable) -> Iterator[DriftRefusal]:
             yield _lost(table, old, new, is_sure=old in sure)
 
 
-def _renamed_again(model: Table, table: DriftedTable) -> Iterator[tuple[str, str]]:
+def _renamed_again(model: Table, table: ComparedTable) -> Iterator[tuple[str, str]]:
     """Yield columns that the model has under a name in between: a rename may have gone on after it was accepted."""
     present = {column.key: column for column in table.observed.columns}
     declared = {column.key for column in model.columns}
@@ -193,14 +193,14 @@ def _renamed_again(model: Table, table: DriftedTable) -> Iterator[tuple[str, str
             yield from ((one.name, new) for one in added if is_same_type(one.data_type, data_type))
 
 
-def _lost_fields(model: Table, table: DriftedTable) -> Iterator[DriftRefusal]:
+def _lost_fields(model: Table, table: ComparedTable) -> Iterator[DriftRefusal]:
     sure = {*_renamed_in(table).fields.items()}
     for pair in sorted({*sure, *_possibly_renamed_fields(table)}):
         if _would_be_lost(model, *pair):
             yield _lost(table, ".".join(pair[0]), ".".join(pair[1]), is_sure=pair in sure)
 
 
-def _possible_renames(table: DriftedTable) -> Iterator[tuple[str, str]]:
+def _possible_renames(table: ComparedTable) -> Iterator[tuple[str, str]]:
     if table.is_history_whole:
         return
     actions = _actions(table.drift)
@@ -212,13 +212,13 @@ def _possible_renames(table: DriftedTable) -> Iterator[tuple[str, str]]:
                 yield old.name, new.name
 
 
-def _possibly_renamed_fields(table: DriftedTable) -> Iterator[tuple[Path, Path]]:
+def _possibly_renamed_fields(table: ComparedTable) -> Iterator[tuple[Path, Path]]:
     for added, dropped in () if table.is_history_whole else _field_pairs(table):
         if is_same_type(added.desired.data_type, dropped.observed.data_type):
             yield added.path, dropped.path
 
 
-def _field_pairs(table: DriftedTable) -> Iterator[tuple[FieldAdd, FieldDrop]]:
+def _field_pairs(table: ComparedTable) -> Iterator[tuple[FieldAdd, FieldDrop]]:
     actions = _actions(table.drift)
     dropped = [action for action in actions if isinstance(action, FieldDrop)]
     for add in actions:
@@ -268,7 +268,7 @@ def _actions(details: Sequence[ClassifiedDrift]) -> list[object]:
     return [detail.difference.action for detail in details]
 
 
-def _lost(table: DriftedTable, old: str, new: str, *, is_sure: bool) -> DriftRefusal:
+def _lost(table: ComparedTable, old: str, new: str, *, is_sure: bool) -> DriftRefusal:
     what = "it was renamed to" if is_sure else "it may have been renamed to"
     back = command("drift --revert") if is_sure else "ALTER TABLE … RENAME COLUMN"
     return DriftRefusal(

@@ -22,7 +22,9 @@ from delta_engine.aspects.storage import is_moved
 from delta_engine.deployment.document import TableMetadata
 from delta_engine.deployment.resources import recorded_version
 from delta_engine.drift.attribution import since
+from delta_engine.drift.drifted_resources import ComparedTable, table_metadata
 from delta_engine.models import Table
+from delta_engine.models.record import Record
 from delta_engine.state.states import TableState
 from delta_engine.state.table_queries import Commit, TableVersion
 from delta_engine.telemetry.visible import shown_moment
@@ -37,28 +39,24 @@ def is_created_again(recorded: TableMetadata, observed: TableState) -> bool | No
     return None if known is None or found is None else known != found
 
 
-def is_replaced_by_run(observed: TableState, attempted: Sequence[Table], declared: Table | None) -> bool:
-    """Whether an unfinished run has rewritten or moved a table: another table, but not that of another principal.
-
-    Args:
-        attempted: the models of unfinished runs.
-        declared: what was applied before.
-    """
-    return is_rewritten(observed, attempted, declared) or is_moved(observed, attempted, declared)
+def is_replaced_by_run(observed: TableState, record: Record[Table]) -> bool:
+    """Whether an unfinished run has rewritten or moved a table: another table, but not that of another principal."""
+    models = record.attempted, record.declared
+    return is_rewritten(observed, *models) or is_moved(observed, *models)
 
 
-def needs_history(recorded: TableMetadata, observed: TableState, version: TableVersion | None) -> bool:
+def needs_history(found: ComparedTable, version: TableVersion | None) -> bool:
     """Whether the history of a table that may be another one tells more than its present version."""
+    recorded, observed = table_metadata(found), found.observed
+    if is_replaced_by_run(observed, found.recorded):
+        return False
     if _has_another_id(recorded, version):
         return True
     return is_catalog_managed(observed.table_properties) and not _is_unchanged(recorded, version)
 
 
 def replacement(
-    recorded: TableMetadata,
-    observed: TableState,
-    version: TableVersion | None,
-    commits: Sequence[Commit],
+    found: ComparedTable, version: TableVersion | None, commits: Sequence[Commit]
 ) -> Difference | None:
     """Return the drift of a table that was replaced since the record; None if it is the recorded one.
 
@@ -66,6 +64,9 @@ def replacement(
         version: the present one; None if it was not read.
         commits: the latest ones, newest first; empty if they were not read.
     """
+    recorded, observed = table_metadata(found), found.observed
+    if is_replaced_by_run(observed, found.recorded):
+        return None
     if version is not None and _has_another_id(recorded, version):
         return _replaced(f"id {recorded.delta_table_id}", f"id {version.table_id}")
     if _is_unchanged(recorded, version):

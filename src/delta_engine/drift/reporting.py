@@ -23,7 +23,7 @@ from delta_engine.drift.drift_report import (
 )
 from delta_engine.drift.drifted_resources import (
     ClassifiedDrift,
-    DriftedResource,
+    ComparedResource,
     DriftFacts,
     Finding,
     drifted_schemas,
@@ -113,7 +113,7 @@ def drift_report(facts: DriftFacts) -> DriftReport:
     )
 
 
-def _was_deleted(one: DriftedResource, facts: DriftFacts) -> bool:
+def _was_deleted(one: ComparedResource, facts: DriftFacts) -> bool:
     """Whether a resource was deleted, not retired. In a partial report, the schemas of its tables count as declared."""
     is_declared = one.model_name.key in facts.declared or (facts.is_partial and not is_table(one))
     return not one.observed.exists and is_declared
@@ -130,12 +130,12 @@ def _reverted(facts: DriftFacts) -> Reverted:
     }
 
 
-def _drift_of(drifted: DriftedResource, facts: DriftFacts, syncs: Mapping[str, NextSync]) -> ResourceDrift:
+def _drift_of(drifted: ComparedResource, facts: DriftFacts, syncs: Mapping[str, NextSync]) -> ResourceDrift:
     findings = [detail.finding for detail in drifted.drift]
     findings.sort(key=lambda finding: -finding.severity.rank)
     sync = syncs.get(drifted.model_name.key)
     return ResourceDrift(
-        resource=drifted.resource,
+        resource=drifted.key,
         findings=tuple(findings),
         next_sync=sync,
         alternatives=tuple(alternatives(drifted, facts, sync)),
@@ -230,7 +230,7 @@ def _declared(facts: DriftFacts) -> Iterator[tuple[Securable, SecurableState]]:
 
 def _pending(
     compared: Comparison[Securable, SecurableState],
-    drifted: DriftedResource | None,
+    drifted: ComparedResource | None,
     undone: Sequence[ClassifiedDrift],
 ) -> Iterator[PendingChange]:
     observed = compared.observed
@@ -251,7 +251,7 @@ def _pending(
             )
 
 
-def _renamed_names(drifted: DriftedResource) -> Iterator[str]:
+def _renamed_names(drifted: ComparedResource) -> Iterator[str]:
     """Yield both names of each renamed column, and both paths of each renamed field, in lower case."""
     yield from (".".join(path).lower() for pair in drifted.recorded.renames.paths.items() for path in pair)
 

@@ -47,7 +47,7 @@ from delta_engine.deployment.resources import (
 )
 from delta_engine.deployment.stored_definitions import TableDefinition
 from delta_engine.drift.baselines import kept_parts, unmanaged_parts
-from delta_engine.drift.comparison import state_under, still_accepted
+from delta_engine.drift.comparison import state_under, still_accepted, unexplained
 from delta_engine.drift.drifted_resources import ComparedResource
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.record import Record, resource_key
@@ -230,8 +230,9 @@ def _synchronized(resource: Resource, observed: CatalogState, compared: Compared
     if not compared.changes:
         return _with_status(resource, Status.HEALTHY)
     checksum = schema_checksum(define_columns(found.columns)) if isinstance(found, TableState) else None
-    if compared.recorded.attempted and compared.drift:
-        reason, found_drift = resource.metadata.sync_error, _documented(compared.drift)
+    drift = unexplained(compared)
+    if compared.recorded.attempted and drift:
+        reason, found_drift = resource.metadata.sync_error, _documented(drift)
         return _with_status(
             resource, Status.DRIFTED, sync_error=reason, drift=found_drift, actual_checksum=checksum
         )

@@ -22,8 +22,8 @@ from delta_engine.drift.absences import may_be_hidden, without_hidden
 from delta_engine.drift.attribution import with_audited_authors
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.drifted_resources import (
-    DriftedResource,
-    DriftedTable,
+    ComparedResource,
+    ComparedTable,
     DriftFacts,
     Reversal,
     is_schema,
@@ -104,8 +104,8 @@ def drift_page(environment: Environment, report: DriftReport) -> str:
 
 
 def acceptable(
-    project: Project, found: Sequence[DriftedResource], notify: Callable[[str], None]
-) -> list[DriftedResource]:
+    project: Project, found: Sequence[ComparedResource], notify: Callable[[str], None]
+) -> list[ComparedResource]:
     """Return the drift of declared tables and schemas: accepted drift waits for its model.
 
     Without those that may be hidden, of which it notifies: their deletion is not known.
@@ -126,7 +126,7 @@ def acceptable(
     return without_hidden(drifted, notify)
 
 
-def replaced_edits(project: Project, drifted: Sequence[DriftedResource]) -> Iterator[str]:
+def replaced_edits(project: Project, drifted: Sequence[ComparedResource]) -> Iterator[str]:
     """Yield a sentence for each edit of a model that accepting the drift replaces, before any sync applied it."""
     models: list[Table | Schema] = [*project.models, *project.schemas]
     declared = {resource_key(model.qualified_name): model for model in models}
@@ -148,7 +148,7 @@ class EditedProject:
 
 
 def edit_project(
-    project: Project, drifted: Sequence[DriftedResource], notify: Callable[[str], None]
+    project: Project, drifted: Sequence[ComparedResource], notify: Callable[[str], None]
 ) -> EditedProject:
     """Edit YAML models so that they declare drift.
 
@@ -271,7 +271,7 @@ def _facts(
     )
 
 
-def renamed_notes(drifted: Iterable[DriftedResource]) -> Iterator[str]:
+def renamed_notes(drifted: Iterable[ComparedResource]) -> Iterator[str]:
     """Yield the new names of missing tables."""
     for resource in drifted:
         if resource.renamed_to is not None:
@@ -281,7 +281,7 @@ def renamed_notes(drifted: Iterable[DriftedResource]) -> Iterator[str]:
             )
 
 
-def _under_new_name(model: Table, table: DriftedTable) -> Table | None:
+def _under_new_name(model: Table, table: ComparedTable) -> Table | None:
     """Return the model of a missing table under its new name; None if the table was deleted."""
     if table.renamed_to is None:
         return None
@@ -290,7 +290,7 @@ def _under_new_name(model: Table, table: DriftedTable) -> Table | None:
     return replace(model, table_name=name, renamed_from=tuple(former))
 
 
-def _hidden_histories(drifted: Iterable[DriftedResource]) -> Iterator[str]:
+def _hidden_histories(drifted: Iterable[ComparedResource]) -> Iterator[str]:
     """Yield what a report cannot know of drifted tables whose history the platform hides."""
     for resource in drifted:
         if is_table(resource) and is_protected(resource.observed):
@@ -318,7 +318,7 @@ def _reversal(environment: Environment, facts: DriftFacts) -> Reversal:
             found = (*draft.refusals, *_violations(environment, draft.plan, DestructiveKind))
             if not found:
                 return Reversal(
-                    resources=frozenset(one.resource for one in left),
+                    resources=frozenset(one.key for one in left),
                     needed=needed_by(_violations(environment, draft.plan, ())),
                     refusals=tuple(refused),
                     files={key: files is not None for key, files in draft.seen.files.items()},
@@ -326,7 +326,7 @@ def _reversal(environment: Environment, facts: DriftFacts) -> Reversal:
         refused += found
         names = {refusal.table for refusal in found}
         able = [one for one in left if is_table(one) and str(one.name) not in names]  # -t leaves out schemas
-        left = list[DriftedResource](able) if len(able) < len(left) else []
+        left = list[ComparedResource](able) if len(able) < len(left) else []
     return Reversal(refusals=tuple(refused))
 
 
@@ -344,7 +344,7 @@ def _schemas_of(tables: Sequence[Table], applied: Mapping[str, Schema]) -> tuple
     return tuple(applied[key] for key in keys if key in applied)
 
 
-def _edit(model: Table, table: DriftedTable, notify: Callable[[str], None]) -> ModelEdit:
+def _edit(model: Table, table: ComparedTable, notify: Callable[[str], None]) -> ModelEdit:
     """Return the edit of a model; notify the user of what it cannot accept, such as properties of the environment."""
     if not table.observed.exists:
         return ModelEdit(before=model, after=_under_new_name(model, table))

@@ -17,7 +17,7 @@ from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.resources import resource_name
 from delta_engine.drift.absences import without_hidden
 from delta_engine.drift.comparison import state_under
-from delta_engine.drift.drifted_resources import DriftedResource
+from delta_engine.drift.drifted_resources import ComparedResource
 from delta_engine.drift.status import is_accepted_deletion
 from delta_engine.errors import raise_all
 from delta_engine.execute.outcomes import TableOutcome
@@ -146,7 +146,7 @@ def apply_file(
         return _carry_out(run, planned, view, reviewed)
 
 
-def record_accepted(run: OpenRun, drifted: Sequence[DriftedResource]) -> None:
+def record_accepted(run: OpenRun, drifted: Sequence[ComparedResource]) -> None:
     """Record drift as accepted: it waits for its model, and stays drift until then."""
     _accept(run.recorder, drifted)
     run.recorder.save()
@@ -176,7 +176,7 @@ def plan_revert(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = Fal
 
 def find_drift(
     run: OpenRun, tables: Sequence[Table], *, is_partial: bool = False
-) -> tuple[DriftedResource, ...]:
+) -> tuple[ComparedResource, ...]:
     """Return the schemas and tables that differ from what was applied, with the authors of the changes."""
     return _detected(run, tables, is_partial=is_partial)[1]
 
@@ -200,7 +200,7 @@ def _carry_out(
 
 def _detected(
     run: OpenRun, tables: Sequence[Table], *, is_partial: bool
-) -> tuple[Observation, tuple[DriftedResource, ...]]:
+) -> tuple[Observation, tuple[ComparedResource, ...]]:
     basis = observe_locked(run, tables, is_partial=is_partial)
     found = detected_drift(
         run.environment, basis.compared.values(), basis.observed, basis.models, now=utc_now()
@@ -247,9 +247,9 @@ def _forget_deleted(run: OpenRun, basis: Observation) -> None:
             resources.pop(key)
 
 
-def _accept(recorder: RunRecorder, drifted: Iterable[DriftedResource]) -> None:
+def _accept(recorder: RunRecorder, drifted: Iterable[ComparedResource]) -> None:
     for one in drifted:
-        resource = recorder.resources[one.resource]
+        resource = recorder.resources[one.key]
         accepted = tuple(
             AcceptedDrift(
                 kind=found.kind.value,
@@ -262,4 +262,4 @@ def _accept(recorder: RunRecorder, drifted: Iterable[DriftedResource]) -> None:
             for found in (detail.finding for detail in one.drift)
         )
         metadata = msgspec.structs.replace(resource.metadata, accepted=accepted)
-        recorder.resources[one.resource] = msgspec.structs.replace(resource, metadata=metadata)
+        recorder.resources[one.key] = msgspec.structs.replace(resource, metadata=metadata)

@@ -28,7 +28,6 @@ from delta_engine.drift.comparison import compared, may_be_renamed
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import (
     ComparedResource,
-    DriftedResource,
     DriftRefusal,
     drifted_schemas,
     drifted_tables,
@@ -133,7 +132,7 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
     }
     if in_history or draft.meets_drift:
         # Worth a statement per table: the history tells renames from drops and replaced tables, and names the author.
-        found = in_history | {one.resource for one in drifted}
+        found = in_history | {one.key for one in drifted}
         records = [one for key, one in basis.compared.items() if key in found]
         drifted = detected_drift(environment, records, basis.observed, basis.models, now=now)
         if any(one.recorded.renames for one in drifted):
@@ -143,7 +142,7 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
 
 
 def _planned(
-    environment: Environment, basis: Observation, drifted: Sequence[DriftedResource], seen: CatalogState
+    environment: Environment, basis: Observation, drifted: Sequence[ComparedResource], seen: CatalogState
 ) -> PlannedRun:
     models, policy, undo = basis.models, environment.planner.policy, basis.undo or Undo(run="")
     column_renames = taken_renames(models, drifted)
@@ -203,7 +202,7 @@ def _with_data_changes(plan: TablePlan, seen: CatalogState) -> frozenset[str]:
 
 
 def _with_undone(
-    environment: Environment, planned: PlannedRun, drifted: Sequence[DriftedResource]
+    environment: Environment, planned: PlannedRun, drifted: Sequence[ComparedResource]
 ) -> PlannedRun:
     """Return a planned run with the drift that its plan undoes, and why drift refuses it."""
     overwritten = tuple(
@@ -220,7 +219,7 @@ def _with_undone(
 
 
 def draft_revert(
-    environment: Environment, basis: Observation, drifted: Sequence[DriftedResource]
+    environment: Environment, basis: Observation, drifted: Sequence[ComparedResource]
 ) -> PlannedRun:
     """Return the plan that brings drifted tables and schemas back to what was applied last, under recorded names."""
     changed, schemas = drifted_tables(drifted), drifted_schemas(drifted)
@@ -248,7 +247,7 @@ def draft_revert(
         replan=replan,
         refusals=tuple(irreversible(wanted, changed)),
         undone={
-            (one.resource, undone_field(detail.finding.field)): detail.finding
+            (one.key, undone_field(detail.finding.field)): detail.finding
             for one in drifted
             if not is_replaced(one)
             for detail in one.drift
@@ -352,7 +351,7 @@ def detected_drift(
     models: Iterable[Table],
     *,
     now: datetime,
-) -> tuple[DriftedResource, ...]:
+) -> tuple[ComparedResource, ...]:
     """Return the drift with its authors, and whether missing schemas and tables of models are renamed or hidden."""
     records, detector = [*records], drift_detector(environment)
     declared = {model.key for model in models}
@@ -381,7 +380,7 @@ def _others_under_new_names(environment: Environment, observed: CatalogState) ->
 def _drift_refusals(
     environment: Environment,
     wanted: Sequence[Table],
-    drifted: Sequence[DriftedResource],
+    drifted: Sequence[ComparedResource],
     overwritten: Sequence[OverwrittenDrift],
 ) -> tuple[DriftRefusal, ...]:
     """Return why drift refuses a plan: each reason once, irreversible changes first."""

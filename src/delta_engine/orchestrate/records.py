@@ -274,4 +274,4 @@ def _is_replaced_by_run(earlier: TableResource | None, observed: TableState) -> 
     if earlier is None or not earlier.metadata.attempted:
         return False
     record = table_record(earlier.metadata)
-    return is_replaced_by_run(observed, record.attempted, record.declared)
+    return is_replaced_by_run(observed, record)

@@ -289,7 +289,7 @@ def test_moves_that_a_policy_enforces_are_drift_undone_or_pending(state: Deploym
         records=records_of([MODEL]),
         drifted=detected,
         plan_policy=Policy(column_order=ColumnOrder.ENFORCE),
-        reversal=Reversal(resources=frozenset(one.resource for one in detected)),
+        reversal=Reversal(resources=frozenset(one.key for one in detected)),
     )
     report = drift_report(facts)
     pending = [change.field for table in report.pending for change in table.changes]

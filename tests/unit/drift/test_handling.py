@@ -13,7 +13,7 @@ from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.definitions import define
 from delta_engine.deployment.resources import baseline_of
 from delta_engine.drift.detector import DriftDetector
-from delta_engine.drift.drifted_resources import DriftedTable, DriftRefusal, drifted_tables
+from delta_engine.drift.drifted_resources import ComparedTable, DriftRefusal, drifted_tables
 from delta_engine.drift.handling import (
     accepting,
     edited,
@@ -47,7 +47,7 @@ from tests.fakes.fixed_reader import FixedReader
 from tests.fakes.recording_sql_runner import RecordingSqlRunner
 
 
-def refused(models: Sequence[Table], found: DriftedTable, policy: Policy = NO_POLICY) -> list[DriftRefusal]:
+def refused(models: Sequence[Table], found: ComparedTable, policy: Policy = NO_POLICY) -> list[DriftRefusal]:
     planner = TablePlanner(policy)
     plan = planner.plan(models, catalog_of(models, found.observed), records_of([found.recorded.declared]))
     return list(refusals(overwritten_drift(plan, models, [found]), DriftPolicy()))

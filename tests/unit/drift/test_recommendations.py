@@ -451,7 +451,7 @@ def _calls_to_report(count: int) -> int:
         models=models,
         observed=observed,
         drifted=drifted,
-        reversal=Reversal(resources=frozenset(table.resource for table in drifted), needed=tuple(needed)),
+        reversal=Reversal(resources=frozenset(table.key for table in drifted), needed=tuple(needed)),
     )
     calls = 0
 

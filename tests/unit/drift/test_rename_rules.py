@@ -9,7 +9,7 @@ import pytest
 from delta_engine.actions.drift_policy import DriftPolicy, IgnoreEntry, Severity
 from delta_engine.aspects.renames import Renames
 from delta_engine.deployment.recorded_models import under_new_names
-from delta_engine.drift.drifted_resources import ClassifiedDrift, DriftedTable
+from delta_engine.drift.drifted_resources import ClassifiedDrift, ComparedTable
 from delta_engine.drift.handling import OverwrittenDrift, refusals, reverted_drift, with_ignored_drift
 from delta_engine.drift.renames import (
     ignored_renames,
@@ -28,7 +28,7 @@ ID, NAME, FULL_NAME = Column("id", "bigint"), Column("name", "string"), Column("
 
 def renamed(
     found: TableState, *pairs: tuple[str, str], model: Table = MODEL, ignored: str | None = None
-) -> DriftedTable:
+) -> ComparedTable:
     """Return the drift of a table whose history has renames."""
     commits = [
         commit(place, "RENAME COLUMN", oldColumnPath=old, newColumnPath=new)
