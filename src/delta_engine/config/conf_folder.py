@@ -79,5 +79,7 @@ def is_environment(path: Path) -> bool:
     texts = [text]
     if f"{EXTENDS}:" in text and path.stem not in _ENVIRONMENT.findall(text):
         with suppress(ConfigError):
-            texts = [one.read_text("utf-8", "replace") for one in configuration_files(path.parent, path.stem)]
-    return any(path.stem in _ENVIRONMENT.findall(one) for one in texts)
+            texts = [
+                file.read_text("utf-8", "replace") for file in configuration_files(path.parent, path.stem)
+            ]
+    return any(path.stem in _ENVIRONMENT.findall(text) for text in texts)

@@ -29,7 +29,7 @@ Value: TypeAlias = "str | int | float | bool | list[Value] | dict[str, Value] | 
 _TEXTS: Final = frozenset({("variables",), ("backend", "spark"), ("defaults", "table_properties")})
 """The mappings whose values are texts, however they are written."""
 
-_UNSAID: Final = object()
+_UNWRITTEN: Final = object()
 
 _REFERENCE = re.compile(r"(?:\w+ )?\$\{env:\w+\}").fullmatch
 """Matches a reference to an environment variable, also behind a word such as `Bearer`."""
@@ -68,32 +68,34 @@ def configured_values(conf_dir: Path, environment: str) -> tuple[ConfiguredValue
     whole = msgspec.to_builtins(config)
     del whole["extends"]
     return tuple(
-        replace(one, origin=_relative(one.origin, settings.project_dir) if one.origin else None)
-        for one in _values(document, (), whole, document.value)
+        replace(value, origin=_relative(value.origin, settings.project_dir) if value.origin else None)
+        for value in _values(document, (), whole, document.value)
     )
 
 
-def _values(document: Document, path: DocumentPath, value: Value, said: object) -> Iterator[ConfiguredValue]:
-    """Yield the values inside a value; `said` is what the files say of it."""
+def _values(
+    document: Document, path: DocumentPath, value: Value, written: object
+) -> Iterator[ConfiguredValue]:
+    """Yield the values inside a value; `written` is what the files say of it."""
     if isinstance(value, dict) and value:
         items: dict[str, Any] = document.texts(path, value) if path in _TEXTS else value
         for key, item in items.items():
-            inner = said.get(key, _UNSAID) if isinstance(said, dict) else _UNSAID
+            inner = written.get(key, _UNWRITTEN) if isinstance(written, dict) else _UNWRITTEN
             yield from _values(document, (*path, key), item, inner)
     elif isinstance(value, list) and value:
         for position, item in enumerate(value):
-            yield _value(document, (*path, position), item, said)
+            yield _value(document, (*path, position), item, written)
     else:
-        yield _value(document, path, value, said)
+        yield _value(document, path, value, written)
 
 
-def _value(document: Document, path: DocumentPath, value: Value, said: object) -> ConfiguredValue:
+def _value(document: Document, path: DocumentPath, value: Value, written: object) -> ConfiguredValue:
     shown = _changed(path, value, _without_secret)
     return ConfiguredValue(
         path=path,
         value=shown,
         spelled=_changed(path, shown, _spelled),
-        origin=None if said is _UNSAID else document.location(path),
+        origin=None if written is _UNWRITTEN else document.location(path),
     )
 
 

@@ -62,8 +62,8 @@ def declared_state_backend(conf_dir: Path, environment: str) -> StateBackend:
 
 def names_in(text: str) -> Iterator[str]:
     """Yield the names of the tables in the text of a model file, some repeatedly."""
-    for found in _CATALOG.finditer(text):
-        for table in _TABLE.finditer(text, max(0, found.start() - _AROUND), found.end() + _AROUND):
+    for catalog in _CATALOG.finditer(text):
+        for table in _TABLE.finditer(text, max(0, catalog.start() - _AROUND), catalog.end() + _AROUND):
             parts = dict(zip(table.groups()[::2], table.groups()[1::2], strict=True))
             if len(parts) == 3:
                 yield ".".join(parts[key].strip("\"'") for key in ("catalog", "schema", "name"))
@@ -71,7 +71,7 @@ def names_in(text: str) -> Iterator[str]:
 
 def with_variables(text: str, variables: Mapping[str, str]) -> str:
     """Return a text with the known variables filled in."""
-    return _REFERENCE.sub(lambda found: variables.get(found[1].strip(), found[0]), text)
+    return _REFERENCE.sub(lambda reference: variables.get(reference[1].strip(), reference[0]), text)
 
 
 def _read(conf_dir: Path, environment: str) -> tuple[Document, _Configuration]:

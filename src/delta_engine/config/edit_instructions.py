@@ -16,8 +16,8 @@ from delta_engine.config.model_text import (
     fields_of,
     literal,
     on_one_line,
-    said,
     sources_of_items,
+    written_values,
 )
 from delta_engine.models import Schema, Table
 
@@ -48,7 +48,9 @@ def _changes(
 
 
 def _columns(before: Table, after: Table, renames: Mapping[str, str]) -> Iterator[str]:
-    old, new = ([said(COLUMN_FIELDS, column) for column in model.columns] for model in (before, after))
+    old, new = (
+        [written_values(COLUMN_FIELDS, column) for column in model.columns] for model in (before, after)
+    )
     sources = sources_of_items(old, new, renames)
     for place, column in enumerate(before.columns):
         if place not in sources:

@@ -36,10 +36,12 @@ def editor_schema(name: str) -> str:
 
 
 def _model_schema() -> _Schema:
-    found: dict[str, _Schema] = {}
-    found["Table"] = _with_columns(_mapping("A table.", TABLE_FIELDS, ("catalog", "schema", "name"), found))
-    found["Column"] = _mapping("A column.", COLUMN_FIELDS, ("name",), found)
-    found["Schema"] = _mapping("A schema.", SCHEMA_FIELDS, ("catalog", "name"), found)
+    definitions: dict[str, _Schema] = {}
+    definitions["Table"] = _with_columns(
+        _mapping("A table.", TABLE_FIELDS, ("catalog", "schema", "name"), definitions)
+    )
+    definitions["Column"] = _mapping("A column.", COLUMN_FIELDS, ("name",), definitions)
+    definitions["Schema"] = _mapping("A schema.", SCHEMA_FIELDS, ("catalog", "name"), definitions)
     lists = {
         key: {"description": text, "type": "array", "items": {"$ref": f"#/$defs/{item}"}}
         for key, text, item in (
@@ -48,7 +50,7 @@ def _model_schema() -> _Schema:
         )
     }
     root = {"type": "object", "properties": lists, "additionalProperties": False, "minProperties": 1}
-    return _document("model-file", "Delta Engine model file", root, found)
+    return _document("model-file", "Delta Engine model file", root, definitions)
 
 
 def _with_columns(table: _Schema) -> _Schema:
@@ -62,23 +64,23 @@ def _mapping(
     description: str,
     fields: Iterable[Facet[Any, Any, Any]],
     required: Iterable[str],
-    found: dict[str, _Schema],
+    definitions: dict[str, _Schema],
 ) -> _Schema:
     """Return the schema of a mapping with a key per field, and add the schemas that it references to `found`."""
     return {
         "description": description,
         "type": "object",
-        "properties": {field.key: _value(field, found) for field in fields},
+        "properties": {field.key: _value(field, definitions) for field in fields},
         "required": [*required],
         "additionalProperties": False,
     }
 
 
-def _value(field: Facet[Any, Any, Any], found: dict[str, _Schema]) -> _Schema:
+def _value(field: Facet[Any, Any, Any], definitions: dict[str, _Schema]) -> _Schema:
     (written,), components = msgspec.json.schema_components(
         [field.form.written_type], ref_template=_REFERENCE
     )
-    found.update(_closed(components))
+    definitions.update(_closed(components))
     text = _LINK.sub(r"\1", field.meaning or "")
     return {"description": text, **_public(field.form.schema or written)}
 
@@ -106,9 +108,9 @@ def _part(schema: _Schema, definitions: dict[str, _Schema]) -> _Schema:
             definitions[f"Partial{reference.removeprefix(_DEFINITIONS)}"] = part
             return {**schema, "$ref": reference.replace(_DEFINITIONS, f"{_DEFINITIONS}Partial")}
         case {"anyOf": list(options)}:
-            return {**schema, "anyOf": [_part(one, definitions) for one in options]}
+            return {**schema, "anyOf": [_part(option, definitions) for option in options]}
         case {"properties": dict(properties)}:
-            parts = {key: _part(one, definitions) for key, one in properties.items()}
+            parts = {key: _part(property_schema, definitions) for key, property_schema in properties.items()}
             return {**schema, "properties": parts, **({"required": []} if "required" in schema else {})}
     return schema
 
@@ -130,13 +132,13 @@ def _closed(components: Mapping[str, _Schema]) -> dict[str, _Schema]:
         describe(component)
         if "properties" in component:
             component["additionalProperties"] = False
-    found = {_public_name(name): _public(component) for name, component in components.items()}
-    for component in found.values():
+    public = {_public_name(name): _public(component) for name, component in components.items()}
+    for component in public.values():
         for key, value in component.get("properties", {}).items():
-            section = found.get(value.get("$ref", "").removeprefix(_DEFINITIONS), {})
+            section = public.get(value.get("$ref", "").removeprefix(_DEFINITIONS), {})
             if _TAG in section.get("required", ()):
                 component["properties"][key] = _without_tag(section)
-    return found
+    return public
 
 
 _TAG: Final = "type"
@@ -154,9 +156,9 @@ def _public(value: Any) -> Any:
             name = _public_name(reference.removeprefix(_DEFINITIONS))
             return {"$ref": f"{_DEFINITIONS}{name}", **others}
         case Mapping():
-            return {key: _public(one) for key, one in value.items() if key != "discriminator"}
+            return {key: _public(item) for key, item in value.items() if key != "discriminator"}
         case list():
-            return [_public(one) for one in value]
+            return [_public(item) for item in value]
     return value
 
 

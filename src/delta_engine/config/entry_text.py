@@ -139,11 +139,11 @@ class EntryWriter:
     def _environments_of(self, entries: Node, change: NeededConsent) -> Node | None:
         """Return the environments of an entry for a change; None for no such entry."""
         entry = self._entry(change)
-        wanted = {name: entry.get(name) for name in _IDENTITY}
+        identity = {name: entry.get(name) for name in _IDENTITY}
         for entry_node in entries.items:
             pairs = {name: entry_node.pair(name) for name in (*_IDENTITY, _ENVIRONMENTS)}
             environments = pairs.pop(_ENVIRONMENTS)
-            is_same = {name: pair and pair[1].value for name, pair in pairs.items()} == wanted
+            is_same = {name: pair and pair[1].value for name, pair in pairs.items()} == identity
             if is_same and environments is not None and environments[1].items:
                 return environments[1]
         return None

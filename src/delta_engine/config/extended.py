@@ -46,14 +46,16 @@ def read_extended(path: Path, shape: object) -> Document:
     """
     documents = [*_documents(path).values()]
     raise_all(
-        document.error(one.path, one.reason, one.way_out)
+        document.error(problem.path, problem.reason, problem.way_out)
         for document in documents
-        for one in (problems(document.value, shape, is_part=True) if len(documents) > 1 else ())
+        for problem in (problems(document.value, shape, is_part=True) if len(documents) > 1 else ())
     )
     nearest, *bases = documents
     if not bases:
         return nearest
-    root = reduce(lambda base, near: _merged(near, base), (_root(one) for one in reversed(documents)))
+    root = reduce(
+        lambda base, near: _merged(near, base), (_root(document) for document in reversed(documents))
+    )
     places = {file: place for base in bases for file, place in base.extended_by.items()}
     return replace(nearest, value=Reader().value(root), root=root, extended_by=places)
 
@@ -61,14 +63,14 @@ def read_extended(path: Path, shape: object) -> Document:
 def _documents(path: Path) -> Mapping[Path, Document]:
     """Return a configuration and its bases by their resolved paths, nearest first."""
     document = _mapping(read_document(path))
-    found = {_resolved(path): document}
+    documents = {_resolved(path): document}
     while (base := _base(document, path)) is not None:
         place = document.location((EXTENDS,))
-        if _resolved(base) in found:
-            raise _circle(document, base, found)
+        if _resolved(base) in documents:
+            raise _circle(document, base, documents)
         path, document = base, _base_document(base, place)
-        found[_resolved(base)] = document
-    return found
+        documents[_resolved(base)] = document
+    return documents
 
 
 def _mapping(document: Document) -> Document:
@@ -116,9 +118,9 @@ def _extended(refusal: RefusedError, place: SourceLocation) -> ConfigError:
     return ConfigError(refusal.reason, location=location, way_out=refusal.way_out)
 
 
-def _circle(document: Document, base: Path, found: Mapping[Path, Document]) -> ConfigError:
-    files = [one.file for one in found.values()]
-    circle = files[[*found].index(_resolved(base)) :]
+def _circle(document: Document, base: Path, documents: Mapping[Path, Document]) -> ConfigError:
+    files = [configuration.file for configuration in documents.values()]
+    circle = files[[*documents].index(_resolved(base)) :]
     return document.error(
         (EXTENDS,),
         f"the files extend each other: {' → '.join([*circle, circle[0]])}",
@@ -135,11 +137,11 @@ def _root(document: Document) -> Node:
 def _merged(near: Node, base: Node | None) -> Node:
     if not (isinstance(near, MappingNode) and isinstance(base, MappingNode)):
         return near
-    found = Reader().pairs(base)
+    pairs = Reader().pairs(base)
     for name, (key, value) in Reader().pairs(near).items():
-        _, below = found.get(name, (None, None))
-        found[name] = (key, _merged(value, below))
-    return _with_pairs(near, found)
+        _, below = pairs.get(name, (None, None))
+        pairs[name] = (key, _merged(value, below))
+    return _with_pairs(near, pairs)
 
 
 def _with_pairs(node: MappingNode, pairs: Mapping[object, tuple[Node, Node] | None]) -> MappingNode:

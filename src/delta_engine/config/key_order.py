@@ -36,9 +36,9 @@ def _keys(facets: Fields, **below: Keys) -> Keys:
 
 def _part(annotation: object) -> Keys:
     """Return the keys of a value such as a primary key: its name first, as `written_part` writes it."""
-    for one in (annotation, *get_args(annotation)):
-        if is_dataclass(one):
-            names = [part.name for part in fields(one)]
+    for part_type in (annotation, *get_args(annotation)):
+        if is_dataclass(part_type):
+            names = [part.name for part in fields(part_type)]
             return Keys(tuple(sorted(names, key=lambda name: name != "name")))
     return Keys()
 

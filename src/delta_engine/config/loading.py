@@ -56,11 +56,11 @@ def load_declared(settings: Settings, globs: Sequence[str] = ()) -> Declared:
     refusals: list[RefusedError] = []
     contents: dict[Path, str] = {}
 
-    def loaded(found: Iterator[_Model | RefusedError]) -> list[_Model]:
-        models = list(_collected(found, refusals))
+    def loaded(read_models: Iterator[_Model | RefusedError]) -> list[_Model]:
+        models = list(_collected(read_models, refusals))
         return list(_collected(_filled_in(models, settings), refusals))
 
-    python = [one for name in settings.python_models for one in loaded(_python_models(name, settings))]
+    python = [model for name in settings.python_models for model in loaded(_python_models(name, settings))]
     files = model_files(settings)
     by_file = _needed(
         files, python, globs, settings, lambda path: loaded(_yaml_models(path, settings, contents))
@@ -69,7 +69,7 @@ def load_declared(settings: Settings, globs: Sequence[str] = ()) -> Declared:
     models = [*python, *(model for path in files for model in by_file.get(path, ()))]
     tables = tuple(model for model in models if isinstance(model, Table))
     is_whole = len(by_file) == len({*files})
-    if not is_whole and not all(any(map(_matches(one), tables)) for one in globs):
+    if not is_whole and not all(any(map(_matches(pattern), tables)) for pattern in globs):
         return load_declared(settings)  # the refusal of an unknown name suggests similar ones
     if not tables:
         shown = _shown(files[0], settings.project_dir) if files else ""
@@ -89,13 +89,13 @@ def load_present(settings: Settings, files: Iterable[Path]) -> tuple[Table | Sch
     """
     refusals: list[RefusedError] = []
     patterns = (matching_files(settings.project_dir, pattern) for pattern in settings.yaml_models)
-    paths = sorted({*files, *(path for found in patterns for path in found)})
+    paths = sorted({*files, *(path for matching in patterns for path in matching)})
     sources = [
         *(_python_models(name, settings) for name in settings.python_models),
         *(_yaml_models(path, settings, {}) for path in paths),
     ]
-    found = [one for source in sources for one in _collected(source, refusals)]
-    filled = tuple(_collected(_filled_in(found, settings), refusals))
+    models = [model for source in sources for model in _collected(source, refusals)]
+    filled = tuple(_collected(_filled_in(models, settings), refusals))
     raise_all(refusals)
     return filled
 
@@ -152,19 +152,19 @@ def _needed(
     if not globs:
         return {path: load(path) for path in files}
     texts = {path: _searchable(path, settings.variables) for path in files}
-    found: dict[Path, list[_Model]] = {}
-    known = [one for one in python if isinstance(one, Table)]
-    wanted = [*globs, *_missing_references(known)]
-    while chosen := [path for path in texts if path not in found and _may_declare(texts[path], wanted)]:
-        found |= {path: load(path) for path in chosen}
-        known += [one for path in chosen for one in found[path] if isinstance(one, Table)]
-        wanted = _missing_references(known)
-    return found
+    by_file: dict[Path, list[_Model]] = {}
+    tables = [model for model in python if isinstance(model, Table)]
+    needed = [*globs, *_missing_references(tables)]
+    while chosen := [path for path in texts if path not in by_file and _may_declare(texts[path], needed)]:
+        by_file |= {path: load(path) for path in chosen}
+        tables += [model for path in chosen for model in by_file[path] if isinstance(model, Table)]
+        needed = _missing_references(tables)
+    return by_file
 
 
 def _missing_references(tables: Iterable[Table]) -> list[str]:
-    known = {table.key for table in tables}
-    return sorted({name.key for table in tables for name in referenced_tables(table)} - known)
+    declared = {table.key for table in tables}
+    return sorted({name.key for table in tables for name in referenced_tables(table)} - declared)
 
 
 def _searchable(path: Path, variables: Mapping[str, str]) -> str | None:
@@ -188,20 +188,20 @@ def _may_declare(text: str | None, names: Iterable[str]) -> bool:
 def _collected(models: Iterator[_Model | RefusedError], refusals: list[RefusedError]) -> Iterator[_Model]:
     """Yield the models; append refusals, yielded or raised, to the list."""
     try:
-        for found in models:
-            if isinstance(found, RefusedError):
-                refusals.append(found)
+        for model_or_refusal in models:
+            if isinstance(model_or_refusal, RefusedError):
+                refusals.append(model_or_refusal)
             else:
-                yield found
+                yield model_or_refusal
     except RefusedError as refusal:
         refusals += refusal.refusals
 
 
 def _filled_in(models: Sequence[_Model], settings: Settings) -> Iterator[_Model | RefusedError]:
     defaults = settings.default_table_properties
-    for one in models:
+    for declared in models:
         try:
-            model = fill_in(one, settings.variables)
+            model = fill_in(declared, settings.variables)
             if defaults and isinstance(model, Table):
                 model = replace(model, default_table_properties=defaults)
             yield model
@@ -212,20 +212,20 @@ def _filled_in(models: Sequence[_Model], settings: Settings) -> Iterator[_Model 
 def _files(pattern: str, settings: Settings) -> list[Path]:
     location = settings.locate(("models", "yaml", settings.yaml_models.index(pattern)))
     try:
-        found = matching_files(settings.project_dir, pattern)
+        files = matching_files(settings.project_dir, pattern)
     except OSError as error:
         raise ConfigError(
             f"{error.filename} cannot be read: {error.strerror}",
             location=location,
             way_out=f"Give this user the right to read it, or change the pattern {pattern!r}.",
         ) from None
-    if not found:
+    if not files:
         raise ConfigError(
             f"no model file matches {pattern!r}",
             location=location,
             way_out=f"The pattern is relative to {settings.project_dir}.",
         )
-    return found
+    return files
 
 
 def _yaml_models(
@@ -239,14 +239,14 @@ def _yaml_models(
 
 def _python_models(reference: str, settings: Settings) -> Iterator[_Model | RefusedError]:
     location = settings.locate(("models", "python", settings.python_models.index(reference)))
-    found = load_reference(
+    models = load_reference(
         reference,
         lambda declared: declared(settings.variables) if callable(declared) else declared,
         what="models",
         project_dir=settings.project_dir,
         named_at=location,
     )
-    for model in found if isinstance(found, Iterable) else [found]:
+    for model in models if isinstance(models, Iterable) else [models]:
         if not isinstance(model, (Table, Schema)):
             raise ConfigError(
                 f"{reference!r} gives a {type(model).__name__}, not a Table or Schema",

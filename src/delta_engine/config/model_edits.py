@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from delta_engine.config.edit_instructions import edit_instructions
 from delta_engine.config.loading import models_of_text
-from delta_engine.config.model_text import fields_of, said
+from delta_engine.config.model_text import fields_of, written_values
 from delta_engine.config.variables import escaped, spelled
 from delta_engine.config.yaml_documents import read_untouched
 from delta_engine.config.yaml_edits import EntryEditor
@@ -194,7 +194,7 @@ def _splices(text: str, node: Node, edit: ModelEdit, after: Table | Schema) -> I
     catalog = node.pair("catalog")
     spelling = catalog[1].value if catalog and catalog[1].kind == "scalar" else escaped(after.catalog_name)
     before_values, after_values = (
-        said(fields_of(model), spelled(model, spelling)) for model in (edit.before, after)
+        written_values(fields_of(model), spelled(model, spelling)) for model in (edit.before, after)
     )
     return EntryEditor(text, edit.renames).splices(node, before_values, after_values)
 

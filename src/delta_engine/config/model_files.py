@@ -31,10 +31,10 @@ def models_in(document: Document) -> Iterator[Table | Schema | RefusedError]:
             try:
                 yield model_of(document, (key, position), value)
             except RefusedError as refusal:
-                for one in refusal.refusals:
+                for refused in refusal.refusals:
                     if key == "tables":
-                        one.table = one.table or _declared_name(value)
-                    yield one
+                        refused.table = refused.table or _declared_name(value)
+                    yield refused
 
 
 def model_lists(document: Document) -> Mapping[str, Sequence[Any]]:
@@ -158,18 +158,18 @@ def _arguments(
     keys: Mapping[str, _Facet],
 ) -> dict[str, Any]:
     """Return a model's arguments from a document; omitted keys keep the model's defaults."""
-    found = {}
+    arguments = {}
     for key in written:
         facet = keys.get(key)
         if facet is not None:
             value = getattr(converted, key)
-            found[facet.attribute] = facet.form.read(_Place(document, (*path, key)), value)
-    return found
+            arguments[facet.attribute] = facet.form.read(_Place(document, (*path, key)), value)
+    return arguments
 
 
 def _parts(document: Document, path: DocumentPath, names: list[str] | None) -> list[str] | None:
-    known = [part.value for part in Part]
+    parts = [part.value for part in Part]
     for position, name in enumerate(names or ()):
-        if name not in known:
-            raise document.error((*path, position), *unknown("part", name, known))
+        if name not in parts:
+            raise document.error((*path, position), *unknown("part", name, parts))
     return names

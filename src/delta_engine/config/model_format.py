@@ -76,9 +76,9 @@ def _check(before: Document, text: str, result: str) -> None:
 
 
 def _models(document: Document) -> list[Table | Schema]:
-    found = [*models_in(document)]
-    raise_all(one for one in found if isinstance(one, RefusedError))
-    return [one for one in found if not isinstance(one, RefusedError)]
+    models_and_refusals = [*models_in(document)]
+    raise_all(refusal for refusal in models_and_refusals if isinstance(refusal, RefusedError))
+    return [model for model in models_and_refusals if not isinstance(model, RefusedError)]
 
 
 def _comments(document: Document, text: str) -> Counter[str]:
@@ -113,12 +113,12 @@ def _splices(text: str, node: Node, keys: Keys) -> Iterator[Splice]:
         for splice in _splices(text, value, keys.below[key.value])
     ]
     try:
-        yield from [*arranged(text, node, _wanted(text, node, keys), inner)] if node.pairs else inner
+        yield from [*arranged(text, node, _ordered_places(text, node, keys), inner)] if node.pairs else inner
     except UnusualLayoutError:
         yield from inner
 
 
-def _wanted(text: str, node: Node, keys: Keys) -> list[int]:
+def _ordered_places(text: str, node: Node, keys: Keys) -> list[int]:
     """Return the positions of a mapping's pairs in order; anchors stay before their aliases."""
     places = range(len(node.pairs))
     if not keys.order:
@@ -127,7 +127,7 @@ def _wanted(text: str, node: Node, keys: Keys) -> list[int]:
     if "&" not in text[node.start : node.end]:
         return [place for _, place in sorted(ranks)]
     named = [_anchors(text, pair) for pair in node.pairs]
-    left, wanted = [*ranks], []
+    left, order = [*ranks], []
     while left:
         free = (
             (rank, place)
@@ -136,8 +136,8 @@ def _wanted(text: str, node: Node, keys: Keys) -> list[int]:
         )
         chosen = min(free)
         left.remove(chosen)
-        wanted.append(chosen[1])
-    return wanted
+        order.append(chosen[1])
+    return order
 
 
 _Names = tuple[frozenset[str], frozenset[str]]
@@ -151,9 +151,9 @@ def _anchors(text: str, nodes: Sequence[Node]) -> _Names:
     for node in nodes:
         if node.kind == "alias":
             used.add(text[node.start + 1 : node.end])
-        elif found := _ANCHOR.match(text, node.start, node.end):
-            defined.add(found[1])
-        below = _anchors(text, (*node.items, *(one for pair in node.pairs for one in pair)))
+        elif match := _ANCHOR.match(text, node.start, node.end):
+            defined.add(match[1])
+        below = _anchors(text, (*node.items, *(child for pair in node.pairs for child in pair)))
         defined |= below[0]
         used |= below[1]
     return frozenset(defined), frozenset(used)

@@ -38,7 +38,7 @@ class Call:
     is_spread: bool = False
 
 
-def said(fields: Fields, model: Table | Schema | Column) -> dict[str, Written]:
+def written_values(fields: Fields, model: Table | Schema | Column) -> dict[str, Written]:
     """Return the values that a model file gives a table, a column or a schema, in order and without defaults."""
     values = ((field, field.written_value(model)) for field in fields)
     return {
@@ -50,7 +50,7 @@ def said(fields: Fields, model: Table | Schema | Column) -> dict[str, Written]:
 
 def arguments(fields: Fields, model: Table | Schema | Column) -> list[tuple[str, Code]]:
     """Return the same values as Python arguments."""
-    values = said(fields, model)
+    values = written_values(fields, model)
     return [(field.attribute, code_of(field, values[field.key])) for field in fields if field.key in values]
 
 
@@ -164,7 +164,9 @@ def on_one_line(code: Code) -> str | None:
 def _parts(code: Call | Sequence[Code] | Mapping[str, Code]) -> tuple[str, list[tuple[str, Code]], str]:
     """Return the opening, the items with their prefixes, and the closing of an expression."""
     if isinstance(code, Call):
-        items = [(f"{one[0]}=", one[1]) if isinstance(one, tuple) else ("", one) for one in code.arguments]
+        items = [
+            (f"{item[0]}=", item[1]) if isinstance(item, tuple) else ("", item) for item in code.arguments
+        ]
         return f"{code.function}(", items, ")"
     if isinstance(code, Mapping):
         return "{", [(f"{key}: ", value) for key, value in code.items()], "}"
@@ -257,7 +259,7 @@ TABLE_FIELDS: Fields = (
     _comment,
     replace(
         _required("columns", "columns", "at least one [column](#column), in the table's order", _COLUMNS),
-        written=lambda table: [said(COLUMN_FIELDS, column) for column in table.columns],
+        written=lambda table: [written_values(COLUMN_FIELDS, column) for column in table.columns],
     ),
     *_others,
 )

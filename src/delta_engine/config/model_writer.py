@@ -19,7 +19,7 @@ from delta_engine.config.model_text import (
     key_text,
     literal,
     python_text,
-    said,
+    written_values,
 )
 from delta_engine.config.variables import escaped, spelled
 from delta_engine.config.yaml_text import indented, list_item, pair
@@ -63,7 +63,7 @@ def _yaml_list(key: str, models: Sequence[str]) -> str:
 
 
 def _yaml_model(model: Table | Schema, variables: Mapping[str, str]) -> str:
-    values = said(fields_of(model), spelled(model, catalog_text(model.catalog_name, variables)))
+    values = written_values(fields_of(model), spelled(model, catalog_text(model.catalog_name, variables)))
     if _stands_for("schema", model.schema_name, variables):
         values["schema" if isinstance(model, Table) else "name"] = "${schema}"
     return "\n".join(key_text(key, value) for key, value in values.items())

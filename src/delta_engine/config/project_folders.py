@@ -46,7 +46,7 @@ def find_projects(patterns: Sequence[str], environment: str | None = None) -> li
     Raises:
         ConfigError: a pattern matches no such project, or a folder cannot be read.
     """
-    found: dict[Path, set[str]] = {}
+    names_by_folder: dict[Path, set[str]] = {}
     for pattern in patterns:
         matching = [file for file in _configurations(pattern) if environment in (None, file.stem)]
         if not matching:
@@ -56,8 +56,8 @@ def find_projects(patterns: Sequence[str], environment: str | None = None) -> li
                 way_out=f"A project is a folder with {CONF_DIR}/{name}. The pattern is relative to {Path.cwd()}.",
             )
         for file in matching:
-            found.setdefault(_plain(file.parent.parent), set()).add(file.stem)
-    return sorted(ProjectFolder(path, tuple(sorted(names))) for path, names in found.items())
+            names_by_folder.setdefault(_plain(file.parent.parent), set()).add(file.stem)
+    return sorted(ProjectFolder(path, tuple(sorted(names))) for path, names in names_by_folder.items())
 
 
 def _configurations(pattern: str) -> list[Path]:

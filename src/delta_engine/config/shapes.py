@@ -42,12 +42,12 @@ def problems(value: object, shape: object, *, is_part: bool = False) -> Iterator
 
 
 def _problems(value: object, types: Sequence[object], path: Path, is_part: bool) -> Iterator[Problem]:
-    found = [*(_unknown_keys(value, types, path) or (() if is_part else _missing_keys(value, types, path)))]
+    misfits = [*(_unknown_keys(value, types, path) or (() if is_part else _missing_keys(value, types, path)))]
     for step, part in _parts(value):
         inner = _types_inside(types, step, list if isinstance(value, list) else dict)
         is_whole = isinstance(value, list) or not is_part
-        found += _problems(part, inner, (*path, step), not is_whole) if inner else ()
-    yield from found or (() if is_part and _may_grow(value, types) else _mismatch(value, types, path))
+        misfits += _problems(part, inner, (*path, step), not is_whole) if inner else ()
+    yield from misfits or (() if is_part and _may_grow(value, types) else _mismatch(value, types, path))
 
 
 def _may_grow(value: object, types: Sequence[object]) -> bool:
@@ -56,7 +56,7 @@ def _may_grow(value: object, types: Sequence[object]) -> bool:
         return False
     if tags := _tags(types):
         return value.get("type", tags[0]) in tags
-    return bool(_shapes(types)) or any(get_origin(one) is dict for kind in types for one in _flat(kind))
+    return bool(_shapes(types)) or any(get_origin(member) is dict for kind in types for member in _flat(kind))
 
 
 def _mismatch(value: object, types: Sequence[object], path: Path) -> Iterator[Problem]:
@@ -78,7 +78,7 @@ def _unknown_keys(value: object, types: Iterable[object], path: Path) -> list[Pr
         return []
     allowed = {key for shape in _chosen(value, shapes) for key in _fields(shape)}
     others = {key for shape in shapes for key in _fields(shape)}
-    found = []
+    unknown_keys = []
     for key in value:
         if key in allowed:
             continue
@@ -91,8 +91,8 @@ def _unknown_keys(value: object, types: Iterable[object], path: Path) -> list[Pr
             reason, way_out = unknown("key", str(key), allowed)
         if value[key] is None and str(key).endswith(")"):  # {type: decimal(18,2)} is two keys
             way_out = 'A comma ends a value here: write it in quotes, as in "decimal(18,2)".'
-        found.append(Problem((*path, str(key)), reason, way_out))
-    return found
+        unknown_keys.append(Problem((*path, str(key)), reason, way_out))
+    return unknown_keys
 
 
 def _missing_keys(value: object, types: Iterable[object], path: Path) -> list[Problem]:
@@ -114,7 +114,7 @@ def _chosen(value: Mapping[str, object], shapes: Sequence[Any]) -> Sequence[Any]
 
 
 def _shapes(types: Iterable[object]) -> list[Any]:
-    return [one for kind in types for one in _flat(kind) if is_class(one) and _fields(one)]
+    return [member for kind in types for member in _flat(kind) if is_class(member) and _fields(member)]
 
 
 def _parts(value: object) -> list[tuple[str | int, object]]:
@@ -147,36 +147,42 @@ class _Keys:
 
 def has_unknown_keys(value: object, shape: object) -> bool:
     """Whether data has a key that its shape lacks; takes a fraction of the time of `problems`."""
-    known = _keys((shape,))
-    return known is not None and _has_unknown_keys(value, known)
+    keys = _keys((shape,))
+    return keys is not None and _has_unknown_keys(value, keys)
 
 
-def _has_unknown_keys(value: object, known: _Keys) -> bool:
-    each = known.of_each
+def _has_unknown_keys(value: object, keys: _Keys) -> bool:
+    each = keys.of_each
     if isinstance(value, list):
         return each is not None and any(_has_unknown_keys(item, each) for item in value)
     if not isinstance(value, dict):
         return False
-    if known.allowed is None:
+    if keys.allowed is None:
         return each is not None and any(_has_unknown_keys(item, each) for item in value.values())
-    if not value.keys() <= known.allowed or (known.has_tags and _unknown_keys(value, known.types, ())):
+    if not value.keys() <= keys.allowed or (keys.has_tags and _unknown_keys(value, keys.types, ())):
         return True
-    inner = known.by_key.keys() & value.keys() if known.by_key else ()
-    return any(_has_unknown_keys(value[key], known.by_key[key]) for key in inner)
+    inner = keys.by_key.keys() & value.keys() if keys.by_key else ()
+    return any(_has_unknown_keys(value[key], keys.by_key[key]) for key in inner)
 
 
 @cache
 def _keys(types: tuple[object, ...]) -> _Keys | None:
     """Return the keys of data of these types; None if it has no keys to check."""
-    keys = {key for one in types for shape in _flat(one) if is_class(shape) for key in _fields(shape)}
+    keys = {
+        key
+        for annotation in types
+        for shape in _flat(annotation)
+        if is_class(shape)
+        for key in _fields(shape)
+    }
     by_key = {key: _keys(tuple(_types_inside(types, key))) for key in keys}
     each = tuple(
-        get_args(one)[-1] for kind in types for one in _flat(kind) if get_origin(one) in (list, dict)
+        get_args(member)[-1] for kind in types for member in _flat(kind) if get_origin(member) in (list, dict)
     )
     of_each = _keys(each) if each else None
     if not keys and of_each is None:
         return None
-    inner = {key: known for key, known in by_key.items() if known is not None}
+    inner = {key: part_keys for key, part_keys in by_key.items() if part_keys is not None}
     return _Keys(
         types=types,
         allowed=frozenset(keys) if keys else None,
@@ -190,18 +196,18 @@ def _flat(annotation: object) -> list[object]:
     """Return the members of a union or a `Literal`, or the annotation alone."""
     if get_origin(annotation) in (list, dict) or not get_args(annotation):
         return [annotation]
-    return [one for part in get_args(annotation) for one in _flat(part)]
+    return [member for part in get_args(annotation) for member in _flat(part)]
 
 
 def _types_inside(types: Iterable[object], step: str | int, collection: type = dict) -> list[object]:
     """Return the types of a part of data, under a key of a mapping or at a position of a list."""
-    found: list[object] = []
-    for one in (inner for annotation in types for inner in _flat(annotation)):
-        if get_origin(one) is collection:
-            found.append(get_args(one)[-1])
-        elif is_class(one) and str(step) in _fields(one):
-            found.append(_fields(one)[str(step)])
-    return found
+    part_types: list[object] = []
+    for member in (inner for annotation in types for inner in _flat(annotation)):
+        if get_origin(member) is collection:
+            part_types.append(get_args(member)[-1])
+        elif is_class(member) and str(step) in _fields(member):
+            part_types.append(_fields(member)[str(step)])
+    return part_types
 
 
 def is_class(annotation: object) -> TypeGuard[Any]:
@@ -244,10 +250,10 @@ def _tags(types: Iterable[object]) -> list[str]:
 
 def _choices(types: Iterable[object]) -> list[str]:
     """Return the values that types allow, if they are a few words."""
-    found = [one for annotation in types for one in _flat(annotation)]
-    literals = [one for one in found if isinstance(one, str)]
-    members = [member for one in found if is_class(one) and issubclass(one, Enum) for member in one]
-    return [*literals, *(str(member.value) for member in members)]
+    options = [option for annotation in types for option in _flat(annotation)]
+    literals = [option for option in options if isinstance(option, str)]
+    enums = [option for option in options if is_class(option) and issubclass(option, Enum)]
+    return [*literals, *(str(member.value) for enum in enums for member in enum)]
 
 
 _MISMATCH = re.compile(
@@ -288,13 +294,13 @@ def _type_error(problem: str, choices: Sequence[str]) -> tuple[str, str]:
     kinds = [kind for kind in mismatch["wanted"].split(" | ") if kind != "null"]
     if not {*kinds, mismatch["found"] or "null"} <= _WORDS.keys():
         return problem, ""
-    wanted = " or ".join(_WORDS[kind] for kind in kinds) + (mismatch["bound"] or "")
-    found = f", not {_WORDS[mismatch['found']]}" if mismatch["found"] else ""
-    return f"{wanted} is wanted{found}", _way_out(kinds, mismatch["found"])
+    expected = " or ".join(_WORDS[kind] for kind in kinds) + (mismatch["bound"] or "")
+    instead = f", not {_WORDS[mismatch['found']]}" if mismatch["found"] else ""
+    return f"{expected} is wanted{instead}", _way_out(kinds, mismatch["found"])
 
 
-def _way_out(wanted: list[str], found: str | None) -> str:
-    match wanted, found:
+def _way_out(expected: list[str], given: str | None) -> str:
+    match expected, given:
         case _, "null":
             return "Write it, or leave the key out."
         case ["bool"], "str":

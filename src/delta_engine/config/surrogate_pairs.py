@@ -59,7 +59,7 @@ class Mask:
     def _spelled(self, value: str) -> str:
         first, distance = int(f"{self.digit}800", 16), int(f"{self.digit}000", 16) - 0xD000
         pair = f"[{chr(first)}-{chr(first + 0x3FF)}][{chr(first + 0x400)}-{chr(first + 0x7FF)}]"
-        return re.sub(pair, lambda found: _joined("".join(chr(ord(c) - distance) for c in found[0])), value)
+        return re.sub(pair, lambda match: _joined("".join(chr(ord(c) - distance) for c in match[0])), value)
 
     def _as_written(self, value: str) -> str:
         digits, either = (
@@ -69,7 +69,7 @@ class Mask:
         pair = rf"\\u({either})([89abAB][0-9a-fA-F]{{2}}\\u)({either})(?=[c-fC-F][0-9a-fA-F]{{2}})"
         return re.sub(
             pair,
-            lambda found: f"\\u{found[1].translate(digits)}{found[2]}{found[3].translate(digits)}",
+            lambda match: f"\\u{match[1].translate(digits)}{match[2]}{match[3].translate(digits)}",
             value,
         )
 

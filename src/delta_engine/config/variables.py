@@ -54,8 +54,8 @@ def secrets_in(
 
     `locate` returns the place of a setting.
     """
-    found = {key: text for key, text in settings.items() if _OF_ENVIRONMENT.search(text)}
-    for key, text in found.items():
+    with_references = {key: text for key, text in settings.items() if _OF_ENVIRONMENT.search(text)}
+    for key, text in with_references.items():
         for name in _OF_ENVIRONMENT.findall(text):
             if not environ.get(name):
                 raise ConfigError(
@@ -63,7 +63,10 @@ def secrets_in(
                     location=locate(key),
                     way_out="Set it for this command, from where your secrets are kept.",
                 )
-    return {key: _OF_ENVIRONMENT.sub(lambda one: environ[one[1]], text) for key, text in found.items()}
+    return {
+        key: _OF_ENVIRONMENT.sub(lambda match: environ[match[1]], text)
+        for key, text in with_references.items()
+    }
 
 
 def fill_in(model: SomeModel, variables: Mapping[str, str]) -> SomeModel:
@@ -107,7 +110,7 @@ def with_texts(model: SomeModel, *, names: TextChange, values: TextChange) -> So
         "schema_name": names(model.schema_name),
     }
     if isinstance(model, Table):
-        changes = ((one, _changed(_FACETS_WITH_TEXTS, one, names, values)) for one in model.columns)
+        changes = ((column, _changed(_FACETS_WITH_TEXTS, column, names, values)) for column in model.columns)
         columns = tuple(replace(column, **texts) if texts else column for column, texts in changes)
         changed |= {"table_name": names(model.table_name), "columns": columns}
         changed |= _changed(TABLE_FACETS, model, names, values)

@@ -83,10 +83,10 @@ class Document:
         """Return the node of a value's key or of its nearest ancestor, and the node of the value itself."""
         place = node = self.root
         for step in path:
-            found = None if node is None else child(node, step)
-            if found is None:
+            nodes = None if node is None else child(node, step)
+            if nodes is None:
                 return place, None
-            place, node = found
+            place, node = nodes
         return place, node
 
     def _location(self, node: Node) -> SourceLocation:
@@ -99,7 +99,7 @@ class Document:
 
     def texts(self, path: DocumentPath, values: Mapping[str, object]) -> dict[str, str]:
         """Return a mapping's scalars as text: `true` and `7` become "true" and "7", `1.10` stays "1.10"."""
-        found: dict[str, str] = {}
+        texts: dict[str, str] = {}
         for key, value in values.items():
             place = (*path, key)
             if value is None or isinstance(value, (dict, list)):
@@ -110,8 +110,8 @@ class Document:
                     place, f"{key!r} comes from a merge key, and must be a text", "Write it in quotes."
                 )
             text = str(value) if raw is None else raw
-            found[key] = text.lower() if isinstance(value, bool) else text
-        return found
+            texts[key] = text.lower() if isinstance(value, bool) else text
+        return texts
 
     def with_texts(self, change: Callable[[DocumentPath, str], str]) -> Document:
         """Return the document with all its texts changed; `change` gets the path and the text of a value."""
@@ -135,7 +135,10 @@ class Document:
                 return msgspec.convert(value, shape)
             except msgspec.ValidationError:
                 pass
-        raise_all(self.error((*path, *one.path), one.reason, one.way_out) for one in problems(value, shape))
+        raise_all(
+            self.error((*path, *problem.path), problem.reason, problem.way_out)
+            for problem in problems(value, shape)
+        )
         raise AssertionError(f"{shape} refused a value without a problem")
 
 

@@ -43,23 +43,23 @@ class EntryEditor:
         gone = [key for key in before if key not in after]
         if not places.keys() >= {*gone}:
             raise UnusualLayoutError("a merge key or a variable gives what goes")
-        wanted: list[int | str] = [
+        arrangement: list[int | str] = [
             place for place, (key, _) in enumerate(node.pairs) if key.value not in gone
         ]
         changes: list[Splice] = []
         index = 0
         for key, value in after.items():
             if key in places:
-                index = max(index, wanted.index(places[key]) + 1)
+                index = max(index, arrangement.index(places[key]) + 1)
             if before.get(key) == value:
                 continue
             if key in places:
                 changes += self._changed(node, places[key], before.get(key), value)
             else:
-                index = index or len(wanted)
-                wanted.insert(index, _new_pair(node, key, value))
+                index = index or len(arrangement)
+                arrangement.insert(index, _new_pair(node, key, value))
                 index += 1
-        yield from arranged(self.text, node, wanted, changes)
+        yield from arranged(self.text, node, arrangement, changes)
 
     def _changed(self, mapping: Node, place: int, before: Written | None, after: Written) -> Iterator[Splice]:
         key, node = mapping.pairs[place]
@@ -92,11 +92,11 @@ class EntryEditor:
                 changes += self.splices(node, former, new)
             else:
                 changes.append(self._replaced(node, new, in_flow=sequence.is_flow))
-        wanted = [
+        arrangement = [
             self._new_item(sequence, new) if source is None else source
             for source, new in zip(sources, after, strict=True)
         ]
-        yield from arranged(self.text, sequence, wanted, changes)
+        yield from arranged(self.text, sequence, arrangement, changes)
 
     def _new_item(self, sequence: Node, value: Written) -> str:
         first = sequence.items[0]

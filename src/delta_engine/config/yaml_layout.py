@@ -105,7 +105,7 @@ def spliced(text: str, splices: Iterable[Splice], start: int = 0, end: int | Non
     """Return a text, or the part from `start` to `end`, with its splices applied; overlaps raise UnusualLayoutError."""
     pieces: list[str] = []
     limit = len(text) if end is None else end
-    for splice in sorted(splices, key=lambda one: (one.start, one.end)):
+    for splice in sorted(splices, key=lambda splice: (splice.start, splice.end)):
         if splice.start < start or splice.end > limit:
             raise UnusualLayoutError("two changes concern the same place")
         pieces += (text[start : splice.start], splice.text)
@@ -114,7 +114,7 @@ def spliced(text: str, splices: Iterable[Splice], start: int = 0, end: int | Non
 
 
 def arranged(
-    text: str, collection: Node, wanted: Sequence[int | str], changes: Sequence[Splice] = ()
+    text: str, collection: Node, arrangement: Sequence[int | str], changes: Sequence[Splice] = ()
 ) -> Iterator[Splice]:
     """Yield the splices that remove, add and reorder the entries of a list or a mapping.
 
@@ -122,20 +122,20 @@ def arranged(
     behind it stay; those inside it are lost.
 
     Args:
-        wanted: the positions of the entries to keep and the texts of new ones, in order; the text of an item of a block
-            has its dash.
+        arrangement: the positions of the entries to keep and the texts of new entries, in order. The text of an item
+            of a block includes its dash.
         changes: the splices inside the entries to keep.
 
     Raises:
         UnusualLayoutError: the layout does not allow it, or a removed entry has an anchor or an alias.
     """
     nodes = _values(collection)
-    for place in {*range(len(nodes))}.difference(wanted):
+    for place in {*range(len(nodes))}.difference(arrangement):
         refuse_shared(text, nodes[place])
-    if list(wanted) == [*range(len(nodes))]:
+    if list(arrangement) == [*range(len(nodes))]:
         yield from changes
     else:
-        yield (_in_brackets if collection.is_flow else _on_lines)(text, collection, wanted, changes)
+        yield (_in_brackets if collection.is_flow else _on_lines)(text, collection, arrangement, changes)
 
 
 def refuse_shared(text: str, node: Node) -> None:
@@ -148,13 +148,13 @@ def refuse_shared(text: str, node: Node) -> None:
 
 def comments(text: str, node: Node, start: int = 0, end: int | None = None) -> list[str]:
     """Return the comments between the scalars of a node, from `start` to `end` in the text."""
-    found: list[str] = []
+    texts: list[str] = []
     for scalar in _scalars(node):
-        found += _COMMENT.findall(text, start, scalar.start)
+        texts += _COMMENT.findall(text, start, scalar.start)
         start = scalar.end
         if scalar.style in ("|", ">"):  # the header may end with a comment, the lines below it contain none
-            found += _COMMENT.findall(text, scalar.start, text.index("\n", scalar.start))
-    return found + _COMMENT.findall(text, start, len(text) if end is None else end)
+            texts += _COMMENT.findall(text, scalar.start, text.index("\n", scalar.start))
+    return texts + _COMMENT.findall(text, start, len(text) if end is None else end)
 
 
 def line_start(text: str, position: int) -> int:
@@ -169,34 +169,36 @@ def line_end(text: str, position: int) -> int:
 
 def after_colon(text: str, key: Node) -> int:
     """Return the position after a key's colon, or after the key if it has none."""
-    found = _COLON.match(text, key.end)
-    return found.end() if found else key.end
+    colon = _COLON.match(text, key.end)
+    return colon.end() if colon else key.end
 
 
-def _in_brackets(text: str, flow: Node, wanted: Sequence[int | str], changes: Sequence[Splice]) -> Splice:
+def _in_brackets(
+    text: str, flow: Node, arrangement: Sequence[int | str], changes: Sequence[Splice]
+) -> Splice:
     """Return the splice that arranges entries between commas, which stay where the neighbours or their number stay."""
     spans = [(item.start, item.end) for item in flow.items] or [
         (key.start, end.end) for key, end in flow.pairs
     ]
     between = [text[end:start] for (_, end), (start, _) in pairwise(spans)]
     gaps = (text[flow.start : spans[0][0]], *between, text[spans[-1][1] : flow.end])
-    kept = [place for place in wanted if isinstance(place, int)]
+    kept = [place for place in arrangement if isinstance(place, int)]
     is_marked = any("#" in gap or "?" in gap for gap in gaps)
     if (kept != sorted(kept) and is_marked) or any(node.start == node.end for node in _values(flow)):
         raise UnusualLayoutError("comments or keys without values stand between what changes")
     usual = next((gap for gap in between if "\n" in gap and not gap.strip(", \n")), ", ")
-    is_permutation = len(kept) == len(wanted) == len(spans)
+    is_permutation = len(kept) == len(arrangement) == len(spans)
     joined = ""
-    for index, entry in enumerate(wanted):
+    for index, entry in enumerate(arrangement):
         if index:
-            is_next = isinstance(entry, int) and wanted[index - 1] == entry - 1
+            is_next = isinstance(entry, int) and arrangement[index - 1] == entry - 1
             place = index if is_permutation else entry if is_next else 0
             joined += between[int(place) - 1] if place else usual
         joined += entry if isinstance(entry, str) else _changed(text, *spans[entry], changes)
     return Splice(spans[0][0], spans[-1][1], joined)
 
 
-def _on_lines(text: str, block: Node, wanted: Sequence[int | str], changes: Sequence[Splice]) -> Splice:
+def _on_lines(text: str, block: Node, arrangement: Sequence[int | str], changes: Sequence[Splice]) -> Splice:
     """Return the splice that arranges the lines of a block."""
     starts, nodes = _starts(text, block), _values(block)
     first = line_start(text, starts[0])
@@ -208,17 +210,17 @@ def _on_lines(text: str, block: Node, wanted: Sequence[int | str], changes: Sequ
     left = ""
     for place, node in enumerate(nodes):
         left += text[ends[place - 1] if place else begin : line_start(text, starts[place])]
-        if place in wanted:
+        if place in arrangement:
             above[place], left = left, ""
         elif comment := text[node.end : line_end(text, node.end)].strip():
             left += f"{margin}{comment}\n"
-    top = wanted[0] if wanted else 0
+    top = arrangement[0] if arrangement else 0
     if isinstance(top, int) and top and 0 in above:  # its blank lines stay where it was
         kept = above[top].lstrip("\n")
         above[0] = above[top].removesuffix(kept) + above[0]
         above[top] = kept
     lines = ""
-    for entry in wanted:
+    for entry in arrangement:
         if isinstance(entry, str):
             lines += f"{indented(entry, len(margin))}\n"
             continue
@@ -288,49 +290,49 @@ def _scalars(node: Node) -> Iterator[Node]:
         yield from _scalars(child)
 
 
-def _node(found: Any, text: str, floor: int) -> Node:
+def _node(composed: Any, text: str, floor: int) -> Node:
     """Return a composed node; `floor` is its earliest start, because an alias yields the earlier node of its anchor."""
-    start, end = found.start_mark.index, found.end_mark.index
+    start, end = composed.start_mark.index, composed.end_mark.index
     if start < floor:
         alias = _ALIAS.match(text, floor)
         if alias is None:
             raise UnusualLayoutError("the place of an alias is not clear")
         return Node("alias", *alias.span(1))
-    match found.id:
+    match composed.id:
         case "scalar" if start == end:  # an empty value, which the parser places before the next token
             return Node("scalar", floor, floor)
         case "scalar":
-            return Node("scalar", start, _scalar_end(found, text), found.value, found.style or None)
+            return Node("scalar", start, _scalar_end(composed, text), composed.value, composed.style or None)
         case "sequence":
-            children = _children(found.value, text, start)
-            node = Node("sequence", start, end, is_flow=bool(found.flow_style), items=children)
+            children = _children(composed.value, text, start)
+            node = Node("sequence", start, end, is_flow=bool(composed.flow_style), items=children)
         case _:
-            pairs = tuple(_pairs(found.value, text, start))
+            pairs = tuple(_pairs(composed.value, text, start))
             children = tuple(value for _, value in pairs)
-            node = Node("mapping", start, end, is_flow=bool(found.flow_style), pairs=pairs)
+            node = Node("mapping", start, end, is_flow=bool(composed.flow_style), pairs=pairs)
     # The end of a block is the end of its last value: the parser's mark is behind the comments that follow.
     return node if node.is_flow or not children else replace(node, end=children[-1].end)
 
 
-def _children(found: Iterable[Any], text: str, floor: int) -> tuple[Node, ...]:
+def _children(composed: Iterable[Any], text: str, floor: int) -> tuple[Node, ...]:
     children: list[Node] = []
-    for item in found:
+    for item in composed:
         children.append(_node(item, text, floor))
         floor = children[-1].end
     return tuple(children)
 
 
-def _pairs(found: Iterable[tuple[Any, Any]], text: str, floor: int) -> Iterator[tuple[Node, Node]]:
-    for key_found, value_found in found:
-        key = _node(key_found, text, floor)
-        value = _node(value_found, text, after_colon(text, key))
+def _pairs(composed: Iterable[tuple[Any, Any]], text: str, floor: int) -> Iterator[tuple[Node, Node]]:
+    for key_node, value_node in composed:
+        key = _node(key_node, text, floor)
+        value = _node(value_node, text, after_colon(text, key))
         yield key, value
         floor = value.end
 
 
-def _scalar_end(found: Any, text: str) -> int:
-    start, end = int(found.start_mark.index), int(found.end_mark.index)
-    if found.style not in ("|", ">"):
+def _scalar_end(composed: Any, text: str) -> int:
+    start, end = int(composed.start_mark.index), int(composed.end_mark.index)
+    if composed.style not in ("|", ">"):
         return end
     # A block scalar extends to the next line with text. Its blank lines at the end count for `|+` alone.
     block = text[start:end]

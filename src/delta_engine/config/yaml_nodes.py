@@ -157,8 +157,8 @@ class Reader:
         written, merged = dict[object, tuple[Node, Node]](), dict[object, tuple[Node, Node]]()
         for key, item in node.value:
             if key.tag == _PLAIN and key.value == MERGE:
-                for one in item.value if isinstance(item, SequenceNode) else [item]:
-                    merged = {**self.pairs(one), **merged}
+                for source in item.value if isinstance(item, SequenceNode) else [item]:
+                    merged = {**self.pairs(source), **merged}
             else:
                 written[self._key(key)] = (key, item)
         return {**merged, **written}
@@ -172,12 +172,12 @@ class Reader:
 
     def _merged(self, node: Node, depth: int) -> dict[object, Any]:
         nodes = node.value if isinstance(node, SequenceNode) else [node]
-        found: dict[object, Any] = {}
-        for one in nodes:
-            if not isinstance(one, MappingNode):
+        merged: dict[object, Any] = {}
+        for mapping in nodes:
+            if not isinstance(mapping, MappingNode):
                 raise self._error(node, f"{MERGE} takes a mapping or a list of mappings")
-            found = {**self.value(one, depth + 1), **found}
-        return found
+            merged = {**self.value(mapping, depth + 1), **merged}
+        return merged
 
     def _scalar(self, node: ScalarNode) -> object:
         if node.tag == _TEXT:

@@ -94,8 +94,8 @@ def _is_plain(text: str) -> bool:
     )
 
 
-def _escape(found: re.Match[str]) -> str:
-    character = found[0]
+def _escape(match: re.Match[str]) -> str:
+    character = match[0]
     if character in Emitter.ESCAPE_REPLACEMENTS:
         return f"\\{Emitter.ESCAPE_REPLACEMENTS[character]}"
     return f"\\x{ord(character):02X}" if character <= "\xff" else f"\\u{ord(character):04X}"
