@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 
 from delta_engine.backends.sql_runner import Row
+from tests.fakes.recording_sql_runner import Answer as Answer
+from tests.fakes.recording_sql_runner import ScriptedSqlRunner
 
 RECORDED = Path(__file__).parents[1] / "recorded"
 
@@ -18,26 +19,13 @@ AUDIT: Row = {
     "last_altered_by": "bob",
 }
 
-Answer = Sequence[Row] | Exception
 
-
-class RecordedRunner:
+class RecordedRunner(ScriptedSqlRunner):
     """Answers each statement by a view's name, else by a part of its text; with nothing where nothing is recorded."""
 
     def __init__(self, views: Mapping[str, Answer], texts: Mapping[str, Answer] | None = None) -> None:
-        self._views = views
-        self._texts = texts or {}
-        self.statements: list[str] = []
-
-    def run(self, sql: str) -> Sequence[Row]:
-        self.statements.append(sql)
-        view = re.search(r"information_schema\.(\w+)", sql)
-        answers = [self._views.get(view[1], ())] if view else [v for k, v in self._texts.items() if k in sql]
-        for answer in answers:
-            if isinstance(answer, Exception):
-                raise answer
-            return answer
-        return ()
+        of_views = {f".information_schema.{name}": answer for name, answer in views.items()}
+        super().__init__({**of_views, ".information_schema.": (), **(texts or {})})
 
     def asked(self, view: str) -> str:
         (found,) = [sql for sql in self.statements if sql.split("\nWHERE")[0].endswith(f".{view}")]

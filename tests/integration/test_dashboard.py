@@ -17,6 +17,7 @@ from delta_engine.drift.drifted_resources import Attribution, Finding
 from delta_engine.orchestrate.histories import DRIFT_HISTORY, RUN_HISTORY, DriftHistory, RunHistory
 from delta_engine.report.run_report import RunError, RunReport, RunStatus, TableRun, TableStatus
 from tests.bundle.dashboard_files import QUERIES, columns, widget_queries
+from tests.fakes.recording_sql_runner import ScriptedSqlRunner
 
 NOW = datetime.now(timezone.utc)  # the dashboard shows the last 90 days
 
@@ -69,18 +70,6 @@ def run(run_id: str, *, hours_ago: int, failed: bool) -> RunReport:
     )
 
 
-class LosingRunner:
-    """Loses the connection before a run's own row is written."""
-
-    def __init__(self, runner: SparkSqlRunner) -> None:
-        self._runner = runner
-
-    def run(self, sql: str) -> Sequence[Row]:
-        if "('run', " in sql:
-            raise ConnectionError
-        return self._runner.run(sql)
-
-
 @pytest.fixture(scope="module")
 def history(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> SparkSqlRunner:
     """Return what answers the dashboard: three complete runs of each kind, and one that broke off."""
@@ -91,8 +80,9 @@ def history(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Sp
     kept.append(report("prod", *FOUND, hours_ago=1), "run-2")
     kept.append(report("dev", hours_ago=2), "run-3")
     broken = report("dev", *(FOUND[:1] * 500), hours_ago=0)
+    losing = ScriptedSqlRunner({"('run', ": ConnectionError()}, runner.run)  # a run's own row
     with pytest.raises(ConnectionError):
-        DriftHistory(LosingRunner(runner), table).append(broken, "run-4")
+        DriftHistory(losing, table).append(broken, "run-4")
     runs = f"delta.`{folder / RUN_HISTORY}`"
     RunHistory(runner, runs).append(run("run-5", hours_ago=30, failed=True))
     RunHistory(runner, runs).append(run("run-6", hours_ago=1, failed=True))

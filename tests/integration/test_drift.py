@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -14,7 +13,6 @@ from pyspark.sql import SparkSession
 from delta_engine.actions.policy import Allowance, Policy
 from delta_engine.backends.addressing import PathAddressing
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
-from delta_engine.backends.sql_runner import Row
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.drifted_resources import Finding
@@ -29,6 +27,7 @@ from delta_engine.state.lineage import LineageReader
 from delta_engine.state.table_queries import SqlAuditLogReader
 from delta_engine.validation.validator import PlanValidator
 from tests.builders.deployment import deployment_over
+from tests.fakes.recording_sql_runner import RecordingSqlRunner
 
 
 def model(name: str) -> Table:
@@ -276,12 +275,11 @@ def test_the_query_of_the_audit_log_runs_on_its_documented_columns(spark: SparkS
         + " UNION ALL ".join(event.format(**dict(zip(names, one, strict=True))) for one in events)
     )
 
-    class OverView:
-        def run(self, sql: str) -> Sequence[Row]:
-            return SparkSqlRunner(spark).run(sql.replace("system.access.audit", "audit_events"))
-
+    runner = RecordingSqlRunner(
+        lambda sql: SparkSqlRunner(spark).run(sql.replace("system.access.audit", "audit_events"))
+    )
     since = datetime(2026, 3, 1, 9, tzinfo=timezone.utc)
-    found = SqlAuditLogReader(OverView()).read(
+    found = SqlAuditLogReader(runner).read(
         {"deleteTable", "updatePermissions"}, ["dev.silver.orders"], since=since
     )
     assert [(one.who, one.action, one.at.isoformat()) for one in found] == [
@@ -312,12 +310,9 @@ def test_the_query_of_lineage_runs_on_its_documented_columns(spark: SparkSession
     )
     spark.table("column_lineage").drop("source_column_name").createOrReplaceTempView("table_lineage")
 
-    class OverViews:
-        def run(self, sql: str) -> Sequence[Row]:
-            return SparkSqlRunner(spark).run(sql.replace("system.access.", ""))
-
+    runner = RecordingSqlRunner(lambda sql: SparkSqlRunner(spark).run(sql.replace("system.access.", "")))
     since = datetime(2026, 3, 1, 9, tzinfo=timezone.utc)
-    reader, table = LineageReader(OverViews()), "dev.silver.orders"
+    reader, table = LineageReader(runner), "dev.silver.orders"
     found = reader.read((), {table: {"note"}}, since=since, limit=1)
     assert [(one.entity, one.at.isoformat()) for one in found.reads] == [("", "2026-03-03T10:00:00+00:00")]
     assert found.left_out == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -14,11 +14,11 @@ from pyspark.sql import SparkSession
 
 from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
-from delta_engine.backends.sql_runner import Row
 from delta_engine.drift.drift_report import DriftReport, PastRun, ResourceDrift
 from delta_engine.drift.drifted_resources import Attribution, Finding
 from delta_engine.errors import StatementError
 from delta_engine.orchestrate.histories import DRIFT_HISTORY, DriftHistory
+from tests.fakes.recording_sql_runner import RecordingSqlRunner
 
 CHECKED_AT = datetime(2026, 10, 25, 0, 30, 15, 123456, tzinfo=timezone.utc)  # an hour that Europe has twice
 RACERS = 4
@@ -33,19 +33,9 @@ HOSTILE = [
 ]
 
 
-class CountingRunner:
-    def __init__(self, spark: SparkSession) -> None:
-        self.verbs: list[str] = []
-        self._runner = SparkSqlRunner(spark)
-
-    def run(self, sql: str) -> Sequence[Row]:
-        self.verbs.append(sql.split()[0])
-        return self._runner.run(sql)
-
-
 @pytest.fixture
-def runner(spark: SparkSession) -> CountingRunner:
-    return CountingRunner(spark)
+def runner(spark: SparkSession) -> RecordingSqlRunner:
+    return RecordingSqlRunner(SparkSqlRunner(spark).run)
 
 
 @pytest.fixture
@@ -87,7 +77,7 @@ def report(*findings: Finding, checked_at: datetime = CHECKED_AT, environment: s
 
 
 def test_the_first_report_makes_the_table_and_later_ones_take_one_statement(
-    runner: CountingRunner, table: str
+    runner: RecordingSqlRunner, table: str
 ) -> None:
     history = DriftHistory(runner, table)
     assert history.recent("prod") == ()
@@ -99,7 +89,7 @@ def test_the_first_report_makes_the_table_and_later_ones_take_one_statement(
     assert runner.verbs == ["INSERT", "SELECT"]
 
 
-def test_hostile_texts_come_back_as_they_were(runner: CountingRunner, table: str) -> None:
+def test_hostile_texts_come_back_as_they_were(runner: RecordingSqlRunner, table: str) -> None:
     for text in HOSTILE:
         given = replace(report(finding(text), environment=text), lineage=text)
         DriftHistory(runner, table).append(given, text)
@@ -113,7 +103,7 @@ def test_hostile_texts_come_back_as_they_were(runner: CountingRunner, table: str
 
 
 def test_an_instant_is_the_same_in_every_time_zone(
-    runner: CountingRunner, table: str, time_zone: str
+    runner: RecordingSqlRunner, table: str, time_zone: str
 ) -> None:
     history = DriftHistory(runner, table)
     moments = [CHECKED_AT + timedelta(hours=hours) for hours in range(3)]
@@ -127,7 +117,9 @@ def test_an_instant_is_the_same_in_every_time_zone(
     assert row["at"] == "2026-10-24 23:30:15.123456"
 
 
-def test_runs_are_counted_as_reported_and_the_newest_are_recent(runner: CountingRunner, table: str) -> None:
+def test_runs_are_counted_as_reported_and_the_newest_are_recent(
+    runner: RecordingSqlRunner, table: str
+) -> None:
     drifted = (finding("a"), finding("b", Severity.LOW), finding("c", Severity.MEDIUM))
     given = replace(
         report(*drifted),
@@ -158,7 +150,7 @@ def test_runs_are_counted_as_reported_and_the_newest_are_recent(runner: Counting
 
 @pytest.mark.long
 def test_two_thousand_findings_are_written_in_five_statements_and_the_run_last(
-    runner: CountingRunner, table: str
+    runner: RecordingSqlRunner, table: str
 ) -> None:
     history = DriftHistory(runner, table)
     history.append(report(), "run-0")
@@ -183,7 +175,7 @@ def test_two_thousand_findings_are_written_in_five_statements_and_the_run_last(
 
 @pytest.mark.parametrize("by", ["path", pytest.param("name", marks=pytest.mark.long)])
 def test_several_that_make_the_table_at_once_all_succeed(
-    runner: CountingRunner, tmp_path: Path, by: str
+    runner: RecordingSqlRunner, tmp_path: Path, by: str
 ) -> None:
     name = f"spark_catalog.default.raced_{tmp_path.name.replace('-', '_')}"
     table = name if by == "name" else f"delta.`{tmp_path / DRIFT_HISTORY}`"
@@ -203,7 +195,7 @@ def test_several_that_make_the_table_at_once_all_succeed(
             runner.run(f"DROP TABLE IF EXISTS {table}")
 
 
-def test_a_missing_schema_is_named(runner: CountingRunner) -> None:
+def test_a_missing_schema_is_named(runner: RecordingSqlRunner) -> None:
     history = DriftHistory(runner, "spark_catalog.no_such_schema.drift_history")
     assert history.recent("prod") == ()
     with pytest.raises(StatementError, match="no_such_schema") as refusal:

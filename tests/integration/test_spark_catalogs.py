@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from delta_engine.actions import Adoption
 from delta_engine.actions.policy import Policy
 from delta_engine.backends.capabilities import OPEN_SOURCE, OPEN_SOURCE_CATALOG, Feature
-from delta_engine.backends.sql_runner import Row, SqlRunner
+from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import UnsafePlanError
 from delta_engine.models import CheckConstraint, Column, PrimaryKey, Table
@@ -25,6 +25,7 @@ from delta_engine.state.catalog_reader import readable_snapshot
 from delta_engine.validation.capability_rules import SupportedChanges
 from tests.builders.deployment import deployment_over
 from tests.cases.capability_walks import WALKS, engine_over, orders, walk_steps
+from tests.fakes.recording_sql_runner import RecordingSqlRunner
 
 CATALOG = "spark_catalog"
 ONLY_BY_NAME = [one for one in OPEN_SOURCE.refused if one not in OPEN_SOURCE_CATALOG.refused]
@@ -132,27 +133,15 @@ def test_an_empty_location_holds_no_table(spark: SparkSession, tmp_path: Path) -
     assert backend.locations.at_location(model.qualified_name, str(model.location)) is None
 
 
-class Recorded:
-    """Runs statements, and keeps them."""
-
-    def __init__(self, runner: SqlRunner) -> None:
-        self.statements: list[str] = []
-        self._runner = runner
-
-    def run(self, sql: str) -> Sequence[Row]:
-        self.statements.append(sql)
-        return self._runner.run(sql)
-
-
 @pytest.mark.usefixtures("schema")
 def test_a_replaced_table_is_known_by_its_id_at_no_extra_statement(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """Spark's catalogs show no creation times; the read of a table shows its id."""
-    runners: list[Recorded] = []
+    runners: list[RecordingSqlRunner] = []
 
     def decorate(runner: SqlRunner) -> SqlRunner:
-        runners.append(Recorded(runner))
+        runners.append(RecordingSqlRunner(runner.run))
         return runners[-1]
 
     backend = catalog_backend(spark, decorate=decorate)

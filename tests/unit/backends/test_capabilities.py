@@ -56,6 +56,7 @@ from tests.builders.models import ORDERS, orders
 from tests.cases.capability_walks import POLICY, walk
 from tests.cases.golden_cases import settings_for
 from tests.cases.statement_kinds import kinds_of
+from tests.fakes.recording_sql_runner import Answer, RecordingSqlRunner, ScriptedSqlRunner
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
 if TYPE_CHECKING:
@@ -105,39 +106,30 @@ def test_a_runtime_makes_managed_tables_of_external_ones_since_a_version(version
     assert can or "Databricks Runtime 17.0" in str(refusal)
 
 
-class Answering:
-    def __init__(self, version: str | None, *, refuses: bool = False) -> None:
-        self.asked: list[str] = []
-        self._version = version
-        self._refuses = refuses
-
-    def run(self, sql: str) -> Sequence[Row]:
-        self.asked.append(sql)
-        if self._refuses:
-            raise StatementError("no such function", sql=sql, error_class="UNRESOLVED_ROUTINE")
-        return [{"version": self._version}]
+NO_FUNCTION = StatementError("no such function", sql="", error_class="UNRESOLVED_ROUTINE")
 
 
 @pytest.mark.parametrize("version", ["15.4", "client.4.9"])
 def test_a_job_knows_its_runtime_without_asking(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, version)
-    platform = Answering("17.3.x-scala2.13")
+    platform = RecordingSqlRunner()
     assert databricks_runtime(platform) == version
-    assert platform.asked == []
+    assert platform.statements == []
 
 
 @pytest.mark.parametrize(
-    ("platform", "version"),
+    ("answer", "version"),
     [
-        (Answering("17.3.x-scala2.13"), "17.3.x-scala2.13"),
-        (Answering(None), ""),
-        (Answering(None, refuses=True), ""),
+        ([{"version": "17.3.x-scala2.13"}], "17.3.x-scala2.13"),
+        ([{"version": None}], ""),
+        (NO_FUNCTION, ""),
     ],
 )
-def test_the_runtime_is_asked_for(platform: Answering, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_runtime_is_asked_for(answer: Answer, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
+    platform = ScriptedSqlRunner({"": answer})
     assert databricks_runtime(platform) == version
-    assert len(platform.asked) == 1
+    assert len(platform.statements) == 1
 
 
 @pytest.mark.parametrize(("version", "columns"), [("15.4", OLDER), ("client.4.9", CURRENT)])

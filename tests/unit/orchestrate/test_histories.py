@@ -14,28 +14,21 @@ from delta_engine.drift.drift_report import DriftReport, PastRun, ResourceDrift
 from delta_engine.drift.drifted_resources import Attribution, Finding
 from delta_engine.errors import StatementError
 from delta_engine.orchestrate.histories import DriftHistory
+from tests.fakes.recording_sql_runner import RecordingSqlRunner, refuse
 
 TABLE = "`dev`.`delta_engine`.`drift_history`"
 CHECKED_AT = datetime(2026, 3, 1, 12, 30, 15, 123456, tzinfo=timezone.utc)
 
 
-class ScriptedSqlRunner:
-    """Keeps every statement, and answers with what the script says next; without a script, with no rows."""
+def answering(*script: Sequence[Row] | str | None) -> RecordingSqlRunner:
+    """Return a runner that gives these answers in turn, conditions as refusals, and then no rows."""
+    answers = iter(script)
 
-    def __init__(self, *script: Sequence[Row] | str | None) -> None:
-        self.statements: list[str] = []
-        self._script = list(script)
+    def run(sql: str) -> Sequence[Row]:
+        answer = next(answers, ())
+        return refuse(sql, answer) if answer is None or isinstance(answer, str) else answer
 
-    def run(self, sql: str) -> Sequence[Row]:
-        self.statements.append(sql)
-        answer = self._script.pop(0) if self._script else ()
-        if answer is None or isinstance(answer, str):
-            raise StatementError("refused", sql=sql, error_class=answer)
-        return answer
-
-    @property
-    def verbs(self) -> list[str]:
-        return [sql.split()[0] for sql in self.statements]
+    return RecordingSqlRunner(run)
 
 
 def finding(field: str = "column amount type", *, changed: Attribution | None = None) -> Finding:
@@ -63,7 +56,7 @@ def report(*findings: Finding) -> DriftReport:
 
 @pytest.mark.parametrize(("findings", "inserts"), [(0, 1), (1, 1), (499, 1), (500, 2), (2_000, 5)])
 def test_a_report_takes_one_statement_for_500_rows(findings: int, inserts: int) -> None:
-    runner = ScriptedSqlRunner()
+    runner = answering()
     DriftHistory(runner, TABLE).append(report(*(finding(f"column c{n} type") for n in range(findings))), "r1")
     assert runner.verbs == ["INSERT"] * inserts
     assert sum(sql.count("('finding', ") for sql in runner.statements) == findings
@@ -71,14 +64,14 @@ def test_a_report_takes_one_statement_for_500_rows(findings: int, inserts: int) 
 
 
 def test_the_runs_row_comes_after_its_findings() -> None:
-    runner = ScriptedSqlRunner()
+    runner = answering()
     DriftHistory(runner, TABLE).append(report(finding(), finding("column b type")), "r1")
     (sql,) = runner.statements
     assert sql.rindex("('finding', ") < sql.index("('run', ")
 
 
 def test_moments_are_written_in_utc_and_unknowns_as_null() -> None:
-    runner = ScriptedSqlRunner()
+    runner = answering()
     elsewhere = timezone(timedelta(hours=-5))
     moment = datetime(2026, 2, 28, 20, 0, tzinfo=elsewhere)
     changed = Attribution(who="ana", at=moment, operation="ADD COLUMNS")
@@ -90,7 +83,7 @@ def test_moments_are_written_in_utc_and_unknowns_as_null() -> None:
 
 
 def test_hostile_texts_stay_literals() -> None:
-    runner = ScriptedSqlRunner()
+    runner = answering()
     DriftHistory(runner, TABLE).append(report(finding("it's ${x} \\ \n; DROP TABLE x --")), "r'1")
     (sql,) = runner.statements
     assert r"'it\'s $\{x} \\ \n; DROP TABLE x --'" in sql
@@ -106,7 +99,7 @@ CREATED += ["DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION", "DELTA_CONCURRENT_WRIT
 
 @pytest.mark.parametrize("condition", MISSING)
 def test_only_a_missing_table_is_made(condition: str) -> None:
-    runner = ScriptedSqlRunner(condition)
+    runner = answering(condition)
     DriftHistory(runner, TABLE).append(report(), "r1")
     assert runner.verbs == ["INSERT", "CREATE", "INSERT"]
     assert runner.statements[0] == runner.statements[2]
@@ -116,7 +109,7 @@ def test_only_a_missing_table_is_made(condition: str) -> None:
 
 @pytest.mark.parametrize("condition", CREATED)
 def test_a_table_that_another_run_creates_meanwhile_is_used(condition: str) -> None:
-    runner = ScriptedSqlRunner("PATH_NOT_FOUND", condition, "DELTA_TABLE_NOT_FOUND", condition)
+    runner = answering("PATH_NOT_FOUND", condition, "DELTA_TABLE_NOT_FOUND", condition)
     DriftHistory(runner, TABLE).append(report(), "r1")
     assert runner.verbs == ["INSERT", "CREATE", "INSERT", "CREATE", "INSERT"]
 
@@ -132,7 +125,7 @@ def test_a_table_that_another_run_creates_meanwhile_is_used(condition: str) -> N
     ],
 )
 def test_other_refusals_pass_through(script: list[Sequence[Row] | str | None], verbs: list[str]) -> None:
-    runner = ScriptedSqlRunner(*script)
+    runner = answering(*script)
     with pytest.raises(StatementError) as refusal:
         DriftHistory(runner, TABLE).append(report(), "r1")
     assert refusal.value.error_class == script[-1]
@@ -142,7 +135,7 @@ def test_other_refusals_pass_through(script: list[Sequence[Row] | str | None], v
 def test_recent_runs_come_back_oldest_first_from_one_statement() -> None:
     counts = {"drifted": 1, "deleted": "2", "unmanaged": 3, "high": 4, "medium": 5, "low": 6}
     newest, oldest = 1_772_368_215_123_456, "1772281815000001"
-    runner = ScriptedSqlRunner([{"at": newest, **counts}, {"at": oldest, **counts}])
+    runner = answering([{"at": newest, **counts}, {"at": oldest, **counts}])
     runs = DriftHistory(runner, TABLE).recent("it's", 2)
     assert [run.at for run in runs] == [datetime(2026, 2, 28, 12, 30, 15, 1, tzinfo=timezone.utc), CHECKED_AT]
     assert runs[1] == PastRun(at=CHECKED_AT, drifted=1, deleted=2, unmanaged=3, high=4, medium=5, low=6)
@@ -153,6 +146,6 @@ def test_recent_runs_come_back_oldest_first_from_one_statement() -> None:
 
 
 def test_there_are_no_recent_runs_without_a_table() -> None:
-    assert DriftHistory(ScriptedSqlRunner("PATH_NOT_FOUND"), TABLE).recent("dev") == ()
+    assert DriftHistory(answering("PATH_NOT_FOUND"), TABLE).recent("dev") == ()
     with pytest.raises(StatementError):
-        DriftHistory(ScriptedSqlRunner("INSUFFICIENT_PERMISSIONS"), TABLE).recent("dev")
+        DriftHistory(answering("INSUFFICIENT_PERMISSIONS"), TABLE).recent("dev")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import NoReturn
 
 from delta_engine.backends.addressing import CatalogAddressing
-from delta_engine.backends.sql_runner import Row
 from delta_engine.models import (
     AUTO,
     CheckConstraint,
@@ -26,6 +24,7 @@ from delta_engine.state.spark_delta_reader import SparkDeltaReader
 from delta_engine.state.states import RelationKind, SchemaState, TableState
 from delta_engine.validation.validator import PlanValidator
 from tests.builders.models import ORDERS, observed, orders
+from tests.fakes.recording_sql_runner import ScriptedSqlRunner
 
 COLUMNS = (
     Column("id", "bigint", is_nullable=False, identity=Identity()),
@@ -109,15 +108,13 @@ def test_of_a_streaming_table_comments_and_tags_are_taken() -> None:
 
 
 def test_a_schema_with_capitals_is_reported_and_not_passed_over() -> None:
-    class Runner:
-        def run(self, sql: str) -> Sequence[Row]:
-            return [{"namespace": "Upper"}] if sql.startswith("SHOW SCHEMAS") else []
+    runner = ScriptedSqlRunner({"SHOW SCHEMAS": [{"namespace": "Upper"}]})
 
     def no_schema(address: str) -> NoReturn:
         raise AssertionError(f"{address} is not there")
 
-    reader = SparkDeltaReader(Runner(), no_schema, CatalogAddressing())
-    backend = replace(databricks_backend(Runner()), reader=reader, lister=reader)
+    reader = SparkDeltaReader(runner, no_schema, CatalogAddressing())
+    backend = replace(databricks_backend(runner), reader=reader, lister=reader)
     for target in ("dev", "dev.Upper", "dev.upper"):
         imported = import_tables(backend, target)
         assert [str(refusal) for refusal in imported.refusals] == [

@@ -30,6 +30,7 @@ from tests.builders.engines import engine_on
 from tests.builders.models import orders
 from tests.builders.published_schemas import report_schema
 from tests.fakes.platform import FakePlatform, recorded, with_plan
+from tests.fakes.recording_sql_runner import RecordingSqlRunner
 
 HISTORY = "`dev`.`delta_engine`.`run_history`"
 
@@ -210,18 +211,10 @@ def test_a_history_that_cannot_be_written_is_a_warning(error: Exception, tmp_pat
 
 
 def test_moments_of_the_history_are_utc(report: RunReport) -> None:
-    class Statements:
-        def __init__(self) -> None:
-            self.sql = ""
-
-        def run(self, sql: str) -> Sequence[Row]:
-            self.sql = sql
-            return ()
-
     elsewhere = datetime(2026, 3, 1, 8, tzinfo=timezone(timedelta(hours=-5)))
-    runner = Statements()
+    runner = RecordingSqlRunner()
     RunHistory(runner, HISTORY).append(replace(report, started_at=elsewhere))
-    assert "TIMESTAMP '2026-03-01 13:00:00.000000 UTC'" in runner.sql
+    assert "TIMESTAMP '2026-03-01 13:00:00.000000 UTC'" in runner.statements[-1]
 
 
 def test_the_configuration_names_the_history(project: Path) -> None:

@@ -24,6 +24,7 @@ from delta_engine.state.states import TableState
 from delta_engine.state.table_queries import Commit
 from tests.builders.delta_logs import clustering, commit_info, field, metadata, protocol
 from tests.builders.models import ORDERS
+from tests.fakes.recording_sql_runner import ScriptedSqlRunner
 
 MAPPING = "delta.columnMapping"
 
@@ -199,15 +200,10 @@ def test_only_the_tables_that_only_spark_understands_go_through_it(tmp_path: Pat
         log = addressing.folder(table) / "_delta_log"
         log.mkdir(parents=True)
         (log / f"{0:020}.json").write_text("\n".join(map(json.dumps, actions)))
-    asked: list[str] = []
-
-    class Spark:
-        def run(self, sql: str) -> list[Row]:
-            asked.append(sql)
-            return [{"key": "delta.minReaderVersion", "value": "1"}] if "TBLPROPERTIES" in sql else []
-
+    spark = ScriptedSqlRunner({"TBLPROPERTIES": [{"key": "delta.minReaderVersion", "value": "1"}]})
+    asked = spark.statements
     reader = SparkDeltaReader(
-        Spark(),
+        spark,
         lambda _address: DeltaSchema(fields=StructType()),
         addressing,
         log=DeltaLogReader(addressing),

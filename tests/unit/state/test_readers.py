@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from shutil import copytree
@@ -37,21 +37,7 @@ from delta_engine.state.table_queries import DeltaLogVersionReader, TableVersion
 from tests.builders.error_forms import FORMS, OF_EVERY_TABLE, OF_ONE_TABLE, PY4J, STACK
 from tests.builders.models import ORDERS
 from tests.cases.golden_texts import assert_golden_lines
-
-
-class ScriptedRunner:
-    def __init__(self, answers: dict[str, list[Row] | Exception]) -> None:
-        self._answers = answers
-        self.statements: list[str] = []
-
-    def run(self, sql: str) -> Sequence[Row]:
-        self.statements.append(sql)
-        for part, answer in self._answers.items():
-            if part in sql:
-                if isinstance(answer, Exception):
-                    raise answer
-                return answer
-        return []
+from tests.fakes.recording_sql_runner import Answer, ScriptedSqlRunner
 
 
 def test_folders_with_a_delta_log_are_tables(tmp_path: Path) -> None:
@@ -97,7 +83,7 @@ def test_folders_of_other_files_are_all_refused_at_once(tmp_path: Path) -> None:
         place = tmp_path / "dev" / "silver" / name
         place.mkdir(parents=True)
         (place / "x.parquet").write_text("x")
-    reader = SparkDeltaReader(ScriptedRunner({}), _no_schema, PathAddressing(tmp_path))
+    reader = SparkDeltaReader(ScriptedSqlRunner({}), _no_schema, PathAddressing(tmp_path))
     observed, refusals = readable_snapshot(reader, [*map(bare_model, names)])
     assert [refusal.table for refusal in refusals] == ["dev.silver.a", "dev.silver.b"]
     assert not observed.table(names[2]).exists
@@ -185,7 +171,7 @@ def test_a_broken_log_hides_the_version_of_its_table_alone(tmp_path: Path) -> No
 
 
 def test_a_catalog_that_cannot_be_listed_is_refused() -> None:
-    runner = ScriptedRunner({"SHOW": StatementError("[NOPE] no\nmore", sql="x", error_class="NOPE")})
+    runner = ScriptedSqlRunner({"SHOW": StatementError("[NOPE] no\nmore", sql="x", error_class="NOPE")})
     with pytest.raises(CatalogReadError, match=r"catalog 'dev' cannot be listed: \[NOPE\] no\."):
         CatalogFinder(runner).missing_schemas({("dev", "silver")})
 
@@ -207,7 +193,7 @@ def test_an_unlistable_catalog_is_refused_with_cause_and_remedy(request: pytest.
     refusals = []
     for classes in ({}, {"dev": UNITY_CATALOG}):
         for text in UNLISTABLE:
-            runner = ScriptedRunner({"SHOW": statement_error(text, sql="SHOW SCHEMAS")})
+            runner = ScriptedSqlRunner({"SHOW": statement_error(text, sql="SHOW SCHEMAS")})
             with pytest.raises(CatalogReadError) as caught:
                 CatalogFinder(runner, classes).missing_schemas({("dev", "silver")})
             refusals.append(str(caught.value))
@@ -217,7 +203,7 @@ def test_an_unlistable_catalog_is_refused_with_cause_and_remedy(request: pytest.
 @pytest.mark.parametrize("form", FORMS)
 def test_a_catalog_that_may_not_be_listed_is_refused_in_each_form(form: str) -> None:
     words = FORMS[form]("PERMISSION_DENIED", "User does not have USE CATALOG on Catalog 'dev'.")
-    runner = ScriptedRunner({"SHOW": statement_error(words, sql="SHOW SCHEMAS")})
+    runner = ScriptedSqlRunner({"SHOW": statement_error(words, sql="SHOW SCHEMAS")})
     with pytest.raises(CatalogReadError, match="Ask for USE CATALOG on it"):
         CatalogFinder(runner).missing_schemas({("dev", "silver")})
 
@@ -252,7 +238,7 @@ def test_a_column_with_half_a_character_is_refused_by_name() -> None:
     assert (refused.value.table, refused.value.column) == (str(ORDERS), "a")
 
 
-LISTED: dict[str, list[Row] | Exception] = {
+LISTED: dict[str, Answer] = {
     "SHOW SCHEMAS": [{"namespace": "`my-schema`"}, {"namespace": "silver"}, {"namespace": "Upper"}],
     "SHOW TABLES": [
         {"namespace": "silver", "tableName": name, "isTemporary": False}
@@ -263,12 +249,12 @@ LISTED: dict[str, list[Row] | Exception] = {
 
 def test_a_schema_that_is_listed_with_quotes_is_there() -> None:
     wanted = {("dev", "my-schema"), ("dev", "upper"), ("dev", "gold")}
-    missing = CatalogFinder(ScriptedRunner(LISTED)).missing_schemas(wanted)
+    missing = CatalogFinder(ScriptedSqlRunner(LISTED)).missing_schemas(wanted)
     assert missing == {("dev", "upper"): "Upper", ("dev", "gold"): None}
 
 
 def test_tables_that_cannot_be_addressed_are_left_out_by_name() -> None:
-    runner = ScriptedRunner(LISTED)
+    runner = ScriptedSqlRunner(LISTED)
     names = [QualifiedName("dev", "silver", name) for name in ("ORDERS", "mixed", "both", "nope")]
     found = CatalogFinder(runner).find(names)
     assert [str(name) for name in found.existing] == ["dev.silver.ORDERS", "dev.silver.both"]
@@ -294,7 +280,7 @@ def test_folders_that_cannot_be_addressed_are_left_out_by_name(tmp_path: Path) -
 
 def test_what_cannot_be_addressed_does_not_hide_why_another_table_cannot_be_read() -> None:
     """A second snapshot leaves out what the first refused: all of it has to be refused at once."""
-    runner = ScriptedRunner({**LISTED, "TBLPROPERTIES": [{"key": "a", "value": "b"}]})
+    runner = ScriptedSqlRunner({**LISTED, "TBLPROPERTIES": [{"key": "a", "value": "b"}]})
     reader = SparkDeltaReader(runner, _no_schema, CatalogAddressing())
     listed = [name.table for name in reader.tables_in("dev", "silver")]
     assert listed == ["both", "Mixed", "orders", "other"]
@@ -316,12 +302,12 @@ def folder_reader(folder: Path, *schemas: str) -> SparkDeltaReader:
         log = folder / "dev" / schema / "orders" / "_delta_log"
         log.mkdir(parents=True)
         (log / "00000000000000000000.json").touch()
-    return SparkDeltaReader(ScriptedRunner({}), _no_schema, PathAddressing(folder))
+    return SparkDeltaReader(ScriptedSqlRunner({}), _no_schema, PathAddressing(folder))
 
 
 def test_a_model_whose_schema_exists_in_another_case_is_refused_with_both_names(tmp_path: Path) -> None:
     """A catalog that is case-sensitive would take a second schema."""
-    catalog = SparkDeltaReader(ScriptedRunner(LISTED), _no_schema, CatalogAddressing())
+    catalog = SparkDeltaReader(ScriptedSqlRunner(LISTED), _no_schema, CatalogAddressing())
     for reader in (catalog, folder_reader(tmp_path, "Upper")):
         observed, (refusal,) = readable_snapshot(reader, [bare_model(UPPER), bare_model(GOLD)])
         assert (refusal.table, refusal.reason) == ("dev.upper.orders", OF_UPPER)
@@ -331,7 +317,7 @@ def test_a_model_whose_schema_exists_in_another_case_is_refused_with_both_names(
 
 
 def test_a_schema_in_another_case_is_named_by_listings(tmp_path: Path) -> None:
-    catalog = SparkDeltaReader(ScriptedRunner(LISTED), _no_schema, CatalogAddressing())
+    catalog = SparkDeltaReader(ScriptedSqlRunner(LISTED), _no_schema, CatalogAddressing())
     for reader in (catalog, folder_reader(tmp_path, "Upper", "silver")):
         for schemas in (None, {"Upper"}, {"upper"}):
             (refusal,) = reader.relations_in("dev", schemas).refusals
@@ -345,7 +331,7 @@ def test_a_schema_in_another_case_is_named_by_listings(tmp_path: Path) -> None:
 def test_a_schema_that_exists_in_both_cases_is_the_one_in_lower_case() -> None:
     both: list[Row] = [{"namespace": "Upper"}, {"namespace": "upper"}]
     reader = SparkDeltaReader(
-        ScriptedRunner({**LISTED, "SHOW SCHEMAS": both}), _no_schema, CatalogAddressing()
+        ScriptedSqlRunner({**LISTED, "SHOW SCHEMAS": both}), _no_schema, CatalogAddressing()
     )
     assert reader.snapshot([bare_model(QualifiedName("dev", "upper", "nope"))]).missing_schemas == frozenset()
     assert reader.relations_in("dev", {"upper"}).refusals == ()
@@ -366,7 +352,7 @@ def description(kind: str) -> list[Row]:
 def test_an_external_table_keeps_its_location_when_it_is_imported(kind: str, location: str | None) -> None:
     from pyspark.sql.types import StructType
 
-    runner = ScriptedRunner(
+    runner = ScriptedSqlRunner(
         {
             **LISTED,
             "TBLPROPERTIES": [{"key": "delta.minReaderVersion", "value": "1"}],
@@ -383,11 +369,11 @@ OTHER = QualifiedName("dev", "silver", "other")
 DELTA: list[Row] = [{"key": "delta.minReaderVersion", "value": "1"}]
 
 
-def catalog_reader(part: str, answer: list[Row] | Exception) -> tuple[SparkDeltaReader, ScriptedRunner]:
+def catalog_reader(part: str, answer: Answer) -> tuple[SparkDeltaReader, ScriptedSqlRunner]:
     """Return a reader of two tables, and its runner, which gives an answer to what has a part of a statement."""
     from pyspark.sql.types import StructType
 
-    runner = ScriptedRunner(
+    runner = ScriptedSqlRunner(
         {part: answer, **LISTED, "TBLPROPERTIES": DELTA, "DESCRIBE": description("MANAGED")}
     )
 

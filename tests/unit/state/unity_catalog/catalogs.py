@@ -46,6 +46,14 @@ def unity(views: dict[str, Answer] | None = None, texts: dict[str, Answer] | Non
     return RecordedRunner(recorded, {"AS JSON": document(*PLAIN)} if texts is None else texts)
 
 
+def of_two_tables(texts: dict[str, Answer]) -> RecordedRunner:
+    """Return a Unity Catalog with dev.silver.a and b, which answers some statements otherwise."""
+    names = ("a", "b")
+    columns = [row for name in names for row in column_rows(*PLAIN, name=name)]
+    views: dict[str, Answer] = {"tables": [*map(table_row, names)], "columns": columns}
+    return unity(views, {**texts, "AS JSON": document(*PLAIN)})
+
+
 def read(
     views: dict[str, Answer] | None = None, texts: dict[str, Answer] | None = None, *, directly: bool = False
 ) -> TableState:

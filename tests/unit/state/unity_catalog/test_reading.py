@@ -28,7 +28,6 @@ from tests.builders.error_forms import OF_EVERY_TABLE, OF_ONE_TABLE
 from tests.builders.models import ORDERS, orders
 from tests.fakes.recorded_catalog import (
     Answer,
-    column_rows,
     constraint_row,
     key_rows,
     reference_row,
@@ -36,7 +35,16 @@ from tests.fakes.recorded_catalog import (
     table_row,
 )
 from tests.fakes.unity_catalog import FakeUnityCatalog
-from tests.unit.state.unity_catalog.catalogs import PLAIN, TABLE, TAGGED, document, read, state_in, unity
+from tests.unit.state.unity_catalog.catalogs import (
+    PLAIN,
+    TABLE,
+    TAGGED,
+    document,
+    of_two_tables,
+    read,
+    state_in,
+    unity,
+)
 
 
 def test_everything_is_read_with_one_query_per_view_and_one_statement_per_table() -> None:
@@ -197,13 +205,8 @@ def test_show_grants_that_fails_for_every_table_is_one_failure(failure: str) -> 
 @pytest.mark.parametrize("failure", ["status 500", "timeout", "size", "unreadable answer"])
 def test_show_grants_that_fails_for_one_table_refuses_that_table_alone(failure: str) -> None:
     """The views lack grants to other principals: without the answer, these would count as revoked."""
-    views: dict[str, Answer] = {
-        "tables": [table_row("a"), table_row("b")],
-        "columns": [*column_rows(*PLAIN, name="a"), *column_rows(*PLAIN, name="b")],
-    }
     error = OF_ONE_TABLE[failure]
-    texts: dict[str, Answer] = {"GRANTS ON TABLE `dev`.`silver`.`a`": error, "SHOW GRANTS": []}
-    runner = unity(views, {"AS JSON": document(*PLAIN), **texts})
+    runner = of_two_tables({"GRANTS ON TABLE `dev`.`silver`.`a`": error, "SHOW GRANTS": []})
     models = [replace(GRANTED_TABLE, table_name=name) for name in "ab"]
     observed, (refusal,) = readable_snapshot(UnityCatalogReader(runner), models)
     reason = f"its grants cannot be read: {error.first_line}"
@@ -226,14 +229,7 @@ def test_show_grants_that_fails_for_a_schema_names_it() -> None:
     ],
 )
 def test_an_answer_of_show_grants_in_another_shape_refuses_its_object_alone(row: Row) -> None:
-    texts: dict[str, Answer] = {"`a`": [row], "ON SCHEMA": [row], "SHOW GRANTS": []}
-    runner = unity(
-        {
-            "tables": [table_row("a"), table_row("b")],
-            "columns": [*column_rows(*PLAIN, name="a"), *column_rows(*PLAIN, name="b")],
-        },
-        {"AS JSON": document(*PLAIN), **texts},
-    )
+    runner = of_two_tables({"ON TABLE `dev`.`silver`.`a`": [row], "ON SCHEMA": [row], "SHOW GRANTS": []})
     models = [replace(GRANTED_TABLE, table_name=name) for name in "ab"]
     with pytest.raises(CatalogReadError) as of_table:
         UnityCatalogReader(runner).snapshot(models)

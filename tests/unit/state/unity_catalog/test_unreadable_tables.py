@@ -1,6 +1,6 @@
 """What is refused instead of being read wrongly: other relations, hidden and contradicting answers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -25,11 +25,13 @@ from tests.fakes.recorded_catalog import (
     schema_row,
     table_row,
 )
+from tests.fakes.recording_sql_runner import ScriptedSqlRunner
 from tests.unit.state.unity_catalog.catalogs import (
     PLAIN,
     TABLE,
     TAGGED,
     document,
+    of_two_tables,
     read,
     refusal,
     state_in,
@@ -130,13 +132,7 @@ def test_it_fails_closed(request: pytest.FixtureRequest) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_a_description_that_may_not_be_read_refuses_its_table_alone_in_each_form(form: str) -> None:
     words = FORMS[form]("PERMISSION_DENIED", "User does not have SELECT on Table 'dev.silver.a'.")
-    runner = unity(
-        {
-            "tables": [table_row("a"), table_row("b")],
-            "columns": [*column_rows(*PLAIN, name="a"), *column_rows(*PLAIN, name="b")],
-        },
-        {"`a` AS JSON": statement_error(words, sql="DESCRIBE"), "AS JSON": document(*PLAIN)},
-    )
+    runner = of_two_tables({"`a` AS JSON": statement_error(words, sql="DESCRIBE")})
     with pytest.raises(CatalogReadError) as caught:
         UnityCatalogReader(runner).snapshot([orders(name="a"), orders(name="b")])
     assert (caught.value.table, caught.value.way_out) == ("dev.silver.a", "Ask for SELECT on it.")
@@ -150,23 +146,17 @@ def test_all_that_cannot_be_read_is_named() -> None:
     assert [refusal.table for refusal in caught.value.refusals] == ["dev.silver.a", "dev.silver.b"]
 
 
-def of_two_tables(error: StatementError) -> tuple[CatalogState, tuple[RefusedError, ...]]:
+def read_despite(error: StatementError) -> tuple[CatalogState, tuple[RefusedError, ...]]:
     """Return what is read of the tables a and b if the description of a fails."""
-    runner = unity(
-        {
-            "tables": [table_row("a"), table_row("b")],
-            "columns": [*column_rows(*PLAIN, name="a"), *column_rows(*PLAIN, name="b")],
-        },
-        {"`a` AS JSON": error, "AS JSON": document(*PLAIN)},
-    )
-    return readable_snapshot(UnityCatalogReader(runner), [orders(name="a"), orders(name="b")])
+    reader = UnityCatalogReader(of_two_tables({"`a` AS JSON": error}))
+    return readable_snapshot(reader, [orders(name="a"), orders(name="b")])
 
 
 @pytest.mark.parametrize("failure", OF_ONE_TABLE)
 def test_a_description_that_fails_for_one_table_refuses_that_table_alone(failure: str) -> None:
     """Delta's own conditions of missing tables are of files: the catalog has the table."""
     error = OF_ONE_TABLE[failure]
-    observed, (refusal,) = of_two_tables(error)
+    observed, (refusal,) = read_despite(error)
     assert (refusal.table, refusal.reason) == ("dev.silver.a", f"it cannot be read: {error.first_line}")
     assert [*observed.tables] == ["dev.silver.b"]
 
@@ -176,7 +166,7 @@ def test_a_description_that_fails_for_every_table_is_one_failure(failure: str) -
     with pytest.raises(
         StatementError, match=r"^no table can be read \(reading table dev\.silver\.a failed\): "
     ):
-        of_two_tables(OF_EVERY_TABLE[failure])
+        read_despite(OF_EVERY_TABLE[failure])
 
 
 def test_rows_of_an_unknown_form_refuse_their_table() -> None:
@@ -271,19 +261,12 @@ def test_what_half_a_row_or_document_lacks_is_said(request: pytest.FixtureReques
     assert_golden_lines(refusals, Path(__file__).parent / "halves.txt", request)
 
 
-class _UnreadableCatalog(RecordedRunner):
-    error_class: str | None = "INSUFFICIENT_PERMISSIONS"
-
-    def run(self, sql: str) -> Sequence[Row]:
-        if "`other`" in sql:
-            message = "User does not have USE CATALOG on Catalog 'other'."
-            raise StatementError(message, sql=sql, error_class=self.error_class)
-        return super().run(sql)
-
-
-def _with_key_into_other(table: str) -> _UnreadableCatalog:
-    """Return two tables, one of which has a foreign key into the catalog `other`."""
-    return _UnreadableCatalog(
+def _with_key_into_other(
+    table: str, error_class: str | None = "INSUFFICIENT_PERMISSIONS"
+) -> ScriptedSqlRunner:
+    """Return two tables, one of which has a foreign key into the catalog `other`, which cannot be read."""
+    message = "User does not have USE CATALOG on Catalog 'other'."
+    recorded = RecordedRunner(
         {
             "schemata": [schema_row()],
             "tables": [table_row(), table_row("lines")],
@@ -294,6 +277,8 @@ def _with_key_into_other(table: str) -> _UnreadableCatalog:
         },
         {"AS JSON": document(*PLAIN)},
     )
+    error = StatementError(message, sql="", error_class=error_class)
+    return ScriptedSqlRunner({"`other`": error}, recorded.run)
 
 
 def test_a_key_into_a_forbidden_catalog_refuses_its_table_alone() -> None:
@@ -313,13 +298,10 @@ def test_keys_of_tables_that_are_not_wanted_are_not_followed() -> None:
 
 
 def test_another_catalog_that_fails_otherwise_refuses_the_table_alone_too() -> None:
-    runner = _with_key_into_other("orders")
-    runner.error_class = None
     with pytest.raises(CatalogReadError, match="'other' cannot be read"):
-        UnityCatalogReader(runner).snapshot([orders()])
-    runner.error_class = "TEMPORARILY_UNAVAILABLE"
+        state_in(_with_key_into_other("orders", None))
     with pytest.raises(StatementError, match=r"^no table can be read \(reading catalog other failed\): "):
-        UnityCatalogReader(runner).snapshot([orders()])
+        state_in(_with_key_into_other("orders", "TEMPORARILY_UNAVAILABLE"))
 
 
 def test_a_schema_that_the_views_lack_is_not_taken_for_missing() -> None:
@@ -334,13 +316,8 @@ def test_a_schema_that_the_views_lack_is_not_taken_for_missing() -> None:
 
 
 def test_a_renamed_catalog_is_refused_where_system_is_forbidden() -> None:
-    class Forbidden(RecordedRunner):
-        def run(self, sql: str) -> Sequence[Row]:
-            if "`system`" in sql:
-                raise StatementError("No SELECT.", sql=sql, error_class="PERMISSION_DENIED")
-            return super().run(sql)
-
-    runner = Forbidden({}, {"SHOW SCHEMAS": [{"databaseName": "silver"}]})
+    forbidden = StatementError("No SELECT.", sql="", error_class="PERMISSION_DENIED")
+    runner = ScriptedSqlRunner({"`system`": forbidden, "SHOW SCHEMAS": [{"databaseName": "silver"}]})
     with pytest.raises(CatalogReadError) as caught:
         UnityCatalogReader(runner).snapshot([orders()])
     assert str(caught.value) == (

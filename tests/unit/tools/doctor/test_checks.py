@@ -6,7 +6,7 @@ import errno
 import json
 import re
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
@@ -19,7 +19,6 @@ from jsonschema import Draft202012Validator
 from delta_engine.backends import error_conditions
 from delta_engine.backends.capabilities import UNITY_CATALOG
 from delta_engine.backends.databricks_sdk import CallError, Failure
-from delta_engine.backends.sql_runner import Row
 from delta_engine.deployment.errors import ConflictError, StoreError, UnansweredError, UncertainWriteError
 from delta_engine.errors import (
     CatalogReadError,
@@ -52,6 +51,7 @@ from delta_engine.tools.doctor.report import (
     doctor_summary,
 )
 from tests.builders.published_schemas import report_schema
+from tests.fakes.recording_sql_runner import ScriptedSqlRunner
 from tests.projects.commandline import CommandLine
 
 if TYPE_CHECKING:
@@ -162,50 +162,33 @@ def test_a_project_without_git(lineage: str) -> None:
     assert lineage_check("git:abc-dirty").found == "git:abc-dirty"
 
 
-class Clock:
-    """A platform whose clock says what it says, after an answer that takes its time."""
-
-    def __init__(self, platform: float, *local: float) -> None:
-        self._platform = platform
-        self._local: Iterator[float] = iter(local)
-
-    def run(self, sql: str) -> Sequence[Row]:
-        return [{"micros": int(self._platform * 1_000_000)}]
-
-    def now(self) -> float:
-        return next(self._local)
-
-
 @pytest.mark.parametrize(
-    ("clock", "status"),
+    ("platform", "local", "status"),
     [
-        (Clock(1000, 999, 1001), Status.OK),
-        (Clock(1050, 999, 1001), Status.OK),
-        (Clock(1062, 999, 1001), Status.MISSING),
-        (Clock(938, 999, 1001), Status.MISSING),
-        (Clock(1000, 900, 1100), Status.UNKNOWN),
-        (Clock(1090, 900, 1100), Status.UNKNOWN),
-        (Clock(1300, 900, 1100), Status.MISSING),
+        (1000, (999, 1001), Status.OK),
+        (1050, (999, 1001), Status.OK),
+        (1062, (999, 1001), Status.MISSING),
+        (938, (999, 1001), Status.MISSING),
+        (1000, (900, 1100), Status.UNKNOWN),
+        (1090, (900, 1100), Status.UNKNOWN),
+        (1300, (900, 1100), Status.MISSING),
     ],
 )
-def test_clocks_are_compared_as_far_as_the_round_trip_allows(clock: Clock, status: Status) -> None:
-    assert clock_check(clock, clock.now).status is status
+def test_clocks_are_compared_as_far_as_the_round_trip_allows(
+    platform: int, local: tuple[float, float], status: Status
+) -> None:
+    clock = ScriptedSqlRunner({"": [{"micros": platform * 1_000_000}]})
+    assert clock_check(clock, iter(local).__next__).status is status
 
 
-class Java:
-    """A Spark session whose Java names files in one encoding."""
-
-    def __init__(self, encoding: str) -> None:
-        self._encoding = encoding
-
-    def run(self, sql: str) -> Sequence[Row]:
-        assert "sun.jnu.encoding" in sql
-        return [{"encoding": self._encoding}]
+def java(encoding: str) -> ScriptedSqlRunner:
+    """Return a Spark session whose Java names files in one encoding."""
+    return ScriptedSqlRunner({"sun.jnu.encoding": [{"encoding": encoding}]})
 
 
 def test_spark_names_files_as_python_does() -> None:
-    assert file_names_check(Java("UTF-8")).status is Status.OK
-    check = file_names_check(Java("ANSI_X3.4-1968"))
+    assert file_names_check(java("UTF-8")).status is Status.OK
+    check = file_names_check(java("ANSI_X3.4-1968"))
     assert (check.status, check.way_out) == (Status.MISSING, "Set LC_ALL=C.UTF-8 before Spark starts.")
     assert "Spark names files in ANSI_X3.4-1968 and Python in utf-8" in check.found
 
