@@ -149,9 +149,6 @@ class NoTables:
     def relations_in(self, catalog: str, schemas: Collection[str] | None = None) -> Listing:
         return Listing(tables=())
 
-    def tables_in(self, catalog: str, schema: str) -> tuple[QualifiedName, ...]:
-        return ()
-
 
 class PlanProject:
     """A project folder, and a command line whose backend is a fake platform."""

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.util import find_spec
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -24,12 +24,13 @@ from delta_engine.cli.options import (
     CountsChecks,
     Full,
     Json,
-    ProjectGroup,
     Tables,
     Timings,
     Yes,
     argument,
+    command_group,
     flag,
+    plan_options,
     print_version,
     value,
 )
@@ -40,9 +41,6 @@ from delta_engine.cli.terminal import exits
 from delta_engine.cli.undo_command import UNDO_EPILOG, undo
 from delta_engine.errors import InvalidCommandError
 
-if TYPE_CHECKING:
-    from delta_engine.plan_files.document import Options
-
 EPILOG = (
     "Exit codes: 0 done, or nothing to do; 1 failed; 2 changes pending (plan --detailed-exitcode), "
     "drift (drift --fail-on), or files not formatted (fmt --check); "
@@ -51,14 +49,10 @@ EPILOG = (
     "5 done in part, or applied and not recorded; 130 stopped by Ctrl-C, with the applied changes on record"
 )
 
-app = typer.Typer(
-    cls=ProjectGroup,
-    help="Declarative schema management for Delta Lake tables on Unity Catalog.",
+app = command_group(
+    "Declarative schema management for Delta Lake tables on Unity Catalog.",
     epilog=EPILOG,
-    no_args_is_help=True,
-    rich_markup_mode=None,  # importing what draws boxes takes longer than the rest
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -227,7 +221,7 @@ def plan(
     rendering = Rendering.SQL if sql else Rendering.TREE
     rendering = Rendering.JSON if json else Rendering.MARKDOWN if markdown else rendering
     form = Form.JSON if json else Form.MARKDOWN if markdown else Form.TEXT
-    options = _options(table, allow, preflight)
+    options = plan_options(table, allow, counts_checks=preflight)
     run_in_projects(
         ctx.obj,
         lambda project: show_plan(
@@ -284,7 +278,7 @@ def sync(
     """Bring the catalog to the models."""
     from delta_engine.cli.commands import Rendering, show_plan, sync_models
 
-    options = _options(table, allow, preflight)
+    options = plan_options(table, allow, counts_checks=preflight)
     if dry_run:
         show_plan(ctx.obj, options, Rendering.JSON if json else Rendering.SQL)
     else:
@@ -336,12 +330,6 @@ app.command(epilog=EXPLAIN_EPILOG)(explain)
 app.add_typer(config_app, name="config")
 app.add_typer(state_app, name="state")
 app.add_typer(projects_app, name="projects")
-
-
-def _options(tables: list[str] | None, allow: list[str] | None, counts_checks: bool) -> Options:
-    from delta_engine.plan_files.document import Options
-
-    return Options(tables=tuple(tables or ()), allow=tuple(allow or ()), counts_checks=counts_checks)
 
 
 @cache

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import typer
 
-from delta_engine.cli.options import Json, ProjectGroup
+from delta_engine.cli.options import Json, command_group
 
-config_app = typer.Typer(
-    cls=ProjectGroup,
-    help="The configuration of an environment. It may extend files.",
-    no_args_is_help=True,
-    rich_markup_mode=None,  # importing what draws boxes takes longer than the rest
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+config_app = command_group("The configuration of an environment. It may extend files.")
 
 
 @config_app.callback()

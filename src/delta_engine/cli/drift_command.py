@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
-from delta_engine.cli.options import Allow, Full, Tables, Yes, choice, flag, value
-
-if TYPE_CHECKING:
-    from delta_engine.plan_files.document import Options
+from delta_engine.cli.options import Allow, Full, Tables, Yes, choice, flag, plan_options, value
 
 DRIFT_EPILOG: Final = "Example: delta-engine -e prod drift --format html --out drift.html --fail-on high"
 
@@ -61,13 +58,13 @@ def drift(
         revert, accept, allow, makes_report=json or out or fail_on or record or output_format
     )
     if revert:
-        revert_drift(ctx.obj, _options(table, allow), yes=yes, is_full=full)
+        revert_drift(ctx.obj, plan_options(table, allow), yes=yes, is_full=full)
     elif accept:
-        accept_drift(ctx.obj, _options(table), yes=yes)
+        accept_drift(ctx.obj, plan_options(table), yes=yes)
     else:
         rendering = choice("--format", output_format or ("json" if json else "text"), Format)
         severity = choice("--fail-on", fail_on, Severity) if fail_on else None
-        options = _options(table)
+        options = plan_options(table)
         if rendering is Format.HTML and out is None and ctx.obj.projects:
             raise typer.BadParameter("each project has a page of its own: add --out 'drift/{project}.html'")
         run_in_projects(
@@ -90,9 +87,3 @@ def _refuse_mixed_options(
         raise typer.BadParameter("--revert and --accept make no report: leave out the options of reports")
     if allow and not revert:
         raise typer.BadParameter("--allow goes with --revert")
-
-
-def _options(tables: list[str] | None, allow: list[str] | None = None) -> Options:
-    from delta_engine.plan_files.document import Options
-
-    return Options(tables=tuple(tables or ()), allow=tuple(allow or ()))

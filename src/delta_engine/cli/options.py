@@ -6,7 +6,7 @@ from copy import copy
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperGroup
@@ -14,6 +14,9 @@ from typer.core import TyperGroup
 from delta_engine.cli.completion import choices_of, complete_table
 from delta_engine.cli.project_options import FIELDS, with_options
 from delta_engine.cli.terminal import Context, stopped
+
+if TYPE_CHECKING:
+    from delta_engine.plan_files.document import Options
 
 SomeEnum = TypeVar("SomeEnum", bound=Enum)
 
@@ -58,6 +61,38 @@ class ProjectGroup(TyperGroup):
         if ctx.resilient_parsing:
             _keep_values_as_given(self, ctx)
         return super().parse_args(ctx, args)
+
+
+def command_group(help: str, **settings: Any) -> typer.Typer:
+    """Return a group of commands; without a command, it prints its help."""
+    return typer.Typer(
+        cls=ProjectGroup,
+        help=help,
+        no_args_is_help=True,
+        rich_markup_mode=None,  # importing what draws boxes takes longer than the rest
+        context_settings={"help_option_names": ["-h", "--help"]},
+        **settings,
+    )
+
+
+def plan_options(
+    tables: list[str] | None,
+    allow: list[str] | None = None,
+    *,
+    counts_checks: bool = True,
+    undoes: str | None = None,
+    skips_refused: bool = False,
+) -> Options:
+    """Return what the options of a command say about its plan."""
+    from delta_engine.plan_files.document import Options
+
+    return Options(
+        tables=tuple(tables or ()),
+        allow=tuple(allow or ()),
+        counts_checks=counts_checks,
+        undoes=undoes,
+        skips_refused=skips_refused,
+    )
 
 
 def _behind_a_command(option: Any) -> Any:

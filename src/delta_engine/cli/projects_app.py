@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import typer
 
-from delta_engine.cli.options import ChangedSince, Json, ProjectGroup
+from delta_engine.cli.options import ChangedSince, Json, command_group
 
-projects_app = typer.Typer(
-    cls=ProjectGroup,
-    help="Several projects in one repository. A project is a folder with a folder conf. -p names them, by default all.",
-    no_args_is_help=True,
-    rich_markup_mode=None,  # importing what draws boxes takes longer than the rest
-    context_settings={"help_option_names": ["-h", "--help"]},
+projects_app = command_group(
+    "Several projects in one repository. A project is a folder with a folder conf. -p names them, by default all."
 )
 
 

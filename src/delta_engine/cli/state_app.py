@@ -7,15 +7,9 @@ from typing import Annotated
 import typer
 
 from delta_engine.cli.completion import complete_resource, complete_table, complete_version
-from delta_engine.cli.options import Json, ProjectGroup, Yes, argument, flag, value
+from delta_engine.cli.options import Json, Yes, argument, command_group, flag, value
 
-state_app = typer.Typer(
-    cls=ProjectGroup,
-    help="The deployment state: what was applied last, and by whom.",
-    no_args_is_help=True,
-    rich_markup_mode=None,  # importing what draws boxes takes longer than the rest
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+state_app = command_group("The deployment state: what was applied last, and by whom.")
 
 Globs = Annotated[
     list[str] | None,

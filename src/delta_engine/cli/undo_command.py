@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from delta_engine.cli.completion import complete_run
-from delta_engine.cli.options import Allow, Full, Json, Tables, Yes, argument, flag, value
+from delta_engine.cli.options import Allow, Full, Json, Tables, Yes, argument, flag, plan_options, value
 
 UNDO_EPILOG: Final = (
     "Examples: delta-engine -e prod undo --dry-run; delta-engine -e prod undo 3f2a --out undo.json"
@@ -44,11 +44,8 @@ def undo(
     others. An undo is a run: the next undo takes it back.
     """
     from delta_engine.cli.commands import undo_run
-    from delta_engine.plan_files.document import Options
 
     if out and yes:
         raise typer.BadParameter("--out applies nothing, and --yes agrees to an apply: choose one")
-    options = Options(
-        tables=tuple(table or ()), allow=tuple(allow or ()), undoes=run, skips_refused=skip_refused
-    )
+    options = plan_options(table, allow, undoes=run, skips_refused=skip_refused)
     undo_run(ctx.obj, options, out=out, dry_run=dry_run, yes=yes, as_json=json, is_full=full)

@@ -34,7 +34,7 @@ def allowed_lines(consents: Iterable[Consent]) -> Iterator[str]:
         yield f"allowed: {redacted(consent.note)}"
 
 
-def adopted_lines(adopted: Sequence[QualifiedName], *, is_full: bool = True) -> Iterator[str]:
+def adopted_lines(adopted: Sequence[QualifiedName | str], *, is_full: bool = True) -> Iterator[str]:
     """Yield which tables a run adopts, and what that means for its undo."""
     if not adopted:
         return

@@ -24,7 +24,7 @@ from delta_engine.execute.outcomes import (
 from delta_engine.models import QualifiedName
 from delta_engine.models.open_struct import Moment
 from delta_engine.report.change_tree import change_lines
-from delta_engine.report.plan_tree import NO_WAY_BACK
+from delta_engine.report.plan_text import adopted_lines
 from delta_engine.report.planned_actions import PlannedAction, planned_actions, planned_whole, with_texts
 from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import counted, counted_resources, visible
@@ -223,9 +223,7 @@ class RunReport:
         for table in self.tables:
             yield _described(table, table.table)
         yield f"{self.environment}: {self.operation} {self.status.value}: {self.summary}"
-        if self.adopted:
-            names = ", ".join(self.adopted)
-            yield f"adopted: {counted(len(self.adopted), 'table')} as found; {NO_WAY_BACK}: {names}"
+        yield from adopted_lines(self.adopted)
         yield from (f"allowed: {one}" for one in self.consents)
         yield from (f"warning: {one}" for one in (*self.warnings, self.unsaved) if one)
 

@@ -74,13 +74,6 @@ class TableLister(Protocol):
         """
         ...
 
-    def tables_in(self, catalog: str, schema: str) -> tuple[QualifiedName, ...]:
-        """Return the Delta tables of a schema, sorted by name; CatalogReadError if the catalog is not visible.
-
-        Empty if the schema does not exist.
-        """
-        ...
-
 
 def snapshot_by(
     reader: CatalogReader, models: Sequence[Table], schemas: Sequence[Schema] = ()

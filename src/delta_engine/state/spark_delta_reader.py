@@ -282,10 +282,6 @@ class SparkDeltaReader:
         """Return the same as `snapshot`, because no source lags."""
         return self.snapshot(models)
 
-    def tables_in(self, catalog: str, schema: str) -> tuple[QualifiedName, ...]:
-        """Return the tables of a schema; see `TableLister.tables_in`."""
-        return self.relations_in(catalog, {schema}).tables
-
     def relations_in(self, catalog: str, schemas: Collection[str] | None = None) -> Listing:
         """Return what schemas hold; see `TableLister.relations_in`. Catalogs list views as tables."""
         catalog = catalog.lower()

@@ -119,10 +119,6 @@ class UnityCatalogReader:
         """Return the Delta table at a location; see `LocationReader.at_location`."""
         return self._described.at_location(table, location)
 
-    def tables_in(self, catalog: str, schema: str) -> tuple[QualifiedName, ...]:
-        """Return the Delta tables of a schema; see `TableLister.tables_in`."""
-        return self.relations_in(catalog, {schema}).tables
-
     def relations_in(self, catalog: str, schemas: Collection[str] | None = None) -> Listing:
         """Return what schemas hold; see `TableLister.relations_in`. Two round trips, for a whole catalog three."""
         catalog = catalog.lower()

@@ -164,10 +164,6 @@ class FakeUnityCatalog:
     def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
         return self.snapshot(models)
 
-    def tables_in(self, catalog: str, schema: str) -> tuple[QualifiedName, ...]:
-        pair = (catalog.lower(), schema.lower())
-        return tuple(name for name in names_of(self.tables.values()) if (name.catalog, name.schema) == pair)
-
     def stored(self, key: str) -> Stored:
         """Return a table with the foreign keys that point at it."""
         found = self.tables.get(key)

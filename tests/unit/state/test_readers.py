@@ -146,7 +146,7 @@ def test_a_neighbour_that_may_not_be_read_stops_no_table(
     observed = reader.snapshot([bare_model(absent)])
     assert not observed.table(absent).exists
     assert [*observed.other_tables] == [ORDERS]
-    assert reader.tables_in("dev", "silver") == (ORDERS,)
+    assert reader.relations_in("dev", {"silver"}).tables == (ORDERS,)
 
 
 @pytest.mark.parametrize("place", ["dev", "dev/silver"])
@@ -282,7 +282,7 @@ def test_what_cannot_be_addressed_does_not_hide_why_another_table_cannot_be_read
     """A second snapshot leaves out what the first refused: all of it has to be refused at once."""
     runner = ScriptedSqlRunner({**LISTED, "TBLPROPERTIES": [{"key": "a", "value": "b"}]})
     reader = SparkDeltaReader(runner, _no_schema, CatalogAddressing())
-    listed = [name.table for name in reader.tables_in("dev", "silver")]
+    listed = [name.table for name in reader.relations_in("dev", {"silver"}).tables]
     assert listed == ["both", "Mixed", "orders", "other"]
     observed, refusals = readable_snapshot(
         reader, [bare_model(QualifiedName("dev", "silver", name)) for name in ("Mixed", "orders", "nope")]

@@ -103,7 +103,7 @@ def prepare(
                     f"schema {target} does not exist, or you may not see it",
                     way_out="Create it, or name another one. The conformance run never creates the schema it is given.",
                 )
-            listed = backend.lister.tables_in(schema.catalog, schema.schema)
+            listed = backend.lister.relations_in(schema.catalog, {schema.schema}).tables
             place = replace(place, user=_current_user(backend, place))
             platform_version = backend.platform_version()
     except StatementError as error:

@@ -102,7 +102,7 @@ class ScratchObjects:
     def _listed(self) -> Iterator[QualifiedName]:
         """Yield the run's tables in the catalog, including those whose CREATE had no answer."""
         try:
-            listed = self.backend.lister.tables_in(self.place.catalog, self.place.schema)
+            listed = self.backend.lister.relations_in(self.place.catalog, {self.place.schema}).tables
         except (CatalogReadError, StatementError, OSError):  # `created` has the others
             return
         yield from filter(self.place.is_own, listed)

@@ -324,8 +324,8 @@ def test_keys_can_point_into_other_catalogs() -> None:
 def test_tables_are_listed() -> None:
     views: dict[str, Answer] = {"tables": [table_row("b"), table_row("a"), table_row("v", table_type="VIEW")]}
     reader = UnityCatalogReader(unity(views))
-    assert [name.table for name in reader.tables_in("DEV", "Silver")] == ["a", "b"]
-    assert UnityCatalogReader(unity({"schemata": []})).tables_in("dev", "silver") == ()
+    assert [name.table for name in reader.relations_in("DEV", {"Silver"}).tables] == ["a", "b"]
+    assert UnityCatalogReader(unity({"schemata": []})).relations_in("dev", {"silver"}).tables == ()
 
 
 def renamed_catalog() -> FakeUnityCatalog:
@@ -347,4 +347,4 @@ def test_a_renamed_catalog_is_read_through_the_views_of_system() -> None:
     assert found.row_filter == RowFilter("dev.gov.mine", ["id"])
     assert sorted(state.schema_states) == ["dev.gold", "dev.silver"]
     assert state.missing_schemas == {("dev", "bronze")}
-    assert reader.tables_in("dev", "silver") == (ORDERS,)
+    assert reader.relations_in("dev", {"silver"}).tables == (ORDERS,)
