@@ -3,7 +3,6 @@
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.project import load_project
 from delta_engine.orchestrate.runs import Environment
 from tests import conftest
+from tests.projects.processes import started
 
 TABLES = 8
 CONFIG = f"{conftest.CONFIG}apply: {{parallelism: 2}}\n"
@@ -83,10 +83,7 @@ class Victim:
             )
 
     def _sync(self) -> subprocess.Popen[str]:
-        command = [str(Path(sys.executable).with_name("delta-engine")), "-e", "local", "sync", "--yes"]
-        return subprocess.Popen(
-            command, cwd=self._folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        return started("sync", "--yes", folder=self._folder)
 
     def _sync_and_kill(self, *, is_applying: bool) -> str:
         journals = self._folder / ".delta-engine" / "state" / "local.journal"

@@ -1,21 +1,17 @@
 """Two syncs of one environment at once, with real Spark, each a process of its own."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.projects.processes import started
 
 pytestmark = [pytest.mark.integration, pytest.mark.long]
 
 
 def test_both_end_well_and_nothing_is_lost(project: Path) -> None:
-    command = [str(Path(sys.executable).with_name("delta-engine")), "-e", "local", "sync", "--yes"]
-    syncs = [
-        subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
+    syncs = [started("sync", "--yes") for _ in range(2)]
     outputs = [sync.communicate() for sync in syncs]
     assert [sync.returncode for sync in syncs] == [0, 0], outputs
     texts = sorted(output for output, _ in outputs)

@@ -83,7 +83,7 @@ def test_the_first_report_makes_the_table_and_later_ones_take_one_statement(
     assert history.recent("prod") == ()
     history.append(report(), "run-1")
     assert runner.verbs == ["SELECT", "INSERT", "CREATE", "INSERT"]
-    runner.verbs.clear()
+    runner.statements.clear()
     history.append(report(finding("a")), "run-2")
     assert len(history.recent("prod")) == 2
     assert runner.verbs == ["INSERT", "SELECT"]
@@ -154,7 +154,7 @@ def test_two_thousand_findings_are_written_in_five_statements_and_the_run_last(
 ) -> None:
     history = DriftHistory(runner, table)
     history.append(report(), "run-0")
-    runner.verbs.clear()
+    runner.statements.clear()
     history.append(
         report(*(finding(f"property p{n}") for n in range(2_000)), checked_at=CHECKED_AT + timedelta(1)),
         "run-1",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
+
+from tests.projects.processes import finished
 
 MODELS = """
 tables:
@@ -16,20 +16,11 @@ tables:
 
 def test_tables_beyond_ascii_in_the_c_locale(project: Path) -> None:
     (project / "conf" / "models" / "orders.yml").write_text(MODELS)
+    in_the_c_locale = partial(finished, LC_ALL="C")
     synced = in_the_c_locale("sync", "--yes")
-    assert (synced.returncode, synced.stderr) == (0, "created dev.silver.größe (1 statement)\n")
+    assert (synced.code, synced.stderr) == (0, "created dev.silver.größe (1 statement)\n")
     assert [folder.name for folder in (project / ".delta-engine/warehouse/dev/silver").iterdir()] == ["größe"]
     assert in_the_c_locale("plan").stdout == "local: no changes (1 model)\n"
     checks = json.loads(in_the_c_locale("doctor", "--json").stdout)["checks"]
     (check,) = (check for check in checks if check["subject"] == "file names")
     assert check["found"] == "Spark and Python name files in UTF-8"
-
-
-def in_the_c_locale(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "delta_engine", "-e", "local", *arguments],
-        env={**os.environ, "LC_ALL": "C"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )

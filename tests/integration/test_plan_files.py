@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.projects.commandline import CommandLine
+from tests.projects.processes import started
 
 STALE = "refused: plan.json: the plan is stale. Since it was made:\n"
 
@@ -121,10 +120,7 @@ def test_an_apply_that_was_killed(
     more = "".join(text.removeprefix("tables:\n").replace("name: orders", f"name: {name}") for name in names)
     (project / "conf" / "models" / "orders.yml").write_text(text + more)
     assert delta_engine("-e", "local", "plan", "--out", "plan.json").code == 0
-    command = str(Path(sys.executable).with_name("delta-engine"))
-    apply = subprocess.Popen(
-        [command, "-e", "local", "apply", "plan.json", "--yes"], stderr=subprocess.PIPE, text=True
-    )
+    apply = started("apply", "plan.json", "--yes")
     assert apply.stderr is not None
     first = apply.stderr.readline()
     apply.send_signal(signal.SIGKILL)

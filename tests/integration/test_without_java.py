@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.projects.commandline import CommandLine
+from tests.projects.commandline import CommandLine, Result
+from tests.projects.processes import finished
 
 MODELS = """\
 tables:
@@ -48,16 +46,9 @@ class Java:
     def was_started(self) -> bool:
         return self._note.exists()
 
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str) -> Result:
         """Run a command of the engine in a process that finds this Java."""
-        program = Path(sys.executable).with_name("delta-engine")
-        return subprocess.run(
-            [str(program), "-e", "local", *arguments],
-            env={**os.environ, "JAVA_HOME": str(self.home)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return finished(*arguments, JAVA_HOME=str(self.home))
 
 
 @pytest.fixture
@@ -79,17 +70,17 @@ def test_commands_without_statements_start_no_java(
         (["state", "sync"], "3 healthy"),
     ):
         done = java.run(*arguments)
-        assert (done.returncode, done.stderr) == (0, "")
+        assert (done.code, done.stderr) == (0, "")
         assert text in done.stdout
 
     spark.sql(f"COMMENT ON TABLE {orders} IS 'by hand'")
     drifted = java.run("drift", "--fail-on", "low")
-    assert (drifted.returncode, drifted.stderr) == (2, "")
+    assert (drifted.code, drifted.stderr) == (2, "")
     assert "SET TBLPROPERTIES" in drifted.stdout or "by hand" in drifted.stdout
     assert not java.was_started
 
     models.write_text(MODELS.replace("Orders table", "All orders"))
     refused = java.run("sync", "--yes")
-    assert refused.returncode == 1
+    assert refused.code == 1
     assert "Spark could not be started" in refused.stderr
     assert java.was_started

@@ -6,9 +6,12 @@ import pty
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import IO
 
 import pytest
 import typer
@@ -17,6 +20,7 @@ from delta_engine.deployment.locks.file import FileLock
 from tests.builders.deployment import HOLDER
 from tests.projects.commandline import CommandLine
 from tests.projects.plan_files import PlanProject
+from tests.projects.processes import DELTA_ENGINE
 
 
 @pytest.fixture
@@ -156,34 +160,46 @@ def read(control: int) -> bytes:
         return b""
 
 
-def shown_in_a_terminal(project: PlanProject, *command: str, **environment: str) -> str:
+@contextmanager
+def in_a_terminal(
+    folder: Path, *command: str, stdout: IO[bytes] | None = None, **environment: str
+) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """Run a command in a terminal; yield its process, and the terminal's other end."""
     inherited = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
     control, terminal = pty.openpty()
-    program = str(Path(sys.executable).with_name("delta-engine"))
     process = subprocess.Popen(
-        [program, "-e", "local", *command],
+        command,
         stdin=terminal,
-        stdout=terminal,
+        stdout=stdout or terminal,
         stderr=terminal,
-        cwd=project.folder,
+        cwd=folder,
         env={**inherited, "TERM": "xterm", **environment},
     )
     os.close(terminal)
-    shown = b"".join(iter(partial(read, control), b""))
+    yield process, control
     os.close(control)
+
+
+def shown_in_a_terminal(folder: Path, *command: str, **environment: str) -> str:
+    with in_a_terminal(folder, *command, stdout=None, **environment) as (process, control):
+        shown = b"".join(iter(partial(read, control), b""))
     assert process.wait(60) == 0
     return shown.decode()
 
 
+LIST = (DELTA_ENGINE, "-e", "local", "state", "list")
+
+
 def test_colours_only_where_they_are_wanted(project: PlanProject) -> None:
     project.sync()
-    assert "\x1b[32mhealthy" in shown_in_a_terminal(project, "state", "list")
+    assert "\x1b[32mhealthy" in shown_in_a_terminal(project.folder, *LIST)
     for environment in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
-        assert "\x1b" not in shown_in_a_terminal(project, "state", "list", **environment)
+        assert "\x1b" not in shown_in_a_terminal(project.folder, *LIST, **environment)
 
 
 def test_an_explanation_is_laid_out(project: PlanProject) -> None:
-    shown = shown_in_a_terminal(project, "explain", "missing-dependency", NO_COLOR="1", COLUMNS="90")
+    command = (DELTA_ENGINE, "explain", "missing-dependency")
+    shown = shown_in_a_terminal(project.folder, *command, NO_COLOR="1", COLUMNS="90")
     text = re.sub(r"\x1b\[[0-9;]*m", "", shown)
     assert max(map(len, text.splitlines())) <= 90
     assert "pip install './delta_engine_uc-0.3.0-py3-none-any.whl'" in re.sub(r"\[\w+\]|\s*\n\s*", "", text)
@@ -192,23 +208,19 @@ def test_an_explanation_is_laid_out(project: PlanProject) -> None:
 
 def ask_in_a_terminal(project: PlanProject, answer: bytes) -> tuple[int, str, str]:
     """Forget a table with stdout in a file; return the exit code, the file, and what the terminal shows."""
-    control, terminal = pty.openpty()
-    program = str(Path(sys.executable).with_name("delta-engine"))
-    command = [program, "-e", "local", "state", "rm", "dev.silver.a"]
+    command = (DELTA_ENGINE, "-e", "local", "state", "rm", "dev.silver.a")
     results = project.folder / "results"
-    with results.open("wb") as stdout:
-        process = subprocess.Popen(
-            command, stdin=terminal, stdout=stdout, stderr=terminal, cwd=project.folder
-        )
-    os.close(terminal)
-    shown = b""
-    while b"[y/N]: " not in shown:
-        shown += os.read(control, 1_000)
-    os.write(control, answer)
-    while piece := read(control):
-        shown += piece
-    code = process.wait(60)
-    os.close(control)
+    with (
+        results.open("wb") as stdout,
+        in_a_terminal(project.folder, *command, stdout=stdout) as (process, control),
+    ):
+        shown = b""
+        while b"[y/N]: " not in shown:
+            shown += os.read(control, 1_000)
+        os.write(control, answer)
+        while piece := read(control):
+            shown += piece
+        code = process.wait(60)
     return code, results.read_text(), shown.decode()
 
 
@@ -264,19 +276,8 @@ def left_on_the_screen(raw: str) -> list[str]:
     return lines
 
 
-def test_a_spinner_leaves_nothing_behind_and_messages_break_between_words() -> None:
-    control, terminal = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-c", SHOWS],
-        stdin=terminal,
-        stdout=terminal,
-        stderr=terminal,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "60"},
-    )
-    os.close(terminal)
-    raw = b"".join(iter(partial(read, control), b"")).decode()
-    os.close(control)
-    assert process.wait(60) == 0
+def test_a_spinner_leaves_nothing_behind_and_messages_break_between_words(tmp_path: Path) -> None:
+    raw = shown_in_a_terminal(tmp_path, sys.executable, "-c", SHOWS, COLUMNS="60")
     assert "starting …" in raw
     assert "applying 1/3 tables" in raw
     assert left_on_the_screen(raw) == [
