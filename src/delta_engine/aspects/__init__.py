@@ -173,7 +173,7 @@ def after_create(desired: Table | Schema) -> Iterator[Action]:
 def beyond_columns(desired: Table) -> Iterator[Change]:
     """Yield the parts of a new table that its column definitions do not contain."""
     made = TableState(columns=tuple(replace(column, tags={}, mask=None) for column in desired.columns))
-    yield from (one.change for one in differences(Comparison.of(desired, made)))
+    yield from (difference.change for difference in differences(Comparison.of(desired, made)))
 
 
 def _relevant(comparison: AnyComparison) -> Sequence[Aspect[Any, Any, Any, Any]]:

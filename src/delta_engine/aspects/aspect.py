@@ -70,7 +70,7 @@ class RenderContext:
         takes_one = self.is_streaming or self.capabilities.columns_per_statement is ColumnsPerStatement.ONE
         for group in groups:
             if takes_one:
-                yield from ([one] for one in group)
+                yield from ([change] for change in group)
             elif group:
                 yield group
 
@@ -141,17 +141,17 @@ class EntryChange:
 
 def explain_entries(what: str, entries: Iterable[EntryChange | tuple[str, str]]) -> Iterator[Change]:
     """Yield a line per tag or property; a removed one is a pair of key and observed value."""
-    for one in entries:
-        if isinstance(one, EntryChange):
-            observed = None if one.observed is None else repr(one.observed)
-            yield Change(f"{what} {one.key}", observed, repr(one.desired))
+    for entry in entries:
+        if isinstance(entry, EntryChange):
+            observed = None if entry.observed is None else repr(entry.observed)
+            yield Change(f"{what} {entry.key}", observed, repr(entry.desired))
         else:
-            yield Change(f"{what} {one[0]}", observed=repr(one[1]))
+            yield Change(f"{what} {entry[0]}", observed=repr(entry[1]))
 
 
 def entry_keys(entries: Iterable[EntryChange | tuple[str, str]]) -> list[str]:
     """Return the keys of changed and removed entries."""
-    return [one.key if isinstance(one, EntryChange) else one[0] for one in entries]
+    return [entry.key if isinstance(entry, EntryChange) else entry[0] for entry in entries]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,7 +243,7 @@ def value_aspect(
             yield action(desired, observed)
 
     def render(actions: Sequence[SomeValueAction], context: _Context) -> Iterable[str]:
-        return [statement(context.securable, one.desired) for one in actions] if statement else ()
+        return [statement(context.securable, action.desired) for action in actions] if statement else ()
 
     return Aspect(
         name=name,
@@ -251,8 +251,8 @@ def value_aspect(
         actions={action: requirement},
         diff=diff or changed,
         render=render,
-        explain=lambda one: [Change(name, described(one.observed), described(one.desired))],
-        accept=lambda model, _observed, one: replace(model, **{facet.attribute: one.observed}),
+        explain=lambda action: [Change(name, described(action.observed), described(action.desired))],
+        accept=lambda model, _observed, action: replace(model, **{facet.attribute: action.observed}),
         drift_kind=lambda _action: drift_kind,
         is_in_history=is_in_history,
         create=lambda desired, _context: create(desired),

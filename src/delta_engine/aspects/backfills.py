@@ -62,27 +62,31 @@ from delta_engine.state.states import TableState
 
 def future_values(comparison: Comparison) -> Mapping[str, str]:
     """Return the SQL of the values that a plan computes, from the rows as they are, by column key."""
-    found = {}
+    values = {}
     former = comparison.renames.former_names
     for column in comparison.filled:
         value = sql_converted(_using(column).expression, column.data_type)
         is_new = any(column.key == added.key for added in comparison.added)
-        found[column.key] = (
+        values[column.key] = (
             value if is_new else f"coalesce({quote_ident(former.get(column.key, column.name))}, {value})"
         )
-    for one in comparison.conversions:
-        if one.desired.using is None or one.is_abandoned:
+    for conversion in comparison.conversions:
+        if conversion.desired.using is None or conversion.is_abandoned:
             continue
-        last = _refill(one.desired)
-        match one.progress.stage:
+        last = _refill(conversion.desired)
+        match conversion.progress.stage:
             case Stage.SWAPPED:
-                found[one.desired.key] = f"coalesce({quote_ident(one.desired.name)}, {last.value})"
+                values[conversion.desired.key] = (
+                    f"coalesce({quote_ident(conversion.desired.name)}, {last.value})"
+                )
             case Stage.SWAPPING:
-                new = quote_ident(new_name(one.observed.name))
-                found[one.desired.key] = f"coalesce({new}, {last.value})"
+                new = quote_ident(new_name(conversion.observed.name))
+                values[conversion.desired.key] = f"coalesce({new}, {last.value})"
             case _:
-                found[one.desired.key] = sql_converted(one.desired.using.expression, one.desired.data_type)
-    return found
+                values[conversion.desired.key] = sql_converted(
+                    conversion.desired.using.expression, conversion.desired.data_type
+                )
+    return values
 
 
 _BEFORE_SWAP: Final = (Stage.NOT_BEGUN, Stage.FILLING)
@@ -92,12 +96,12 @@ def _diff(comparison: Comparison) -> Iterator[BackfillAction]:
     """Yield what is left to do, from the place that an earlier run has reached."""
     if not comparison.conversions and not comparison.filled:
         return
-    blocked = [BlockedFill(*found) for found in obstacles(comparison)]
+    blocked = [BlockedFill(*obstacle) for obstacle in obstacles(comparison)]
     if blocked:
         yield from blocked
         return
     ranges = _ranges(comparison)
-    fills = [_fill(one, one.name, ranges) for one in comparison.filled]
+    fills = [_fill(column, column.name, ranges) for column in comparison.filled]
     swapped: list[FillSwappedColumn] = []
     for conversion in comparison.conversions:
         desired, observed, stage = conversion.desired, conversion.observed, conversion.progress.stage
@@ -116,11 +120,15 @@ def _diff(comparison: Comparison) -> Iterator[BackfillAction]:
         yield DropFormerColumn(desired.name, _tag_keys(left))
     assigned = {fill.name.lower() for fill in fills} | {fill.name.lower() for fill in swapped}
     columns = comparison.observed.columns
-    untouched = tuple((one.name, one.data_type) for one in columns if one.key not in assigned)
+    untouched = tuple((column.name, column.data_type) for column in columns if column.key not in assigned)
     if fills:
-        former = [one.observed for one in comparison.conversions if one.progress.stage in _BEFORE_SWAP]
+        former = [
+            conversion.observed
+            for conversion in comparison.conversions
+            if conversion.progress.stage in _BEFORE_SWAP
+        ]
         yield from fills
-        yield VerifyRows(tuple(fills), (*untouched, *((one.name, one.data_type) for one in former)))
+        yield VerifyRows(tuple(fills), (*untouched, *((column.name, column.data_type) for column in former)))
     if swapped:
         yield from swapped
         yield VerifySwappedRows(tuple(swapped), untouched)
@@ -146,8 +154,8 @@ def _ranges(comparison: Comparison) -> FillRanges | None:
         return None
     key = by.column.lower()
     changing = {pair.path[0].lower() for pair in comparison.types}
-    changing |= {one.desired.key for one in comparison.conversions}
-    changing |= {one.key for one in comparison.filled}
+    changing |= {conversion.desired.key for conversion in comparison.conversions}
+    changing |= {column.key for column in comparison.filled}
     changing |= {name.lower() for pair in comparison.renames.columns for name in pair}
     there = {column.key: column for column in comparison.observed.columns}
     if key in changing or key not in there:
@@ -162,15 +170,15 @@ def _refill(column: Column) -> FillSwappedColumn:
 
 def _differences(comparison: Comparison) -> Iterator[SwapColumn]:
     """Yield the types that conversions change; fills make no difference that others do not show."""
-    for one in comparison.converted:
-        yield SwapColumn(one.desired, one.observed)
+    for conversion in comparison.converted:
+        yield SwapColumn(conversion.desired, conversion.observed)
 
 
 def _accept(model: Table, _observed: TableState, action: BackfillAction) -> Table:
     if not isinstance(action, SwapColumn):
         return model
-    found = action.observed.data_type
-    return with_column(model, action.desired.name, lambda column: replace(column, data_type=found))
+    data_type = action.observed.data_type
+    return with_column(model, action.desired.name, lambda column: replace(column, data_type=data_type))
 
 
 def _render(actions: Sequence[BackfillAction], context: RenderContext) -> Iterator[str]:
@@ -187,10 +195,10 @@ def _render(actions: Sequence[BackfillAction], context: RenderContext) -> Iterat
     for action in actions:
         match action:
             case VerifyRows(verified, untouched):
-                yield from (_lost_values(one, context.table) for one in verified if _is_suspicious(one))
+                yield from (_lost_values(fill, context.table) for fill in verified if _is_suspicious(fill))
                 yield sql_compare_versions(context.table, untouched)
             case VerifySwappedRows(refilled, untouched):
-                yield from (_missing_values(one, context.table) for one in refilled if _is_told(one))
+                yield from (_missing_values(fill, context.table) for fill in refilled if _is_told(fill))
                 yield sql_compare_versions(context.table, untouched)
             case SwapColumn(desired, observed, is_begun):
                 yield from _swap(desired, observed, context, is_begun=is_begun)
@@ -250,7 +258,9 @@ def _lost_values(fill: FillColumn, table: str) -> str:
     """Return the query that fails if `using` gave NULL for values."""
     read = [f"{quote_ident(name)} IS NOT NULL" for name in sorted(referenced_columns(fill.using))]
     if not fill.is_converted:
-        read = [one for one in read if one != f"{quote_ident(fill.name.lower())} IS NOT NULL"]
+        read = [
+            condition for condition in read if condition != f"{quote_ident(fill.name.lower())} IS NOT NULL"
+        ]
     lost = " AND ".join([f"{quote_ident(fill.target)} IS NULL", *read])
     return sql_refuse_rows(table, lost, _without_value(fill.name, table, lost))
 
@@ -306,10 +316,10 @@ FACET: Facet[Column, Column, Using | None] = Facet(
     absent=None,
     form=Form(
         recorded_type=UsingDefinition | None,
-        encode=lambda one: (
-            one and UsingDefinition(expression=one.expression, deterministic=one.deterministic)
+        encode=lambda using: (
+            using and UsingDefinition(expression=using.expression, deterministic=using.deterministic)
         ),
-        decode=lambda one: one and Using(one.expression, one.deterministic),
+        decode=lambda using: using and Using(using.expression, using.deterministic),
         written_type=str | Using | None,
         read=lambda _place, using: Using(using) if isinstance(using, str) else using,
         write=lambda using: written_part(using, "expression"),
@@ -337,8 +347,8 @@ FILL_BY_FACET: Facet[Table, TableState, FillBy | None] = Facet(
     absent=None,
     form=Form(
         recorded_type=FillByDefinition | None,
-        encode=lambda one: one and FillByDefinition(column=one.column, bounds=one.bounds),
-        decode=lambda one: one and FillBy(one.column, one.bounds),
+        encode=lambda fill_by: fill_by and FillByDefinition(column=fill_by.column, bounds=fill_by.bounds),
+        decode=lambda fill_by: fill_by and FillBy(fill_by.column, fill_by.bounds),
         written_type=FillBy | None,
         write=written_part,
         words="mapping",

@@ -99,9 +99,9 @@ def _explain(action: _Action) -> Iterable[Change]:
 
 def _accept(model: Table, observed: TableState, action: _Action) -> Table:
     name = (action.desired if isinstance(action, CheckAdd) else action.observed).name.lower()
-    found = [check for check in observed.checks if check.name.lower() == name]
+    of_that_name = [check for check in observed.checks if check.name.lower() == name]
     kept = [check for check in model.checks if check.name.lower() != name]
-    return replace(model, checks=(*kept, *found))
+    return replace(model, checks=(*kept, *of_that_name))
 
 
 def _pairs(comparison: Comparison) -> Iterator[tuple[CheckConstraint | None, CheckConstraint | None]]:

@@ -69,9 +69,9 @@ def _render(actions: Sequence[SetColumnComments], context: RenderContext) -> Ite
 
 
 def _explain(action: SetColumnComments) -> Iterable[Change]:
-    for one in action.comments:
-        subject = f"column {'.'.join(one.place)} comment"
-        yield Change(subject, repr(one.observed), repr(one.desired), place=one.place)
+    for comment in action.comments:
+        subject = f"column {'.'.join(comment.place)} comment"
+        yield Change(subject, repr(comment.observed), repr(comment.desired), place=comment.place)
 
 
 def _accept(model: Table, _observed: TableState, action: SetColumnComments) -> Table:
@@ -81,7 +81,9 @@ def _accept(model: Table, _observed: TableState, action: SetColumnComments) -> T
 
 
 def _differing(comparison: Comparison) -> Iterator[ColumnComment]:
-    columns = [(one.name, (), desired.comment, one.comment) for desired, one in comparison.differing]
+    columns = [
+        (present.name, (), desired.comment, present.comment) for desired, present in comparison.differing
+    ]
     fields = [
         (pair.path[0], pair.path[1:], pair.desired.comment, pair.observed.comment)
         for pair in comparison.fields
@@ -100,15 +102,14 @@ def _may_clear(comparison: Comparison, place: Path) -> bool:
     names, baseline = partial(_names, place=place), comparison.record.baseline
     if comparison.may_remove(names):
         return True
-    column = (
-        next((one for one in baseline.columns if one.key == place[0].lower()), None) if baseline else None
-    )
+    columns = baseline.columns if baseline else ()
+    column = next((column for column in columns if column.key == place[0].lower()), None)
     is_known = column is not None and type_at(column.data_type, place[1:]) is not None
     return is_known and comparison.clears(names, place[0].lower())
 
 
 def _names(model: Table, place: Path) -> bool:
-    column = next((one for one in model.columns if one.key == place[0].lower()), None)
+    column = next((column for column in model.columns if column.key == place[0].lower()), None)
     if column is None or len(place) == 1:
         return column is not None and bool(column.comment)
     inside = type_at(column.data_type, place[1:-1])

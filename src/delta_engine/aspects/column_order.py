@@ -47,12 +47,12 @@ def _diff(comparison: Comparison) -> Iterator[MoveColumn]:
     present = [column.key for column in (*kept, *comparison.added)]
     names = {column.key: column.name for column in (*kept, *comparison.added)}
     places = {key: place for place, key in enumerate(present)}
-    wanted = [column.key for column in comparison.desired.columns if column.key in places]
-    identities = [column.key for column in kept if column.identity and column.key in set(wanted)]
-    movable = [key for key in wanted if _is_in_order(key, identities, wanted, places)]
-    staying = {movable[one] for one in longest_increasing([places[key] for key in movable])}
+    desired_order = [column.key for column in comparison.desired.columns if column.key in places]
+    identities = [column.key for column in kept if column.identity and column.key in set(desired_order)]
+    movable = [key for key in desired_order if _is_in_order(key, identities, desired_order, places)]
+    staying = {movable[position] for position in longest_increasing([places[key] for key in movable])}
     previous: str | None = None
-    for key in wanted:
+    for key in desired_order:
         if key not in staying:
             place = present.index(key)
             former = present[place - 1] if place else None
@@ -89,12 +89,12 @@ def longest_increasing(numbers: Sequence[int]) -> list[int]:
         before.append(last[length - 1] if length else -1)
         ends[length : length + 1] = [number]
         last[length : length + 1] = [place]
-    found = []
+    positions = []
     place = last[-1] if last else -1
     while place >= 0:
-        found.append(place)
+        positions.append(place)
         place = before[place]
-    return found[::-1]
+    return positions[::-1]
 
 
 def _render(actions: Sequence[MoveColumn], context: RenderContext) -> Iterable[str]:
@@ -106,14 +106,14 @@ def _explain(action: MoveColumn) -> Iterable[Change]:
 
 
 def _is_in_order(
-    key: str, identities: Sequence[str], wanted: Sequence[str], places: Mapping[str, int]
+    key: str, identities: Sequence[str], desired_order: Sequence[str], places: Mapping[str, int]
 ) -> bool:
     """Whether a column is on the right side of every identity column.
 
     Delta refuses to move identity columns (`DELTA_IDENTITY_COLUMNS_ALTER_COLUMN_NOT_SUPPORTED`).
     """
     return all(
-        (wanted.index(key) < wanted.index(fixed)) == (places[key] < places[fixed])
+        (desired_order.index(key) < desired_order.index(fixed)) == (places[key] < places[fixed])
         for fixed in identities
         if fixed != key
     )

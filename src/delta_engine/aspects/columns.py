@@ -98,8 +98,8 @@ def _declared_place(column: Column, comparison: Comparison) -> str:
     """
     if comparison.policy.column_order is ColumnOrder.ENFORCE:
         return ""
-    declared = [one.key for one in comparison.desired.columns]
-    place, added = declared.index(column.key), [one.key for one in comparison.added]
+    declared = [declared_column.key for declared_column in comparison.desired.columns]
+    place, added = declared.index(column.key), [added_column.key for added_column in comparison.added]
     former = declared[place - 1] if place else None
     order = added.index(column.key)
     if {*declared[place:]} <= {*added} or (order and former == added[order - 1]):
@@ -113,7 +113,7 @@ def _create(desired: Table, context: RenderContext) -> CreateClauses:
     Types are written without a collation, so strings would inherit that of the schema (docs: "ALTER SCHEMA").
     """
     name = desired.qualified_name
-    definitions = tuple(_definition(one) + _mask(one, name) for one in desired.columns)
+    definitions = tuple(_definition(column) + _mask(column, name) for column in desired.columns)
     return CreateClauses(columns=definitions, clauses=context.collation)
 
 
@@ -134,17 +134,17 @@ def _render(actions: Sequence[ColumnAction], context: RenderContext) -> Iterable
                 yield sql_drop_constraint(context.table, name, if_exists=True)
     drops = [action for action in actions if isinstance(action, (ColumnDrop, FieldDrop))]
     for unread in _in_order_of_reading(drops):
-        paths = [(one.observed.name,) if isinstance(one, ColumnDrop) else one.path for one in unread]
+        paths = [(drop.observed.name,) if isinstance(drop, ColumnDrop) else drop.path for drop in unread]
         yield sql_drop_columns(context.table, paths)
 
 
 def _explain(action: ColumnAction) -> Iterable[Change]:
     match action:
-        case ColumnAdd(one, place):
+        case ColumnAdd(column, place):
             note = f"added last, not {place}: policy.column_order: enforce moves it" if place else ""
-            yield replace(_explained((one.name,), desired=one), note=note)
-        case ColumnDrop(one):
-            yield _explained((one.name,), observed=one)
+            yield replace(_explained((column.name,), desired=column), note=note)
+        case ColumnDrop(column):
+            yield _explained((column.name,), observed=column)
         case FieldAdd(path, field):
             yield _explained(path, desired=field)
         case FieldDrop(path, field):
@@ -167,13 +167,17 @@ def _accept(model: Table, observed: TableState, action: ColumnAction) -> Table:
     """Return the model without the missing column, or with the observed one after the same neighbour."""
     match action:
         case ColumnAdd(column):
-            return replace(model, columns=tuple(one for one in model.columns if one.key != column.key))
-        case ColumnDrop(column) if any(one.key == column.key for one in model.columns):
+            return replace(
+                model, columns=tuple(existing for existing in model.columns if existing.key != column.key)
+            )
+        case ColumnDrop(column) if any(existing.key == column.key for existing in model.columns):
             return with_column(model, column.name, lambda _declared: column)
         case ColumnDrop(column):
-            present = [one.key for one in observed.columns]
+            present = [present_column.key for present_column in observed.columns]
             before = {*present[: present.index(column.key)]}
-            places = [place for place, one in enumerate(model.columns, start=1) if one.key in before]
+            places = [
+                place for place, existing in enumerate(model.columns, start=1) if existing.key in before
+            ]
             place = max(places, default=0)
             return replace(model, columns=(*model.columns[:place], column, *model.columns[place:]))
         case FieldAdd(path):
@@ -225,11 +229,11 @@ def _in_order_of_reading(drops: Sequence[_Drop]) -> Iterator[Sequence[_Drop]]:
     left = drops
     while left:
         read = {name for drop in left if isinstance(drop, ColumnDrop) for name in _read(drop.observed)}
-        held = [one for one in left if isinstance(one, ColumnDrop) and one.observed.key in read]
+        held = [drop for drop in left if isinstance(drop, ColumnDrop) and drop.observed.key in read]
         if len(held) == len(left):  # in a cycle, any order is as good
             yield left
             return
-        yield [one for one in left if one not in held]
+        yield [drop for drop in left if drop not in held]
         left = held
 
 

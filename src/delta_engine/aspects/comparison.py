@@ -119,7 +119,7 @@ class Comparison(Generic[Model_co, State_co]):
             return False
         if isinstance(baseline, Table) and baseline.manages is not None:
             return False
-        return column is None or any(column == one.key for one in _columns(baseline))
+        return column is None or any(column == known_column.key for known_column in _columns(baseline))
 
     @property
     def shared(self) -> tuple[ColumnPair, ...]:
@@ -137,7 +137,7 @@ class Comparison(Generic[Model_co, State_co]):
     @property
     def converted(self) -> tuple[Conversion, ...]:
         """The pending conversions: other parts treat the column as a new one in the place of the former one."""
-        return tuple(one for one in self.conversions if one.is_due)
+        return tuple(conversion for conversion in self.conversions if conversion.is_due)
 
     def drops_any(self, columns: Iterable[str]) -> bool:
         """Whether the plan drops one of the columns."""
@@ -148,7 +148,8 @@ class Comparison(Generic[Model_co, State_co]):
     def differing_or_new(self) -> tuple[ColumnPair, ...]:
         """The shared columns that differ, and the new ones paired with the result of ADD COLUMNS."""
         converted = (
-            (one.desired, replace(bare_column(one.desired), is_nullable=True)) for one in self.converted
+            (conversion.desired, replace(bare_column(conversion.desired), is_nullable=True))
+            for conversion in self.converted
         )
         return (*self.differing, *((column, bare_column(column)) for column in self.added), *converted)
 
@@ -165,8 +166,8 @@ def bare_column(column: Column) -> Column:
 def changed_defaults(comparison: Comparison) -> Iterator[ColumnPair]:
     """Yield the columns whose defaults differ by more than spelling."""
     for desired, observed in comparison.differing_or_new:
-        one, other = desired.default, observed.default
-        if one != other and (one is None or other is None or not is_same_expression(one, other)):
+        default, other = desired.default, observed.default
+        if default != other and (default is None or other is None or not is_same_expression(default, other)):
             yield desired, observed
 
 
@@ -181,7 +182,7 @@ def lost_places(comparison: Comparison) -> Iterator[Path]:
 
 def retyped_places(comparison: Comparison) -> Iterator[Path]:
     """Yield the paths whose type changes, by present names."""
-    yield from ((one.observed.name,) for one in comparison.converted)
+    yield from ((conversion.observed.name,) for conversion in comparison.converted)
     yield from _with_dots(comparison, [pair.path for pair in comparison.types])
 
 
@@ -211,13 +212,13 @@ def _paired(desired: tuple[Column, ...], observed: tuple[Column, ...]) -> _Paire
     if [*map(_NAME, desired)] == [*map(_NAME, observed)]:  # most others: nothing to look up
         return _Paired(tuple(compress(zip(desired, observed, strict=True), map(ne, desired, observed))))
     there = {column.key: column for column in observed}
-    wanted = [(column.key, column) for column in desired]
-    known = dict(wanted)
-    shared = ((column, there[key]) for key, column in wanted if key in there)
+    keyed = [(column.key, column) for column in desired]
+    declared = dict(keyed)
+    shared = ((column, there[key]) for key, column in keyed if key in there)
     return _Paired(
         tuple(pair for pair in shared if pair[0] != pair[1]),
-        tuple(column for key, column in wanted if key not in there),
-        tuple(column for key, column in there.items() if key not in known),
+        tuple(column for key, column in keyed if key not in there),
+        tuple(column for key, column in there.items() if key not in declared),
     )
 
 
@@ -231,7 +232,7 @@ def _with_columns(plain: Comparison[Any, Any], pairs: _Paired) -> Comparison[Any
     if declares_renames(desired):
         renames = PendingRenames.of(desired, plain.observed)
         new_keys = {former.lower(): name.lower() for former, name in renames.columns}
-        progress = {new_keys.get(key, key): one for key, one in progress.items()}
+        progress = {new_keys.get(key, key): begun for key, begun in progress.items()}
         plain = replace(
             plain,
             observed=renames.applied_to(plain.observed),
@@ -244,9 +245,11 @@ def _with_columns(plain: Comparison[Any, Any], pairs: _Paired) -> Comparison[Any
     if progress or (is_about_columns and any(map(_USING, desired.columns))):
         conversions = tuple(conversions_of(desired, plain.observed, progress))
         filled = tuple(filled_columns(plain.record, pairs.added, pairs.differing))
-        converted = {one.observed.key for one in conversions if one.is_due}
-        pairs = pairs._replace(differing=tuple(one for one in pairs.differing if one[0].key not in converted))
-    found = tuple(_inside(pairs.differing))
+        converted = {conversion.observed.key for conversion in conversions if conversion.is_due}
+        pairs = pairs._replace(
+            differing=tuple(pair for pair in pairs.differing if pair[0].key not in converted)
+        )
+    inner_pairs = tuple(_inside(pairs.differing))
     contested = {former.lower() for former, _ in renames.clashes}  # a rename would have to drop them
     return replace(
         plain,
@@ -256,10 +259,10 @@ def _with_columns(plain: Comparison[Any, Any], pairs: _Paired) -> Comparison[Any
         renames=renames,
         fields=tuple(
             pair
-            for pair in found
+            for pair in inner_pairs
             if isinstance(pair, FieldPair) and (is_about_columns or (pair.desired and pair.observed))
         ),
-        types=tuple(pair for pair in found if isinstance(pair, TypePair) and is_about_columns),
+        types=tuple(pair for pair in inner_pairs if isinstance(pair, TypePair) and is_about_columns),
         conversions=conversions,
         filled=filled,
     )

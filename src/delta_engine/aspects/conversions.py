@@ -141,12 +141,12 @@ def conversions_of(
     """Yield the columns whose type changes and whose model says how, and those that an earlier run has begun."""
     there = {column.key: column for column in observed.columns}
     for column in desired.columns:
-        present, found = there.get(column.key), progress.get(column.key)
-        if present is None or (found is None and column.using is None):
+        present, begun = there.get(column.key), progress.get(column.key)
+        if present is None or (begun is None and column.using is None):
             continue
-        if found is not None or not is_same_type(column.data_type, present.data_type):
+        if begun is not None or not is_same_type(column.data_type, present.data_type):
             yield Conversion(
-                desired=_carried(column, present), observed=present, progress=found or Progress()
+                desired=_carried(column, present), observed=present, progress=begun or Progress()
             )
 
 

@@ -159,10 +159,10 @@ def written_part(part: Any, short: str | None = None) -> Any:
     """Return a part as a mapping without defaults, name first, or only the value of `short` if that suffices."""
     if part is None:
         return None
-    found = ((field.name, getattr(part, field.name), field.default) for field in fields(part))
+    settings = ((field.name, getattr(part, field.name), field.default) for field in fields(part))
     values = {
         name: list(value) if isinstance(value, tuple) else value
-        for name, value, default in found
+        for name, value, default in settings
         if value != default
     }
     if short is not None and list(values) == [short] and values[short]:

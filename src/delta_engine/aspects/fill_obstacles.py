@@ -29,16 +29,18 @@ class Obstacle(NamedTuple):
 
 def obstacles(comparison: Comparison) -> Iterator[Obstacle]:
     """Yield the obstacles of all columns that get values from `using`."""
-    renamed = [one for one in comparison.conversions if _is_begun_and_renamed(one, comparison)]
+    renamed = [
+        conversion for conversion in comparison.conversions if _is_begun_and_renamed(conversion, comparison)
+    ]
     yield from map(_renamed_meanwhile, renamed)
-    others = [one for one in comparison.conversions if one not in renamed]
-    going_on = [one for one in others if not (one.is_abandoned or _is_left(one))]
-    filled = [*comparison.filled, *(one.desired for one in going_on)]
+    others = [conversion for conversion in comparison.conversions if conversion not in renamed]
+    going_on = [conversion for conversion in others if not (conversion.is_abandoned or _is_left(conversion))]
+    filled = [*comparison.filled, *(conversion.desired for conversion in going_on)]
     if filled and (problem := write_obstacle(comparison)):
         yield from (Obstacle(column.name, *problem) for column in filled)
         return
     for column in filled:
-        yield from _of_expression(column, comparison, [one.key for one in filled])
+        yield from _of_expression(column, comparison, [filled_column.key for filled_column in filled])
     for conversion in going_on:
         yield from _of_conversion(conversion, comparison)
     yield from map(_unfinished, filter(_is_left, others))
@@ -81,7 +83,7 @@ def _of_expression(column: Column, comparison: Comparison, filled: Iterable[str]
             "Declare its using again, or its former type.",
         )
         return
-    there = {one.key: one for one in comparison.observed.columns}
+    there = {present.key: present for present in comparison.observed.columns}
     renamed = _renamed(comparison)
     retyped = {pair.path[0].lower() for pair in comparison.types}
     own = {column.key} if _is_converted(column, comparison) else set()
@@ -99,7 +101,7 @@ def _of_expression(column: Column, comparison: Comparison, filled: Iterable[str]
 
 
 def _is_converted(column: Column, comparison: Comparison) -> bool:
-    return any(one.desired.key == column.key for one in comparison.conversions)
+    return any(conversion.desired.key == column.key for conversion in comparison.conversions)
 
 
 def _of_conversion(conversion: Conversion, comparison: Comparison) -> Iterator[Obstacle]:
@@ -133,16 +135,22 @@ def _of_conversion(conversion: Conversion, comparison: Comparison) -> Iterator[O
 def _renamed(comparison: Comparison) -> set[str]:
     """Return the former and new names of renamed columns, and the columns of renamed fields, in lower case."""
     columns = {name.lower() for pair in comparison.renames.columns for name in pair}
-    fields = {one.path[0].lower() for one in comparison.renames.fields if not one.both_exist}
+    fields = {rename.path[0].lower() for rename in comparison.renames.fields if not rename.both_exist}
     return columns | fields
 
 
 def _dependents(name: str, observed: TableState) -> Iterator[str]:
     """Yield what fixes a column, beside the checks and the primary key that the plan makes again."""
     key = name.lower()
-    yield from (f"foreign key {one.name}" for one in observed.foreign_keys if key in _lower(one.columns))
+    yield from (
+        f"foreign key {foreign_key.name}"
+        for foreign_key in observed.foreign_keys
+        if key in _lower(foreign_key.columns)
+    )
     if observed.primary_key is not None and key in _lower(observed.primary_key.columns):
-        yield from (f"foreign key {one.name} of {one.table}" for one in observed.referenced_by)
+        yield from (
+            f"foreign key {reference.name} of {reference.table}" for reference in observed.referenced_by
+        )
     if key in {path.split(".")[0] for path in _lower(observed.cluster_by)}:
         yield "the clustering"
     if key in _lower(observed.partitioned_by):

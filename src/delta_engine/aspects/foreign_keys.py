@@ -124,10 +124,11 @@ def describe(key: ForeignKey) -> str:
 def _accept(model: Table, observed: TableState, action: _Action) -> Table:
     """Return the model with the observed key of that name, without a derived name."""
     name = (action.desired if isinstance(action, ForeignKeyAdd) else action.observed).name
-    found = [key for key in observed.foreign_keys if _same_name(key, name)]
+    of_that_name = [key for key in observed.foreign_keys if _same_name(key, name)]
     kept = [key for key in model.foreign_keys if not _same_name(_named(model.qualified_name, key), name)]
     return replace(
-        model, foreign_keys=(*kept, *(_without_derived_name(model.qualified_name, key) for key in found))
+        model,
+        foreign_keys=(*kept, *(_without_derived_name(model.qualified_name, key) for key in of_that_name)),
     )
 
 
@@ -149,13 +150,13 @@ def _pairs(comparison: Comparison) -> Iterator[tuple[ForeignKey | None, ForeignK
     wanted_keys = resolved_keys(model, {model.qualified_name.key: model})
     desired = {(key.name or "").lower(): key for key in wanted_keys}
     for name in sorted({*observed, *desired}):
-        there, wanted = observed.get(name), desired.get(name)
-        if there and wanted and _identity(there) == _identity(wanted):
-            if all(key.rely == wanted.rely for key in _applied(comparison, wanted)):
+        there, declared = observed.get(name), desired.get(name)
+        if there and declared and _identity(there) == _identity(declared):
+            if all(key.rely == declared.rely for key in _applied(comparison, declared)):
                 continue
-            there = replace(there, rely=not wanted.rely)
-        if wanted or comparison.may_remove(partial(_names, name=name)):
-            yield there, wanted
+            there = replace(there, rely=not declared.rely)
+        if declared or comparison.may_remove(partial(_names, name=name)):
+            yield there, declared
 
 
 def _blocking_others(comparison: Comparison) -> Iterator[tuple[ForeignKey, None]]:
@@ -186,7 +187,9 @@ def _names(model: Table, name: str) -> bool:
 def _applied(comparison: Comparison, key: ForeignKey) -> Iterator[ForeignKey]:
     """Yield a key with the RELY that this engine applied. After a failed run there may be several versions."""
     for model in comparison.record.ours:
-        yield from (one for one in model.foreign_keys if _identity(one) == _identity(key))
+        yield from (
+            applied_key for applied_key in model.foreign_keys if _identity(applied_key) == _identity(key)
+        )
 
 
 def _identity(key: ForeignKey) -> tuple[str, tuple[str, ...], str, tuple[str, ...]]:
@@ -243,8 +246,8 @@ FACET: Facet[Table, TableState, tuple[ForeignKey, ...]] = Facet(
             for key in keys
         ),
         decode=lambda keys: tuple(
-            ForeignKey(one.columns, one.references, one.referenced_columns, one.name, one.rely)
-            for one in keys
+            ForeignKey(key.columns, key.references, key.referenced_columns, key.name, key.rely)
+            for key in keys
         ),
         written_type=list[ForeignKey],
         write=lambda keys: [written_part(key) for key in keys],

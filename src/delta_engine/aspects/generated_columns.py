@@ -118,8 +118,8 @@ def _explain(action: _Action) -> Iterable[Change]:
 def _accept(model: Table, _observed: TableState, action: _Action) -> Table:
     if isinstance(action, ChangeFixedColumn):
         return model
-    found = action.observed
-    identity, generated_as = (found, None) if isinstance(found, Identity) else (None, found)
+    source = action.observed
+    identity, generated_as = (source, None) if isinstance(source, Identity) else (None, source)
     change = partial(replace, identity=identity, generated_as=generated_as)
     return with_column(model, action.name, change)
 
@@ -131,10 +131,10 @@ def described(generation: str | Identity | None) -> str:
     return "written values" if generation is None else sql_generation(generation, None)
 
 
-def _is_same(one: str | Identity | None, other: str | Identity | None) -> bool:
-    if isinstance(one, str) and isinstance(other, str):
-        return is_same_expression(one, other)
-    return one == other
+def _is_same(source: str | Identity | None, other: str | Identity | None) -> bool:
+    if isinstance(source, str) and isinstance(other, str):
+        return is_same_expression(source, other)
+    return source == other
 
 
 def _generation(column: Column) -> str | Identity | None:
@@ -176,8 +176,10 @@ IDENTITY_FACET: Facet[Column, Column, Identity | None] = Facet(
     absent=None,
     form=Form(
         recorded_type=IdentityDefinition | None,
-        encode=lambda one: one and IdentityDefinition(start=one.start, step=one.step, always=one.always),
-        decode=lambda one: one and Identity(one.start, one.step, one.always),
+        encode=lambda identity: (
+            identity and IdentityDefinition(start=identity.start, step=identity.step, always=identity.always)
+        ),
+        decode=lambda identity: identity and Identity(identity.start, identity.step, identity.always),
         written_type=bool | str | Identity | None,
         read=_read_identity,
         write=lambda identity: None if identity is None else written_part(identity) or True,

@@ -69,29 +69,33 @@ class _Changed(NamedTuple):
 
 def _diff(comparison: AnyComparison) -> Iterable[_Action]:
     changes = tuple(_changes(comparison))
-    yield from (GrantPrivileges(one.principal, one.granted, one.observed) for one in changes if one.granted)
-    yield from (RevokePrivileges(one.principal, one.revoked) for one in changes if one.revoked)
+    yield from (
+        GrantPrivileges(change.principal, change.granted, change.observed)
+        for change in changes
+        if change.granted
+    )
+    yield from (RevokePrivileges(change.principal, change.revoked) for change in changes if change.revoked)
 
 
 def _differences(comparison: AnyComparison) -> Iterable[_Action]:
-    for one in _changes(comparison):
-        yield from (GrantPrivileges(one.principal, (right,), one.observed) for right in one.granted)
-        yield from (RevokePrivileges(one.principal, (right,)) for right in one.revoked)
+    for change in _changes(comparison):
+        yield from (GrantPrivileges(change.principal, (right,), change.observed) for right in change.granted)
+        yield from (RevokePrivileges(change.principal, (right,)) for right in change.revoked)
 
 
 def _changes(comparison: AnyComparison) -> Iterator[_Changed]:
     desired, observed = comparison.desired, comparison.observed
     if not desired.grants and not observed.grants:
         return
-    wanted, found = by_principal(desired.grants), by_principal(observed.grants)
+    desired_rights, observed_rights = by_principal(desired.grants), by_principal(observed.grants)
     ours = [by_principal(model.grants) for model in comparison.record.ours]
     owner = (desired.owner or observed.owner or "").lower()
     names = {name.lower(): name for name in (*desired.grants, *observed.grants)}
     for key in sorted(names):
-        asked, held = without_implied(wanted.get(key, _NONE)), found.get(key, _NONE)
+        asked, held = without_implied(desired_rights.get(key, _NONE)), observed_rights.get(key, _NONE)
         is_ours = comparison.policy.grants is Ownership.FULL and key != owner
-        known = _NONE.union(*(without_implied(grants.get(key, _NONE)) for grants in ours))
-        revoked = (held if is_ours else held & known) - asked
+        declared_rights = _NONE.union(*(without_implied(grants.get(key, _NONE)) for grants in ours))
+        revoked = (held if is_ours else held & declared_rights) - asked
         if asked - held or revoked:
             yield _Changed(
                 names[key], tuple(sorted(asked - held)), tuple(sorted(revoked)), tuple(sorted(held))
@@ -118,7 +122,7 @@ def _accept(model: Securable, observed: SecurableState, action: _Action) -> Secu
     mine = without_implied(by_principal(model.grants).get(key, _NONE))
     kept = (mine - taken) | (by_principal(observed.grants).get(key, _NONE) & taken)
     spelling = next((name for name in model.grants if name.lower() == key), action.principal)
-    others = {name: found for name, found in model.grants.items() if name.lower() != key}
+    others = {name: rights for name, rights in model.grants.items() if name.lower() != key}
     return replace(model, grants={**others, spelling: tuple(sorted(kept))} if kept else others)
 
 

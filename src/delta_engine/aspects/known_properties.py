@@ -159,14 +159,16 @@ def probably_meant(key: str) -> str:
         return ""
     if lower in _SHORTENED:
         return _SHORTENED[lower]
-    return next((known for one, (known, _) in _BY_LOWER_KEY.items() if _is_misspelt(lower, one)), "")
+    return next(
+        (spelling for lower_key, (spelling, _) in _BY_LOWER_KEY.items() if _is_misspelt(lower, lower_key)), ""
+    )
 
 
-def _is_misspelt(key: str, known: str) -> bool:
-    if abs(len(key) - len(known)) > _MOST_EDITS or _DIGITS.sub("", key) == _DIGITS.sub("", known):
+def _is_misspelt(key: str, spelling: str) -> bool:
+    if abs(len(key) - len(spelling)) > _MOST_EDITS or _DIGITS.sub("", key) == _DIGITS.sub("", spelling):
         return False
-    blocks = difflib.SequenceMatcher(None, key, known, autojunk=False).get_matching_blocks()
-    return max(len(key), len(known)) - sum(block.size for block in blocks) <= _MOST_EDITS
+    blocks = difflib.SequenceMatcher(None, key, spelling, autojunk=False).get_matching_blocks()
+    return max(len(key), len(spelling)) - sum(block.size for block in blocks) <= _MOST_EDITS
 
 
 _DIGITS = re.compile(r"\d")
@@ -202,4 +204,6 @@ def _schema(values: PropertyValues) -> dict[str, Any]:
 
 def _in_any_case(values: PropertyValues) -> str:
     """Return the pattern for editors, whose regular expressions have no flags."""
-    return re.sub(r"(?<!\\)[A-Za-z]", lambda found: f"[{found[0].lower()}{found[0].upper()}]", values.pattern)
+    return re.sub(
+        r"(?<!\\)[A-Za-z]", lambda letter: f"[{letter[0].lower()}{letter[0].upper()}]", values.pattern
+    )

@@ -111,7 +111,7 @@ def _diff_checks(comparison: Comparison) -> Iterable[_Check]:
     if not blocking:
         return
     former = comparison.renames.former_names
-    converted = {one.observed.key for one in comparison.converted}
+    converted = {conversion.observed.key for conversion in comparison.converted}
     for desired, observed in comparison.shared:
         if observed.key in blocking:
             yield DropNotNullCheck(former.get(observed.key, observed.name))
@@ -125,7 +125,7 @@ def _changed_columns(comparison: Comparison) -> Iterator[str]:
     yield from (rename.path[0].lower() for rename in comparison.renames.fields)
     yield from (pair.path[0].lower() for pair in comparison.fields if pair.desired is None)
     yield from (pair.path[0].lower() for pair in comparison.types)
-    yield from (one.observed.key for one in comparison.converted)
+    yield from (conversion.observed.key for conversion in comparison.converted)
 
 
 def _render_checks(actions: Sequence[_Check], context: RenderContext) -> Iterable[str]:

@@ -48,7 +48,7 @@ ASPECT: SharedAspect[ChangeOwner] = value_aspect(
     FACET,
     takes_manage("OWNER TO", ALTER_TABLE),
     name="owner",
-    is_same=lambda one, other: one.lower() == (other or "").lower(),  # principals compare without case
+    is_same=lambda owner, other: owner.lower() == (other or "").lower(),  # principals compare without case
     statement=sql_set_owner,
     described=lambda owner: owner,
     drift_kind=DriftKind.OWNER,

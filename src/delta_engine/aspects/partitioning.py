@@ -82,7 +82,7 @@ def is_rewritten(observed: TableState, attempted: Sequence[Table], declared: Tab
         declared: what was applied before.
     """
     present = _keys(observed.partitioned_by)
-    is_attempted = any(_keys(one.partitioned_by) == present for one in attempted)
+    is_attempted = any(_keys(model.partitioned_by) == present for model in attempted)
     return is_attempted and declared is not None and _keys(declared.partitioned_by) != present
 
 
@@ -141,7 +141,7 @@ def _verifiable(comparison: Comparison) -> Iterator[tuple[str, DataType]]:
     A rewrite of an unfinished run came before the renames and the new columns of this plan.
     """
     is_pending = _keys(comparison.desired.partitioned_by) != _keys(comparison.observed.partitioned_by)
-    changing = {one.desired.key for one in comparison.conversions}
+    changing = {conversion.desired.key for conversion in comparison.conversions}
     former = {} if is_pending else comparison.renames.former_names
     for column in (*comparison.observed.columns, *(comparison.added if is_pending else ())):
         if column.key not in changing and not is_reserved(column):
@@ -182,9 +182,9 @@ def _unmanaged(comparison: Comparison) -> Iterator[str]:
     observed, models = comparison.observed, (comparison.desired, *comparison.record.ours)
     checks = {check.name.lower() for model in models for check in model.checks}
     keys = {(key.name or "").lower() for model in models for key in model.foreign_keys}
-    yield from (f"check {one.name}" for one in observed.checks if one.name.lower() not in checks)
+    yield from (f"check {check.name}" for check in observed.checks if check.name.lower() not in checks)
     yield from (
-        f"foreign key {one.name}" for one in observed.foreign_keys if (one.name or "").lower() not in keys
+        f"foreign key {key.name}" for key in observed.foreign_keys if (key.name or "").lower() not in keys
     )
     if observed.primary_key is not None and all(model.primary_key is None for model in models):
         yield f"primary key {observed.primary_key.name}"

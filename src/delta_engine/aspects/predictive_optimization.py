@@ -73,7 +73,7 @@ ASPECT: SharedAspect[ChangePredictiveOptimization] = value_aspect(
         ),
     ),
     name="predictive optimization",
-    is_same=lambda one, other: one == (other or _INHERIT),
+    is_same=lambda setting, other: setting == (other or _INHERIT),
     statement=sql_set_predictive_optimization,
     described=lambda setting: setting,
     drift_kind=DriftKind.PROPERTY,

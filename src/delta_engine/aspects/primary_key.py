@@ -89,7 +89,7 @@ def _differences(comparison: Comparison) -> Iterable[_Action]:
     actions = tuple(_diff(comparison))
     if len(actions) > 1:
         replaced = _remembered(comparison)
-        return [replace(one, replaced=replaced) for one in actions if isinstance(one, PrimaryKeyAdd)]
+        return [replace(action, replaced=replaced) for action in actions if isinstance(action, PrimaryKeyAdd)]
     return actions
 
 
@@ -178,14 +178,14 @@ def _remembered(comparison: Comparison) -> PrimaryKey | None:
     observed = comparison.observed.primary_key
     if observed is None:
         return None
-    wanted = _rely(comparison.desired.primary_key) and _is_same(comparison.desired, observed)
+    desired_rely = _rely(comparison.desired.primary_key) and _is_same(comparison.desired, observed)
     relying_otherwise = [
         model
         for model in comparison.record.ours
-        if model.primary_key is not None and model.primary_key.rely != wanted
+        if model.primary_key is not None and model.primary_key.rely != desired_rely
     ]
     is_unwanted = any(_is_same(model, observed) for model in relying_otherwise)
-    rely = (not wanted) if is_unwanted else wanted
+    rely = (not desired_rely) if is_unwanted else desired_rely
     return observed if observed.rely == rely else replace(observed, rely=rely)
 
 
@@ -196,7 +196,7 @@ def _names_one(model: Table) -> bool:
 def _is_blocking(key: PrimaryKey, comparison: Comparison) -> bool:
     changed = {old.lower() for old, _ in comparison.renames.columns}
     changed |= {column.key for column in comparison.dropped}
-    changed |= {one.observed.key for one in comparison.converted}
+    changed |= {conversion.observed.key for conversion in comparison.converted}
     changed |= {
         observed.key
         for desired, observed in comparison.shared
@@ -239,7 +239,7 @@ FACET: Facet[Table, TableState, PrimaryKey | None] = Facet(
         encode=lambda key: (
             key and PrimaryKeyDefinition(name=key.name or "", columns=key.columns, rely=key.rely)
         ),
-        decode=lambda one: one and PrimaryKey(one.columns, one.name, one.rely),
+        decode=lambda key: key and PrimaryKey(key.columns, key.name, key.rely),
         written_type=list[str] | PrimaryKey | None,
         write=lambda key: written_part(key, "columns"),
         words="list or mapping",

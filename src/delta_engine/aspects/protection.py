@@ -56,8 +56,8 @@ def write_obstacle(comparison: Comparison) -> tuple[str, str] | None:
     observed = comparison.observed
     if observed.relation is not RelationKind.TABLE:
         return f"the table is {observed.relation.value}", "Change it where it is computed."
-    if found := protection(comparison):
-        return found
+    if obstacle := protection(comparison):
+        return obstacle
     if observed.table_properties.get(_APPEND_ONLY, "").lower() == "true":
         return "the table is append-only", f"Unset {_APPEND_ONLY} first."
     return None

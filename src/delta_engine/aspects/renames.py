@@ -88,22 +88,20 @@ class PendingRenames:
         if not desired.is_about(Part.COLUMNS) or not declares_renames(desired):
             return NO_PENDING_RENAMES
         present = {column.key: column for column in observed.columns}
-        wanted = {column.key for column in desired.columns}
-        found = [
+        undeclared = present.keys() - {column.key for column in desired.columns}
+        formers = [
             (present[former[0]].name, column)
             for column in desired.columns
             if column.renamed_from
-            for former in [
-                [name for name in map(str.lower, column.renamed_from) if name in present.keys() - wanted]
-            ]
+            for former in [[name for name in map(str.lower, column.renamed_from) if name in undeclared]]
             if former
         ]
-        columns = {former: column.name for former, column in found if column.key not in present}
+        columns = {former: column.name for former, column in formers if column.key not in present}
         return cls(
             columns=tuple(columns.items()),
             fields=tuple(_fields(desired, _with_new_names(observed.columns, _by_key(columns)))),
             clashes=tuple(
-                (former, present[column.key].name) for former, column in found if column.key in present
+                (former, present[column.key].name) for former, column in formers if column.key in present
             ),
         )
 
@@ -165,12 +163,13 @@ def _with_all_renames(applied: Table, desired: Table, pending: PendingRenames) -
 
     The desired model keeps former names after their rename was done by hand or by an unrecorded run.
     """
-    known, wanted = {column.key for column in applied.columns}, {column.key for column in desired.columns}
+    applied_keys = {column.key for column in applied.columns}
+    undeclared = applied_keys - {column.key for column in desired.columns}
     done = {
         former: column.name
         for column in desired.columns
-        if column.renamed_from and column.key not in known
-        for former in [name for name in column.renamed_from if name.lower() in known - wanted][:1]
+        if column.renamed_from and column.key not in applied_keys
+        for former in [name for name in column.renamed_from if name.lower() in undeclared][:1]
     }
     renamed = Renames.of_columns({**done, **dict(pending.columns)}).applied_to(applied)
     fields = PendingRenames(fields=tuple(_fields(desired, renamed.columns)))
@@ -269,7 +268,7 @@ def _with_new_names(columns: Iterable[Column], new_names: Mapping[str, str]) -> 
 
 
 def _with_new_name(column: Column, name: str) -> Column:
-    former = tuple(one for one in column.renamed_from if one.lower() != name.lower())
+    former = tuple(former_name for former_name in column.renamed_from if former_name.lower() != name.lower())
     return replace(column, name=name, renamed_from=former)
 
 

@@ -127,11 +127,15 @@ FACET: Facet[Table, TableState, RowFilter | None] = Facet(
     absent=None,
     form=Form(
         recorded_type=RowFilterDefinition | None,
-        encode=lambda one: one and RowFilterDefinition(function=one.function, columns=one.columns),
-        decode=lambda one: one and RowFilter(one.function, one.columns),
+        encode=lambda row_filter: (
+            row_filter and RowFilterDefinition(function=row_filter.function, columns=row_filter.columns)
+        ),
+        decode=lambda row_filter: row_filter and RowFilter(row_filter.function, row_filter.columns),
         written_type=RowFilter | None,
         write=written_part,
-        with_texts=lambda one, names, _values: one and replace(one, function=names(one.function)),
+        with_texts=lambda row_filter, names, _values: (
+            row_filter and replace(row_filter, function=names(row_filter.function))
+        ),
         words="mapping",
     ),
     meaning="the [function](#row-filters-and-column-masks) that decides who sees which rows",

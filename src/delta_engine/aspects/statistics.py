@@ -67,7 +67,7 @@ def missing_statistics(
         )
     places = {key: lower_path(place_of_key(key, columns)) for key in keys}
     missing = tuple(
-        key for key, place in places.items() if not any(place[: len(one)] == one for one in indexed)
+        key for key, place in places.items() if not any(place[: len(path)] == path for path in indexed)
     )
     if not missing:
         return None

@@ -81,17 +81,17 @@ def is_moved(observed: TableState, attempted: Sequence[Table], declared: Table |
         attempted: the models of unfinished runs.
         declared: what was applied before.
     """
-    is_attempted = any(is_same_location(one.location, observed.location) for one in attempted)
+    is_attempted = any(is_same_location(model.location, observed.location) for model in attempted)
     return (
         is_attempted and declared is not None and not is_same_location(declared.location, observed.location)
     )
 
 
-def is_same_location(one: str | None, other: str | None) -> bool:
+def is_same_location(location: str | None, other: str | None) -> bool:
     """Whether two locations are equal, ignoring case and aliases of the scheme, and trailing slashes."""
-    if one is None or other is None:
-        return one is other
-    return _normal_form(one) == _normal_form(other)
+    if location is None or other is None:
+        return location is other
+    return _normal_form(location) == _normal_form(other)
 
 
 def described_location(location: str | None) -> str:
@@ -112,8 +112,8 @@ def _diff(comparison: Comparison) -> Iterable[_Action]:
 def _problems(comparison: Comparison) -> Iterator[tuple[str, str]]:
     """Yield each reason against SET MANAGED, with the way out."""
     set_managed = sql_set_managed(str(comparison.desired.qualified_name))
-    if found := protection(comparison):
-        reason, fix = found
+    if obstacle := protection(comparison):
+        reason, fix = obstacle
         yield reason, f"Run {set_managed} by hand, and sync again. Or: {fix}"
     if comparison.observed.table_properties.get(_ICEBERG_READS):
         reason = "it has Iceberg reads (UniForm), whose history has to be truncated"

@@ -85,19 +85,19 @@ _Action: TypeAlias = EnableTableFeature | ContradictFeature
 def _diff(comparison: Comparison) -> Iterable[_Action]:
     """Yield the features that the model declares, and those that the changes of its columns need."""
     yield from _held_by_catalog(comparison)
-    wanted = _declared(comparison)
-    if not wanted and comparison.has_equal_columns:
+    desired = _declared(comparison)
+    if not desired and comparison.has_equal_columns:
         return
     observed = _observed(comparison)
     needed = set()
-    for key, value, reason in _needed(comparison, observed, wanted):
+    for key, value, reason in _needed(comparison, observed, desired):
         needed.add(key)
-        declared = wanted.get(key)
+        declared = desired.get(key)
         if declared is None or is_satisfied(key, value, declared):
-            wanted[key] = value
+            desired[key] = value
         else:
             yield ContradictFeature(key, declared, value, reason)
-    yield from _missing(wanted, observed, needed)
+    yield from _missing(desired, observed, needed)
 
 
 def _differences(comparison: Comparison) -> Iterable[EnableTableFeature]:
@@ -169,7 +169,7 @@ def _needed(
     elif is_unmapped and _adds_unusual_names(comparison):
         yield COLUMN_MAPPING_MODE, "name", "names with special characters"
     new_fields = (pair.desired.data_type for pair in fields if pair.desired and not pair.observed)
-    converted = (one.desired.data_type for one in comparison.converted)
+    converted = (conversion.desired.data_type for conversion in comparison.converted)
     typed = (pair.desired for pair in comparison.types if pair.observed == AtomicType("void"))
     added = [*(column.data_type for column in comparison.added), *new_fields, *converted, *typed]
     widenings = {widening(pair.observed, pair.desired) for pair in comparison.types}
@@ -200,13 +200,13 @@ def _adds_unusual_names(comparison: Comparison) -> bool:
 
 
 def _missing(
-    wanted: Mapping[str, str], observed: Mapping[str, str], needed: Collection[str] = ()
+    desired: Mapping[str, str], observed: Mapping[str, str], needed: Collection[str] = ()
 ) -> Iterable[EnableTableFeature]:
     present = {comparable(key): value for key, value in observed.items()}
-    for key, value in sorted(wanted.items()):
-        found = present.get(comparable(key))
-        if not is_satisfied(key, value, found):
-            yield EnableTableFeature(key, value, found, is_needed=key in needed)
+    for key, value in sorted(desired.items()):
+        value_now = present.get(comparable(key))
+        if not is_satisfied(key, value, value_now):
+            yield EnableTableFeature(key, value, value_now, is_needed=key in needed)
 
 
 ASPECT: Aspect[_Action] = Aspect(

@@ -45,7 +45,7 @@ def rename_statement(observed: QualifiedName, desired: QualifiedName, capabiliti
 
 
 def _render(actions: Sequence[RenameTable], context: RenderContext) -> Iterable[str]:
-    return [rename_statement(one.observed, one.desired, context.capabilities) for one in actions]
+    return [rename_statement(action.observed, action.desired, context.capabilities) for action in actions]
 
 
 def _explain(action: RenameTable) -> Iterable[Change]:

@@ -177,12 +177,12 @@ def _no_longer_wanted(comparison: Comparison) -> Iterable[tuple[str, str]]:
     Table features stay: unsetting them removes nothing. So do properties that the platform does not let go.
     """
     properties = comparison.observed.table_properties
-    wanted = comparison.desired.effective_table_properties
+    declared = comparison.desired.effective_table_properties
     unwanted = {
         comparable(key): key
         for model in comparison.record.ours
         for key in model.effective_table_properties
-        if _own_name(wanted, key) is None
+        if _own_name(declared, key) is None
     }
     for key in unwanted.values():
         name = _own_name(properties, key)

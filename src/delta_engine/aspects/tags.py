@@ -201,11 +201,11 @@ def _render_columns(actions: Sequence[ColumnTags], context: RenderContext) -> It
 
 
 def _accept_column(model: Table, observed: TableState, action: ColumnTags) -> Table:
-    found = {column.key: column.tags for column in observed.columns}.get(action.column.lower(), {})
+    observed_tags = {column.key: column.tags for column in observed.columns}.get(action.column.lower(), {})
     return with_column(
         model,
         action.column,
-        lambda column: replace(column, tags=_with_observed(column.tags, found, action)),
+        lambda column: replace(column, tags=_with_observed(column.tags, observed_tags, action)),
     )
 
 
