@@ -60,7 +60,7 @@ class Form(Generic[Value]):
     Args:
         recorded_type: the type in documents, for msgspec.
         written_type: the type in model files, for msgspec.
-        read: makes the model's value from the written one; raises ConfigError.
+        read: makes the model's value from the written one; raises ConfigError. None keeps the written one.
         write: makes the written value; None omits the key.
         with_texts: applies one change to the names of catalogs, schemas, tables and functions, and one to plain values.
         words: the term of the documentation for a written value.
@@ -72,7 +72,7 @@ class Form(Generic[Value]):
     encode: Callable[[Value], Any] = _same
     decode: Callable[[Any], Value] = _same
     written_type: object
-    read: Callable[[Place, Any], Any] = lambda _place, value: value
+    read: Callable[[Place, Any], Any] | None = None
     write: Callable[[Value], Written | None] = _same
     with_texts: Callable[[Value, TextChange, TextChange], Value] = _without_variables
     words: str

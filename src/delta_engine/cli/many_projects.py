@@ -27,7 +27,6 @@ from delta_engine.config.project_folders import ProjectFolder
 from delta_engine.errors import DeltaEngineError, InvalidCommandError
 from delta_engine.orchestrate.changed_projects import changed_projects
 from delta_engine.orchestrate.projects import SharedBackends, project_conflicts
-from delta_engine.report.plan_tree import LONGEST, MARKER, code_span
 from delta_engine.telemetry.context import in_context
 from delta_engine.telemetry.visible import counted
 
@@ -163,6 +162,8 @@ def _document(results: Iterable[_Result]) -> dict[str, object]:
 
 def _markdown(results: Sequence[_Result]) -> Iterable[str]:
     """Yield one comment: a line per project, then their plans, as far as a comment has room for them."""
+    from delta_engine.report.plan_tree import LONGEST, MARKER, code_span
+
     lines = [MARKER, f"### {counted(len(results), 'project')}", ""]
     lines += [f"- {code_span(result.project)}: {result.ended.summary}" for result in results]
     yield from lines

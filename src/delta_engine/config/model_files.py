@@ -162,8 +162,9 @@ def _arguments(
     for key in written:
         facet = keys.get(key)
         if facet is not None:
-            value = getattr(converted, key)
-            arguments[facet.attribute] = facet.form.read(_Place(document, (*path, key)), value)
+            value, read = getattr(converted, key), facet.form.read
+            place = (*path, key)
+            arguments[facet.attribute] = value if read is None else read(_Place(document, place), value)
     return arguments
 
 

@@ -161,8 +161,8 @@ def _has_unknown_keys(value: object, keys: _Keys) -> bool:
         return each is not None and any(_has_unknown_keys(item, each) for item in value.values())
     if not value.keys() <= keys.allowed or (keys.has_tags and _unknown_keys(value, keys.types, ())):
         return True
-    inner = keys.by_key.keys() & value.keys() if keys.by_key else ()
-    return any(_has_unknown_keys(value[key], keys.by_key[key]) for key in inner)
+    inner = keys.by_key.keys() & value.keys()
+    return bool(inner) and any(_has_unknown_keys(value[key], keys.by_key[key]) for key in inner)
 
 
 @cache

@@ -110,9 +110,13 @@ def with_texts(model: SomeModel, *, names: TextChange, values: TextChange) -> So
         "schema_name": names(model.schema_name),
     }
     if isinstance(model, Table):
-        changes = ((column, _changed(_FACETS_WITH_TEXTS, column, names, values)) for column in model.columns)
-        columns = tuple(replace(column, **texts) if texts else column for column, texts in changes)
-        changed |= {"table_name": names(model.table_name), "columns": columns}
+        columns = model.columns
+        changed["table_name"] = names(model.table_name)
+        if any(facet.is_declared(column) for facet in _FACETS_WITH_TEXTS for column in columns):
+            changes = ((column, _changed(_FACETS_WITH_TEXTS, column, names, values)) for column in columns)
+            changed["columns"] = tuple(
+                replace(column, **texts) if texts else column for column, texts in changes
+            )
         changed |= _changed(TABLE_FACETS, model, names, values)
     else:
         changed |= _changed(SCHEMA_FACETS, model, names, values)

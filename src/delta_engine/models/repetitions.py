@@ -24,10 +24,11 @@ def repeated_columns(columns: Iterable[Column]) -> Iterator[Repetition]:
     """Yield each column that has the name of an earlier one; names compare without case."""
     seen: set[str] = set()
     for column in columns:
-        if column.key in seen:
+        key = column.key
+        if key in seen:
             reason = "the table has this column twice (names compare without case)"
             yield Repetition(reason, "Rename or remove one of the two.", column)
-        seen.add(column.key)
+        seen.add(key)
 
 
 def repeated_in_primary_key(key: PrimaryKey | None) -> Iterator[Repetition]:

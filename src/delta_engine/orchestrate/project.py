@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from delta_engine.actions.policy import Allowance, Policy, RemovedTables, matches_any
 from delta_engine.backends.capabilities import (
@@ -29,9 +29,9 @@ from delta_engine.errors import (
 )
 from delta_engine.models import Schema, Table
 from delta_engine.models.constraints import resolved
-from delta_engine.plan_files.document import ChangedTables
 from delta_engine.state.catalog_reader import former_names
 from delta_engine.telemetry.context import spoken
+from delta_engine.telemetry.garbage import no_garbage_collection
 from delta_engine.validation.capability_rules import (
     SupportedChanges,
     SupportedFeatures,
@@ -41,6 +41,9 @@ from delta_engine.validation.capability_rules import (
 from delta_engine.validation.governance_rules import schema_violations
 from delta_engine.validation.owned_names import OwnedParents, OwnedTables, schemas_of_others
 from delta_engine.validation.validator import PlanValidator, RuleSet, add_user_rule
+
+if TYPE_CHECKING:
+    from delta_engine.plan_files.document import ChangedTables
 
 _CAPABILITIES: Final[Mapping[BackendType, Capabilities]] = {
     BackendType.DATABRICKS: DATABRICKS_SPARK,
@@ -129,6 +132,7 @@ def narrowed(project: Project, changed: ChangedTables) -> Project:
     )
 
 
+@no_garbage_collection()
 def make_project(
     settings: Settings,
     declare: Callable[[Settings], Declared],

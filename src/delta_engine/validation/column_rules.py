@@ -34,7 +34,8 @@ class UnambiguousRenames:
         for column in model.columns:
             for name in column.renamed_from:
                 yield from self._column(model, column, name, former)
-            yield from self._fields(column)
+            if column.renamed_fields:
+                yield from self._fields(column)
 
     def _column(self, model: Table, column: Column, name: str, former: dict[str, str]) -> Iterator[Problem]:
         key = name.lower()
@@ -88,9 +89,10 @@ class OneSourceOfValues:
     @of_each_column
     def check(self, _model: Table, column: Column) -> Iterator[Problem]:
         """Refuse two sources for one column."""
-        ways = {"default": column.default, "generated_as": column.generated_as, "identity": column.identity}
-        declared = [name for name, way in ways.items() if way is not None]
-        if len(declared) > 1:
+        ways = (column.default, column.generated_as, column.identity)
+        if ways.count(None) < 2:
+            names = zip(("default", "generated_as", "identity"), ways, strict=True)
+            declared = [name for name, way in names if way is not None]
             yield Problem(f"it has {' and '.join(declared)}", "Keep one of them.")
 
 

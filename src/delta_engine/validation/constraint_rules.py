@@ -79,10 +79,11 @@ class UniqueKeyNames:
         parents = {model.qualified_name.key: model for model in models}
         owners: dict[tuple[str, str, str], str] = {}
         for model in models:
-            for name in _key_names(model, parents):
-                place = (model.catalog_name.lower(), model.schema_name.lower(), name.lower())
-                owner = owners.setdefault(place, str(model.qualified_name))
-                if owner != str(model.qualified_name) or _key_names(model, parents).count(name) > 1:
+            names, table = _key_names(model, parents), str(model.qualified_name)
+            for name in names:
+                place = (model.catalog_name.lower(), model.schema_name.lower(), name)
+                owner = owners.setdefault(place, table)
+                if owner != table or names.count(name) > 1:
                     yield model_refusal(
                         model,
                         f"constraint name {name!r} is taken by {owner}",

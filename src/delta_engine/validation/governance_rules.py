@@ -46,7 +46,8 @@ class TagsWithinLimits:
         """Refuse too many tags, tags that are too long, and keys with forbidden characters."""
         yield from self.problems(model.tags)
         for column in model.columns:
-            yield from (problem._replace(column=column.name) for problem in self.problems(column.tags))
+            for problem in self.problems(column.tags) if column.tags else ():
+                yield problem._replace(column=column.name)
 
     def problems(self, tags: Mapping[str, str]) -> Iterator[Problem]:
         """Yield the problems of an object's tags."""

@@ -168,10 +168,9 @@ def _misfits(
     model: Table, verb: str, names: Sequence[str], key: str, is_fit: Callable[[DataType], bool]
 ) -> Iterator[Problem]:
     """Yield the problems of layout columns; `key` is their model key, and `is_fit` judges a type."""
-    columns = {column.key: column.data_type for column in model.columns}
     for place, name in enumerate(names):
         column, *inside = place_of_key(name, model.columns)
-        whole = columns.get(column.lower())
+        whole = next((one.data_type for one in model.columns if one.key == column.lower()), None)
         data_type = type_at(whole, tuple(inside)) if whole is not None else None
         if data_type is None:
             yield Problem(f"{key} names no column of the table", f"Declare it, or correct {key}.", name)

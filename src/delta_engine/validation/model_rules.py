@@ -21,9 +21,9 @@ from delta_engine.aspects.known_properties import known_values, probably_meant
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, Part, Table
-from delta_engine.models.nested_types import Path, forgotten_clause
+from delta_engine.models.constraints import MAX_NAME_LENGTH
+from delta_engine.models.nested_types import field_names, forgotten_clause
 from delta_engine.models.repetitions import repeated_columns, repeated_in_primary_key
-from delta_engine.models.types import DataType, StructType, inside, parts
 from delta_engine.state.states import SECRET_KEY
 from delta_engine.telemetry.visible import appearance
 from delta_engine.validation.rules import (
@@ -85,17 +85,10 @@ class NamesLookDifferent:
         for column in model.columns:
             if not column.name.isascii():
                 yield "its name", f"{scope}.", column.name, column
-            for path, name in _fields(column.data_type, (column.key,)):
+            for path, name in field_names(column.data_type):
                 if not name.isascii():
-                    yield f"the name of its field {name!r}", f"{scope}.{'.'.join(path)}", name, column
-
-
-def _fields(data_type: DataType, path: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the fields inside a type, each with the path to its struct."""
-    for step, inner_type in inside(data_type):
-        if isinstance(data_type, StructType):
-            yield path, step
-        yield from _fields(inner_type, (*path, step))
+                    place = ".".join((scope, column.key, *path))
+                    yield f"the name of its field {name!r}", place, name, column
 
 
 class RenamedTables:
@@ -137,6 +130,7 @@ class ValidColumnNames:
     """
 
     _NEVER = re.compile(r"[\x00-\x1f\x7f-\x9f]|\$\{")
+    _USUAL = re.compile(rf"\w{{1,{MAX_NAME_LENGTH}}}", re.ASCII)
 
     @of_each_table
     def check(self, model: Table) -> Iterator[Problem]:
@@ -144,20 +138,17 @@ class ValidColumnNames:
         mode = model.effective_table_properties.get(COLUMN_MAPPING_MODE, "none")
         is_unmapped = mode == "none" and model.is_about(Part.COLUMNS)
         for column in model.columns:
-            for subject, name, is_field in self._names(column):
+            fields = ((name, True) for _, name in field_names(column.data_type))
+            for name, is_field in ((column.name, False), *fields):
+                if self._USUAL.fullmatch(name):
+                    continue
                 reason, way_out = name_problem(name, self._NEVER), "Rename it."
                 if not reason and is_unmapped and needs_column_mapping(name, is_field=is_field):
                     reason = "has a character that Delta stores only with column mapping"
                     way_out = f"Rename it, or set the property {COLUMN_MAPPING_MODE}: name."
                 if reason:
+                    subject = f"the name of its field {name!r}" if is_field else "its name"
                     yield Problem(f"{subject} {reason}", way_out, column)
-
-    def _names(self, column: Column) -> Iterator[tuple[str, str, bool]]:
-        """Yield the names of a column and its fields, each with a label and whether it is a field's."""
-        yield "its name", column.name, False
-        for part in parts(column.data_type):
-            for field in part.fields if isinstance(part, StructType) else ():
-                yield f"the name of its field {field.name!r}", field.name, True
 
 
 class ChangeFeedNamesAreFree:
