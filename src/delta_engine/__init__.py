@@ -9,7 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from delta_engine.actions import AlignSchema, AlignTable, CreateSchema, CreateTable, DropTable, TablePlan
+    from delta_engine.actions import (
+        Align,
+        AlignTable,
+        Create,
+        CreateTable,
+        Drop,
+        DropTable,
+        Keep,
+        TablePlan,
+    )
     from delta_engine.actions.policy import Policy
     from delta_engine.api.engine import Engine
     from delta_engine.api.values import Drift, ModelFiles, Models, Plan
@@ -81,7 +90,7 @@ __all__ = [
     "OPEN_SOURCE_CATALOG",
     "ActionRunner",
     "Addressing",
-    "AlignSchema",
+    "Align",
     "AlignTable",
     "ApplyFailedError",
     "ApplyStoppedError",
@@ -95,13 +104,14 @@ __all__ = [
     "ColumnMask",
     "CompiledPlan",
     "ConfigError",
-    "CreateSchema",
+    "Create",
     "CreateTable",
     "DeltaEngineError",
     "Deployment",
     "Drift",
     "DriftRefusal",
     "DriftReport",
+    "Drop",
     "DropTable",
     "Engine",
     "Executor",
@@ -109,6 +119,7 @@ __all__ = [
     "ForeignKey",
     "Identity",
     "InvalidModelError",
+    "Keep",
     "LockHeld",
     "MissingDependencyError",
     "ModelFiles",
@@ -151,7 +162,17 @@ __all__ = [
 ]
 
 _NAMES = {
-    "actions": ("AlignSchema", "AlignTable", "CreateSchema", "CreateTable", "DropTable", "TablePlan"),
+    "actions": (
+        "Align",
+        "AlignTable",
+        "Create",
+        "CreateTable",
+        "Drop",
+        "Drop",
+        "DropTable",
+        "Keep",
+        "TablePlan",
+    ),
     "actions.policy": ("Policy",),
     "api.engine": ("Engine",),
     "api.values": ("Drift", "ModelFiles", "Models", "Plan"),

@@ -18,14 +18,14 @@ from tests.builders.drift_reports import full_report
 
 HOSTILE = "</li></pre><script>alert(1)</script>" + "long" * 60
 PLAN = TablePlan(
-    create_tables=(CreateTable(Table("dev", "silver", "orders", [Column("id", "bigint", comment=HOSTILE)])),),
-    align_tables=(
+    (
+        CreateTable(Table("dev", "silver", "orders", [Column("id", "bigint", comment=HOSTILE)])),
         AlignTable(
             QualifiedName("dev", "silver", "customers"),
             (SetTableComment(desired="who buys", observed=HOSTILE),),
         ),
-    ),
-    drop_tables=(DropTable(QualifiedName("dev", "silver", "gone"), 7),),
+        DropTable(QualifiedName("dev", "silver", "gone"), 7),
+    )
 )
 NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 RUN = RunReport(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, unique
-from typing import ClassVar, Final, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar
+
+from typing_extensions import TypeVar as DefaultTypeVar
 
 from delta_engine.errors import SourceLocation
-from delta_engine.models import Column, QualifiedName, Reference, SchemaName, Table
+from delta_engine.models import Column, QualifiedName, Reference, Schema, SchemaName, SecurableName, Table
 
 
 @unique
@@ -126,40 +129,12 @@ class Action(Protocol):
 
 SomeAction = TypeVar("SomeAction", bound=Action)
 
+Model_co = DefaultTypeVar("Model_co", bound=Table | Schema, covariant=True, default=Table)
+Name_co = DefaultTypeVar("Name_co", bound=SecurableName, covariant=True, default=QualifiedName)
+
 
 def _in_phase_order(actions: tuple[Action, ...]) -> tuple[Action, ...]:
     return tuple(sorted(actions, key=lambda action: PHASE_ORDER[action.phase]))
-
-
-@dataclass(frozen=True, slots=True)
-class CreateSchema:
-    """Create a missing schema that is declared or that models need; an empty comment means none."""
-
-    hazards: ClassVar[tuple[Hazard, ...]] = SAFE
-    catalog_name: str
-    schema_name: str
-    comment: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.catalog_name}.{self.schema_name}"
-
-
-@dataclass(frozen=True, slots=True)
-class AlignSchema:
-    """Change a schema until it matches its model, also after its creation; it sorts its actions by phase."""
-
-    catalog_name: str
-    schema_name: str
-    actions: tuple[Action, ...]
-    declared_at: SourceLocation | None = field(default=None, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        if not self.actions:
-            raise ValueError(f"aligning {self} needs at least one action")
-        object.__setattr__(self, "actions", _in_phase_order(self.actions))
-
-    def __str__(self) -> str:
-        return f"{self.catalog_name}.{self.schema_name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,19 +151,26 @@ class Adoption:
 
 
 @dataclass(frozen=True, slots=True)
-class CreateTable:
-    """Create a table with all its parts.
+class Create(Generic[Model_co]):
+    """Create a securable with all parts of its model that its CREATE statement can express.
+
+    A missing schema that only tables need is created too. An empty comment means none.
 
     Args:
         adoption: how it takes the Delta table at its location; None if it is new, or if its location was not read.
     """
 
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
-    desired: Table
+    desired: Model_co
     adoption: Adoption | None = None
 
     @property
-    def table(self) -> QualifiedName:
+    def name(self) -> SecurableName:
+        """The securable's name."""
+        return self.desired.qualified_name
+
+    @property
+    def table(self: Create[Table]) -> QualifiedName:
         """The table's name."""
         return self.desired.qualified_name
 
@@ -198,7 +180,7 @@ class CreateTable:
         return self.desired.declared_at
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self: Create[Table]) -> tuple[Column, ...]:
         """The model's columns."""
         return self.desired.columns
 
@@ -223,15 +205,19 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class AlignTable:
-    """Change an existing table until it matches its model; it sorts its actions by phase.
+class Align(Generic[Name_co]):
+    """Change an existing securable, or a schema that the plan creates, until it matches its model.
 
-    A phase is `align.in_phase(…)`, not a field, so that a new aspect does not change this class (docs/decisions/0002).
-    `is_streaming` marks a streaming table, which needs its own statements. `cost` is known if rows are written.
-    `columns` are the model's, for the places of messages.
+    It sorts its actions by phase. A phase is `align.in_phase(…)`, not a field, so that a new aspect does not change
+    this class (docs/decisions/0002).
+
+    Args:
+        is_streaming: marks a streaming table, which needs its own statements.
+        cost: known if rows are written.
+        columns: the model's, for the places of messages.
     """
 
-    table: QualifiedName
+    name: Name_co
     actions: tuple[Action, ...]
     declared_at: SourceLocation | None = field(default=None, compare=False, repr=False)
     is_streaming: bool = False
@@ -240,8 +226,13 @@ class AlignTable:
 
     def __post_init__(self) -> None:
         if not self.actions:
-            raise ValueError(f"aligning {self.table} needs at least one action")
+            raise ValueError(f"aligning {self.name} needs at least one action")
         object.__setattr__(self, "actions", _in_phase_order(self.actions))
+
+    @property
+    def table(self) -> Name_co:
+        """The table's name."""
+        return self.name
 
     @property
     def writes_rows(self) -> bool:
@@ -258,8 +249,8 @@ class AlignTable:
 
 
 @dataclass(frozen=True, slots=True)
-class DropTable:
-    """Drop an applied table that is no longer declared, or whose creation is undone.
+class Drop(Generic[Name_co]):
+    """Drop an applied securable that is no longer declared, or whose creation is undone.
 
     Args:
         keys: drops of its keys that block changes of other tables; they run before those changes.
@@ -269,7 +260,7 @@ class DropTable:
     """
 
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.LOSES_DATA, Hazard.BREAKS_READERS)
-    table: QualifiedName
+    name: Name_co
     rows: int
     references: tuple[QualifiedName, ...] = ()
     keys: tuple[Action, ...] = ()
@@ -278,6 +269,11 @@ class DropTable:
     undoes_creation: bool = False
     declared_at: ClassVar[None] = None
     columns: ClassVar[tuple[Column, ...]] = ()
+
+    @property
+    def table(self) -> Name_co:
+        """The table's name."""
+        return self.name
 
     @property
     def reason(self) -> str:
@@ -292,52 +288,137 @@ class DropTable:
         return "Declare it, keep it (policy.removed_tables: keep)"
 
 
+@dataclass(frozen=True, slots=True)
+class Keep(Generic[Name_co]):
+    """Keep an applied securable that is no longer declared. For information only."""
+
+    name: Name_co
+
+
+CreateTable: TypeAlias = Create
+AlignTable: TypeAlias = Align
+DropTable: TypeAlias = Drop
+
 TableAction: TypeAlias = CreateTable | AlignTable | DropTable
 """An action on a table as a whole."""
 
-CarriedAction: TypeAlias = Action | CreateSchema | CreateTable | DropTable
+SecurableChange: TypeAlias = Create[Any] | Align[Any] | Drop[Any] | Keep[Any]
+"""What a plan does with one securable."""
+
+CarriedAction: TypeAlias = Action | Create[Any] | Drop[Any]
 """An action that a statement carries out."""
+
+
+def action_name(action: CarriedAction) -> str:
+    """Return the name of an action's type, such as `SetTableComment`, and `CreateTable` for a table's creation."""
+    name = type(action).__name__
+    return f"{name}{action.name.kind.title()}" if isinstance(action, Create | Drop) else name
 
 
 def reversal_of(action: CarriedAction) -> Reversal:
     """Return how a run's action can be undone. Created schemas stay, and dropped tables are not the engine's."""
-    if isinstance(action, CreateSchema | DropTable) or Hazard.PERMANENT_UPGRADE in action.hazards:
+    match action:
+        case Create():
+            return Reversal.STATEMENTS if isinstance(action.desired, Table) else Reversal.NONE
+        case Drop():
+            return Reversal.NONE
+    if Hazard.PERMANENT_UPGRADE in action.hazards:
         return Reversal.NONE
-    if isinstance(action, CreateTable):
-        return Reversal.STATEMENTS
     if action.phase is Phase.MOVE_FILES:
         return Reversal.UNSET_MANAGED
     return Reversal.RESTORE if action.phase in _RESTORED else Reversal.STATEMENTS
 
 
+_ORDER: Final = (Create, Align, Drop, Keep)
+
+_Change = TypeVar("_Change", bound=SecurableChange)
+
+
 @dataclass(frozen=True, slots=True)
 class TablePlan:
-    """All changes of one run, tables sorted by name, without unchanged tables.
+    """All changes of one run, without unchanged securables; it sorts them by name.
 
-    Dropped tables come after all other changes. Aligned schemas come before the tables, except changes that may revoke
-    rights. `kept_tables` and `kept_schemas` are no longer declared, and stay; they are for information only.
+    The changes of a securable follow each other: a new schema is created, and then aligned. The order of the names is
+    not the order of the statements (`compile`).
     """
 
-    create_tables: tuple[CreateTable, ...] = ()
-    align_tables: tuple[AlignTable, ...] = ()
-    create_schemas: tuple[CreateSchema, ...] = ()
-    drop_tables: tuple[DropTable, ...] = ()
-    kept_tables: tuple[QualifiedName, ...] = ()
-    align_schemas: tuple[AlignSchema, ...] = ()
-    kept_schemas: tuple[SchemaName, ...] = ()
+    changes: tuple[SecurableChange, ...] = ()
+    _groups: Mapping[tuple[type, str], list[Any]] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        ordered = tuple(sorted(self.changes, key=_place))
+        groups: dict[tuple[type, str], list[Any]] = defaultdict(list)
+        for change in ordered:
+            groups[type(change), change.name.kind].append(change)
+        object.__setattr__(self, "changes", ordered)
+        object.__setattr__(self, "_groups", dict(groups))
 
     def __bool__(self) -> bool:
-        schemas, tables = self.create_schemas or self.align_schemas, self.create_tables or self.align_tables
-        return bool(schemas or tables or self.drop_tables)
+        return any(not isinstance(change, Keep) for change in self.changes)
 
-    def changed_schemas(self) -> tuple[SchemaName, ...]:
-        """Return the schemas to create or change, each once, sorted by name."""
-        actions: tuple[CreateSchema | AlignSchema, ...] = (*self.create_schemas, *self.align_schemas)
-        names = (SchemaName(action.catalog_name, action.schema_name) for action in actions)
-        by_key = {name.key: name for name in names}
-        return tuple(by_key[key] for key in sorted(by_key))
+    @property
+    def create_tables(self) -> tuple[CreateTable, ...]:
+        """The tables to create."""
+        return self.of_kind(Create, "table")
+
+    @property
+    def align_tables(self) -> tuple[AlignTable, ...]:
+        """The tables to change."""
+        return self.of_kind(Align, "table")
+
+    @property
+    def drop_tables(self) -> tuple[DropTable, ...]:
+        """The tables to drop."""
+        return self.of_kind(Drop, "table")
+
+    @property
+    def kept_tables(self) -> tuple[QualifiedName, ...]:
+        """The tables that are no longer declared, and stay."""
+        return tuple(kept.name for kept in self.of_kind(Keep, "table"))
+
+    @property
+    def create_schemas(self) -> tuple[Create[Schema], ...]:
+        """The schemas to create."""
+        return self.of_kind(Create, "schema")
+
+    @property
+    def align_schemas(self) -> tuple[Align[SchemaName], ...]:
+        """The schemas to change, also after their creation."""
+        return self.of_kind(Align, "schema")
+
+    @property
+    def kept_schemas(self) -> tuple[SchemaName, ...]:
+        """The schemas that are no longer declared, and stay."""
+        return tuple(kept.name for kept in self.of_kind(Keep, "schema"))
+
+    @property
+    def alignments(self) -> tuple[Align[Any], ...]:
+        """The alignments of all securables."""
+        return tuple(change for change in self.changes if isinstance(change, Align))
 
     def table_actions(self) -> Iterator[TableAction]:
         """Yield the action of each table, sorted by table name."""
-        actions: tuple[TableAction, ...] = (*self.create_tables, *self.align_tables, *self.drop_tables)
-        yield from sorted(actions, key=lambda action: action.table.key)
+        yield from (change for change in self._changed() if change.name.kind == "table")
+
+    def changed_names(self) -> tuple[SecurableName, ...]:
+        """Return the names of what is created, changed or dropped, each once, sorted."""
+        names = (change.name for change in self._changed())
+        return tuple({(name.kind, name.key): name for name in names}.values())
+
+    def with_aligned_tables(self, aligned: Iterable[AlignTable]) -> TablePlan:
+        """Return this plan with other alignments of tables."""
+        others = (
+            change for change in self.changes if not isinstance(change, Align) or change.name.kind != "table"
+        )
+        return TablePlan((*others, *aligned))
+
+    def of_kind(self, change_type: type[_Change], kind: str) -> tuple[_Change, ...]:
+        """Return the changes of one type to the securables of one kind, sorted by name."""
+        return tuple(self._groups.get((change_type, kind), ()))
+
+    def _changed(self) -> Iterator[Any]:
+        return (change for change in self.changes if not isinstance(change, Keep))
+
+
+def _place(change: SecurableChange) -> tuple[str, int]:
+    return change.name.key, _ORDER.index(type(change))

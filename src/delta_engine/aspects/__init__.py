@@ -11,7 +11,7 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from delta_engine.actions import Action, AlignSchema, AlignTable, Phase
+from delta_engine.actions import Action, Align, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects import (
     backfills,
@@ -221,7 +221,7 @@ def accept(model: _Model, observed: SecurableState, accepted: Iterable[Differenc
     return model
 
 
-def render(align: AlignTable | AlignSchema, context: AnyContext) -> Iterator[tuple[Sequence[Action], str]]:
+def render(align: Align[Any], context: AnyContext) -> Iterator[tuple[Sequence[Action], str]]:
     """Yield the statements of an alignment in execution order, each with its actions."""
     for together, group in groupby(align.actions, key=_aspect_and_phase):
         actions = tuple(group)

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from itertools import chain
-from typing import TypeAlias
 
 from delta_engine.actions import CarriedAction, Hazard, Phase
-from delta_engine.models import QualifiedName, SchemaName
+from delta_engine.models import QualifiedName, SecurableName
 
 _REPEATABLE = frozenset(
     {
@@ -22,14 +21,6 @@ _REPEATABLE = frozenset(
     }
 )
 """The phases whose statements the state of a table does not show."""
-
-SecurableName: TypeAlias = QualifiedName | SchemaName
-"""The name of a table or a schema."""
-
-
-def securable_kind(name: SecurableName) -> str:
-    """Return `table` or `schema`."""
-    return "table" if isinstance(name, QualifiedName) else "schema"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

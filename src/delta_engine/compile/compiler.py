@@ -23,10 +23,10 @@ from dataclasses import dataclass, replace
 from delta_engine import aspects
 from delta_engine.actions import (
     Action,
-    AlignSchema,
+    Align,
     AlignTable,
     CarriedAction,
-    CreateSchema,
+    Create,
     CreateTable,
     DropTable,
     Phase,
@@ -51,7 +51,7 @@ from delta_engine.compile.keys import (
     taken_names,
 )
 from delta_engine.compile.ordering import Stage, Staging, divided, in_order
-from delta_engine.models import QualifiedName, SchemaName
+from delta_engine.models import QualifiedName, Schema, SchemaName
 from delta_engine.sql.tables import (
     sql_alter_clustering,
     sql_create_schema,
@@ -86,15 +86,14 @@ def compile_plan(plan: TablePlan, addressing: Addressing, capabilities: Capabili
 
 def _add_schemas(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> list[Step]:
     """Add the first step of each schema; return the steps that come after all tables."""
-    creates = {str(create).lower(): create for create in plan.create_schemas}
-    aligns = {str(align).lower(): align for align in plan.align_schemas}
+    creates = {create.name.key: create for create in plan.create_schemas}
+    aligns = {align.name.key: align for align in plan.align_schemas}
     schema_rights = []
     for key in sorted({*creates, *aligns}):
         create, align = creates.get(key), aligns.get(key)
-        schema = create or aligns[key]
         before, after = _split(align) if align else (None, None)
         first = Step(
-            name=SchemaName(schema.catalog_name, schema.schema_name),
+            name=(create or aligns[key]).name,
             operation=Operation.ALTER if create is None else Operation.CREATE,
             statements=(
                 *(renderer.schema_creation(create) if create else ()),
@@ -108,7 +107,7 @@ def _add_schemas(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> list[St
     return schema_rights
 
 
-def _split(align: AlignSchema) -> tuple[AlignSchema | None, AlignSchema | None]:
+def _split(align: Align[SchemaName]) -> tuple[Align[SchemaName] | None, Align[SchemaName] | None]:
     """Return the changes before those of tables, and those after them."""
     late = tuple(filter(_is_late, align.actions))
     early = tuple(action for action in align.actions if action not in late)
@@ -288,17 +287,17 @@ class _Renderer:
     addressing: Addressing
     capabilities: Capabilities
 
-    def schema_creation(self, create: CreateSchema) -> tuple[Statement, ...]:
+    def schema_creation(self, create: Create[Schema]) -> tuple[Statement, ...]:
         """Return CREATE SCHEMA; empty on platforms where a schema is a folder."""
         if not self.addressing.has_schemas:
             return ()
-        sql = sql_create_schema(create.catalog_name.lower(), create.schema_name.lower(), create.comment)
+        schema = create.desired
+        sql = sql_create_schema(schema.catalog_name.lower(), schema.schema_name.lower(), schema.comment or "")
         return (Statement(sql=sql, actions=(create,)),)
 
-    def schema_alignment(self, align: AlignSchema) -> Iterator[Statement]:
+    def schema_alignment(self, align: Align[SchemaName]) -> Iterator[Statement]:
         """Yield the statements that change a schema, in the order of their phases."""
-        name = SchemaName(align.catalog_name, align.schema_name)
-        yield from _statements(aspects.render(align, SchemaContext(name)))
+        yield from _statements(aspects.render(align, SchemaContext(align.name)))
 
     def table_creation(self, create: CreateTable) -> Iterator[Statement]:
         """Yield CREATE TABLE with everything that it can express, so that no table is half created, then the rest."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from delta_engine import aspects
-from delta_engine.actions import Action, AlignSchema, AlignTable, CreateSchema, CreateTable, TablePlan
+from delta_engine.actions import Action, Align, AlignTable, Create, CreateTable, Keep, TablePlan
 from delta_engine.actions.policy import NO_POLICY, Ownership, Policy, RemovedTables
 from delta_engine.aspects.column_renames import renamed_columns
 from delta_engine.aspects.comparison import Comparison
@@ -67,6 +67,8 @@ class TablePlanner:
         records: Mapping[str, Record] = MappingProxyType({}),
         removed: Mapping[QualifiedName, int | None] = MappingProxyType({}),
         schema_records: Mapping[str, Record[Schema]] = MappingProxyType({}),
+        *,
+        undoes: bool = False,
     ) -> TablePlan:
         """Return the actions that bring the catalog to the models; empty when it matches.
 
@@ -76,6 +78,7 @@ class TablePlanner:
             records: of tables, by `QualifiedName.key`; parts that only they declare are removed.
             removed: existing tables that are no longer declared, with their numbers of rows; None keeps a table.
             schema_records: of schemas, by `Schema.key`; empty if only some models were loaded.
+            undoes: whether tables are dropped because the creation is undone.
         """
         by_key = {model.key: model for model in resolved(models)}
         existing = {key: model for key, model in by_key.items() if state.tables[key].exists}
@@ -94,17 +97,20 @@ class TablePlanner:
             for key, actions in sorted(needed.items())
             if key in existing
         )
+        dropped = dropped_tables(gone, (*created, *aligned), needed, state)
         return TablePlan(
-            create_tables=created,
-            align_tables=aligned,
-            create_schemas=tuple(self._missing_schemas(models, state)),
-            align_schemas=tuple(self._changed_schemas(state, schema_records)),
-            drop_tables=tuple(
-                replace(drop, can_be_undropped=self.capabilities.undrops_tables)
-                for drop in dropped_tables(gone, (*created, *aligned), needed, state)
-            ),
-            kept_tables=tuple(sorted(removed.keys() - gone.keys(), key=lambda name: name.key)),
-            kept_schemas=tuple(self._kept_schemas(state, schema_records)),
+            (
+                *self._missing_schemas(models, state),
+                *self._changed_schemas(state, schema_records),
+                *self._kept_schemas(state, schema_records),
+                *created,
+                *aligned,
+                *(
+                    replace(drop, can_be_undropped=self.capabilities.undrops_tables, undoes_creation=undoes)
+                    for drop in dropped
+                ),
+                *map(Keep, removed.keys() - gone.keys()),
+            )
         )
 
     def _created(self, model: Table, state: CatalogState) -> CreateTable:
@@ -126,28 +132,29 @@ class TablePlanner:
                 changes[key] = with_lost_parts(actions, model, observed, record, self.policy)
         return dict(sorted(changes.items()))
 
-    def _missing_schemas(self, models: Sequence[Table], state: CatalogState) -> Iterator[CreateSchema]:
-        comments = {schema.key: schema.comment or "" for schema in self.schemas}
-        needed = {SchemaName(model.catalog_name.lower(), model.schema_name.lower()) for model in models}
-        needed |= {SchemaName(one.catalog_name.lower(), one.schema_name.lower()) for one in self.schemas}
-        for name in sorted(needed, key=str):
+    def _missing_schemas(self, models: Sequence[Table], state: CatalogState) -> Iterator[Create[Schema]]:
+        comments = {schema.key: schema.comment for schema in self.schemas}
+        needing: tuple[Table | Schema, ...] = (*models, *self.schemas)
+        needed = {(one.catalog_name.lower(), one.schema_name.lower()) for one in needing}
+        for catalog, schema in needed:
+            name = SchemaName(catalog, schema)
             if _is_absent(name, state):
-                yield CreateSchema(name.catalog, name.schema, comments.get(name.key, ""))
+                yield Create(Schema(catalog, schema, comments.get(name.key)))
 
     def _kept_schemas(
         self, state: CatalogState, records: Mapping[str, Record[Schema]]
-    ) -> Iterator[SchemaName]:
+    ) -> Iterator[Keep[SchemaName]]:
         """Yield applied schemas that are no longer declared: a plan neither changes nor drops them."""
         declared = {schema.key for schema in self.schemas}
-        for key, record in sorted(records.items()):
+        for key, record in records.items():
             if record.declared is None or key in declared:
                 continue
             if not _is_absent(record.declared.qualified_name, state):
-                yield record.declared.qualified_name
+                yield Keep(record.declared.qualified_name)
 
     def _changed_schemas(
         self, state: CatalogState, records: Mapping[str, Record[Schema]]
-    ) -> Iterator[AlignSchema]:
+    ) -> Iterator[Align[SchemaName]]:
         for schema in self.schemas:
             observed, key = state.schema(schema.qualified_name), schema.key
             if observed is None:  # unknown schema
@@ -158,7 +165,7 @@ class TablePlanner:
                 else aspects.after_create(schema)
             )
             if actions:
-                yield AlignSchema(schema.catalog_name, schema.schema_name, actions, schema.declared_at)
+                yield Align(schema.qualified_name, actions, schema.declared_at)
 
 
 def _is_absent(name: SchemaName, state: CatalogState) -> bool:

@@ -42,17 +42,18 @@ def with_restores(plan: TablePlan, restores: Mapping[QualifiedName, RestoreTable
         )
         actions = (restore, *(action for action in beyond if action is not restore))
         aligned[name.key] = replace(present, actions=actions)
-    return replace(plan, align_tables=tuple(aligned[key] for key in sorted(aligned)))
+    return plan.with_aligned_tables(aligned.values())
 
 
 def with_returns(plan: TablePlan, returns: Collection[QualifiedName]) -> TablePlan:
     """Return a plan that returns some of its tables to their former location."""
+    if not returns:
+        return plan
     keys = {name.key for name in returns}
-    aligned = (
+    return plan.with_aligned_tables(
         replace(align, actions=tuple(map(_returned, align.actions))) if align.table.key in keys else align
         for align in plan.align_tables
     )
-    return replace(plan, align_tables=tuple(aligned)) if keys else plan
 
 
 def _returned(action: Action) -> Action:

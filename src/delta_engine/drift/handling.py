@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 from delta_engine import aspects
-from delta_engine.actions import Action, AlignSchema, AlignTable, TablePlan
+from delta_engine.actions import Action, TablePlan
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, Policy
 from delta_engine.aspects import Difference
@@ -151,9 +151,8 @@ def _changed_fields(plan: TablePlan) -> Iterator[tuple[tuple[str, str], str]]:
 
     Parts that a plan drops and makes again are not different.
     """
-    aligned: tuple[AlignSchema | AlignTable, ...] = (*plan.align_schemas, *plan.align_tables)
-    for align in aligned:
-        resource = f"schema.{align}".lower() if isinstance(align, AlignSchema) else resource_key(align.table)
+    for align in plan.alignments:
+        resource = resource_key(align.name)
         first: dict[str, Change] = {}
         last: dict[str, tuple[Action, Change]] = {}
         for action in align.actions:

@@ -153,7 +153,7 @@ def attempted_by(
     by_key = {resource_key(model.qualified_name): model for model in models}
     aligned = {resource_key(align.table): align for align in plan.align_tables}
     changed = {*aligned, *(resource_key(create.table) for create in plan.create_tables)} & by_key.keys()
-    changed_schemas = {str(align).lower() for align in plan.align_schemas}
+    changed_schemas = {align.name.key for align in plan.align_schemas}
     tables = {
         key: (
             define_attempt(_intended(by_key[key], aligned.get(key))),

@@ -15,7 +15,7 @@ from delta_engine.actions import Phase, TablePlan
 from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.capabilities import Capabilities
 from delta_engine.backends.sql_runner import SqlRunner
-from delta_engine.compile.compiled_plan import CompiledPlan, Statement, Step, securable_kind
+from delta_engine.compile.compiled_plan import CompiledPlan, Statement, Step
 from delta_engine.compile.compiler import compile_plan
 from delta_engine.errors import DeltaEngineError, StatementError
 from delta_engine.execute.apply_control import ApplyControl
@@ -234,7 +234,7 @@ class _RunningApply:
 
     def _run_step(self, position: int, step: Step) -> StepResult:
         """Run a step's statements up to the first failure."""
-        kind = securable_kind(step.name)
+        kind = step.name.kind
         table = "" if isinstance(step.name, SchemaName) else self.addressing.table(step.name)
         statements = StatementRunner(
             runner=self.runner, name=step.name, control=self.control, check=self.check, address=table

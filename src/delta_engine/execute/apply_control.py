@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from delta_engine.backends.cancellation import Stop
 from delta_engine.backends.sql_runner import Backoff
-from delta_engine.compile.compiled_plan import SecurableName
+from delta_engine.models import SecurableName
 from delta_engine.telemetry.visible import counted
 
 _LONGEST_LINE = 160

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeAlias, TypeGuard, TypeVar
 
-from delta_engine.compile.compiled_plan import SecurableName
 from delta_engine.errors import StatementError
-from delta_engine.models import QualifiedName, SchemaName
+from delta_engine.models import QualifiedName, SchemaName, SecurableName
 
 Name = TypeVar("Name", bound=SecurableName, covariant=True)
 

@@ -8,7 +8,7 @@ from graphlib import TopologicalSorter
 from heapq import heappop, heappush
 
 from delta_engine.backends.cancellation import StoppedError
-from delta_engine.compile.compiled_plan import Operation, Round, Step, securable_kind
+from delta_engine.compile.compiled_plan import Operation, Round, Step
 from delta_engine.errors import StatementError
 from delta_engine.execute.outcomes import AnyOutcome, Outcome, OutcomeKind, RunStatement, StepResult
 from delta_engine.models import SchemaName
@@ -100,7 +100,7 @@ class PlanProgress:
         for before in step.after:
             if before in self._failed_steps:
                 name = self._steps[before].name
-                reason = f"it depends on {securable_kind(name)} {name}, which failed"
+                reason = f"it depends on {name.kind} {name}, which failed"
                 return StatementError(reason, sql="", error_class=None)
         if step.round is Round.SCHEMA_RIGHTS:
             return self._unfinished_table()

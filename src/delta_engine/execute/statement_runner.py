@@ -23,11 +23,11 @@ from delta_engine.backends.error_conditions import (
     transience,
 )
 from delta_engine.backends.sql_runner import Row, SqlRunner
-from delta_engine.compile.compiled_plan import SecurableName, Statement, securable_kind
+from delta_engine.compile.compiled_plan import Statement
 from delta_engine.errors import StatementError
 from delta_engine.execute.apply_control import ApplyControl, RunningStatement
 from delta_engine.execute.outcomes import RunStatement
-from delta_engine.models import QualifiedName, SchemaName
+from delta_engine.models import QualifiedName, SchemaName, SecurableName
 from delta_engine.sql.queries import sql_describe_history, sql_references_to
 from delta_engine.sql.text import quote_ident
 from delta_engine.state.table_queries import Commit, commit_of
@@ -196,7 +196,7 @@ class _Attempts:
                 logging.WARNING, "statement tried again", error_class=error.error_class, delay=round(delay, 1)
             )
             self._control.notify(
-                f"{securable_kind(name)} {name}: {reason.value} ({error.error_class}); trying again in {delay:.0f} s"
+                f"{name.kind} {name}: {reason.value} ({error.error_class}); trying again in {delay:.0f} s"
             )
         return delay
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, unique
 from types import MappingProxyType
-from typing import TypeVar
+from typing import ClassVar, TypeAlias, TypeVar
 
 from delta_engine.telemetry.visible import has_half_a_character
 
@@ -15,6 +15,7 @@ from delta_engine.telemetry.visible import has_half_a_character
 class QualifiedName:
     """The raw three-part name of a table; compares in lower case, as Unity Catalog stores it."""
 
+    kind: ClassVar = "table"
     catalog: str
     schema: str
     table: str
@@ -58,6 +59,7 @@ class QualifiedName:
 class SchemaName:
     """The raw two-part name of a schema; compares in lower case, as Unity Catalog stores it."""
 
+    kind: ClassVar = "schema"
     catalog: str
     schema: str
 
@@ -68,6 +70,10 @@ class SchemaName:
 
     def __str__(self) -> str:
         return f"{self.catalog}.{self.schema}"
+
+
+SecurableName: TypeAlias = QualifiedName | SchemaName
+"""The name of a securable; `kind` is the word for what it names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
-from delta_engine.models import QualifiedName, Schema, SchemaName, Table
+from delta_engine.models import Schema, SecurableName, Table
 
 Model_co = TypeVar("Model_co", bound=Table | Schema, covariant=True, default=Table)
 
@@ -62,6 +62,6 @@ def records_of(models: Iterable[_Model]) -> dict[str, Record[_Model]]:
     return {model.key: Record(declared=model) for model in models}
 
 
-def resource_key(name: QualifiedName | SchemaName) -> str:
+def resource_key(name: SecurableName) -> str:
     """Return a key in lower case: `table.<catalog>.<schema>.<table>` or `schema.<catalog>.<schema>`."""
-    return f"schema.{name.key}" if isinstance(name, SchemaName) else f"table.{name.key}"
+    return f"{name.kind}.{name.key}"

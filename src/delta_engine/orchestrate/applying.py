@@ -274,8 +274,7 @@ def _record_unchanged(
 ) -> None:
     """Record the schemas and tables that needed no statement, and the new ids of replaced tables that were aligned."""
     plan = planned.plan
-    touched = {str(schema).lower() for schema in (*plan.create_schemas, *plan.align_schemas)}
-    touched |= {action.table.key for action in plan.table_actions()}
+    touched = {name.key for name in plan.changed_names()}
     wanted = {model.key for model in planned.wanted}
     records.adopt([schema for schema in planned.schemas if schema.key not in touched])
     unchanged = [one for one in planned.models if one.key in wanted - touched]

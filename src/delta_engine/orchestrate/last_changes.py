@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from delta_engine.actions import AlignTable, Reversal, TablePlan, reversal_of
+from delta_engine.actions import AlignTable, Create, Reversal, TablePlan, reversal_of
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.deployment.document import LastChange, Resource, TableResource
 from delta_engine.models import QualifiedName
@@ -40,10 +40,7 @@ def last_changes(
     found = versions.read_versions(list(names.values()), with_id=()) if versions and names else {}
     before = {key: found[name.key].version for key, name in names.items() if name.key in found}
     before |= {key: one.version for key, one in unfinished.items() if one and one.version is not None}
-    created = {resource_key(action.table) for action in plan.create_tables}
-    created |= {f"schema.{one}".lower() for one in plan.create_schemas}
-    keys = [resource_key(name) for name in plan.changed_schemas()]
-    keys += [resource_key(action.table) for action in plan.table_actions()]
+    created = {resource_key(change.name) for change in plan.changes if isinstance(change, Create)}
     return {
         key: LastChange(
             run=run,
@@ -53,7 +50,7 @@ def last_changes(
             version=before.get(key.partition(".")[2]),
             undoes=undoes,
         )
-        for key in keys
+        for key in map(resource_key, plan.changed_names())
     }
 
 

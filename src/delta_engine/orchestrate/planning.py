@@ -159,9 +159,7 @@ def _planned(
         models = before_restores(wanted, seen, undo.restores)
 
         def planned() -> TablePlan:
-            plan = planner.plan(models, seen, known, remaining, schemas_known)
-            drops = tuple(replace(drop, undoes_creation=basis.undo is not None) for drop in plan.drop_tables)
-            plan = replace(plan, drop_tables=drops)
+            plan = planner.plan(models, seen, known, remaining, schemas_known, undoes=basis.undo is not None)
             return with_returns(with_restores(plan, undo.restores), undo.returns)
 
         return checked_plan(wanted, seen, planned)

@@ -38,8 +38,8 @@ def touched_keys(plan: TablePlan, models: Iterable[Table], seen: CatalogState) -
     changed = {name.key for name in _changed_tables(plan, seen)}
     connected = {key for ends in _connections(models, seen) if changed & {*ends} for key in ends}
     tables = changed | (connected & seen.tables.keys())
-    schemas = map(resource_key, plan.changed_schemas())
-    return frozenset((*schemas, *(f"table.{key}" for key in tables)))
+    names = map(resource_key, plan.changed_names())
+    return frozenset((*names, *(f"table.{key}" for key in tables)))
 
 
 def touched_resource(

@@ -13,7 +13,6 @@ from typing import Final
 from delta_engine import aspects
 from delta_engine.actions import (
     Action,
-    AlignSchema,
     AlignTable,
     CreateTable,
     DropTable,
@@ -25,6 +24,7 @@ from delta_engine.aspects.aspect import Sign
 from delta_engine.aspects.backfill_actions import converted_columns
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, UndoneDrift, undone_by
 from delta_engine.errors import RefusedError
+from delta_engine.models.record import resource_key
 from delta_engine.report.change_tree import Branch
 from delta_engine.report.plan_tree import create_schema_branch, schema_branch, table_branch
 from delta_engine.telemetry.visible import counted
@@ -72,7 +72,7 @@ def notable_branches(
     for schema in plan.create_schemas:
         yield create_schema_branch(schema, undone)
     for align_schema in plan.align_schemas:
-        key = f"schema.{align_schema}".lower()
+        key = resource_key(align_schema.name)
         if any(_undoes_drift(key, one, undone) for one in align_schema.actions):
             yield schema_branch(align_schema, undone)
     for action in plan.table_actions():
@@ -80,7 +80,7 @@ def notable_branches(
 
 
 def _notable(action: TableAction, undone: UndoneDrift, refused: Collection[str]) -> Iterator[Branch]:
-    key = f"table.{action.table.key}"
+    key = resource_key(action.table)
     is_refused = action.table.key in refused
     match action:
         case DropTable():
@@ -114,7 +114,7 @@ def _undoes_drift(key: str, action: Action, undone: UndoneDrift) -> bool:
     )
 
 
-def _kinds(aligned: Iterable[AlignTable | AlignSchema]) -> Iterator[Branch]:
+def _kinds(aligned: Iterable[AlignTable]) -> Iterator[Branch]:
     """Yield a line per kind of change with the number of changes and of tables, in the order of the aspects."""
     changes: Counter[tuple[str, Sign]] = Counter()
     tables: Counter[tuple[str, Sign]] = Counter()

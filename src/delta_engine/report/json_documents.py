@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from delta_engine.actions import (
-    AlignSchema,
+    Align,
     AlignTable,
     CarriedAction,
     CreateTable,
@@ -32,7 +32,8 @@ from delta_engine.drift.drifted_resources import (
 from delta_engine.drift.saved_documents import SavedDocument
 from delta_engine.drift.status import ResourceChange
 from delta_engine.errors import RefusedError
-from delta_engine.models import QualifiedName
+from delta_engine.models import QualifiedName, SchemaName
+from delta_engine.models.record import resource_key
 from delta_engine.report.planned_actions import planned_actions, planned_whole, undone_drift_note
 from delta_engine.telemetry.logs import redacted
 
@@ -118,10 +119,10 @@ def plan_content(
         "has_changes": bool(plan),
         "create_schemas": [
             {
-                "schema": str(one),
+                "schema": str(one.name),
                 **_risks(one),
-                "comment": one.comment,
-                **noted(f"schema.{one}".lower(), "schema"),
+                "comment": one.desired.comment or "",
+                **noted(resource_key(one.name), "schema"),
             }
             for one in plan.create_schemas
         ],
@@ -136,7 +137,7 @@ def plan_content(
         "tables": [
             {
                 **_table(one, undone),
-                **(noted(f"table.{one.table.key}", "table") if isinstance(one, CreateTable) else {}),
+                **(noted(resource_key(one.name), "table") if isinstance(one, CreateTable) else {}),
             }
             for one in plan.table_actions()
         ],
@@ -184,15 +185,16 @@ def drift_summary(report: DriftReport) -> JobSummary:
 def pending_summary(task: str, environment: str, plan: TablePlan) -> JobSummary:
     """Return the pending changes of a plan."""
     actions = list(plan.table_actions())
+    schemas = sum(name.kind == "schema" for name in plan.changed_names())
     return JobSummary(
         task=task,
         environment=environment,
         counts={
-            "pending": len(actions) + len(plan.changed_schemas()),
+            "pending": len(actions) + schemas,
             "create": len(plan.create_tables),
             "change": len(plan.align_tables),
             "drop": len(plan.drop_tables),
-            "schemas": len(plan.changed_schemas()),
+            "schemas": schemas,
         },
         tables={str(action.table): _VERBS[type(action)] for action in actions},
     )
@@ -295,8 +297,7 @@ def _change(change: Change) -> dict[str, Any]:
     return {"sign": change.sign.value, "subject": change.subject, **both}
 
 
-def _schema(align: AlignSchema, undone: UndoneDrift) -> dict[str, Any]:
-    key = f"schema.{align}".lower()
+def _schema(align: Align[SchemaName], undone: UndoneDrift) -> dict[str, Any]:
     actions = [
         {
             "action": one.action,
@@ -304,10 +305,10 @@ def _schema(align: AlignSchema, undone: UndoneDrift) -> dict[str, Any]:
             "undo": one.undo,
             "change": msgspec.to_builtins(change),
         }
-        for one in planned_actions(align.actions, key, undone)
+        for one in planned_actions(align.actions, resource_key(align.name), undone)
         for change in one.changes
     ]
-    return {"schema": str(align), "actions": actions}
+    return {"schema": str(align.name), "actions": actions}
 
 
 def _table(action: TableAction, undone: UndoneDrift) -> dict[str, Any]:
@@ -323,7 +324,7 @@ def _table(action: TableAction, undone: UndoneDrift) -> dict[str, Any]:
                 "change": "align",
                 **({"cost": msgspec.to_builtins(action.cost)} if action.cost else {}),
                 "actions": msgspec.to_builtins(
-                    [*planned_actions(actions, f"table.{action.table.key}", undone)]
+                    [*planned_actions(actions, resource_key(action.name), undone)]
                 ),
             }
         case DropTable(_, rows):

@@ -15,10 +15,10 @@ from typing import Final
 
 from delta_engine.actions import (
     Adoption,
-    AlignSchema,
+    Align,
     AlignTable,
     Cost,
-    CreateSchema,
+    Create,
     CreateTable,
     DropTable,
     Hazard,
@@ -29,7 +29,8 @@ from delta_engine.actions.policy import Consent
 from delta_engine.aspects.aspect import Sign
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, UndoneDrift
 from delta_engine.errors import RefusedError
-from delta_engine.models import QualifiedName
+from delta_engine.models import QualifiedName, Schema, SchemaName
+from delta_engine.models.record import resource_key
 from delta_engine.report.change_tree import (
     Branch,
     changed_branches,
@@ -64,22 +65,22 @@ def plan_branches(
     yield from (table_branch(action, undone, is_full=is_full) for action in plan.table_actions())
 
 
-def create_schema_branch(schema: CreateSchema, undone: UndoneDrift) -> Branch:
+def create_schema_branch(create: Create[Schema], undone: UndoneDrift) -> Branch:
     """Return the branch of a schema to create."""
-    comment = f"  {schema.comment!r}" if schema.comment else ""
-    note = undoes_note(undone.get((f"schema.{schema}".lower(), "schema")))
-    return Branch(Sign.ADDED, f"schema {schema}{comment}{hazards_note(schema.hazards)}{note}")
+    comment = f"  {create.desired.comment!r}" if create.desired.comment else ""
+    note = undoes_note(undone.get((resource_key(create.name), "schema")))
+    return Branch(Sign.ADDED, f"schema {create.name}{comment}{hazards_note(create.hazards)}{note}")
 
 
-def schema_branch(align: AlignSchema, undone: UndoneDrift) -> Branch:
+def schema_branch(align: Align[SchemaName], undone: UndoneDrift) -> Branch:
     """Return the branch of a schema to change."""
-    leaves = changed_branches(align.actions, f"schema.{align}".lower(), undone)
-    return Branch(Sign.CHANGED, f"schema {align}", leaves)
+    leaves = changed_branches(align.actions, resource_key(align.name), undone)
+    return Branch(Sign.CHANGED, f"schema {align.name}", leaves)
 
 
 def table_branch(action: TableAction, undone: UndoneDrift, *, is_full: bool = False) -> Branch:
     """Return the branch of one table; each line says which drift it undoes."""
-    key = f"table.{action.table.key}"
+    key = resource_key(action.table)
     match action:
         case CreateTable(desired, Adoption(completing, differing)):
             note = f"takes the Delta table at {desired.location}, with its rows"
@@ -103,10 +104,9 @@ def plan_summary(plan: TablePlan) -> str:
     """Return one line with the counts of a plan."""
     if not plan:
         return "no changes"
-    aligned: tuple[AlignSchema | AlignTable, ...] = (*plan.align_schemas, *plan.align_tables)
     hazards = Counter(
         hazard.value
-        for align in aligned
+        for align in plan.alignments
         for action in align.actions
         for hazard in action.hazards
         if hazard is not Hazard.SAFE

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from delta_engine import aspects
-from delta_engine.actions import Action, CarriedAction, reversal_of
+from delta_engine.actions import Action, CarriedAction, action_name, reversal_of
 from delta_engine.drift.drifted_resources import Acceptance, Finding, UndoneDrift, undone_by
 
 
@@ -88,7 +88,7 @@ def planned_actions(
 def planned_whole(action: CarriedAction) -> PlannedAction:
     """Return an action without its phase and changes: the creation or the drop of a table or schema."""
     return PlannedAction(
-        action=type(action).__name__,
+        action=action_name(action),
         hazards=tuple(hazard.value for hazard in action.hazards),
         undo=reversal_of(action).value,
     )

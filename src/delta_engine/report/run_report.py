@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from delta_engine.actions import AlignSchema, AlignTable, CreateSchema, CreateTable, TableAction, TablePlan
+from delta_engine.actions import Align, CreateTable, Keep, SecurableChange, TablePlan
 from delta_engine.actions.policy import Consent
 from delta_engine.deployment.run_facts import RunFacts
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, UndoneDrift
@@ -23,6 +23,7 @@ from delta_engine.execute.outcomes import (
 )
 from delta_engine.models import QualifiedName
 from delta_engine.models.open_struct import Moment
+from delta_engine.models.record import resource_key
 from delta_engine.report.change_tree import change_lines
 from delta_engine.report.plan_text import adopted_lines
 from delta_engine.report.planned_actions import PlannedAction, planned_actions, planned_whole, with_texts
@@ -261,17 +262,15 @@ def run_report(
     undone: UndoneDrift = NO_UNDONE_DRIFT,
 ) -> RunReport:
     """Return the report of a run; `outcomes` covers each schema and table of the plan."""
-    of_schema: list[CreateSchema | AlignSchema] = [*plan.create_schemas, *plan.align_schemas]
-    schemas = {str(action).lower(): action for action in of_schema}
-    actions = {action.table.key: action for action in plan.table_actions()}
+    changes = {change.name.key: change for change in plan.changes}
     tables = tuple(
         TableRun(
             table=str(outcome.name),
             status=_status_of(outcome),
             seconds=_seconds(outcome),
             is_verified=outcome.is_verified,
-            actions=_lines(actions[outcome.name.key]),
-            planned=_planned(actions[outcome.name.key], f"table.{outcome.name.key}", undone),
+            actions=_lines(changes[outcome.name.key]),
+            planned=_planned(changes[outcome.name.key], undone),
             statements=outcome.runs,
             error=_error(outcome),
         )
@@ -282,7 +281,7 @@ def run_report(
             schema=str(outcome.name),
             status=_status_of(outcome),
             seconds=_seconds(outcome),
-            planned=_planned(schemas[outcome.name.key], f"schema.{outcome.name.key}", undone),
+            planned=_planned(changes[outcome.name.key], undone),
             statements=outcome.runs,
             error=_error(outcome),
         )
@@ -324,22 +323,22 @@ def _seconds(outcome: AnyOutcome) -> float:
     return round(sum(run.seconds for run in outcome.runs), 3)
 
 
-def _lines(action: TableAction) -> tuple[str, ...]:
+def _lines(action: SecurableChange) -> tuple[str, ...]:
     """Return the planned actions, a line each. The statement of a new table includes all its parts."""
     if isinstance(action, CreateTable) and action.adoption is not None:
         return (f"+ table over the files at {redacted(str(action.desired.location))}",)
     if isinstance(action, CreateTable):
         return (f"+ table with {counted(len(action.desired.columns), 'column')}",)
-    return tuple(map(redacted, change_lines(action))) if isinstance(action, AlignTable) else ()
+    return tuple(map(redacted, change_lines(action))) if isinstance(action, Align) else ()
 
 
-def _planned(
-    action: TableAction | CreateSchema | AlignSchema, resource: str, undone: UndoneDrift
-) -> tuple[PlannedAction, ...]:
+def _planned(change: SecurableChange, undone: UndoneDrift) -> tuple[PlannedAction, ...]:
     """Return the planned actions as data, without secrets."""
-    if isinstance(action, AlignTable | AlignSchema):
-        return tuple(with_texts(one, redacted) for one in planned_actions(action.actions, resource, undone))
-    return (planned_whole(action),)
+    assert not isinstance(change, Keep)
+    if isinstance(change, Align):
+        actions = planned_actions(change.actions, resource_key(change.name), undone)
+        return tuple(with_texts(one, redacted) for one in actions)
+    return (planned_whole(change),)
 
 
 def _error(outcome: AnyOutcome) -> RunError | None:

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from delta_engine.backends.sql_runner import Row, SqlRunner, query_threads
 from delta_engine.errors import CatalogReadError, RefusedError, StatementError, raise_all
-from delta_engine.models import Grants, QualifiedName, Schema, SchemaName, Table
+from delta_engine.models import Grants, QualifiedName, Schema, SchemaName, SecurableName, Table
 from delta_engine.sql.governance import sql_describe_schema
 from delta_engine.sql.tables import sql_schema
 from delta_engine.state.catalog_reader import Listing, unmanaged_types
@@ -54,7 +54,7 @@ from delta_engine.state.unity_catalog.information_schema import (
 )
 from delta_engine.state.unity_catalog.keys import key_rows
 from delta_engine.state.unity_catalog.listed_details import ListedDetailsReader, TableListing
-from delta_engine.state.unity_catalog.show_grants import SecurableName, expected_grants, granted_rows
+from delta_engine.state.unity_catalog.show_grants import expected_grants, granted_rows
 from delta_engine.state.unity_catalog.table_states import (
     TableRows,
     audit,

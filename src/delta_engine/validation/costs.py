@@ -48,11 +48,8 @@ class CostEstimator:
             lambda align: self._cost(align, observed.table(align.table)), written, self.parallelism
         )
         costs = {align.table.key: cost for align, cost in found}
-        return replace(
-            plan,
-            align_tables=tuple(
-                replace(align, cost=costs.get(align.table.key)) for align in plan.align_tables
-            ),
+        return plan.with_aligned_tables(
+            replace(align, cost=costs.get(align.table.key)) for align in plan.align_tables
         )
 
     def _cost(self, align: AlignTable, observed: TableState) -> Cost:

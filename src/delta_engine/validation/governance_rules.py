@@ -186,7 +186,7 @@ class NoExposureBeforeTags:
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse drops of filters and masks that a policy on the new tags may be meant to replace."""
         tagged = {
-            str(schema).lower()
+            schema.name.key
             for schema in plan.align_schemas
             if any(isinstance(action, SetTableTags) for action in schema.actions)
         }

@@ -12,7 +12,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
-from delta_engine.actions import CreateSchema, CreateTable, DropTable, TablePlan
+from delta_engine.actions import Create, Drop, TablePlan
 from delta_engine.aspects import ASPECTS, SCHEMA_ASPECTS
 from delta_engine.aspects.aspect import Requirement, Right
 from delta_engine.aspects.column_masks import SetColumnMask
@@ -28,22 +28,22 @@ from delta_engine.state.principals import Permissions, Principal, PrincipalReade
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.telemetry.context import command
 
-REQUIREMENTS: Mapping[type, Requirement | None] = MappingProxyType(
+REQUIREMENTS: Mapping[type | tuple[type, str], Requirement | None] = MappingProxyType(
     {
-        CreateSchema: Requirement(
+        (Create, "schema"): Requirement(
             statement="CREATE SCHEMA",
             right=Right.CREATE_SCHEMA,
             demands="`CREATE SCHEMA` and `USE CATALOG` on the catalog",
             source="Unity Catalog privileges reference",
         ),
-        CreateTable: Requirement(
+        (Create, "table"): Requirement(
             statement="CREATE TABLE",
             right=Right.CREATE_TABLE,
             demands="`CREATE TABLE` and `USE SCHEMA` on the schema, `USE CATALOG`; with a location `CREATE EXTERNAL "
             "TABLE` on the external location",
             source="Unity Catalog privileges reference",
         ),
-        DropTable: Requirement(
+        (Drop, "table"): Requirement(
             statement="DROP TABLE",
             right=Right.MANAGE,
             demands="ownership of the table, its schema or its catalog, or `MANAGE`",
@@ -57,7 +57,7 @@ REQUIREMENTS: Mapping[type, Requirement | None] = MappingProxyType(
         },
     }
 )
-"""The requirement of each action type; None if a rule always refuses the action."""
+"""The requirement of each action type, and of CREATE and DROP by kind; None if a rule always refuses the action."""
 
 REFERENCED_TABLE: Final = Requirement(
     statement="FOREIGN KEY that references the table",
@@ -125,25 +125,26 @@ def table_securable(name: QualifiedName) -> Securable:
 
 def needs(plan: TablePlan, observed: CatalogState) -> tuple[Need, ...]:
     """Return the rights that a plan needs on objects of its snapshot; the principal owns what it creates."""
-    made = {str(schema).lower() for schema in plan.create_schemas}
+    made = {create.name.key for create in plan.create_schemas}
     asked = [
-        (Securable((create.catalog_name,)), REQUIREMENTS[CreateSchema]) for create in plan.create_schemas
+        (Securable((create.desired.catalog_name,)), REQUIREMENTS[Create, "schema"])
+        for create in plan.create_schemas
     ]
     for schema in plan.align_schemas:
-        if str(schema).lower() not in made:
-            above = Securable((schema.catalog_name, schema.schema_name))
+        if schema.name.key not in made:
+            above = Securable((schema.name.catalog, schema.name.schema))
             asked += [(above, _of_schemas(REQUIREMENTS[type(action)])) for action in schema.actions]
     for create in plan.create_tables:
         above = Securable((create.table.catalog, create.table.schema))
         if above.levels[0] not in made:
-            asked.append((above, REQUIREMENTS[CreateTable]))
+            asked.append((above, REQUIREMENTS[Create, "table"]))
         asked += _references(create.table, create.desired.foreign_keys, observed)
     for align in plan.align_tables:
         table = table_securable(observed.tables.get(align.table.key, ABSENT).former_name or align.table)
         asked += [(table, REQUIREMENTS[type(action)]) for action in align.actions]
         added = [action.desired for action in align.of_type(ForeignKeyAdd)]
         asked += _references(align.table, added, observed)
-    asked += [(table_securable(drop.table), REQUIREMENTS[DropTable]) for drop in plan.drop_tables]
+    asked += [(table_securable(drop.table), REQUIREMENTS[Drop, "table"]) for drop in plan.drop_tables]
     return tuple(
         merged(
             Need(

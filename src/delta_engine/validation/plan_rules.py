@@ -428,7 +428,7 @@ class NoUnallowedSchemas:
         """Refuse missing schemas without consent."""
         for schema in () if policy.create_schemas else plan.create_schemas:
             yield UnsafePlanError(
-                f"schema {schema} does not exist or is not visible to you",
+                f"schema {schema.name} does not exist or is not visible to you",
                 way_out="Create it, correct the models, or set policy.create_schemas: true.",
             )
 

@@ -109,7 +109,7 @@ _OF_PLATFORM = (SupportedChanges, plan_rules.OnlyAtCreation, layout_rules.Cluste
 
 def needs_consent(align: AlignTable, action: Action) -> bool:
     """Whether one change of a table is refused, unless a policy or a command allows it."""
-    plan = TablePlan(align_tables=(replace(align, actions=(action,)),))
+    plan = TablePlan((replace(align, actions=(action,)),))
     return any(True for rule in CONSENT_RULES for _ in rule.check(plan, NO_POLICY))
 
 

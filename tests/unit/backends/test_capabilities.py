@@ -227,7 +227,7 @@ STREAMING_CHANGES: tuple[Action, ...] = (
 
 
 def refusals(capabilities: Capabilities, *actions: Action, is_streaming: bool = False) -> list[str]:
-    plan = TablePlan(align_tables=(AlignTable(ORDERS, actions, is_streaming=is_streaming),))
+    plan = TablePlan((AlignTable(ORDERS, actions, is_streaming=is_streaming),))
     return list(map(str, SupportedChanges(capabilities).check(plan, Policy())))
 
 
@@ -251,7 +251,7 @@ CONNECTOR = in_catalogs(
 
 def test_a_void_column_gets_a_type_where_the_platform_can_change_it() -> None:
     change = ColumnTypeChange("v", AtomicType("int"), AtomicType("void"))
-    plan = TablePlan(align_tables=(AlignTable(ORDERS, (change,)),))
+    plan = TablePlan((AlignTable(ORDERS, (change,)),))
     for capabilities in (OPEN_SOURCE, CONNECTOR, on_runtime("17.3"), on_runtime("")):
         (refusal,) = SupportedChanges(capabilities).check(plan, Policy())
         assert "column v: its type void would change, which the backend" in str(refusal)
@@ -274,7 +274,7 @@ def test_a_known_catalog_refuses_renames_in_the_plan() -> None:
 
 @pytest.mark.parametrize("undoes_creation", [False, True])
 def test_no_table_by_path_is_dropped(undoes_creation: bool) -> None:
-    plan = TablePlan(drop_tables=(DropTable(ORDERS, 3, undoes_creation=undoes_creation),))
+    plan = TablePlan((DropTable(ORDERS, 3, undoes_creation=undoes_creation),))
     (refusal,) = SupportedChanges(OPEN_SOURCE).check(plan, Policy())
     assert str(refusal) == (
         "table dev.silver.orders: it would be dropped, which the backend oss cannot do: its tables are folders: remove "
@@ -316,7 +316,7 @@ def test_a_table_is_not_created_without_the_columns_that_the_platform_cannot_cre
         Column("at", "timestamp"),
         Column("day", "date", generated_as="CAST(at AS DATE)"),
     )
-    plan = TablePlan(create_tables=(CreateTable(orders(*columns)),))
+    plan = TablePlan((CreateTable(orders(*columns)),))
     of_identity, of_generation = SupportedChanges(OPEN_SOURCE).check(plan, Policy())
     assert str(of_generation).endswith(
         "column day: it would be created with generated columns, which the backend oss cannot do: open-source Delta "

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from delta_engine import __version__
-from delta_engine.actions import AlignTable, CreateSchema, CreateTable, TablePlan
+from delta_engine.actions import AlignTable, Create, CreateTable, TablePlan
 from delta_engine.actions.policy import DestructiveKind
 from delta_engine.aspects.columns import ColumnDrop
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.cli import commands
 from delta_engine.cli.run_view import print_plan, print_statements
 from delta_engine.cli.terminal import ExitCode
-from delta_engine.models import Column
+from delta_engine.models import Column, Schema
 from delta_engine.report.json_documents import pending_summary
 from tests.builders.models import ORDERS, WORKED_MODEL
 from tests.bundle.bundle_checks import problems
@@ -23,9 +23,11 @@ from tests.projects.commandline import CommandLine
 from tests.unit.config.projects import CONFIG, MODELS
 
 PLAN = TablePlan(
-    (CreateTable(WORKED_MODEL),),
-    (AlignTable(ORDERS, (SetTableComment("new [red]", ""), ColumnDrop(Column("a", "int", False, "x")))),),
-    (CreateSchema("dev", "silver"),),
+    (
+        CreateTable(WORKED_MODEL),
+        AlignTable(ORDERS, (SetTableComment("new [red]", ""), ColumnDrop(Column("a", "int", False, "x")))),
+        Create(Schema("dev", "silver")),
+    )
 )
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delta_engine.actions import AlignSchema, AlignTable, CreateSchema, CreateTable, DropTable, TablePlan
+from delta_engine.actions import Align, AlignTable, Create, CreateTable, DropTable, TablePlan
 from delta_engine.aspects.check_constraints import CheckAdd
 from delta_engine.aspects.foreign_keys import ForeignKeyAdd, ForeignKeyDrop
 from delta_engine.aspects.owner import ChangeOwner
@@ -20,7 +20,7 @@ from delta_engine.compile.ordering import in_order
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.execute.outcomes import AnyOutcome, OutcomeKind, TableOutcome, of_tables
-from delta_engine.models import CheckConstraint, Column, ForeignKey, QualifiedName, Table
+from delta_engine.models import CheckConstraint, Column, ForeignKey, QualifiedName, Schema, SchemaName, Table
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.validation.validator import PlanValidator
 from tests.builders.engines import runner_on
@@ -142,11 +142,11 @@ def test_foreign_keys_go_before_everything_and_come_after_everything() -> None:
     key = ForeignKey(["p_id"], "dev.silver.p", ["id"], "fk")
     p, z = QualifiedName("dev", "silver", "p"), QualifiedName("dev", "silver", "z")
     plan = TablePlan(
-        align_tables=(
+        (
             AlignTable(p, (PrimaryKeyDrop("pk", ("id",)), PrimaryKeyAdd("pk2", ("id",)))),
             AlignTable(z, (SetTableComment("new", ""), ForeignKeyDrop(key), ForeignKeyAdd(key))),
-        ),
-        drop_tables=(DropTable(QualifiedName("dev", "silver", "gone"), 0),),
+            DropTable(QualifiedName("dev", "silver", "gone"), 0),
+        )
     )
     for parallelism in (1, 4):
         statements, _ = run(plan, parallelism=parallelism)
@@ -184,7 +184,7 @@ def test_a_foreign_key_goes_before_its_parent_is_renamed_and_changed() -> None:
     drop = PrimaryKeyDrop("pk", ("id",))
     first, second = steps_of(
         TablePlan(
-            align_tables=(
+            (
                 AlignTable(p, (RenameTable(p, former), drop)),
                 AlignTable(z, (ForeignKeyDrop(key),)),
             )
@@ -198,7 +198,7 @@ def test_a_name_is_free_before_another_table_takes_it() -> None:
     a, b = QualifiedName("dev", "silver", "a"), QualifiedName("dev", "silver", "b")
     steps = steps_of(
         TablePlan(
-            align_tables=(
+            (
                 AlignTable(a, (PrimaryKeyDrop("x", ("id",)), PrimaryKeyAdd("Y", ("id",)))),
                 AlignTable(b, (PrimaryKeyDrop("y", ("id",)), PrimaryKeyAdd("X", ("id",)))),
             )
@@ -216,7 +216,12 @@ def test_a_table_is_given_away_when_nobody_comes_to_reference_it_any_more() -> N
     key = ForeignKey(["p_id"], "dev.silver.p", ["id"], "fk")
     p, z = QualifiedName("dev", "silver", "p"), QualifiedName("dev", "silver", "z")
     given_away = AlignTable(p, (SetTableComment("new", ""), ChangeOwner("bob", "ann")))
-    plan = TablePlan(align_tables=(given_away, AlignTable(z, (ForeignKeyAdd(key),))))
+    plan = TablePlan(
+        (
+            given_away,
+            AlignTable(z, (ForeignKeyAdd(key),)),
+        )
+    )
     statements, _ = run(plan)
     assert [sql.split("` ")[-2].split("`")[-1] for sql in statements][-1] == "p"
     assert statements[-1].endswith("OWNER TO `bob`")
@@ -226,18 +231,18 @@ def test_a_table_is_given_away_when_nobody_comes_to_reference_it_any_more() -> N
         "p": OutcomeKind.FAILED,
         "z": OutcomeKind.FAILED,
     }
-    (alone,) = steps_of(TablePlan(align_tables=(given_away,)))
+    (alone,) = steps_of(TablePlan((given_away,)))
     assert [one.actions[0] for one in alone.statements] == list(given_away.actions)
 
 
 def test_tables_that_go_do_so_after_the_tables_that_reference_them_and_after_all_others() -> None:
     parent, child = QualifiedName("dev", "silver", "a"), QualifiedName("dev", "silver", "b")
     plan = TablePlan(
-        create_tables=creation(table("z")).create_tables,
-        drop_tables=(
+        (
+            *creation(table("z")).create_tables,
             DropTable(parent, 1, references=(child,)),
             DropTable(child, 1, references=(parent, child)),
-        ),
+        )
     )
     steps = steps_of(plan)
     assert [(str(step.name)[-1], step.after, step.round) for step in steps] == [
@@ -253,11 +258,12 @@ def test_tables_that_go_do_so_after_the_tables_that_reference_them_and_after_all
 def test_a_table_waits_for_its_schema_alone_and_the_schema_s_rights_stay_until_the_end() -> None:
     elsewhere = Table("dev", "gold", "t", [ID])
     plan = TablePlan(
-        create_tables=(CreateTable(elsewhere), CreateTable(table("t"))),
-        create_schemas=(CreateSchema("dev", "silver"),),
-        align_schemas=(
-            AlignSchema("dev", "Silver", (SetSchemaComment("new", ""), ChangeOwner("bob", "ann"))),
-        ),
+        (
+            CreateTable(elsewhere),
+            CreateTable(table("t")),
+            Create(Schema("dev", "silver")),
+            Align(SchemaName("dev", "Silver"), (SetSchemaComment("new", ""), ChangeOwner("bob", "ann"))),
+        )
     )
     steps = steps_of(plan)
     assert [(str(step.name), step.after, step.round, len(step.statements)) for step in steps] == [

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.actions import AlignTable, CreateSchema, CreateTable, TablePlan
+from delta_engine.actions import AlignTable, Create, CreateTable, TablePlan
 from delta_engine.aspects.check_constraints import CheckAdd, CheckDrop
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.backends.addressing import PathAddressing
 from delta_engine.backends.capabilities import OPEN_SOURCE_CATALOG
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.models import CheckConstraint, Column, QualifiedName, Table
+from delta_engine.models import CheckConstraint, Column, QualifiedName, Schema, Table
 from delta_engine.report.json_documents import plan_document
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from tests.builders.models import catalog_of, observed, orders
@@ -28,8 +28,8 @@ def test_missing_schemas_are_created_in_order() -> None:
         ),
     )
     assert TablePlanner().plan(models, state).create_schemas == (
-        CreateSchema("dev", "a"),
-        CreateSchema("dev", "b"),
+        Create(Schema("dev", "a")),
+        Create(Schema("dev", "b")),
     )
 
 
@@ -52,8 +52,8 @@ def test_a_plan_made_by_hand_quotes_its_name_in_three_parts(name: str) -> None:
     quoted = f"`dev`.`silver`.`{name.lower().replace('`', '``')}`"
     other = QualifiedName("dev", "silver", "c.d")
     created = TablePlan((CreateTable(Table("Dev", "silver", name, [Column("id", "int")])),))
-    commented = TablePlan(align_tables=(AlignTable(table, (SetTableComment("new", ""),)),))
-    renamed = TablePlan(align_tables=(AlignTable(table, (RenameTable(table, other),)),))
+    commented = TablePlan((AlignTable(table, (SetTableComment("new", ""),)),))
+    renamed = TablePlan((AlignTable(table, (RenameTable(table, other),)),))
     assert statements_of(created)[0].startswith(f"CREATE TABLE {quoted} (")
     assert statements_of(commented) == [f"COMMENT ON TABLE {quoted} IS 'new'"]
     assert statements_of(renamed) == [f"ALTER TABLE `dev`.`silver`.`c.d` RENAME TO {quoted}"]

@@ -8,9 +8,9 @@ import pytest
 
 from delta_engine.actions import (
     SAFE,
-    AlignSchema,
+    Align,
     AlignTable,
-    CreateSchema,
+    Create,
     CreateTable,
     DropTable,
     Phase,
@@ -35,7 +35,7 @@ from delta_engine.compile.compiler import compile_plan
 from delta_engine.errors import InvalidModelError, RefusalGroup, StatementError, UnsafePlanError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.execute.outcomes import AnyOutcome, OnOutcome, OutcomeKind, of_schemas
-from delta_engine.models import Column, QualifiedName, Table
+from delta_engine.models import Column, QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.types import AtomicType
 from delta_engine.state.states import ABSENT, TableState
 from tests.builders.engines import engine_on, runner_on
@@ -70,7 +70,7 @@ def failure(plan: TablePlan, runner: SqlRunner) -> StatementError:
 
 def test_a_statement_carries_the_actions_of_its_phase() -> None:
     align = comment_on("t", "column", "table")
-    (step,) = compiled(TablePlan(align_tables=(align,))).steps
+    (step,) = compiled(TablePlan((align,))).steps
     assert [(one.phase, one.actions, one.hazards) for one in step.statements] == [
         (Phase.SET_COLUMN_COMMENTS, align.of_type(SetColumnComments), SAFE),
         (Phase.SET_TABLE_COMMENT, align.of_type(SetTableComment), SAFE),
@@ -103,7 +103,7 @@ def test_a_table_that_is_there_and_was_not_seen(condition: str, user: Answer, me
 
 
 def test_statements_follow_the_phases() -> None:
-    plan = TablePlan(align_tables=(comment_on("t", "column", "table"),))
+    plan = TablePlan((comment_on("t", "column", "table"),))
     assert list(compile_plan(plan, PathAddressing(Path("/w")), OPEN_SOURCE).sql()) == [
         "ALTER TABLE delta.`/w/dev/silver/t` ALTER COLUMN `id` COMMENT 'column'",
         "COMMENT ON TABLE delta.`/w/dev/silver/t` IS 'table'",
@@ -111,14 +111,14 @@ def test_statements_follow_the_phases() -> None:
 
 
 def test_a_schema_by_path_needs_no_statement() -> None:
-    plan = TablePlan(create_schemas=(CreateSchema("dev", "silver"),))
+    plan = TablePlan((Create(Schema("dev", "silver")),))
     runner = ActionRunner(RecordingSqlRunner(), PathAddressing(Path("/w")), OPEN_SOURCE)
     (outcome,) = runner.apply(runner.compile(plan))
     assert (str(outcome.name), outcome.kind, outcome.statements) == ("dev.silver", OutcomeKind.CREATED, 0)
 
 
 def test_one_failure_stops_neither_the_others_nor_goes_unseen() -> None:
-    plan = TablePlan(align_tables=tuple(comment_on(name, name, name) for name in "abc"))
+    plan = TablePlan(tuple(comment_on(name, name, name) for name in "abc"))
     runner = FailingSqlRunner("IS 'b'")
     with pytest.raises(ApplyFailedError) as caught:
         run(plan, runner)
@@ -136,19 +136,27 @@ def test_one_failure_stops_neither_the_others_nor_goes_unseen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "schemas"), [("CREATE TABLE", ()), ("CREATE SCHEMA", (CreateSchema("dev", "silver"),))]
+    ("text", "schemas"), [("CREATE TABLE", ()), ("CREATE SCHEMA", (Create(Schema("dev", "silver")),))]
 )
-def test_a_run_in_which_nothing_worked_is_not_partial(text: str, schemas: tuple[CreateSchema, ...]) -> None:
+def test_a_run_in_which_nothing_worked_is_not_partial(text: str, schemas: tuple[Create[Schema], ...]) -> None:
     runner = FailingSqlRunner(text)
     with pytest.raises(ApplyFailedError) as caught:
-        run(TablePlan((CreateTable(orders()),), (), schemas), runner)
+        run(
+            TablePlan(
+                (
+                    CreateTable(orders()),
+                    *schemas,
+                )
+            ),
+            runner,
+        )
     assert runner.statements == []  # a schema that cannot be created stops its tables
     assert not caught.value.is_applied_in_part
 
 
 def test_a_key_that_cannot_be_dropped_says_what_may_not_have_been_seen() -> None:
     align = AlignTable(ORDERS, (PrimaryKeyDrop("pk", ("id",)), PrimaryKeyAdd("pk_2", ("id",))))
-    found = failure(TablePlan(align_tables=(align,)), FailingSqlRunner("DROP CONSTRAINT"))
+    found = failure(TablePlan((align,)), FailingSqlRunner("DROP CONSTRAINT"))
     assert found.message == (
         "no A foreign key that was not visible when the catalog was read may reference primary key pk: of a table in "
         "another catalog, or of one that the current user may not see; SELECT constraint_catalog, constraint_schema, "
@@ -156,7 +164,7 @@ def test_a_key_that_cannot_be_dropped_says_what_may_not_have_been_seen() -> None
         "shows the visible ones of all catalogs. Drop it first, or keep the primary key as it is."
     )
     with pytest.raises(ApplyFailedError, match=r"dev.silver.orders: no \(after 1 statements"):
-        run(TablePlan(align_tables=(align,)), FailingSqlRunner("ADD CONSTRAINT"))
+        run(TablePlan((align,)), FailingSqlRunner("ADD CONSTRAINT"))
 
 
 @pytest.mark.parametrize(
@@ -176,13 +184,12 @@ def test_only_a_refused_drop_says_what_may_not_have_been_seen(error: StatementEr
             return ()
 
     align = AlignTable(ORDERS, (PrimaryKeyDrop("pk", ("id",)),))
-    found = failure(TablePlan(align_tables=(align,)), Failing())
+    found = failure(TablePlan((align,)), Failing())
     assert ("A foreign key that was not visible" in found.message) is is_told
 
 
-HANDED_OVER = AlignSchema(
-    "dev",
-    "silver",
+HANDED_OVER = Align(
+    SchemaName("dev", "silver"),
     (
         ChangeOwner("bob", "ann"),
         RevokePrivileges("ann", ("SELECT",)),
@@ -195,9 +202,11 @@ HANDED_OVER = AlignSchema(
 def test_schemas_are_given_away_after_all_tables() -> None:
     runner, outcomes = RecordingSqlRunner(), list[AnyOutcome]()
     plan = TablePlan(
-        (CreateTable(orders()),),
-        align_schemas=(HANDED_OVER,),
-        drop_tables=(DropTable(QualifiedName("dev", "silver", "old"), 0),),
+        (
+            CreateTable(orders()),
+            HANDED_OVER,
+            DropTable(QualifiedName("dev", "silver", "old"), 0),
+        )
     )
     run(plan, runner, on_outcome=outcomes.append)
     assert [sql.split(" (")[0] for sql in runner.statements] == [
@@ -227,7 +236,12 @@ def test_schemas_are_given_away_after_all_tables() -> None:
 )
 def test_a_schema_whose_owner_cannot_be_set_fails(refused: str, statements: int, message: str) -> None:
     runner = FailingSqlRunner(refused)
-    plan = TablePlan((CreateTable(orders()),), align_schemas=(HANDED_OVER,))
+    plan = TablePlan(
+        (
+            CreateTable(orders()),
+            HANDED_OVER,
+        )
+    )
     with pytest.raises(ApplyFailedError, match=r"^1 of 1 schemas") as caught:
         run(plan, runner)
     assert f"schema dev.silver: {message}" in str(caught.value)
@@ -257,7 +271,7 @@ def test_a_check_that_raises_ends_the_apply_before_the_statement() -> None:
         if len(checks) == 3:
             raise LockLost
 
-    plan = compiled(TablePlan(align_tables=tuple(comment_on(name, name, name) for name in "ab")))
+    plan = compiled(TablePlan(tuple(comment_on(name, name, name) for name in "ab")))
     with pytest.raises(LockLost):
         runner_on(runner).apply(plan, check=check)
     assert checks == [0, 1, 2]

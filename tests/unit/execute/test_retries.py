@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from delta_engine.actions import AlignSchema, AlignTable, CreateSchema, TablePlan
+from delta_engine.actions import Align, AlignTable, Create, TablePlan
 from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
 from delta_engine.aspects.owner import ChangeOwner
 from delta_engine.aspects.table_comment import SetSchemaComment, SetTableComment
@@ -23,7 +23,7 @@ from delta_engine.execute.outcomes import (
     of_tables,
 )
 from delta_engine.execute.statement_runner import StaleTableError
-from delta_engine.models import QualifiedName
+from delta_engine.models import QualifiedName, Schema, SchemaName
 from tests.builders.engines import runner_on
 from tests.builders.models import ORDERS
 from tests.fakes.planning import compiled
@@ -33,7 +33,7 @@ FIRST = "ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `id` COMMENT 'Key'"
 SECOND = "COMMENT ON TABLE `dev`.`silver`.`orders` IS 'Orders'"
 PLAN = compiled(
     TablePlan(
-        align_tables=(
+        (
             AlignTable(
                 ORDERS, (SetTableComment("Orders", ""), SetColumnComments((ColumnComment("id", "Key", ""),)))
             ),
@@ -236,10 +236,10 @@ def test_waits_part_ways() -> None:
 
 SCHEMAS = compiled(
     TablePlan(
-        create_schemas=(CreateSchema("dev", "silver"),),
-        align_schemas=(
-            AlignSchema("dev", "silver", (SetSchemaComment("new", ""), ChangeOwner("bob", "ann"))),
-        ),
+        (
+            Create(Schema("dev", "silver")),
+            Align(SchemaName("dev", "silver"), (SetSchemaComment("new", ""), ChangeOwner("bob", "ann"))),
+        )
     )
 )
 CREATE, COMMENT, OWNER = (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.actions import AlignSchema, AlignTable, CreateSchema, CreateTable, TablePlan
+from delta_engine.actions import Align, AlignTable, Create, CreateTable, TablePlan
 from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
 from delta_engine.aspects.owner import ChangeOwner
 from delta_engine.aspects.table_comment import SetSchemaComment, SetTableComment
@@ -21,7 +21,7 @@ from delta_engine.execute.action_runner import ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import OutcomeKind
 from delta_engine.execute.statement_runner import StatementRunner
-from delta_engine.models import QualifiedName, Schema
+from delta_engine.models import QualifiedName, Schema, SchemaName
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.orchestrator import plan_sync
 from delta_engine.orchestrate.runs import open_run
@@ -80,7 +80,7 @@ def test_a_running_statement_names_its_table_and_no_path() -> None:
 def test_a_table_can_be_stopped_between_its_statements() -> None:
     control = ApplyControl()
     actions = (SetTableComment("Orders", ""), SetColumnComments((ColumnComment("id", "Key", ""),)))
-    plan = TablePlan(align_tables=(AlignTable(QualifiedName("dev", "silver", "orders"), actions),))
+    plan = TablePlan((AlignTable(QualifiedName("dev", "silver", "orders"), actions),))
     with pytest.raises(ApplyStoppedError) as stopped:
         runner_on(StoppingRunner(control.stop, at=1)).apply(compiled(plan), control=control)
     (outcome,) = stopped.value.outcomes
@@ -162,7 +162,12 @@ def test_what_goes_on_after_a_request_pauses_as_ever() -> None:
 
 def test_schemas_end_early_as_well() -> None:
     control, seen = ApplyControl(), list[str]()
-    plan = TablePlan(CREATES, (), tuple(CreateSchema("dev", f"s{n}") for n in range(3)))
+    plan = TablePlan(
+        (
+            *CREATES,
+            *tuple(Create(Schema("dev", f"s{n}")) for n in range(3)),
+        )
+    )
     runner = StoppingRunner(control.stop, at=1)
     with pytest.raises(ApplyStoppedError) as stopped:
         runner_on(runner).apply(
@@ -176,8 +181,13 @@ def test_schemas_end_early_as_well() -> None:
 
 def test_what_is_left_to_do_about_a_schema_once_the_run_is_to_end_is_no_failure() -> None:
     control = ApplyControl()
-    align = AlignSchema("dev", "silver", (SetSchemaComment("new", ""), ChangeOwner("bob", "ann")))
-    plan = TablePlan(CREATES, align_schemas=(align,))
+    align = Align(SchemaName("dev", "silver"), (SetSchemaComment("new", ""), ChangeOwner("bob", "ann")))
+    plan = TablePlan(
+        (
+            *CREATES,
+            align,
+        )
+    )
     with pytest.raises(ApplyStoppedError) as stopped:
         runner_on(StoppingRunner(control.stop, at=2)).apply(compiled(plan), control=control)
     (outcome,) = stopped.value.schemas
@@ -192,7 +202,7 @@ def test_a_schema_that_was_not_begun_is_not_recorded(tmp_path: Path) -> None:
     engine = engine_on(platform, platform, deployment, schemas=(schema,))
     with open_run(engine, "sync") as run:
         planned = plan_sync(run, [])
-        plan = TablePlan(create_schemas=(CreateSchema("dev", "silver", "x"),))
+        plan = TablePlan((Create(Schema("dev", "silver", "x")),))
         with pytest.raises(ApplyStoppedError):
             apply_planned(run, with_plan(planned, plan), control=control).result()
     assert platform.statements == []

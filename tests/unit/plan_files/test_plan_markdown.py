@@ -6,19 +6,21 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from delta_engine.actions import AlignTable, CreateSchema, CreateTable, TablePlan
+from delta_engine.actions import AlignTable, Create, CreateTable, Keep, TablePlan
 from delta_engine.aspects.columns import ColumnDrop
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.errors import UnsafePlanError
-from delta_engine.models import Column, QualifiedName
+from delta_engine.models import Column, QualifiedName, Schema
 from delta_engine.report.plan_tree import LONGEST, code_span, plan_markdown
 from tests.builders.models import ORDERS, WORKED_MODEL, orders
 from tests.cases.golden_texts import assert_golden
 
 PLAN = TablePlan(
-    create_tables=(CreateTable(WORKED_MODEL),),
-    create_schemas=(CreateSchema("dev", "silver"),),
-    kept_tables=(QualifiedName("dev", "silver", "old"),),
+    (
+        CreateTable(WORKED_MODEL),
+        Create(Schema("dev", "silver")),
+        Keep(QualifiedName("dev", "silver", "old")),
+    )
 )
 
 STATEMENTS = {
@@ -40,7 +42,7 @@ def test_nothing_to_do() -> None:
 
 def test_changes_and_refusals() -> None:
     drop = ColumnDrop(Column("a", "int", False, "x"))
-    plan = TablePlan(align_tables=(AlignTable(ORDERS, (SetTableComment("new", "old"), drop)),))
+    plan = TablePlan((AlignTable(ORDERS, (SetTableComment("new", "old"), drop)),))
     text = plan_markdown(plan, {}, environment="dev", refusals=[UnsafePlanError("it loses data")])
     assert "**Refused: nothing will be applied.**\n\n```text\nit loses data.\n```\n" in text
     assert re.search(r"```diff\n- .*\[.*loses data.*\]\n! table comment: 'old' → 'new'  \[safe\]\n```", text)
@@ -88,7 +90,7 @@ def test_code_spans_hold_anything(text: str) -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_names_and_comments_stay_in_code(text: str) -> None:
     model = orders(Column(f"c{text}", "int", True, text), comment=text, name=f"t{text}")
-    plan = TablePlan(create_tables=(CreateTable(model),))
+    plan = TablePlan((CreateTable(model),))
     sql = f"CREATE TABLE `t{text}` (`c` int) COMMENT '{text}'"
     statements = {model.qualified_name.key: [sql]}
     markdown = plan_markdown(plan, statements, environment=f"e{text}")
@@ -97,7 +99,7 @@ def test_hostile_names_and_comments_stay_in_code(text: str) -> None:
 
 
 CALM_MODEL = orders(Column("c", "int", True, "x"), comment="x", name="t")
-CALM = TablePlan(create_tables=(CreateTable(CALM_MODEL),))
+CALM = TablePlan((CreateTable(CALM_MODEL),))
 CALM_STATEMENTS = {CALM_MODEL.qualified_name.key: ["CREATE TABLE"]}
 
 
@@ -114,7 +116,7 @@ def outside_of_code(markdown: str) -> list[tuple[str, str]]:
 
 def test_long_plans_lose_their_sql_first() -> None:
     models = [orders(name=f"t{number}") for number in range(40)]
-    plan = TablePlan(create_tables=tuple(map(CreateTable, models)))
+    plan = TablePlan(tuple(map(CreateTable, models)))
     statements = {model.qualified_name.key: ["x" * 3_000] for model in models}
     text = plan_markdown(plan, statements, environment="dev")
     assert len(text) <= LONGEST
@@ -126,7 +128,7 @@ def test_long_plans_lose_their_sql_first() -> None:
 
 def test_longer_plans_lose_tables() -> None:
     models = [orders(name=f"t{number}", comment="x" * 3_000) for number in range(40)]
-    plan = TablePlan(create_tables=tuple(map(CreateTable, models)))
+    plan = TablePlan(tuple(map(CreateTable, models)))
     text = plan_markdown(plan, {}, environment="dev")
     assert len(text) <= LONGEST
     assert re.search(
@@ -136,14 +138,14 @@ def test_longer_plans_lose_tables() -> None:
 
 def test_long_lists_are_folded_away() -> None:
     model = orders(*(Column(f"c{number}", "int") for number in range(30)))
-    text = plan_markdown(TablePlan(create_tables=(CreateTable(model),)), {}, environment="dev")
+    text = plan_markdown(TablePlan((CreateTable(model),)), {}, environment="dev")
     assert "<details><summary>30 lines</summary>\n\n```diff\n+ c0" in text
 
 
 def test_longer_refusals_and_lists_of_kept_tables_are_cut() -> None:
     kept = tuple(QualifiedName("dev", "silver", f"kept_{number}") for number in range(2_000))
     refusals = [UnsafePlanError(f"reason {number} " + "x" * 100) for number in range(2_000)]
-    text = plan_markdown(TablePlan(kept_tables=kept), {}, environment="dev", refusals=refusals)
+    text = plan_markdown(TablePlan(tuple(map(Keep, kept))), {}, environment="dev", refusals=refusals)
     assert len(text) <= LONGEST
     assert "reason 0 " in text
     assert "`dev.silver.kept_0`" in text

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.actions import CreateSchema, CreateTable, TablePlan
+from delta_engine.actions import Create, CreateTable, TablePlan
+from delta_engine.models import Schema
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.orchestrator import plan_sync
 from delta_engine.orchestrate.runs import open_run
@@ -18,8 +19,10 @@ from tests.fakes.platform import FakePlatform, engine_over
 CHECKSUM = "sha256:" + "0" * 64
 PLAN = compiled(
     TablePlan(
-        create_schemas=(CreateSchema("dev", "silver"),),
-        create_tables=tuple(CreateTable(orders(name=name)) for name in "ab"),
+        (
+            Create(Schema("dev", "silver")),
+            *tuple(CreateTable(orders(name=name)) for name in "ab"),
+        )
     )
 )
 SCHEMA, A, B = planned_statements(PLAN)

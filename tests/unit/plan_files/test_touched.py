@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from delta_engine.actions import AlignTable, CreateSchema, CreateTable, DropTable, TablePlan
+from delta_engine.actions import AlignTable, Create, CreateTable, DropTable, Keep, TablePlan
 from delta_engine.aspects.table_comment import SetTableComment
-from delta_engine.models import ForeignKey, QualifiedName, Reference, Table
+from delta_engine.models import ForeignKey, QualifiedName, Reference, Schema, Table
 from delta_engine.plan_files.touched import touched_keys
 from delta_engine.state.states import CatalogState, TableState, state_of
 from tests.builders.models import orders
@@ -23,7 +23,7 @@ def referencing(table: str, parent: str) -> Table:
 
 def changing(*tables: str) -> TablePlan:
     comment = SetTableComment("new", "old")
-    return TablePlan(align_tables=tuple(AlignTable(name(table), (comment,)) for table in tables))
+    return TablePlan(tuple(AlignTable(name(table), (comment,)) for table in tables))
 
 
 def touched(plan: TablePlan, models: Iterable[Table] = (), **tables: TableState) -> set[str]:
@@ -36,15 +36,17 @@ PLAIN = state_of(orders())
 
 
 def test_an_empty_plan_touches_nothing() -> None:
-    assert touched(TablePlan(kept_tables=(name("b"),)), [referencing("a", "b")], a=PLAIN, b=PLAIN) == set()
+    assert touched(TablePlan((Keep(name("b")),)), [referencing("a", "b")], a=PLAIN, b=PLAIN) == set()
 
 
 def test_what_it_creates_changes_and_drops() -> None:
     plan = TablePlan(
-        create_schemas=(CreateSchema("dev", "Silver"),),
-        create_tables=(CreateTable(orders(name="A")),),
-        align_tables=changing("b").align_tables,
-        drop_tables=(DropTable(name("c"), rows=0),),
+        (
+            Create(Schema("dev", "Silver")),
+            CreateTable(orders(name="A")),
+            *changing("b").align_tables,
+            DropTable(name("c"), rows=0),
+        )
     )
     assert touched(plan, a=PLAIN, b=PLAIN, c=PLAIN, d=PLAIN) == {"a", "b", "c", "schema.dev.silver"}
 

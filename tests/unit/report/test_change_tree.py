@@ -41,7 +41,7 @@ def aligned(*actions: Action) -> AlignTable:
 
 
 def shown(*actions: Action) -> list[str]:
-    (branch,) = plan_branches(TablePlan((), (aligned(*actions),)))
+    (branch,) = plan_branches(TablePlan((aligned(*actions),)))
     return lines(branch.leaves)
 
 
@@ -106,7 +106,7 @@ def test_a_long_type_has_a_line_per_field() -> None:
 
 def test_every_form_has_the_fields() -> None:
     align = aligned(FieldAdd(("address", "zip"), StructField("zip", STRING)))
-    plan = TablePlan((), (align,))
+    plan = TablePlan((align,))
     assert "```diff\n! column address\n+   zip string  [safe]\n```" in plan_markdown(
         plan, {}, environment="dev"
     )

@@ -30,15 +30,18 @@ def many(number: int = 21) -> tuple[AlignTable, ...]:
 
 @pytest.mark.parametrize(("number", "expected"), [(20, False), (21, True)])
 def test_more_than_twenty_tables_have_a_compact_form(number: int, expected: bool) -> None:
-    assert has_compact_form(TablePlan((), many(number))) is expected
+    assert has_compact_form(TablePlan(many(number))) is expected
 
 
 def test_everything_is_counted_by_schema_and_kind() -> None:
     created = CreateTable(Table("dev", "gold", "new", [Column("a", "int")]))
     plan = TablePlan(
-        (created,),
-        (*many(), AlignTable(name("b"), (ADD, DROP))),
-        drop_tables=(DropTable(name("z"), 7),),
+        (
+            created,
+            *many(),
+            AlignTable(name("b"), (ADD, DROP)),
+            DropTable(name("z"), 7),
+        )
     )
     found = [
         (one.text, [f"{leaf.sign.value} {leaf.text}" for leaf in one.leaves])
@@ -52,14 +55,13 @@ def test_everything_is_counted_by_schema_and_kind() -> None:
 
 def test_what_needs_consent_is_in_full() -> None:
     plan = TablePlan(
-        (),
         (
             *many(),
             AlignTable(name("b"), (ADD, DROP)),
             AlignTable(name("c"), (EXPOSE,)),
             AlignTable(name("d"), (MOVE,)),
-        ),
-        drop_tables=(DropTable(name("z"), 7),),
+            DropTable(name("z"), 7),
+        )
     )
     found = list(notable_branches(plan))
     names = [one.text.split("  ")[0] for one in found]
@@ -80,6 +82,6 @@ def test_what_is_refused_or_undoes_drift_is_in_full() -> None:
     )
     undone = MappingProxyType({("table.dev.silver.a03", "column added"): finding})
     refusal = UnsafePlanError("no", table="dev.silver.a05")
-    first, second = notable_branches(TablePlan((), many()), undone, [refusal])
+    first, second = notable_branches(TablePlan(many()), undone, [refusal])
     assert (first.text, second.text) == ("dev.silver.a03", "dev.silver.a05")
     assert first.leaves[0].text == "column added: int  [safe]  undoes drift (high)"

@@ -142,9 +142,11 @@ def test_the_page_of_a_plan_is_the_terminals_tree() -> None:
     columns = (Column("id", "bigint", comment=hostile), Column("at", "timestamp"))
     comment = SetTableComment(desired="who buys", observed=hostile)
     plan = TablePlan(
-        create_tables=(CreateTable(Table("dev", "silver", "orders", columns)),),
-        align_tables=(AlignTable(QualifiedName("dev", "silver", "customers"), (comment,)),),
-        drop_tables=(DropTable(QualifiedName("dev", "silver", "gone"), 7),),
+        (
+            CreateTable(Table("dev", "silver", "orders", columns)),
+            AlignTable(QualifiedName("dev", "silver", "customers"), (comment,)),
+            DropTable(QualifiedName("dev", "silver", "gone"), 7),
+        )
     )
     page = Page(plan_html(plan, environment="dev"))
     assert {tag for tag, _ in page.elements} == {"style", "div", "p", "b", "details", "summary", "ul", "li"}

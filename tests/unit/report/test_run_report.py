@@ -10,7 +10,7 @@ import pytest
 import sqlglot
 from jsonschema import Draft202012Validator
 
-from delta_engine.actions import CreateSchema, DropTable, TablePlan
+from delta_engine.actions import Create, DropTable, TablePlan
 from delta_engine.backends.sql_runner import Row
 from delta_engine.cli.run_view import print_report
 from delta_engine.config.settings import load_settings
@@ -18,7 +18,7 @@ from delta_engine.errors import ConfigError, StatementError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import Outcome, OutcomeKind
 from delta_engine.job import short_run_json
-from delta_engine.models import Column, ForeignKey, QualifiedName, Table
+from delta_engine.models import Column, ForeignKey, QualifiedName, Schema, Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.histories import RunHistory
 from delta_engine.orchestrate.orchestrator import plan_sync
@@ -183,7 +183,7 @@ def test_schemas_are_reported_and_kept_as_tables_are(tmp_path: Path) -> None:
     )
     with open_run(engine, "sync") as run:
         planned = plan_sync(run, MODELS[:1])
-        plan = replace(planned.plan, create_schemas=(CreateSchema("dev", "silver"),))
+        plan = TablePlan((*planned.plan.changes, Create(Schema("dev", "silver"))))
         report = apply_planned(run, with_plan(planned, plan)).report
     (schema,) = report.schemas
     assert (schema.schema, schema.status) == ("dev.silver", TableStatus.FAILED)
@@ -249,7 +249,7 @@ def test_actions_hide_what_looks_like_a_secret(tmp_path: Path) -> None:
 
 
 def test_a_table_that_could_not_be_dropped_is_none_of_the_models() -> None:
-    plan = TablePlan(drop_tables=(DropTable(QualifiedName("dev", "silver", "gone"), 0),))
+    plan = TablePlan((DropTable(QualifiedName("dev", "silver", "gone"), 0),))
     failure = StatementError("no", sql="DROP", error_class="NO")
     outcome = Outcome(name=plan.drop_tables[0].table, kind=OutcomeKind.FAILED, failure=failure)
     at = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)

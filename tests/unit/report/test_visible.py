@@ -131,7 +131,7 @@ def test_drift_is_shown_with_nothing_that_hides(project: PlanProject) -> None:
 
 def test_pages_show_nothing_that_hides() -> None:
     model = Table("dev", "silver", "orders", [Column("id", "int")], checks=[CheckConstraint("c", HIDING)])
-    page = plan_html(TablePlan(create_tables=(CreateTable(model),)), environment=HIDING)
+    page = plan_html(TablePlan((CreateTable(model),)), environment=HIDING)
     assert "\\u001b[2J" in page
     assert not UNSEEN.search(page)
 

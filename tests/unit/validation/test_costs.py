@@ -52,7 +52,7 @@ class Answers:
 
 
 def planned(*actions: Action, cost: Cost | None = None) -> TablePlan:
-    return TablePlan(align_tables=(AlignTable(ORDERS, actions, cost=cost),))
+    return TablePlan((AlignTable(ORDERS, actions, cost=cost),))
 
 
 def cost(runner: Answers, *actions: Action) -> Cost | None:

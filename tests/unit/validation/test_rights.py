@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from delta_engine import aspects
-from delta_engine.actions import AlignTable, CreateSchema, CreateTable, DropTable, TablePlan
+from delta_engine.actions import AlignTable, Create, CreateTable, Drop, TablePlan
 from delta_engine.actions.policy import Policy
 from delta_engine.aspects.aspect import Right
 from delta_engine.backends.sql_runner import Row
@@ -41,7 +41,7 @@ ANN, BOB = "ann@example.com", "bob@example.com"
 
 
 def test_every_type_of_action_has_its_right() -> None:
-    types = {CreateSchema, CreateTable, DropTable}
+    types: set[object] = {(Create, "schema"), (Create, "table"), (Drop, "table")}
     types |= {action for aspect in (*aspects.ASPECTS, *aspects.SCHEMA_ASPECTS) for action in aspect.actions}
     assert types == REQUIREMENTS.keys()
 
@@ -235,12 +235,17 @@ def test_a_renamed_table_has_its_rights_under_the_former_name(catalog: Catalog) 
 
 def test_what_the_plan_makes_needs_rights_above_it_alone() -> None:
     new = CreateTable(orders())
-    plan = TablePlan(create_schemas=(CreateSchema("dev", "silver"),), create_tables=(new,))
+    plan = TablePlan(
+        (
+            Create(Schema("dev", "silver")),
+            new,
+        )
+    )
     observed = FakeUnityCatalog().snapshot([])
     assert [(str(need.securable), need.right) for need in needs(plan, observed)] == [
         ("catalog dev", Right.CREATE_SCHEMA)
     ]
-    plan = TablePlan(create_tables=(new,))
+    plan = TablePlan((new,))
     assert [(str(need.securable), need.right) for need in needs(plan, observed)] == [
         ("schema dev.silver", Right.CREATE_TABLE)
     ]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from typing import TypeAlias
 
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.error_conditions import (
@@ -19,7 +18,7 @@ from delta_engine.backends.error_conditions import (
 )
 from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.errors import CatalogReadError, StatementError
-from delta_engine.models import QualifiedName, Schema, SchemaName, Table
+from delta_engine.models import QualifiedName, Schema, SchemaName, SecurableName, Table
 from delta_engine.models.parts import Grants, by_principal, joined_grants, without_implied
 from delta_engine.sql.governance import sql_show_grants
 from delta_engine.sql.tables import sql_schema
@@ -36,7 +35,6 @@ _PARENTS_OF_TABLES = _PARENTS_OF_SCHEMAS | {"SCHEMA", "DATABASE"}
 _NONE: frozenset[str] = frozenset()
 
 
-SecurableName: TypeAlias = QualifiedName | SchemaName
 """The name of a table or a schema."""
 
 

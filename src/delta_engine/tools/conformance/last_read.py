@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from delta_engine.compile.compiled_plan import SecurableName
-from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.models import QualifiedName, Schema, SecurableName, Table
 from delta_engine.state.catalog_reader import PlatformReader
 from delta_engine.state.states import ABSENT, ABSENT_SCHEMA, CatalogState, SchemaState, TableState
 from delta_engine.state.table_queries import TableVersion

@@ -81,7 +81,7 @@ def _missing_catalog(rounds: Rounds) -> Answer:
 
 
 def _attempted_create(rounds: Rounds, model: Table) -> ErrorForm | None:
-    plan = TablePlan(create_tables=(CreateTable(model),))
+    plan = TablePlan((CreateTable(model),))
     (create,) = rounds.environment.compiled(plan).sql()
     refusal = _attempted(rounds, create)
     if refusal is None:

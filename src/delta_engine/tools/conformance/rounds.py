@@ -8,10 +8,10 @@ from itertools import chain
 from typing import Final
 
 from delta_engine import aspects
-from delta_engine.actions import Action, CreateSchema, CreateTable, DropTable
+from delta_engine.actions import Action, Create, Drop, action_name
 from delta_engine.actions.policy import Allowance, ColumnOrder, DestructiveKind, Policy, RemovedTables
 from delta_engine.backends.error_conditions import is_forbidden
-from delta_engine.compile.compiled_plan import CompiledPlan, Operation, securable_kind
+from delta_engine.compile.compiled_plan import CompiledPlan, Operation
 from delta_engine.compile.compiled_plan import Step as PlannedStep
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.document import Status
@@ -111,7 +111,7 @@ class Walk:
     def note_actions(self, plan: CompiledPlan) -> None:
         """Record what a plan does in the step."""
         statements = (statement for step in self.own(plan) for statement in step.statements)
-        names = {type(action).__name__ for statement in statements for action in statement.actions}
+        names = {action_name(action) for statement in statements for action in statement.actions}
         self.reports[-1] = replace(self.reports[-1], actions=tuple(sorted(names)))
 
     def own(self, plan: CompiledPlan) -> list[PlannedStep]:
@@ -339,7 +339,7 @@ def _differences(walk: Walk, again: PlannedRun, left: CatalogState) -> Iterator[
 def _remaining_changes(step: PlannedStep) -> Iterator[str]:
     """Yield the changes of a second plan to an object: written and read state differ in each."""
     if step.operation is Operation.CREATE:
-        yield f"{securable_kind(step.name)} {step.name} is not there"
+        yield f"{step.name.kind} {step.name} is not there"
         return
     for change in aspects.explain(_alignments(step)):
         line = f"{change.subject}: written {change.desired or 'nothing'}, read {change.observed or 'nothing'}"
@@ -348,7 +348,7 @@ def _remaining_changes(step: PlannedStep) -> Iterator[str]:
 
 def _alignments(step: PlannedStep) -> Iterator[Action]:
     for action in chain.from_iterable(statement.actions for statement in step.statements):
-        if not isinstance(action, CreateSchema | CreateTable | DropTable):
+        if not isinstance(action, Create | Drop):
             yield action
 
 

@@ -14,12 +14,12 @@ from delta_engine.backends.addressing import PathAddressing
 from delta_engine.backends.cancellation import Stop
 from delta_engine.backends.capabilities import Feature
 from delta_engine.backends.error_conditions import is_missing_table
-from delta_engine.compile.compiled_plan import CompiledPlan, SecurableName
+from delta_engine.compile.compiled_plan import CompiledPlan
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import AnyOutcome, OutcomeKind, of_schemas, of_tables
 from delta_engine.execute.statement_runner import StatementRunner
-from delta_engine.models import QualifiedName
+from delta_engine.models import QualifiedName, SecurableName
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.sql.governance import sql_create_function, sql_drop_function
 from delta_engine.sql.tables import sql_drop_empty_schema, sql_drop_table

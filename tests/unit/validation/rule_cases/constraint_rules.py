@@ -106,7 +106,7 @@ PLAN_CASES: list[PlanCase] = [
     ),
     (
         constraint_rules.NoDropOfReferencedTables(),
-        TablePlan(drop_tables=(DropTable(ORDERS, 1, referenced_by=(FK_OF_BILLS,)),)),
-        TablePlan(drop_tables=(DropTable(ORDERS, 1),)),
+        TablePlan((DropTable(ORDERS, 1, referenced_by=(FK_OF_BILLS,)),)),
+        TablePlan((DropTable(ORDERS, 1),)),
     ),
 ]

@@ -1,13 +1,11 @@
 """What the rules for tags, filters, masks, owners and grants refuse, with the whole message."""
 
-from dataclasses import replace
-
-from delta_engine.actions import AlignSchema
+from delta_engine.actions import Align, TablePlan
 from delta_engine.aspects.aspect import EntryChange
 from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
 from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
 from delta_engine.aspects.tags import SetColumnTags, SetTableTags
-from delta_engine.models import CheckConstraint, Column, ColumnMask, RowFilter
+from delta_engine.models import CheckConstraint, Column, ColumnMask, RowFilter, SchemaName
 from delta_engine.validation import governance_rules
 from tests.unit.validation.rule_cases.subjects import ID, ModelCase, PlanCase, aligned, model
 
@@ -84,13 +82,17 @@ PLAN_CASES: list[PlanCase] = [
     ),
     (
         governance_rules.NoExposureBeforeTags(),
-        replace(
-            aligned(DropColumnMask("a", ColumnMask("f"))),
-            align_schemas=(AlignSchema("DEV", "silver", (SetTableTags((PII,)),)),),
+        TablePlan(
+            (
+                *aligned(DropColumnMask("a", ColumnMask("f"))).changes,
+                Align(SchemaName("DEV", "silver"), (SetTableTags((PII,)),)),
+            )
         ),
-        replace(
-            aligned(DropColumnMask("a", ColumnMask("f"))),
-            align_schemas=(AlignSchema("dev", "gold", (SetTableTags((PII,)),)),),
+        TablePlan(
+            (
+                *aligned(DropColumnMask("a", ColumnMask("f"))).changes,
+                Align(SchemaName("dev", "gold"), (SetTableTags((PII,)),)),
+            )
         ),
     ),
 ]

@@ -61,7 +61,7 @@ _MISSING = MissingStatistics(keys=("c32",), limit="LIMIT", is_default=True, is_m
 
 def _created(key: str, limits: dict[str, str]) -> TablePlan:
     declared = model(ID, Column("b", "int"), cluster_by=[key], table_properties=limits)
-    return TablePlan(create_tables=(CreateTable(declared),))
+    return TablePlan((CreateTable(declared),))
 
 
 PLAN_CASES: list[PlanCase] = [

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from delta_engine.actions import Adoption, CreateSchema, CreateTable, DropTable, TablePlan
+from delta_engine.actions import Adoption, Create, CreateTable, DropTable, Keep, TablePlan
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.generated_columns import ChangeFixedColumn, ChangeGeneration
@@ -11,7 +11,7 @@ from delta_engine.aspects.primary_key import PrimaryKeyAdd
 from delta_engine.aspects.storage import ChangeLocation
 from delta_engine.aspects.table_features import ContradictFeature, EnableTableFeature
 from delta_engine.backends.capabilities import OPEN_SOURCE_CATALOG, UNITY_CATALOG, in_catalogs
-from delta_engine.models import Column, ColumnMask, Identity, RowFilter
+from delta_engine.models import Column, ColumnMask, Identity, RowFilter, Schema
 from delta_engine.models.types import AtomicType, StructField
 from delta_engine.validation import plan_rules
 from tests.builders.models import ORDERS
@@ -26,13 +26,13 @@ MASKED = Column("a", "int", mask=ColumnMask("f"))
 PLAN_CASES: list[PlanCase] = [
     (
         plan_rules.NoUnallowedTableDrops(),
-        TablePlan(drop_tables=(DropTable(ORDERS, 12_345),)),
-        TablePlan(kept_tables=(ORDERS,)),
+        TablePlan((DropTable(ORDERS, 12_345),)),
+        TablePlan((Keep(ORDERS),)),
     ),
     (
         plan_rules.NoUnallowedTableDrops(),
-        TablePlan(drop_tables=(DropTable(ORDERS, 12_345, can_be_undropped=True),)),
-        TablePlan(kept_tables=(ORDERS,)),
+        TablePlan((DropTable(ORDERS, 12_345, can_be_undropped=True),)),
+        TablePlan((Keep(ORDERS),)),
     ),
     (
         plan_rules.NoCreateOfPartlyManagedTables(),
@@ -101,8 +101,8 @@ PLAN_CASES: list[PlanCase] = [
     ),
     (
         plan_rules.NoVoidColumns(),
-        TablePlan(create_tables=(CreateTable(model(ID, Column("v", "void"))),)),
-        TablePlan(create_tables=(CreateTable(model(ID)),)),
+        TablePlan((CreateTable(model(ID, Column("v", "void"))),)),
+        TablePlan((CreateTable(model(ID)),)),
     ),
     (plan_rules.NoChangeOfFixedColumns(), aligned(ChangeFixedColumn("g", "g")), ADDED),
     (
@@ -207,7 +207,7 @@ PLAN_CASES: list[PlanCase] = [
     ),
     (
         plan_rules.NoUnallowedSchemas(),
-        TablePlan(create_schemas=(CreateSchema("dev", "silver"),)),
+        TablePlan((Create(Schema("dev", "silver")),)),
         TablePlan(),
     ),
 ]

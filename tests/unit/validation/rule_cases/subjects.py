@@ -27,7 +27,7 @@ def model(*columns: Column, table: str = "orders", **rest: Any) -> Table:
 
 
 def aligned(*actions: Action) -> TablePlan:
-    return TablePlan(align_tables=(AlignTable(ORDERS, actions, HERE),))
+    return TablePlan((AlignTable(ORDERS, actions, HERE),))
 
 
 def tightened(*names: str) -> Iterable[ColumnNullabilityChange]:
