@@ -156,7 +156,7 @@ def _ranges(comparison: Comparison) -> FillRanges | None:
     changing = {pair.path[0].lower() for pair in comparison.types}
     changing |= {conversion.desired.key for conversion in comparison.conversions}
     changing |= {column.key for column in comparison.filled}
-    changing |= {name.lower() for pair in comparison.renames.columns for name in pair}
+    changing |= {name.lower() for pair in comparison.renames.columns.items() for name in pair}
     there = {column.key: column for column in comparison.observed.columns}
     if key in changing or key not in there:
         return None

@@ -42,11 +42,8 @@ def renamed_columns(align: AlignTable) -> Renames:
 
 def _diff(comparison: Comparison) -> Iterable[ColumnRename]:
     """Yield a rename per column, then per field from the outside in: inner paths use the new names."""
-    for observed, desired in comparison.renames.columns:
-        yield ColumnRename(observed, desired)
-    for rename in comparison.renames.fields:
-        if not rename.both_exist:
-            yield ColumnRename(rename.observed, rename.desired, rename.path)
+    for observed, desired in comparison.renames.paths.items():
+        yield ColumnRename(observed[-1], desired[-1], desired[:-1])
 
 
 def _render(actions: Sequence[ColumnRename], context: RenderContext) -> Iterable[str]:

@@ -20,7 +20,14 @@ from delta_engine.aspects.conversions import (
     is_reserved,
     set_aside,
 )
-from delta_engine.aspects.renames import NO_PENDING_RENAMES, PendingRenames, declares_renames, renamed_record
+from delta_engine.aspects.renames import (
+    NO_RENAMES,
+    Renames,
+    contested_renames,
+    declares_renames,
+    pending_renames,
+    renamed_record,
+)
 from delta_engine.models import Column, Part, Schema, Table
 from delta_engine.models.nested_types import (
     FieldPair,
@@ -74,7 +81,7 @@ class Comparison(Generic[Model_co, State_co]):
     differing: tuple[ColumnPair, ...] = ()
     added: tuple[Column, ...] = ()
     dropped: tuple[Column, ...] = ()
-    renames: PendingRenames = NO_PENDING_RENAMES
+    renames: Renames = NO_RENAMES
     fields: tuple[FieldPair, ...] = ()
     types: tuple[TypePair, ...] = ()
     conversions: tuple[Conversion, ...] = ()
@@ -173,9 +180,9 @@ def changed_defaults(comparison: Comparison) -> Iterator[ColumnPair]:
 
 def lost_places(comparison: Comparison) -> Iterator[Path]:
     """Yield the dropped and renamed paths, by present names: expressions can no longer read them."""
-    yield from ((former,) for former, _ in comparison.renames.columns)
+    yield from ((former,) for former in comparison.renames.columns)
     yield from ((column.name,) for column in comparison.dropped)
-    renamed = [(*rename.path, rename.observed) for rename in comparison.renames.fields]
+    renamed = [(*new[:-1], old[-1]) for old, new in comparison.renames.fields.items()]
     dropped = [pair.path for pair in comparison.fields if pair.desired is None]
     yield from _with_dots(comparison, [*renamed, *dropped])
 
@@ -223,20 +230,24 @@ def _paired(desired: tuple[Column, ...], observed: tuple[Column, ...]) -> _Paire
 
 
 def _with_columns(plain: Comparison[Any, Any], pairs: _Paired) -> Comparison[Any, Any]:
-    desired, renames = plain.desired, NO_PENDING_RENAMES
+    desired, renames = plain.desired, NO_RENAMES
+    contested: set[str] = set()  # a rename would have to drop them
     progress: Mapping[str, Progress] = NO_PROGRESS
     if any(map(is_reserved, pairs.dropped)):
         observed, progress = set_aside(plain.observed, desired)
         plain = replace(plain, observed=observed)
         pairs = _paired(desired.columns, observed.columns)
     if declares_renames(desired):
-        renames = PendingRenames.of(desired, plain.observed)
-        new_keys = {former.lower(): name.lower() for former, name in renames.columns}
+        renames = pending_renames(desired, plain.observed)
+        contested = {
+            former[0].lower() for former, _ in contested_renames(desired, plain.observed) if not former[1:]
+        }
+        new_keys = {former.lower(): name.lower() for former, name in renames.columns.items()}
         progress = {new_keys.get(key, key): begun for key, begun in progress.items()}
         plain = replace(
             plain,
             observed=renames.applied_to(plain.observed),
-            record=renamed_record(plain.record, desired, renames),
+            record=renamed_record(plain.record, desired),
         )
         pairs = _paired(desired.columns, plain.observed.columns)
     is_about_columns = desired.is_about(Part.COLUMNS)
@@ -250,7 +261,6 @@ def _with_columns(plain: Comparison[Any, Any], pairs: _Paired) -> Comparison[Any
             differing=tuple(pair for pair in pairs.differing if pair[0].key not in converted)
         )
     inner_pairs = tuple(_inside(pairs.differing))
-    contested = {former.lower() for former, _ in renames.clashes}  # a rename would have to drop them
     return replace(
         plain,
         differing=pairs.differing,

@@ -134,9 +134,8 @@ def _of_conversion(conversion: Conversion, comparison: Comparison) -> Iterator[O
 
 def _renamed(comparison: Comparison) -> set[str]:
     """Return the former and new names of renamed columns, and the columns of renamed fields, in lower case."""
-    columns = {name.lower() for pair in comparison.renames.columns for name in pair}
-    fields = {rename.path[0].lower() for rename in comparison.renames.fields if not rename.both_exist}
-    return columns | fields
+    former = {name.lower() for name in comparison.renames.columns}
+    return former | {new[0].lower() for new in comparison.renames.paths.values()}
 
 
 def _dependents(name: str, observed: TableState) -> Iterator[str]:

@@ -160,7 +160,7 @@ def _pairs(comparison: Comparison) -> Iterator[tuple[ForeignKey | None, ForeignK
 
 
 def _blocking_others(comparison: Comparison) -> Iterator[tuple[ForeignKey, None]]:
-    gone = {old.lower() for old, _ in comparison.renames.columns}
+    gone = {old.lower() for old in comparison.renames.columns}
     gone |= {column.key for column in comparison.dropped}
     former = comparison.observed.former_name
     own_names = {comparison.desired.key, former.key if former else ""}

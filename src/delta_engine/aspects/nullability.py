@@ -121,8 +121,7 @@ def _diff_checks(comparison: Comparison) -> Iterable[_Check]:
 
 def _changed_columns(comparison: Comparison) -> Iterator[str]:
     """Yield the columns, in lower case, whose changes a check would block."""
-    yield from (name.lower() for _, name in comparison.renames.columns)
-    yield from (rename.path[0].lower() for rename in comparison.renames.fields)
+    yield from (new[0].lower() for new in comparison.renames.paths.values())
     yield from (pair.path[0].lower() for pair in comparison.fields if pair.desired is None)
     yield from (pair.path[0].lower() for pair in comparison.types)
     yield from (conversion.observed.key for conversion in comparison.converted)

@@ -194,7 +194,7 @@ def _names_one(model: Table) -> bool:
 
 
 def _is_blocking(key: PrimaryKey, comparison: Comparison) -> bool:
-    changed = {old.lower() for old, _ in comparison.renames.columns}
+    changed = {old.lower() for old in comparison.renames.columns}
     changed |= {column.key for column in comparison.dropped}
     changed |= {conversion.observed.key for conversion in comparison.converted}
     changed |= {

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from operator import attrgetter
+from typing import TypeVar
 
-from delta_engine.aspects.changed_models import with_column
-from delta_engine.models import Column, Part, PrimaryKey, Table
+from delta_engine.models import Column, ForeignKey, Part, PrimaryKey, Table
 from delta_engine.models.nested_types import (
-    FieldRename,
     Path,
     field_renames,
     lower_path,
@@ -20,6 +18,8 @@ from delta_engine.models.nested_types import (
 )
 from delta_engine.models.record import Record, mapped
 from delta_engine.state.states import TableState
+
+_SomeTable = TypeVar("_SomeTable", Table, TableState)
 
 _FORMER_NAME, _FORMER_FIELD_NAMES = map(attrgetter, ("renamed_from", "renamed_fields"))
 
@@ -51,100 +51,74 @@ class Renames:
         """The new paths of fields by the former ones, outer fields first."""
         return {old: new for old, new in self.paths.items() if len(old) > 1}
 
-    def applied_to(self, model: Table) -> Table:
-        """Return a model with the new names in every part. What the model lacks changes nothing."""
-        model = _with_columns_renamed(model, _by_key(self.columns))
-        for old, new in self.fields.items():
-            model = _with_field_renamed(
-                model, new[0], FieldRename(path=new[1:-1], observed=old[-1], desired=new[-1])
-            )
-        return model
+    @property
+    def former_names(self) -> Mapping[str, str]:
+        """The former names of columns by the new ones in lower case."""
+        return {new.lower(): old for old, new in self.columns.items()}
+
+    def applied_to(self, table: _SomeTable) -> _SomeTable:
+        """Return a model or a state with the new names. What it lacks changes nothing.
+
+        Keys and checks of a state keep the former names: a plan drops them before the rename, and adds them after it.
+        """
+        if not self:
+            return table
+        names = _by_key(self.columns)
+        renamed = replace(
+            table,
+            columns=self.applied_to_columns(table.columns),
+            cluster_by=tuple(self._applied_to_keys(table.cluster_by, table.columns)),
+            partitioned_by=_new_names(table.partitioned_by, names),
+        )
+        if isinstance(renamed, TableState):
+            return replace(renamed, not_null_checks=_new_names(renamed.not_null_checks, names))
+        key = renamed.primary_key
+        return replace(
+            renamed,
+            primary_key=PrimaryKey(_new_names(key.columns, names), key.name, key.rely) if key else None,
+            foreign_keys=tuple(
+                _with_new_names_in_key(foreign_key, renamed, names) for foreign_key in renamed.foreign_keys
+            ),
+        )
 
     def applied_to_record(self, record: Record[Table]) -> Record[Table]:
         """Return a record with the new names in all its models."""
         return mapped(record, self.applied_to)
 
+    def applied_to_columns(self, columns: Iterable[Column]) -> tuple[Column, ...]:
+        """Return columns with the new names of them and of fields inside."""
+        names, fields = _by_key(self.columns), self.fields
+        renamed = (
+            _with_new_name(column, names[column.key]) if column.key in names else column for column in columns
+        )
+        return tuple(_with_fields_renamed(column, fields) for column in renamed) if fields else tuple(renamed)
+
+    def _applied_to_keys(self, keys: Iterable[str], columns: Sequence[Column]) -> Iterator[str]:
+        """Yield clustering keys with the new names; `columns` have the former ones."""
+        names = _by_key(self.columns)
+        for key in keys:
+            place = former = place_of_key(key, columns)
+            place = (names.get(place[0].lower(), place[0]), *place[1:])
+            for old, new in self.fields.items():
+                if lower_path(place[: len(new)]) == lower_path((*new[:-1], old[-1])):
+                    place = (*new, *place[len(new) :])
+            yield key if place == former else ".".join(place)
+
 
 NO_RENAMES = Renames()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PendingRenames:
-    """The declared renames that are pending.
+def pending_renames(desired: Table, observed: TableState) -> Renames:
+    """Return the declared renames of columns and fields that a table still has under a former name.
 
-    Args:
-        columns: pairs of present name and model name.
-        fields: the fields inside columns. Their paths start with the column's new name.
-        clashes: pairs of former and new names that both exist: a rename would lose the data of one.
+    A model that does not manage columns renames none.
     """
-
-    columns: tuple[tuple[str, str], ...] = ()
-    fields: tuple[FieldRename, ...] = ()
-    clashes: tuple[tuple[str, str], ...] = ()
-
-    @classmethod
-    def of(cls, desired: Table, observed: TableState) -> PendingRenames:
-        """Find the former names that a table still has; none for a model that does not manage columns."""
-        if not desired.is_about(Part.COLUMNS) or not declares_renames(desired):
-            return NO_PENDING_RENAMES
-        present = {column.key: column for column in observed.columns}
-        undeclared = present.keys() - {column.key for column in desired.columns}
-        formers = [
-            (present[former[0]].name, column)
-            for column in desired.columns
-            if column.renamed_from
-            for former in [[name for name in map(str.lower, column.renamed_from) if name in undeclared]]
-            if former
-        ]
-        columns = {former: column.name for former, column in formers if column.key not in present}
-        return cls(
-            columns=tuple(columns.items()),
-            fields=tuple(_fields(desired, _with_new_names(observed.columns, _by_key(columns)))),
-            clashes=tuple(
-                (former, present[column.key].name) for former, column in formers if column.key in present
-            ),
-        )
-
-    @property
-    def former_names(self) -> Mapping[str, str]:
-        """The present names of renamed columns, by their names in the model, in lower case."""
-        return {name.lower(): former for former, name in self.columns}
-
-    def applied_to(self, observed: TableState) -> TableState:
-        """Return the state with the new names, except in keys and checks."""
-        names = _by_key(dict(self.columns))
-        if not names and not self.fields:
-            return observed
-        columns = _with_new_names(observed.columns, names)
-        return replace(
-            observed,
-            columns=self.applied_to_fields(columns),
-            cluster_by=self.applied_to_keys(_new_keys(observed.cluster_by, observed.columns, names), columns),
-            partitioned_by=_new_names(observed.partitioned_by, names),
-            not_null_checks=_new_names(observed.not_null_checks, names),
-        )
-
-    def applied_to_fields(self, columns: Iterable[Column]) -> tuple[Column, ...]:
-        """Return columns with the new names of their fields."""
-        return tuple(map(self._with_new_fields, columns))
-
-    def applied_to_keys(self, keys: Sequence[str], columns: Sequence[Column]) -> tuple[str, ...]:
-        """Return clustering keys with the new names of fields; `columns` have the former names."""
-        for rename in self.fields:
-            if not rename.both_exist:
-                keys = [_key_with_field_renamed(key, columns, rename) for key in keys]
-                columns = PendingRenames(fields=(rename,)).applied_to_fields(columns)
-        return tuple(keys)
-
-    def _with_new_fields(self, column: Column) -> Column:
-        for rename in self.fields:
-            if rename.path[0].lower() == column.key and not rename.both_exist:
-                inside = replace(rename, path=rename.path[1:])
-                column = replace(column, data_type=with_field_renamed(column.data_type, inside))
-        return column
+    return _declared(desired, observed.columns)[0] if desired.is_about(Part.COLUMNS) else NO_RENAMES
 
 
-NO_PENDING_RENAMES = PendingRenames()
+def contested_renames(desired: Table, observed: TableState) -> tuple[tuple[Path, Path], ...]:
+    """Return the former and new paths of renames whose names both exist: the data of one would be lost."""
+    return _declared(desired, observed.columns)[1] if desired.is_about(Part.COLUMNS) else ()
 
 
 def declares_renames(model: Table) -> bool:
@@ -158,88 +132,65 @@ def place_of_key(key: str, columns: Sequence[Column]) -> Path:
     return place or (key,)
 
 
-def _with_all_renames(applied: Table, desired: Table, pending: PendingRenames) -> Table:
-    """Return the applied model with the names of columns and fields of the desired one.
+def renamed_record(record: Record[Table], desired: Table) -> Record[Table]:
+    """Return a record with the names of columns and fields of the desired model.
 
-    The desired model keeps former names after their rename was done by hand or by an unrecorded run.
+    That keeps former names after their rename was done by hand or by an unrecorded run.
     """
-    applied_keys = {column.key for column in applied.columns}
-    undeclared = applied_keys - {column.key for column in desired.columns}
-    done = {
-        former: column.name
-        for column in desired.columns
-        if column.renamed_from and column.key not in applied_keys
-        for former in [name for name in column.renamed_from if name.lower() in undeclared][:1]
-    }
-    renamed = Renames.of_columns({**done, **dict(pending.columns)}).applied_to(applied)
-    fields = PendingRenames(fields=tuple(_fields(desired, renamed.columns)))
-    if not fields.fields:
-        return renamed
-    return replace(
-        renamed,
-        columns=fields.applied_to_fields(renamed.columns),
-        cluster_by=fields.applied_to_keys(renamed.cluster_by, renamed.columns),
-    )
+    return mapped(record, lambda model: _declared(desired, model.columns)[0].applied_to(model))
 
 
-def renamed_record(record: Record[Table], desired: Table, pending: PendingRenames) -> Record[Table]:
-    """Return a record with the names of columns and fields of the desired model."""
-    return mapped(record, lambda model: _with_all_renames(model, desired, pending))
+def _declared(desired: Table, columns: Sequence[Column]) -> tuple[Renames, tuple[tuple[Path, Path], ...]]:
+    """Return the renames that a model declares of columns and of fields inside, and those whose names both exist."""
+    if not declares_renames(desired):
+        return NO_RENAMES, ()
+    present = {column.key: column for column in columns}
+    wanted = {column.key for column in desired.columns}
+    paths: dict[Path, Path] = {}
+    contested: list[tuple[Path, Path]] = []
+    for column in desired.columns:
+        names = (name.lower() for name in column.renamed_from)
+        former = next((present[name].name for name in names if name in present and name not in wanted), None)
+        if former is not None and column.key in present:
+            contested.append(((former,), (present[column.key].name,)))
+        elif former is not None:
+            paths[(former,)] = (column.name,)
+    for old, new, both_exist in _of_fields(desired, Renames(paths).applied_to_columns(columns)):
+        if both_exist:
+            contested.append((old, new))
+        else:
+            paths[old] = new
+    return Renames(paths), tuple(contested)
 
 
-def _with_columns_renamed(model: Table, names: Mapping[str, str]) -> Table:
-    """Return a model with columns renamed in every part; `names` has the new names by the former keys."""
-    if not names:
-        return model
-    key = model.primary_key
-    return replace(
-        model,
-        columns=_with_new_names(model.columns, names),
-        primary_key=PrimaryKey(_new_names(key.columns, names), key.name, key.rely) if key else None,
-        foreign_keys=tuple(
-            replace(
-                foreign_key,
-                columns=_new_names(foreign_key.columns, names),
-                referenced_columns=(
-                    _new_names(foreign_key.referenced_columns, names)
-                    if foreign_key.references.lower() == model.qualified_name.key
-                    else foreign_key.referenced_columns
-                ),
-            )
-            for foreign_key in model.foreign_keys
-        ),
-        cluster_by=_new_keys(model.cluster_by, model.columns, names),
-        partitioned_by=_new_names(model.partitioned_by, names),
-    )
-
-
-def _with_field_renamed(model: Table, column: str, rename: FieldRename) -> Table:
-    """Return a model with a renamed field, also in `renamed_fields`; the path of `rename` is inside the column."""
-    whole = PendingRenames(fields=(replace(rename, path=(column, *rename.path)),))
-    keys = whole.applied_to_keys(model.cluster_by, model.columns)
-    model = with_column(model, column, partial(_with_field_inside, rename=rename))
-    return replace(model, cluster_by=keys)
-
-
-def _fields(desired: Table, observed: Iterable[Column]) -> Iterator[FieldRename]:
-    by_key = {column.key: column for column in observed}
+def _of_fields(desired: Table, columns: Iterable[Column]) -> Iterator[tuple[Path, Path, bool]]:
+    by_key = {column.key: column for column in columns}
     for column in desired.columns:
         present = by_key.get(column.key)
         if present is not None and column.renamed_fields:
-            for rename in field_renames(column.renamed_fields, present.data_type, column.data_type):
-                yield replace(rename, path=(present.name, *rename.path))
+            for old, new, both_exist in field_renames(
+                column.renamed_fields, present.data_type, column.data_type
+            ):
+                yield (present.name, *old), (present.name, *new), both_exist
 
 
-def _with_field_inside(column: Column, rename: FieldRename) -> Column:
-    if type_at(column.data_type, (*rename.path, rename.observed)) is None:
-        return column
-    column = replace(column, data_type=with_field_renamed(column.data_type, rename))
-    return _with_new_field_paths(column, rename)
+def _with_new_names_in_key(key: ForeignKey, model: Table, names: Mapping[str, str]) -> ForeignKey:
+    is_own = key.references.lower() == model.qualified_name.key
+    referenced = _new_names(key.referenced_columns, names) if is_own else key.referenced_columns
+    return replace(key, columns=_new_names(key.columns, names), referenced_columns=referenced)
 
 
-def _with_new_field_paths(column: Column, rename: FieldRename) -> Column:
+def _with_fields_renamed(column: Column, renames: Mapping[Path, Path]) -> Column:
+    for old, new in renames.items():
+        former = (*new[1:-1], old[-1])
+        if new[0].lower() == column.key and type_at(column.data_type, former) is not None:
+            column = replace(column, data_type=with_field_renamed(column.data_type, former, new[-1]))
+            column = _with_new_field_paths(column, former, new[1:]) if column.renamed_fields else column
+    return column
+
+
+def _with_new_field_paths(column: Column, old: Path, new: Path) -> Column:
     """Return a column with the new path of a field in `renamed_fields`, unless the field has its former name again."""
-    old, new = ((*rename.path, name) for name in (rename.observed, rename.desired))
     paths = {text: tuple(text.split(".")) for text in column.renamed_fields}
     moved = {
         text: ".".join((*new, *path[len(old) :])) if lower_path(path[: len(old)]) == lower_path(old) else text
@@ -249,7 +200,7 @@ def _with_new_field_paths(column: Column, rename: FieldRename) -> Column:
         moved[text]: tuple(
             name
             for name in former
-            if (lower_path(paths[text]), name.lower()) != (lower_path(old), rename.desired.lower())
+            if (lower_path(paths[text]), name.lower()) != (lower_path(old), new[-1].lower())
         )
         for text, former in column.renamed_fields.items()
     }
@@ -260,13 +211,6 @@ def _by_key(renames: Mapping[str, str]) -> dict[str, str]:
     return {old.lower(): new for old, new in renames.items()}
 
 
-def _with_new_names(columns: Iterable[Column], new_names: Mapping[str, str]) -> tuple[Column, ...]:
-    return tuple(
-        _with_new_name(column, new_names[column.key]) if column.key in new_names else column
-        for column in columns
-    )
-
-
 def _with_new_name(column: Column, name: str) -> Column:
     former = tuple(former_name for former_name in column.renamed_from if former_name.lower() != name.lower())
     return replace(column, name=name, renamed_from=former)
@@ -274,23 +218,3 @@ def _with_new_name(column: Column, name: str) -> Column:
 
 def _new_names(names: Iterable[str], new_names: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(new_names.get(name.lower(), name) for name in names)
-
-
-def _new_keys(
-    keys: Sequence[str], columns: Sequence[Column], new_names: Mapping[str, str]
-) -> tuple[str, ...]:
-    """Return clustering keys with the new names of columns; `columns` have the former names."""
-    if not keys or not new_names:
-        return tuple(keys)
-    places = [place_of_key(key, columns) for key in keys]
-    return tuple(
-        ".".join((new_names[place[0].lower()], *place[1:])) if place[0].lower() in new_names else key
-        for key, place in zip(keys, places, strict=True)
-    )
-
-
-def _key_with_field_renamed(key: str, columns: Sequence[Column], rename: FieldRename) -> str:
-    place, former = place_of_key(key, columns), (*rename.path, rename.observed)
-    if lower_path(place[: len(former)]) != lower_path(former):
-        return key
-    return ".".join((*rename.path, rename.desired, *place[len(former) :]))

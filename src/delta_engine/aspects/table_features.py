@@ -162,7 +162,7 @@ def _needed(
         return
     renames, fields = comparison.renames, comparison.fields
     is_shrinking = comparison.dropped or any(pair.desired is None for pair in fields)
-    is_renaming = renames.columns or renames.fields or comparison.conversions
+    is_renaming = renames or comparison.conversions
     is_unmapped = observed[COLUMN_MAPPING_MODE].lower() == "none"
     if (is_shrinking or is_renaming) and is_unmapped:
         yield COLUMN_MAPPING_MODE, "name", "dropping or renaming columns or fields"

@@ -15,7 +15,7 @@ from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
 from delta_engine.aspects.delta_properties import comparable, is_feature_key, is_set_by_platform
-from delta_engine.aspects.renames import PendingRenames, Renames
+from delta_engine.aspects.renames import Renames, pending_renames
 from delta_engine.deployment.document import (
     AcceptedDrift,
     DeploymentState,
@@ -284,7 +284,7 @@ def _order_kept(model: Table, table: TableState) -> str | None:
     """Return the table's order of the model's columns; None if it is the model's."""
     if not model.is_about(Part.COLUMNS) or [*map(_NAME, model.columns)] == [*map(_NAME, table.columns)]:
         return None
-    table = PendingRenames.of(model, table).applied_to(table)
+    table = pending_renames(model, table).applied_to(table)
     wanted, actual = _shared_order(_column_keys(model), _column_keys(table))
     return None if wanted == actual else actual
 

@@ -46,16 +46,6 @@ class TypePair:
     observed: DataType
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FieldRename:
-    """A renamed field in the struct at `path` (desired names); if both names exist, one field's data would be lost."""
-
-    path: Path
-    observed: str
-    desired: str
-    both_exist: bool = False
-
-
 def type_differences(observed: DataType, desired: DataType) -> Iterator[FieldPair | TypePair]:
     """Yield where two types differ.
 
@@ -93,8 +83,14 @@ def lengths_inside(data_type: DataType, path: Path) -> Iterator[tuple[Path, Char
 
 def field_renames(
     renamed_fields: Mapping[str, tuple[str, ...]], observed: DataType, desired: DataType
-) -> Iterator[FieldRename]:
-    """Yield the pending renames of a type, outer fields first; `renamed_fields` as in `Column`."""
+) -> Iterator[tuple[Path, Path, bool]]:
+    """Yield the former and the new path of each field that a type still has under a former name, outer fields first.
+
+    Both name the outer fields as desired. A third value is True if both exist: the data of one would be lost.
+
+    Args:
+        renamed_fields: as in `Column`.
+    """
     if _has_lengths(observed):
         return
     for text, names in sorted(renamed_fields.items(), key=lambda item: (item[0].count("."), item[0])):
@@ -106,22 +102,15 @@ def field_renames(
         former = next((present[name.lower()] for name in names if name.lower() in present), None)
         if former is None:
             continue
-        rename = FieldRename(
-            path=place[:-1],
-            observed=former,
-            desired=place[-1],
-            both_exist=place[-1].lower() in present,
-        )
-        yield rename
-        if not rename.both_exist:
-            observed = with_field_renamed(observed, rename)
+        path, both_exist = (*place[:-1], former), place[-1].lower() in present
+        yield path, place, both_exist
+        if not both_exist:
+            observed = with_field_renamed(observed, path, place[-1])
 
 
-def with_field_renamed(whole: DataType, rename: FieldRename) -> DataType:
+def with_field_renamed(whole: DataType, path: Path, name: str) -> DataType:
     """Return a type in which a field has its new name."""
-    return with_field_at(
-        whole, (*rename.path, rename.observed), lambda field: replace(field, name=rename.desired)
-    )
+    return with_field_at(whole, path, lambda field: replace(field, name=name))
 
 
 def place_of(whole: DataType, steps: Sequence[str]) -> Path | None:

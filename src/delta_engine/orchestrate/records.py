@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from delta_engine.actions.policy import ColumnOrder, Policy
-from delta_engine.aspects.renames import PendingRenames, Renames
+from delta_engine.aspects.renames import Renames, pending_renames
 from delta_engine.deployment.definitions import as_table, define
 from delta_engine.deployment.document import Resource, SchemaResource, Status, TableResource
 from delta_engine.deployment.recorded_models import applied_schema, applied_table, table_record
@@ -246,7 +246,7 @@ class RunRecords:
         if not model.is_about(Part.COLUMNS):
             return observed
         wanted = {column.key for column in model.columns}
-        present = PendingRenames.of(model, observed).applied_to(observed).columns
+        present = pending_renames(model, observed).applied_to(observed).columns
         if model.key in self._undo.restored:
             present = with_columns_in_order(model, self._undo.former[model.key])
         kept = [column for column in present if column.key in wanted]

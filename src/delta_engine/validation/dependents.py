@@ -19,7 +19,7 @@ from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldDrop
 from delta_engine.aspects.conversions import old_name
 from delta_engine.aspects.delta_properties import CHANGE_FEED, CHANGE_FEED_COLUMNS, has_change_feed
 from delta_engine.aspects.nullability import ColumnNullabilityChange
-from delta_engine.aspects.renames import PendingRenames
+from delta_engine.aspects.renames import pending_renames
 from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, Part, Table
@@ -84,7 +84,7 @@ def conflicts(model: Table, observed: TableState, actions: Sequence[Action]) -> 
     if not observed.checks and not any(isinstance(action, CheckAdd) for action in actions):
         return
     table = sql_name(model.qualified_name)
-    present = PendingRenames.of(model, observed).applied_to(observed)
+    present = pending_renames(model, observed).applied_to(observed)
     checks, protections = _checks(present, actions), _protections(present, actions, table)
     for (check, is_new), (protection, drop) in product(checks.items(), protections.items()):
         if is_new or any(map(_protects, actions)):
@@ -106,7 +106,7 @@ def chosen_columns(
     """
     if not observed.clusters_automatically or any(isinstance(one, ChangeClustering) for one in actions):
         return
-    is_chosen = _clustering(PendingRenames.of(model, observed).applied_to(observed))
+    is_chosen = _clustering(pending_renames(model, observed).applied_to(observed))
     table = sql_name(observed.former_name or model.qualified_name)
     for path, change in (found for action in actions for found in _changes(action)):
         if change is _ColumnChange.DROPPED and is_chosen(path):

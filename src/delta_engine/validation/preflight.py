@@ -22,6 +22,7 @@ from delta_engine.backends.error_conditions import is_forbidden
 from delta_engine.backends.sql_runner import Row, SqlRunner, query_each
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.models import Table
+from delta_engine.models.nested_types import lower_path
 from delta_engine.sql.backfills import sql_checksum, sql_converted
 from delta_engine.sql.constraints import sql_not_null_condition
 from delta_engine.sql.expressions import is_same_expression, reads
@@ -257,10 +258,7 @@ def _rows(table: str, comparison: Comparison, observed: TableState, values: Mapp
 def _former_path(path: Sequence[str], comparison: Comparison) -> list[str]:
     first, *inside = path
     former = comparison.renames.former_names
-    fields = {
-        tuple(map(str.lower, (*rename.path, rename.desired))): rename.observed
-        for rename in comparison.renames.fields
-    }
+    fields = {lower_path(new): old[-1] for old, new in comparison.renames.fields.items()}
     places = (tuple(map(str.lower, path[:depth])) for depth in range(2, len(path) + 1))
     return [
         former.get(first.lower(), first),

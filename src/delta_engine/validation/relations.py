@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Final
 
 from delta_engine.actions import TablePlan
-from delta_engine.aspects.renames import NO_PENDING_RENAMES, PendingRenames, declares_renames
+from delta_engine.aspects.renames import Renames, contested_renames, pending_renames
 from delta_engine.compile.keys import TableChange, added_foreign_keys, changes_of
 from delta_engine.errors import InvalidModelError, raise_all
 from delta_engine.models import Column, ForeignKey, Part, PrimaryKey, Table
@@ -116,14 +116,13 @@ def unsupported_relations(model: Table, state: CatalogState) -> Iterator[Invalid
     for former in (name for name in former_names(model) if name.key in others):
         way_out = "Move or drop one of them by hand, or remove renamed_from."
         yield model_refusal(model, f"it is renamed from {former}, and both tables exist", way_out)
-    renames = PendingRenames.of(model, observed) if declares_renames(model) else NO_PENDING_RENAMES
-    if renames != NO_PENDING_RENAMES:
-        yield from _clashes(model, renames)
-        for reason, way_out, column, _ in (
-            *_lost_keys(model, observed, renames),
-            *_protecting(observed, renames),
-        ):
-            yield table_refusal(model, reason, way_out, column)
+    yield from _contested(model, observed)
+    renames = pending_renames(model, observed)
+    for reason, way_out, column, _ in (
+        *_lost_keys(model, observed, renames),
+        *_protecting(observed, renames),
+    ):
+        yield table_refusal(model, reason, way_out, column)
     is_within = model.manages is not None and model.manages <= PARTS_OF_STREAMING_TABLES
     if observed.relation is RelationKind.STREAMING_TABLE and not is_within:
         reason = "it is a streaming table, of which the engine manages comments and tags only"
@@ -138,15 +137,10 @@ def unsupported_relations(model: Table, state: CatalogState) -> Iterator[Invalid
             yield model_refusal(model, reason, way_out, column)
 
 
-def _clashes(model: Table, renames: PendingRenames) -> Iterator[InvalidModelError]:
-    pairs = [(former, name, name) for former, name in renames.clashes]
-    pairs += [
-        (".".join((*rename.path, rename.observed)), ".".join((*rename.path, rename.desired)), rename.path[0])
-        for rename in renames.fields
-        if rename.both_exist
-    ]
+def _contested(model: Table, observed: TableState) -> Iterator[InvalidModelError]:
     locations = {column.key: column.declared_at for column in model.columns}
-    for former, name, column in pairs:
+    for old, new in contested_renames(model, observed):
+        former, name, column = ".".join(old), ".".join(new), new[0]
         yield InvalidModelError(
             f"it is renamed from {former}, and the table has both: the data of one would be lost",
             table=str(model.qualified_name),
@@ -157,7 +151,7 @@ def _clashes(model: Table, renames: PendingRenames) -> Iterator[InvalidModelErro
         )
 
 
-def _protecting(observed: TableState, renames: PendingRenames) -> Iterator[Problem]:
+def _protecting(observed: TableState, renames: Renames) -> Iterator[Problem]:
     """Yield the renames of columns that the row filter or a mask reads.
 
     Databricks refuses them (error conditions `ROW_LEVEL_SECURITY_INCOMPATIBLE_SCHEMA_CHANGE`,
@@ -168,7 +162,7 @@ def _protecting(observed: TableState, renames: PendingRenames) -> Iterator[Probl
     for column in observed.columns:
         for name in column.mask.using_columns if column.mask else ():
             readers[name.lower()] = f"mask of {column.name}"
-    for former, name in renames.columns:
+    for former, name in renames.columns.items():
         if reader := readers.get(former.lower()):
             yield Problem(
                 f"it is renamed from {former}, which the {reader} reads: Databricks refuses that",
@@ -177,14 +171,14 @@ def _protecting(observed: TableState, renames: PendingRenames) -> Iterator[Probl
             )
 
 
-def _lost_keys(model: Table, observed: TableState, renames: PendingRenames) -> Iterator[Problem]:
+def _lost_keys(model: Table, observed: TableState, renames: Renames) -> Iterator[Problem]:
     """Yield the renames that would drop an unmanaged key: Databricks drops the keys of renamed columns."""
     if model.is_about(Part.CONSTRAINTS):
         return
     keys: list[PrimaryKey | ForeignKey] = list(observed.foreign_keys)
     if observed.primary_key is not None:
         keys.append(observed.primary_key)
-    for former, name in renames.columns:
+    for former, name in renames.columns.items():
         for key in keys:
             if former.lower() in map(str.lower, key.columns):
                 dropped = f"which drops the key {key.name}, and the model does not manage constraints"
