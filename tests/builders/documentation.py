@@ -25,8 +25,8 @@ from delta_engine.tools.site.documented import (
     Applied,
     DeploymentFacts,
     Documentation,
+    DocumentedStatus,
     SourceLinks,
-    TableStatus,
 )
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
@@ -114,12 +114,12 @@ def everything(text: str = "as bought") -> Documentation:
         },
         deployment=DeploymentFacts(serial=7, lineage=COMMIT, saved_at=NOON, statuses_of=NOON),
         applied={
-            "dev.bronze.raw": Applied(status=TableStatus.NOT_APPLIED),
+            "dev.bronze.raw": Applied(status=DocumentedStatus.NOT_APPLIED),
             "dev.silver.customers": Applied(
-                status=TableStatus.HEALTHY, at=NOON, by="ana@example.com", run=RUN
+                status=DocumentedStatus.HEALTHY, at=NOON, by="ana@example.com", run=RUN
             ),
             "dev.silver.orders": Applied(
-                status=TableStatus.DRIFTED,
+                status=DocumentedStatus.DRIFTED,
                 at=NOON,
                 by=text,
                 run=RUN,
@@ -233,7 +233,7 @@ def documented(tables: list[Table]) -> Documentation:
         deployment=DeploymentFacts(serial=7, lineage=COMMIT, saved_at=NOON, statuses_of=NOON),
         applied={
             table.key: Applied(
-                status=TableStatus.DRIFTED if at % 10 == 0 else TableStatus.HEALTHY,
+                status=DocumentedStatus.DRIFTED if at % 10 == 0 else DocumentedStatus.HEALTHY,
                 at=NOON,
                 by="ana",
                 run=RUN,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from delta_engine.actions import SAFE, Hazard, Phase
-from delta_engine.aspects.conversions import Stage, new_name, old_name
+from delta_engine.aspects.conversions import ConversionStage, new_name, old_name
 from delta_engine.models import Column
 from delta_engine.models.types import DataType, is_same_type
 from delta_engine.sql.backfills import (
@@ -180,7 +180,7 @@ class AbandonConversion:
     phase: ClassVar[Phase] = Phase.EXPAND_COLUMNS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     observed: Column
-    stage: Stage
+    stage: ConversionStage
     tags: tuple[str, ...] = ()
 
 

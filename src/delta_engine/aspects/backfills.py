@@ -35,7 +35,7 @@ from delta_engine.aspects.backfill_actions import (
 )
 from delta_engine.aspects.changed_models import with_column
 from delta_engine.aspects.comparison import Comparison
-from delta_engine.aspects.conversions import Stage, new_name, old_name
+from delta_engine.aspects.conversions import ConversionStage, new_name, old_name
 from delta_engine.aspects.facet import Facet, Form, written_part
 from delta_engine.aspects.fill_obstacles import obstacles
 from delta_engine.models import Column, FillBy, Part, Table, Using
@@ -75,11 +75,11 @@ def future_values(comparison: Comparison) -> Mapping[str, str]:
             continue
         last = _refill(conversion.desired)
         match conversion.progress.stage:
-            case Stage.SWAPPED:
+            case ConversionStage.SWAPPED:
                 values[conversion.desired.key] = (
                     f"coalesce({quote_ident(conversion.desired.name)}, {last.value})"
                 )
-            case Stage.SWAPPING:
+            case ConversionStage.SWAPPING:
                 new = quote_ident(new_name(conversion.observed.name))
                 values[conversion.desired.key] = f"coalesce({new}, {last.value})"
             case _:
@@ -89,7 +89,7 @@ def future_values(comparison: Comparison) -> Mapping[str, str]:
     return values
 
 
-_BEFORE_SWAP: Final = (Stage.NOT_BEGUN, Stage.FILLING)
+_BEFORE_SWAP: Final = (ConversionStage.NOT_BEGUN, ConversionStage.FILLING)
 
 
 def _diff(comparison: Comparison) -> Iterator[BackfillAction]:
@@ -114,7 +114,7 @@ def _diff(comparison: Comparison) -> Iterator[BackfillAction]:
                 yield expand
             fills.append(_fill(desired, observed.name, ranges, is_converted=True))
         if conversion.is_pending:
-            yield SwapColumn(desired, observed, is_begun=stage is Stage.SWAPPING)
+            yield SwapColumn(desired, observed, is_begun=stage is ConversionStage.SWAPPING)
         swapped.append(_refill(desired))
         left = observed if conversion.is_pending else conversion.progress.old
         yield DropFormerColumn(desired.name, _tag_keys(left))
@@ -203,7 +203,7 @@ def _render(actions: Sequence[BackfillAction], context: RenderContext) -> Iterat
             case SwapColumn(desired, observed, is_begun):
                 yield from _swap(desired, observed, context, is_begun=is_begun)
             case AbandonConversion(observed, stage, tags):
-                if stage is Stage.SWAPPING:
+                if stage is ConversionStage.SWAPPING:
                     yield sql_rename_column(context.table, [old_name(observed.name)], observed.name)
                 yield from _drops({new_name(observed.name): tags}, context)
     yield from _drops(

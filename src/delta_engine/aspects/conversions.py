@@ -23,7 +23,7 @@ OLD_PREFIX: Final = "delta_engine_old_"
 """The prefix of the former column after the swap; reserved for it."""
 
 
-class Stage(Enum):
+class ConversionStage(Enum):
     """How far the conversion of a column came."""
 
     NOT_BEGUN = "not begun"
@@ -38,7 +38,7 @@ class Stage(Enum):
 class Progress:
     """The progress of a conversion; `new` and `old` are the columns under reserved names, as far as they are there."""
 
-    stage: Stage = Stage.NOT_BEGUN
+    stage: ConversionStage = ConversionStage.NOT_BEGUN
     new: Column | None = None
     old: Column | None = None
 
@@ -61,7 +61,7 @@ class Conversion:
     @property
     def is_pending(self) -> bool:
         """Whether readers still see the former column."""
-        return self.progress.stage is not Stage.SWAPPED
+        return self.progress.stage is not ConversionStage.SWAPPED
 
     @property
     def is_abandoned(self) -> bool:
@@ -110,14 +110,14 @@ def set_aside(observed: TableState, model: Table | None = None) -> tuple[TableSt
         new, old = there.get(new_name(key)), there.get(old_name(key))
         match (key in there, new, old):
             case (True, Column(), None):
-                progress[key] = Progress(stage=Stage.FILLING, new=new)
+                progress[key] = Progress(stage=ConversionStage.FILLING, new=new)
                 hidden.add(new_name(key))
             case (False, Column(), Column()) if declared is None or key in declared:
-                progress[key] = Progress(stage=Stage.SWAPPING, new=new, old=old)
+                progress[key] = Progress(stage=ConversionStage.SWAPPING, new=new, old=old)
                 hidden.add(new_name(key))
                 former[old_name(key)] = column.name[len(OLD_PREFIX) :]
             case (True, None, Column()) if declared is None or key in declared:
-                progress[key] = Progress(stage=Stage.SWAPPED, old=old)
+                progress[key] = Progress(stage=ConversionStage.SWAPPED, old=old)
                 hidden.add(old_name(key))
     if not progress:
         return observed, NO_PROGRESS

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from delta_engine.aspects.comparison import Comparison
-from delta_engine.aspects.conversions import Conversion, Stage, new_name
+from delta_engine.aspects.conversions import Conversion, ConversionStage, new_name
 from delta_engine.aspects.protection import write_obstacle
 from delta_engine.models import Column
 from delta_engine.models.constraints import MAX_NAME_LENGTH
@@ -48,7 +48,7 @@ def obstacles(comparison: Comparison) -> Iterator[Obstacle]:
 
 def _is_begun_and_renamed(conversion: Conversion, comparison: Comparison) -> bool:
     """Whether an earlier run has begun a conversion under the column's former name."""
-    is_begun = conversion.progress.stage is not Stage.NOT_BEGUN
+    is_begun = conversion.progress.stage is not ConversionStage.NOT_BEGUN
     return is_begun and conversion.desired.key in comparison.renames.former_names
 
 

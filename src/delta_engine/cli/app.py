@@ -208,7 +208,7 @@ def plan(
     with its bases, and variables. Tables that are no longer declared are part of the plan.
     """
     from delta_engine.cli.commands import Rendering, show_plan
-    from delta_engine.cli.many_projects import Form, run_in_projects
+    from delta_engine.cli.many_projects import OutputForm, run_in_projects
 
     if json and markdown:
         raise typer.BadParameter("--json and --markdown are two ways to print one plan: choose one")
@@ -220,7 +220,7 @@ def plan(
         )
     rendering = Rendering.SQL if sql else Rendering.TREE
     rendering = Rendering.JSON if json else Rendering.MARKDOWN if markdown else rendering
-    form = Form.JSON if json else Form.MARKDOWN if markdown else Form.TEXT
+    form = OutputForm.JSON if json else OutputForm.MARKDOWN if markdown else OutputForm.TEXT
     options = plan_options(table, allow, counts_checks=preflight)
     run_in_projects(
         ctx.obj,

@@ -24,18 +24,18 @@ from delta_engine.telemetry.logs import logs_json_lines
 from delta_engine.telemetry.visible import counted
 from delta_engine.tools.conformance.page import conformance_html
 from delta_engine.tools.conformance.report import CheckStatus, ConformanceReport, RunOutcome
-from delta_engine.tools.conformance.run import ConformanceRun, Prepared, Progress, prepare
+from delta_engine.tools.conformance.run import ConformanceRun, Prepared, SuiteProgress, prepare
 from delta_engine.tools.conformance.statement_log import StatementLog
 from delta_engine.tools.doctor.examination import examine
 from delta_engine.tools.doctor.report import (
     DoctorReport,
-    Status,
+    DoctorStatus,
     doctor_lines,
     doctor_summary,
     status_column,
 )
 
-_COLOURS: Final = {Status.OK: "green", Status.MISSING: "bold red", Status.UNKNOWN: "yellow"}
+_COLOURS: Final = {DoctorStatus.OK: "green", DoctorStatus.MISSING: "bold red", DoctorStatus.UNKNOWN: "yellow"}
 
 _EXIT_CODES: Final = {
     RunOutcome.AGREED: ExitCode.DONE,
@@ -124,7 +124,7 @@ def _question(prepared: Prepared) -> str:
 
 
 @contextmanager
-def _progress_shown() -> Iterator[Callable[[Progress], object]]:
+def _progress_shown() -> Iterator[Callable[[SuiteProgress], object]]:
     """Show the progress of a run: a bar on a terminal, a line for each part elsewhere."""
     console = stderr_console()
     if logs_json_lines():

@@ -50,7 +50,7 @@ def drift(
     """Report what was changed outside the engine, by whom and when. Changes nothing by default."""
     from delta_engine.actions.drift_policy import Severity
     from delta_engine.cli.commands import Format, accept_drift, print_drift, revert_drift
-    from delta_engine.cli.many_projects import Form, run_in_projects
+    from delta_engine.cli.many_projects import OutputForm, run_in_projects
 
     if json and output_format not in (None, "json"):
         raise typer.BadParameter("--json is --format json: choose one of the two")
@@ -72,7 +72,7 @@ def drift(
             lambda project: print_drift(
                 project, options, rendering, path=out, fail_on=severity, is_recorded=record, is_full=full
             ),
-            Form.JSON if rendering is Format.JSON and out is None else Form.TEXT,
+            OutputForm.JSON if rendering is Format.JSON and out is None else OutputForm.TEXT,
             out=out,
         )
 

@@ -50,7 +50,7 @@ Work: TypeAlias = Callable[[Context], Ended]
 """A command in one project."""
 
 
-class Form(Enum):
+class OutputForm(Enum):
     """How the results of several projects are printed."""
 
     TEXT = "as the projects print them"
@@ -68,7 +68,7 @@ class _Result:
 def run_in_projects(
     context: Context,
     work: Work,
-    form: Form = Form.TEXT,
+    form: OutputForm = OutputForm.TEXT,
     *,
     changed_since: str | None = None,
     out: Path | None = None,
@@ -108,11 +108,14 @@ def _changed(folders: list[ProjectFolder], context: Context, since: str | None) 
     return folders if since is None else changed_projects(folders, context.require_environment(), since)
 
 
-def _run(context: Context, folder: ProjectFolder, work: Work, form: Form) -> _Result:
+def _run(context: Context, folder: ProjectFolder, work: Work, form: OutputForm) -> _Result:
     project, output = str(folder), StringIO()
-    if form is Form.TEXT:
+    if form is OutputForm.TEXT:
         say(f"── {project}")
-    with in_context(project=project), redirect_stdout(output) if form is not Form.TEXT else nullcontext():
+    with (
+        in_context(project=project),
+        redirect_stdout(output) if form is not OutputForm.TEXT else nullcontext(),
+    ):
         ended = _ended(replace(context, project=project, conf_dir=folder.conf_dir), work)
     forget_modules(folder.path.absolute())
     return _Result(project=project, ended=ended, printed=output.getvalue())
@@ -131,16 +134,16 @@ def _ended(context: Context, work: Work) -> Ended:
     return Ended(_WORDS.get(code, "failed"), code)
 
 
-def _print(results: Sequence[_Result], form: Form) -> None:
+def _print(results: Sequence[_Result], form: OutputForm) -> None:
     match form:
-        case Form.TEXT:
+        case OutputForm.TEXT:
             width = max((len(result.project) for result in results), default=0)
             say(f"── {counted(len(results), 'project')}")
             for result in results:
                 say(f"{result.project:{width}}  {result.ended.summary}")
-        case Form.JSON:
+        case OutputForm.JSON:
             typer.echo(json.dumps(_document(results), indent=2, ensure_ascii=False))
-        case Form.MARKDOWN:
+        case OutputForm.MARKDOWN:
             typer.echo("\n".join(_markdown(results)))
 
 

@@ -28,14 +28,14 @@ _AROUND: Final = 300
 """The number of characters around it that may hold the rest of a name."""
 
 
-class _Models(msgspec.Struct):
+class _ModelPatterns(msgspec.Struct):
     yaml: list[str] = []
 
 
 class _Configuration(msgspec.Struct):
     """The keys that say where tables and the deployment state are."""
 
-    models: _Models
+    models: _ModelPatterns
     variables: dict[str, Any] = {}
     state_backend: StateBackendDocument = msgspec.field(default_factory=LocalBackend)
 

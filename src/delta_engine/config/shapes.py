@@ -24,7 +24,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ShapeProblem:
     """A value or a key that does not fit."""
 
     path: Path
@@ -32,7 +32,7 @@ class Problem:
     way_out: str = ""
 
 
-def problems(value: object, shape: object, *, is_part: bool = False) -> Iterator[Problem]:
+def problems(value: object, shape: object, *, is_part: bool = False) -> Iterator[ShapeProblem]:
     """Yield every unknown key, missing key and wrong value, in the order of the data.
 
     Args:
@@ -41,7 +41,7 @@ def problems(value: object, shape: object, *, is_part: bool = False) -> Iterator
     yield from _problems(value, [shape], (), is_part)
 
 
-def _problems(value: object, types: Sequence[object], path: Path, is_part: bool) -> Iterator[Problem]:
+def _problems(value: object, types: Sequence[object], path: Path, is_part: bool) -> Iterator[ShapeProblem]:
     misfits = [*(_unknown_keys(value, types, path) or (() if is_part else _missing_keys(value, types, path)))]
     for step, part in _parts(value):
         inner = _types_inside(types, step, list if isinstance(value, list) else dict)
@@ -59,7 +59,7 @@ def _may_grow(value: object, types: Sequence[object]) -> bool:
     return bool(_shapes(types)) or any(get_origin(member) is dict for kind in types for member in _flat(kind))
 
 
-def _mismatch(value: object, types: Sequence[object], path: Path) -> Iterator[Problem]:
+def _mismatch(value: object, types: Sequence[object], path: Path) -> Iterator[ShapeProblem]:
     try:
         msgspec.convert(value, Union[tuple(types)])  # noqa: UP007 - the types are known when it runs
     except msgspec.ValidationError as error:
@@ -72,7 +72,7 @@ def _mismatch(value: object, types: Sequence[object], path: Path) -> Iterator[Pr
         yield _problem(place, reason, way_out)
 
 
-def _unknown_keys(value: object, types: Iterable[object], path: Path) -> list[Problem]:
+def _unknown_keys(value: object, types: Iterable[object], path: Path) -> list[ShapeProblem]:
     shapes = _shapes(types)
     if not isinstance(value, dict) or not shapes:
         return []
@@ -91,11 +91,11 @@ def _unknown_keys(value: object, types: Iterable[object], path: Path) -> list[Pr
             reason, way_out = unknown("key", str(key), allowed)
         if value[key] is None and str(key).endswith(")"):  # {type: decimal(18,2)} is two keys
             way_out = 'A comma ends a value here: write it in quotes, as in "decimal(18,2)".'
-        unknown_keys.append(Problem((*path, str(key)), reason, way_out))
+        unknown_keys.append(ShapeProblem((*path, str(key)), reason, way_out))
     return unknown_keys
 
 
-def _missing_keys(value: object, types: Iterable[object], path: Path) -> list[Problem]:
+def _missing_keys(value: object, types: Iterable[object], path: Path) -> list[ShapeProblem]:
     chosen = _chosen(value, _shapes(types)) if isinstance(value, dict) else []
     if not isinstance(value, dict) or len(chosen) != 1:
         return []
@@ -103,9 +103,9 @@ def _missing_keys(value: object, types: Iterable[object], path: Path) -> list[Pr
     return [_problem(path, f"the key {key!r} is missing", "Write it.") for key in missing]
 
 
-def _problem(path: Path, reason: str, way_out: str) -> Problem:
+def _problem(path: Path, reason: str, way_out: str) -> ShapeProblem:
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-    return Problem(path, f"{text.removeprefix('.')}: {reason}" if path else reason, way_out)
+    return ShapeProblem(path, f"{text.removeprefix('.')}: {reason}" if path else reason, way_out)
 
 
 def _chosen(value: Mapping[str, object], shapes: Sequence[Any]) -> Sequence[Any]:

@@ -39,7 +39,7 @@ from delta_engine.state.table_queries import (
 )
 from delta_engine.state.unity_catalog.listed_details import TableListing, open_table_listing
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
-from delta_engine.state.view_definitions import NO_VIEWS, ViewReader
+from delta_engine.state.view_definitions import NO_VIEWS, ViewDefinitionReader
 
 if TYPE_CHECKING:
     from databricks.sdk import WorkspaceClient
@@ -86,7 +86,7 @@ class Backend:
     audit_log: AuditLogReader = NO_AUDIT_LOG
     principals: PrincipalReader | None = None
     policies: EffectivePolicyReader | None = None
-    views: ViewReader = NO_VIEWS
+    views: ViewDefinitionReader = NO_VIEWS
     lineage: LineageReader = NO_LINEAGE
     locations: LocationReader | None = None
     listing: TableListing | None = None
@@ -117,7 +117,7 @@ def databricks_backend(
         audit_log=SqlAuditLogReader(runner),
         principals=PrincipalReader(runner),
         policies=EffectivePolicyReader(runner),
-        views=ViewReader(runner),
+        views=ViewDefinitionReader(runner),
         lineage=LineageReader(runner),
         locations=reader,
         listing=listing,

@@ -49,7 +49,7 @@ from delta_engine.state.table_queries import (
     TableHistoryReader,
     TableVersionReader,
 )
-from delta_engine.state.view_definitions import NO_VIEWS, ViewReader
+from delta_engine.state.view_definitions import NO_VIEWS, ViewDefinitionReader
 from delta_engine.telemetry.context import in_context, utc_now
 from delta_engine.telemetry.logs import log
 from delta_engine.telemetry.spans import OpenSpan, span
@@ -116,7 +116,7 @@ class Environment:
     costs: CostEstimator | None = None
     principals: PrincipalReader | None = None
     visibility: Visibility = Visibility.WHOLE
-    views: ViewReader = NO_VIEWS
+    views: ViewDefinitionReader = NO_VIEWS
     lineage: LineageReader = NO_LINEAGE
     locations: LocationReader | None = None
     audit_log: AuditLogReader = NO_AUDIT_LOG

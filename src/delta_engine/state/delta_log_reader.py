@@ -202,7 +202,7 @@ class _DomainMetadata(msgspec.Struct):
     removed: bool = False
 
 
-class _LogAction(msgspec.Struct):
+class _DomainAction(msgspec.Struct):
     domainMetadata: _DomainMetadata | None = None  # noqa: N815 - its name in Delta's log
 
 
@@ -213,7 +213,7 @@ class _Clustering(msgspec.Struct):
 def _clustering_domains(commit: Path) -> Iterator[_DomainMetadata]:
     for line in commit.read_bytes().splitlines():
         if _CLUSTERING.encode() in line:
-            action = msgspec.json.decode(line, type=_LogAction)
+            action = msgspec.json.decode(line, type=_DomainAction)
             if action.domainMetadata is not None and action.domainMetadata.domain == _CLUSTERING:
                 yield action.domainMetadata
 

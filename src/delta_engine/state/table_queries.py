@@ -213,18 +213,18 @@ NO_AUDIT_LOG: Final = SqlAuditLogReader(NO_ROWS)
 """The audit log of platforms that keep none."""
 
 
-class _Metadata(msgspec.Struct):
+class _TableMetadata(msgspec.Struct):
     id: str
 
 
-class _LogAction(msgspec.Struct):
-    metaData: _Metadata | None = None  # noqa: N815 - its name in Delta's log
+class _MetadataAction(msgspec.Struct):
+    metaData: _TableMetadata | None = None  # noqa: N815 - its name in Delta's log
 
 
 def _table_id(commit: Path) -> str | None:
     """Return the table's id, if the commit changed metadata (Delta protocol, "Change Metadata")."""
     for line in commit.read_bytes().splitlines():
-        action = msgspec.json.decode(line, type=_LogAction)
+        action = msgspec.json.decode(line, type=_MetadataAction)
         if action.metaData is not None:
             return action.metaData.id
     return None

@@ -40,9 +40,9 @@ from delta_engine.state.unity_catalog.information_schema import (
     SCHEMA_TAGS,
     TABLE_CONSTRAINTS,
     TABLE_PRIVILEGES,
+    InformationSchemaReader,
     TableKey,
     View,
-    ViewReader,
     by_schema,
     by_table,
     grants,
@@ -122,7 +122,7 @@ class UnityCatalogReader:
     def relations_in(self, catalog: str, schemas: Collection[str] | None = None) -> Listing:
         """Return what schemas hold; see `TableLister.relations_in`. Two round trips, for a whole catalog three."""
         catalog = catalog.lower()
-        views = ViewReader(catalog, self._runner, parallelism=self._parallelism)
+        views = InformationSchemaReader(catalog, self._runner, parallelism=self._parallelism)
         is_whole = schemas is None
         schema_names = views.listed_schemas() if schemas is None else {schema.lower() for schema in schemas}
         schema_names -= {INFORMATION_SCHEMA}
@@ -146,7 +146,7 @@ class _CatalogReading:
         self._catalog = catalog
         self._runner = runner
         self._parallelism = parallelism
-        self._views = ViewReader(catalog, runner, parallelism=parallelism)
+        self._views = InformationSchemaReader(catalog, runner, parallelism=parallelism)
 
     def read(
         self,

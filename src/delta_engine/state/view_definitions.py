@@ -22,7 +22,7 @@ class ViewDefinition:
 
 
 @dataclass(frozen=True, slots=True)
-class ViewReader:
+class ViewDefinitionReader:
     """Reads the views of schemas: one query for each catalog."""
 
     runner: SqlRunner
@@ -47,5 +47,5 @@ class ViewReader:
         return sorted(views, key=lambda view: view.name.key)
 
 
-NO_VIEWS: Final = ViewReader(NO_ROWS)
+NO_VIEWS: Final = ViewDefinitionReader(NO_ROWS)
 """The views of catalogs that list none."""

@@ -9,14 +9,14 @@ from delta_engine.actions import TablePlan
 from delta_engine.errors import StatementError
 from delta_engine.models import SchemaName
 from delta_engine.sql.views import LostRead, lost_reads
-from delta_engine.state.view_definitions import ViewDefinition, ViewReader
+from delta_engine.state.view_definitions import ViewDefinition, ViewDefinitionReader
 from delta_engine.telemetry.visible import counted
 from delta_engine.validation.gone_parts import GoneParts, gone_parts
 
 _MOST_WARNINGS: Final = 20
 
 
-def view_warnings(reader: ViewReader, plan: TablePlan) -> Iterator[str]:
+def view_warnings(reader: ViewDefinitionReader, plan: TablePlan) -> Iterator[str]:
     """Yield which views read what a plan drops or renames. A plan that does neither needs no query."""
     gone = gone_parts(plan)
     if not gone:

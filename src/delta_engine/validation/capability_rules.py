@@ -12,7 +12,7 @@ from delta_engine.aspects import COLUMN_FACETS, TABLE_FACETS
 from delta_engine.aspects.backfill_actions import AbandonConversion, SwapColumn
 from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.column_types import ColumnTypeChange
-from delta_engine.aspects.conversions import Stage
+from delta_engine.aspects.conversions import ConversionStage
 from delta_engine.aspects.partitioning import RewriteTable
 from delta_engine.aspects.storage import SetManaged, UnsetManaged
 from delta_engine.aspects.table_comment import SetTableComment
@@ -172,7 +172,7 @@ def _dependent_actions(align: AlignTable) -> Iterator[tuple[_Change, str | None]
                 yield _VOID_COLUMN, ".".join((action.name, *action.path))
             case SwapColumn():
                 yield _CONVERTED_COLUMN, action.desired.name
-            case AbandonConversion(observed, Stage.SWAPPING):
+            case AbandonConversion(observed, ConversionStage.SWAPPING):
                 yield _CONVERTED_COLUMN, observed.name
             case RenameTable():
                 yield _RENAMED_TABLE, None

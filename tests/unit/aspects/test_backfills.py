@@ -13,7 +13,7 @@ from delta_engine.actions.policy import NO_POLICY
 from delta_engine.aspects.backfill_actions import AbandonConversion, BlockedFill, FillColumn
 from delta_engine.aspects.columns import ColumnDrop
 from delta_engine.aspects.comparison import Comparison
-from delta_engine.aspects.conversions import Stage, set_aside
+from delta_engine.aspects.conversions import ConversionStage, set_aside
 from delta_engine.aspects.protection import PROTECTED, PROTECTED_BY_MODEL
 from delta_engine.aspects.tags import SetColumnTags, UnsetColumnTags
 from delta_engine.compile.planner import TablePlanner
@@ -253,16 +253,16 @@ NEW, OLD = Column("Delta_Engine_New_Amount", "int"), Column("delta_engine_old_Am
 @pytest.mark.parametrize(
     ("columns", "shown", "stage"),
     [
-        ((ID, AMOUNT, NEW), ("id", "amount"), Stage.FILLING),
-        ((ID, OLD, NEW), ("id", "Amount"), Stage.SWAPPING),
-        ((ID, OLD, Column("amount", "int")), ("id", "amount"), Stage.SWAPPED),
+        ((ID, AMOUNT, NEW), ("id", "amount"), ConversionStage.FILLING),
+        ((ID, OLD, NEW), ("id", "Amount"), ConversionStage.SWAPPING),
+        ((ID, OLD, Column("amount", "int")), ("id", "amount"), ConversionStage.SWAPPED),
         ((ID, NEW), ("id", "Delta_Engine_New_Amount"), None),
         ((ID, OLD), ("id", "delta_engine_old_Amount"), None),
         ((ID, AMOUNT), ("id", "amount"), None),
     ],
 )
 def test_a_half_done_conversion_looks_as_its_readers_know_it(
-    columns: tuple[Column, ...], shown: tuple[str, ...], stage: Stage | None
+    columns: tuple[Column, ...], shown: tuple[str, ...], stage: ConversionStage | None
 ) -> None:
     state, progress = set_aside(TableState(columns=columns))
     assert tuple(column.name for column in state.columns) == shown

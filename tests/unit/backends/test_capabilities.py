@@ -18,7 +18,7 @@ from delta_engine.aspects.backfill_actions import AbandonConversion, SwapColumn
 from delta_engine.aspects.column_comments import ColumnComment, SetColumnComments
 from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.column_types import ColumnTypeChange
-from delta_engine.aspects.conversions import Stage
+from delta_engine.aspects.conversions import ConversionStage
 from delta_engine.aspects.partitioning import RewriteTable
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.aspects.table_names import ASPECT as TABLE_NAME
@@ -294,8 +294,8 @@ def test_a_conversion_needs_what_a_rename_needs() -> None:
         "type of the existing column in the model. To store other values, declare a column of another name with "
         "`using`."
     ]
-    assert refusals(CONNECTOR, AbandonConversion(TEXT, Stage.SWAPPING))
-    assert refusals(CONNECTOR, AbandonConversion(TEXT, Stage.FILLING)) == []
+    assert refusals(CONNECTOR, AbandonConversion(TEXT, ConversionStage.SWAPPING))
+    assert refusals(CONNECTOR, AbandonConversion(TEXT, ConversionStage.FILLING)) == []
     assert refusals(OPEN_SOURCE_CATALOG, SwapColumn(NUMBER, TEXT)) == []
 
 

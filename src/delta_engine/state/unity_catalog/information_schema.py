@@ -266,7 +266,7 @@ _Existing = tuple[Mapping[str, Row], Mapping[TableKey, Row]]
 """The rows of schemas by name, and of their tables."""
 
 
-class ViewReader:
+class InformationSchemaReader:
     """Reads the views of one catalog, named in lower case: its own, or those of `system` after a rename."""
 
     def __init__(self, catalog: str, runner: SqlRunner, *, parallelism: int) -> None:

@@ -11,8 +11,7 @@ from delta_engine import aspects
 from delta_engine.actions import Action, Create, Drop, action_name
 from delta_engine.actions.policy import Allowance, ColumnOrder, DestructiveKind, Policy, RemovedTables
 from delta_engine.backends.error_conditions import is_forbidden
-from delta_engine.compile.compiled_plan import CompiledPlan, Operation
-from delta_engine.compile.compiled_plan import Step as PlannedStep
+from delta_engine.compile.compiled_plan import CompiledPlan, Operation, Step
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.document import Status
 from delta_engine.errors import CatalogReadError, RefusedError, StatementError, raise_all
@@ -31,7 +30,7 @@ from delta_engine.state.states import CatalogState
 from delta_engine.tools.conformance.last_read import LastRead, NoVersions
 from delta_engine.tools.conformance.report import CheckStatus, GroupReport, StepReport
 from delta_engine.tools.conformance.scratch_objects import ScratchObjects, former_names
-from delta_engine.tools.conformance.scratch_tables import Group, Step
+from delta_engine.tools.conformance.scratch_tables import Group, ScratchStep
 from delta_engine.tools.conformance.statement_log import LIMIT_REACHED, StatementLog
 from delta_engine.validation.preflight import Preflight
 from delta_engine.validation.validator import PlanValidator
@@ -72,7 +71,7 @@ class Walk:
     skipped: str = ""
 
     @property
-    def step(self) -> Step:
+    def step(self) -> ScratchStep:
         """The step that began last."""
         return self.group.steps[len(self.reports) - 1]
 
@@ -114,7 +113,7 @@ class Walk:
         names = {action_name(action) for statement in statements for action in statement.actions}
         self.reports[-1] = replace(self.reports[-1], actions=tuple(sorted(names)))
 
-    def own(self, plan: CompiledPlan) -> list[PlannedStep]:
+    def own(self, plan: CompiledPlan) -> list[Step]:
         """Return the steps of a plan that are about objects of the group."""
         return [step for step in plan.steps if step.name.key in self.keys]
 
@@ -336,7 +335,7 @@ def _differences(walk: Walk, again: PlannedRun, left: CatalogState) -> Iterator[
             yield f"{name}: {resource.status.value}: {resource.metadata.sync_error}"
 
 
-def _remaining_changes(step: PlannedStep) -> Iterator[str]:
+def _remaining_changes(step: Step) -> Iterator[str]:
     """Yield the changes of a second plan to an object: written and read state differ in each."""
     if step.operation is Operation.CREATE:
         yield f"{step.name.kind} {step.name} is not there"
@@ -346,7 +345,7 @@ def _remaining_changes(step: PlannedStep) -> Iterator[str]:
         yield f"{step.name.table}: {line}" if isinstance(step.name, QualifiedName) else line
 
 
-def _alignments(step: PlannedStep) -> Iterator[Action]:
+def _alignments(step: Step) -> Iterator[Action]:
     for action in chain.from_iterable(statement.actions for statement in step.statements):
         if not isinstance(action, Create | Drop):
             yield action

@@ -43,7 +43,7 @@ from delta_engine.tools.conformance.report import (
 )
 from delta_engine.tools.conformance.rounds import Rounds, Walk, group_report
 from delta_engine.tools.conformance.scratch_objects import ScratchObjects, leftovers_by_run
-from delta_engine.tools.conformance.scratch_tables import Group, Place, groups
+from delta_engine.tools.conformance.scratch_tables import Group, ScratchPlace, groups
 from delta_engine.tools.conformance.statement_log import StatementLog
 from delta_engine.validation.validator import PlanValidator
 
@@ -52,7 +52,7 @@ _RESERVED_CATALOGS: Final = ("system", "samples", "__databricks_internal")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class SuiteProgress:
     """The number of finished parts of a run, and the part that begins."""
 
     done: int
@@ -64,7 +64,7 @@ class Progress:
 class Prepared:
     """A checked run; `earlier` has the statements that drop the objects of other runs in the schema, by run."""
 
-    place: Place
+    place: ScratchPlace
     platform_version: str
     groups: tuple[Group, ...]
     left_out: tuple[GroupReport, ...]
@@ -92,7 +92,7 @@ def prepare(
         InvalidModelError: the external location is not a location.
     """
     schema = _parse_target(target)
-    place = Place(
+    place = ScratchPlace(
         catalog=schema.catalog, schema=schema.schema, run_id=run_id, external_location=external_location
     )
     try:
@@ -132,7 +132,7 @@ class ConformanceRun:
     log: StatementLog
     prepared: Prepared
     control: ApplyControl = field(default_factory=ApplyControl)
-    on_progress: Callable[[Progress], object] = lambda _progress: None
+    on_progress: Callable[[SuiteProgress], object] = lambda _progress: None
     now: Callable[[], datetime] = utc_now
     _walks: list[Walk] = field(default_factory=list)
     _probes: list[ProbeReport] = field(default_factory=list)
@@ -205,7 +205,7 @@ class ConformanceRun:
 
     def _begin(self, what: str) -> None:
         total = len(list(_parts(self.prepared.groups))) + len(PROBES) + 1
-        self.on_progress(Progress(done=min(self._done, total), total=total, what=what))
+        self.on_progress(SuiteProgress(done=min(self._done, total), total=total, what=what))
         self._done += 1
 
     def _report(
@@ -264,14 +264,14 @@ def _parse_target(target: str) -> SchemaName:
     return SchemaName(catalog, schema)
 
 
-def _left_out(group: Group, backend: Backend, place: Place) -> GroupReport | None:
+def _left_out(group: Group, backend: Backend, place: ScratchPlace) -> GroupReport | None:
     refused = place.refusals(backend.capabilities, *group.features)
     if refused:
         return group_report(group, CheckStatus.NOT_SUPPORTED, "; ".join(refused))
     return group_report(group, CheckStatus.SKIPPED, group.lacks) if group.lacks else None
 
 
-def _current_user(backend: Backend, place: Place) -> str:
+def _current_user(backend: Backend, place: ScratchPlace) -> str:
     rights = (Feature.GRANTS, Feature.OWNERS, Feature.SCHEMA_METADATA)
     if len(place.refusals(backend.capabilities, *rights)) == len(rights):
         return ""
@@ -279,7 +279,7 @@ def _current_user(backend: Backend, place: Place) -> str:
     return str(user)
 
 
-def _cleaned(report: ConformanceReport, backend: Backend, place: Place) -> ConformanceReport:
+def _cleaned(report: ConformanceReport, backend: Backend, place: ScratchPlace) -> ConformanceReport:
     """Return a report without secrets, the principal, the host and the locations of files."""
     addressing = backend.addressing
     hidden = {

@@ -24,7 +24,7 @@ from delta_engine.orchestrate.backend import Backend
 from delta_engine.sql.governance import sql_create_function, sql_drop_function
 from delta_engine.sql.tables import sql_drop_empty_schema, sql_drop_table
 from delta_engine.tools.conformance.report import CleanUpReport
-from delta_engine.tools.conformance.scratch_tables import PREFIX, ROW_FUNCTION, VALUE_FUNCTION, Place
+from delta_engine.tools.conformance.scratch_tables import PREFIX, ROW_FUNCTION, VALUE_FUNCTION, ScratchPlace
 
 _FUNCTIONS: Final = {
     ROW_FUNCTION: ("BIGINT", "BOOLEAN", "true"),
@@ -44,7 +44,7 @@ class ScratchObjects:
     """
 
     backend: Backend
-    place: Place
+    place: ScratchPlace
     created: set[SecurableName] = field(default_factory=set)
     functions: list[QualifiedName] = field(default_factory=list)
 
@@ -130,7 +130,7 @@ def former_names(plan: TablePlan) -> Iterator[QualifiedName]:
 
 
 def leftovers_by_run(
-    backend: Backend, place: Place, listed: Iterable[QualifiedName]
+    backend: Backend, place: ScratchPlace, listed: Iterable[QualifiedName]
 ) -> Mapping[str, Sequence[str]]:
     """Return the statements that drop the objects of other runs, which may still be active, by run."""
     others: dict[str, list[QualifiedName]] = {}
@@ -142,7 +142,9 @@ def leftovers_by_run(
     return {run_id: tuple(_drops_of(backend, place, run_id, names)) for run_id, names in others.items()}
 
 
-def _drops_of(backend: Backend, place: Place, run_id: str, tables: Sequence[QualifiedName]) -> Iterator[str]:
+def _drops_of(
+    backend: Backend, place: ScratchPlace, run_id: str, tables: Sequence[QualifiedName]
+) -> Iterator[str]:
     other = replace(place, run_id=run_id)
     yield from (_drop_statement(backend, name) for name in tables)
     if not place.refusals(backend.capabilities, Feature.ROW_FILTERS):

@@ -51,7 +51,7 @@ _EVERY_TYPE: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ScratchPlace:
     """The place of a run with a unique `run_id` of eight hexadecimal digits. An empty text marks an absent value."""
 
     catalog: str
@@ -97,7 +97,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class ScratchStep:
     """The models of one step of a group; `removed` has tables that are no longer declared."""
 
     tables: tuple[Table, ...] = ()
@@ -111,7 +111,7 @@ class Group:
 
     name: str
     features: tuple[Feature, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[ScratchStep, ...]
     functions: tuple[str, ...] = ()
     lacks: str = ""
 
@@ -128,7 +128,7 @@ class Group:
         return tuple(dict.fromkeys((*tables, *schemas)))
 
 
-def groups(place: Place) -> tuple[Group, ...]:
+def groups(place: ScratchPlace) -> tuple[Group, ...]:
     """Return the groups of a run in execution order."""
     return (
         *_columns(place),
@@ -141,18 +141,21 @@ def groups(place: Place) -> tuple[Group, ...]:
     )
 
 
-def scratch_table(place: Place, name: str, *columns: Column, **declared: Any) -> Table:
+def scratch_table(place: ScratchPlace, name: str, *columns: Column, **declared: Any) -> Table:
     """Return the model of a scratch table, by default with one column."""
     return Table(place.catalog, place.schema, place.qualified(name).table, columns or (ID,), **declared)
 
 
 def _group(name: str, features: tuple[Feature, ...], *tables: Table, **settings: Any) -> Group:
     return Group(
-        name=name, features=features, steps=tuple(Step(tables=(table,)) for table in tables), **settings
+        name=name,
+        features=features,
+        steps=tuple(ScratchStep(tables=(table,)) for table in tables),
+        **settings,
     )
 
 
-def _columns(place: Place) -> tuple[Group, ...]:
+def _columns(place: ScratchPlace) -> tuple[Group, ...]:
     columns = partial(scratch_table, place, "columns")
     b, new = Column("b-c", "string", comment=_AWKWARD, renamed_from="b"), Column("new", "date", comment="New")
     ordered, fields = partial(scratch_table, place, "column_order"), partial(scratch_table, place, "fields")
@@ -185,7 +188,7 @@ def _columns(place: Place) -> tuple[Group, ...]:
     )
 
 
-def _values(place: Place) -> tuple[Group, ...]:
+def _values(place: ScratchPlace) -> tuple[Group, ...]:
     types, defaults = partial(scratch_table, place, "types"), partial(scratch_table, place, "defaults")
     every_type = (Column(f"c{number}", spelled) for number, spelled in enumerate(_EVERY_TYPE))
     twice = Column("twice", "bigint", generated_as="id * 2")
@@ -234,7 +237,7 @@ def _values(place: Place) -> tuple[Group, ...]:
     )
 
 
-def _layout(place: Place) -> tuple[Group, ...]:
+def _layout(place: ScratchPlace) -> tuple[Group, ...]:
     properties, checks = partial(scratch_table, place, "properties"), partial(scratch_table, place, "checks")
     clustered = partial(scratch_table, place, "clustering", ID, Column("a", "int"))
     automatic = partial(scratch_table, place, "automatic")
@@ -277,7 +280,7 @@ def _layout(place: Place) -> tuple[Group, ...]:
     )
 
 
-def _keys(place: Place) -> Group:
+def _keys(place: ScratchPlace) -> Group:
     parent = partial(scratch_table, place, "parent")
     child = partial(scratch_table, place, "child", ID, Column("parent_id", "bigint"))
     foreign_keys = [ForeignKey(["parent_id"], str(place.qualified("parent")))]
@@ -286,14 +289,14 @@ def _keys(place: Place) -> Group:
         name="keys",
         features=(Feature.PRIMARY_KEYS, Feature.FOREIGN_KEYS),
         steps=(
-            Step(tables=(parent(primary_key=["id"]), child(foreign_keys=foreign_keys))),
-            Step(tables=(parent(), child())),
-            Step(tables=(parent(primary_key=named), child(foreign_keys=foreign_keys))),
+            ScratchStep(tables=(parent(primary_key=["id"]), child(foreign_keys=foreign_keys))),
+            ScratchStep(tables=(parent(), child())),
+            ScratchStep(tables=(parent(primary_key=named), child(foreign_keys=foreign_keys))),
         ),
     )
 
 
-def _governance(place: Place) -> tuple[Group, ...]:
+def _governance(place: ScratchPlace) -> tuple[Group, ...]:
     granted = partial(scratch_table, place, "grants")
     filtered = partial(scratch_table, place, "row_filter", ID, Column("a", "bigint"))
     function, mask = str(place.qualified(ROW_FUNCTION)), ColumnMask(str(place.qualified(VALUE_FUNCTION)))
@@ -325,7 +328,7 @@ def _governance(place: Place) -> tuple[Group, ...]:
     )
 
 
-def _tags(place: Place) -> Group:
+def _tags(place: ScratchPlace) -> Group:
     table = partial(scratch_table, place, "tags")
     column = Column(TAGGED_COLUMN, "int", tags={place.tag: "1"})
     kept = scratch_table(place, "tagged", ID, column, table_properties={"delta.columnMapping.mode": "name"})
@@ -337,11 +340,11 @@ def _tags(place: Place) -> Group:
         ),
         table(Column("id", "bigint")),
     )
-    steps = tuple(Step(tables=(model, kept)) for model in models)
+    steps = tuple(ScratchStep(tables=(model, kept)) for model in models)
     return Group(name="tags", features=(Feature.TAGS,), steps=steps)
 
 
-def _choices(place: Place) -> Iterator[Group]:
+def _choices(place: ScratchPlace) -> Iterator[Group]:
     """Yield a group for each facet of tables with few values: every value, one after the other."""
     for facet in TABLE_FACETS:
         if facet.form.choices and facet.feature:
@@ -350,7 +353,7 @@ def _choices(place: Place) -> Iterator[Group]:
             yield _group(facet.title, (facet.feature,), *tables)
 
 
-def _whole_tables(place: Place) -> tuple[Group, ...]:
+def _whole_tables(place: ScratchPlace) -> tuple[Group, ...]:
     part, removed = partial(scratch_table, place, "part"), scratch_table(place, "removed")
     location = place.location("external") if place.external_location else None
     return (
@@ -369,7 +372,7 @@ def _whole_tables(place: Place) -> tuple[Group, ...]:
         Group(
             name="removed tables",
             features=(Feature.TABLE_REMOVAL,),
-            steps=(Step(tables=(removed,)), Step(removed=(removed.qualified_name,))),
+            steps=(ScratchStep(tables=(removed,)), ScratchStep(removed=(removed.qualified_name,))),
         ),
         _group(
             "external tables",
@@ -380,7 +383,7 @@ def _whole_tables(place: Place) -> tuple[Group, ...]:
     )
 
 
-def _scratch_schema(place: Place) -> Group:
+def _scratch_schema(place: ScratchPlace) -> Group:
     schema = partial(Schema, place.scratch_schema.catalog, place.scratch_schema.schema)
     user, tags = place.user, {place.tag: "1"}
     chosen: dict[str, Any] = {
@@ -391,5 +394,5 @@ def _scratch_schema(place: Place) -> Group:
         schema("Changed", tags=tags, grants={user: ["SELECT", "USE SCHEMA"]}, owner=user, **chosen),
         schema("", grants={user: ["USE SCHEMA"]}),
     )
-    steps = tuple(Step(schemas=(model,)) for model in models)
+    steps = tuple(ScratchStep(schemas=(model,)) for model in models)
     return Group(name="schemas", features=(Feature.SCHEMA_METADATA,), steps=steps)

@@ -65,7 +65,7 @@ from delta_engine.tools.doctor.checks import (
     view_check,
     volume_check,
 )
-from delta_engine.tools.doctor.report import Check, DoctorReport, Status, Topic, doctor_report
+from delta_engine.tools.doctor.report import Check, DoctorReport, DoctorStatus, Topic, doctor_report
 from delta_engine.tools.doctor.statuses import status_of
 from delta_engine.validation.needed_rights import Need, Securable, needs
 
@@ -136,7 +136,7 @@ class Findings:
         """Record an action's check or its error; return whether it is in order."""
         outcome = self.attempt(topic, subject, act, way_out)
         self.checks += [outcome] if outcome else []
-        return outcome is not None and outcome.status is Status.OK
+        return outcome is not None and outcome.status is DoctorStatus.OK
 
     def leave_out(self, settings: Settings, topics: Iterable[Topic], why: str) -> None:
         """Record that some topics cannot be checked."""
@@ -314,7 +314,7 @@ def _read_catalog(findings: Findings, backend: Backend, use: CatalogUse) -> Cata
     observed, refusals = outcome
     checks = tuple(catalog_checks(use, observed, refusals))
     findings.checks += checks
-    if observed.schema_states or all(check.status is Status.OK for check in checks):
+    if observed.schema_states or all(check.status is DoctorStatus.OK for check in checks):
         views = f"{use.catalog}.information_schema"
         findings.check(Topic.VIEWS, views, lambda: view_check(backend.runner, use.catalog))
     return observed

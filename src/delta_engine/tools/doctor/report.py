@@ -36,7 +36,7 @@ class Topic(Enum):
     LOCK = "lock"
 
 
-class Status(Enum):
+class DoctorStatus(Enum):
     """Whether a point is in order."""
 
     OK = "ok"
@@ -44,10 +44,10 @@ class Status(Enum):
     UNKNOWN = "cannot tell"
 
 
-_COLOURS: Final[Mapping[Status, str]] = {
-    Status.OK: "#1a7f37",
-    Status.MISSING: "#cf222e",
-    Status.UNKNOWN: "#9a6700",
+_COLOURS: Final[Mapping[DoctorStatus, str]] = {
+    DoctorStatus.OK: "#1a7f37",
+    DoctorStatus.MISSING: "#cf222e",
+    DoctorStatus.UNKNOWN: "#9a6700",
 }
 
 
@@ -65,7 +65,7 @@ class Check:
 
     topic: Topic
     subject: str
-    status: Status
+    status: DoctorStatus
     found: str
     way_out: str = ""
 
@@ -75,17 +75,17 @@ class Check:
     @classmethod
     def ok(cls, topic: Topic, subject: str, found: str) -> Check:
         """Return a check that is in order."""
-        return cls(topic=topic, subject=subject, status=Status.OK, found=found)
+        return cls(topic=topic, subject=subject, status=DoctorStatus.OK, found=found)
 
     @classmethod
     def missing(cls, topic: Topic, subject: str, found: str, way_out: str = "") -> Check:
         """Return a check that found something missing."""
-        return cls(topic=topic, subject=subject, status=Status.MISSING, found=found, way_out=way_out)
+        return cls(topic=topic, subject=subject, status=DoctorStatus.MISSING, found=found, way_out=way_out)
 
     @classmethod
     def unknown(cls, topic: Topic, subject: str, found: str, way_out: str = "") -> Check:
         """Return a check that could not be done."""
-        return cls(topic=topic, subject=subject, status=Status.UNKNOWN, found=found, way_out=way_out)
+        return cls(topic=topic, subject=subject, status=DoctorStatus.UNKNOWN, found=found, way_out=way_out)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +117,7 @@ class DoctorReport:
     @property
     def missing(self) -> tuple[Check, ...]:
         """The checks that found something missing."""
-        return tuple(check for check in self.checks if check.status is Status.MISSING)
+        return tuple(check for check in self.checks if check.status is DoctorStatus.MISSING)
 
 
 def doctor_report(
@@ -137,19 +137,19 @@ def doctor_report(
         run_by=run_by,
         engine_version=engine_version,
         platform_version=platform_version,
-        counts={status.value: sum(check.status is status for check in checks) for status in Status},
+        counts={status.value: sum(check.status is status for check in checks) for status in DoctorStatus},
         checks=tuple(sorted(checks, key=lambda check: order[check.topic])),
     )
 
 
 def doctor_summary(report: DoctorReport) -> str:
     """Return one line with the counts."""
-    counts = ", ".join(f"{report.counts[status.value]} {status.value}" for status in Status)
+    counts = ", ".join(f"{report.counts[status.value]} {status.value}" for status in DoctorStatus)
     who = f" as {report.run_by}" if report.run_by else ""
     return f"{report.environment}{who}: {counts}"
 
 
-def doctor_lines(report: DoctorReport) -> Iterator[tuple[Status | None, str]]:
+def doctor_lines(report: DoctorReport) -> Iterator[tuple[DoctorStatus | None, str]]:
     """Yield the report's lines, each with its status; None for topics and ways out."""
     for topic, checks in groupby(report.checks, key=lambda check: check.topic):
         yield None, topic.value
@@ -164,9 +164,9 @@ def described(check: Check) -> str:
     return in_one_line(f"{check.subject}: {check.found}")
 
 
-def status_column(status: Status) -> str:
+def status_column(status: DoctorStatus) -> str:
     """Return a status as the first column of a line."""
-    width = max(len(status.value) for status in Status)
+    width = max(len(status.value) for status in DoctorStatus)
     return f"  {status.value:<{width}}  "
 
 

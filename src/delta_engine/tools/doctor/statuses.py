@@ -8,7 +8,7 @@ from delta_engine.backends.databricks_sdk import CallError, Failure
 from delta_engine.backends.error_conditions import is_forbidden, is_unanswered, is_unauthenticated
 from delta_engine.deployment.errors import StoreError, UnansweredError, UncertainWriteError
 from delta_engine.errors import MissingDependencyError, RefusedError, SparkStartError, StatementError
-from delta_engine.tools.doctor.report import Status
+from delta_engine.tools.doctor.report import DoctorStatus
 
 _FILE_ERRORS: Final = (
     PermissionError,
@@ -20,23 +20,23 @@ _FILE_ERRORS: Final = (
 """File errors of the operating system; other OSErrors mostly concern the network."""
 
 
-def status_of(error: BaseException) -> Status:
+def status_of(error: BaseException) -> DoctorStatus:
     """Return the status of an error: missing for a refusal, unknown for no usable answer."""
     match error:
         case StatementError():
             is_refused = is_forbidden(error) or is_unauthenticated(error)
-            return Status.MISSING if is_refused else Status.UNKNOWN
+            return DoctorStatus.MISSING if is_refused else DoctorStatus.UNKNOWN
         case RefusedError(__cause__=StatementError() as cause) if is_unanswered(cause):
-            return Status.UNKNOWN
+            return DoctorStatus.UNKNOWN
         case RefusedError(__cause__=CallError(failure=failure)) if failure is not Failure.REFUSED:
-            return Status.UNKNOWN
+            return DoctorStatus.UNKNOWN
         case UncertainWriteError() | UnansweredError():
-            return Status.UNKNOWN
+            return DoctorStatus.UNKNOWN
         case StoreError(__cause__=StatementError() as cause):
             return status_of(cause)
         case StoreError() | RefusedError() | MissingDependencyError() | SparkStartError():
-            return Status.MISSING
+            return DoctorStatus.MISSING
         case OSError():
             is_about_a_file = isinstance(error, _FILE_ERRORS) or error.filename is not None
-            return Status.MISSING if is_about_a_file else Status.UNKNOWN
-    return Status.UNKNOWN
+            return DoctorStatus.MISSING if is_about_a_file else DoctorStatus.UNKNOWN
+    return DoctorStatus.UNKNOWN

@@ -51,7 +51,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class DiagramLine:
     """A foreign key in the diagram: the data of its path, and the numbers of its boxes."""
 
     data: str
@@ -71,7 +71,7 @@ class Diagram:
     width: int
     height: int
     boxes: Sequence[Box]
-    lines: Sequence[Line]
+    lines: Sequence[DiagramLine]
     relations: Sequence[tuple[Table, Link]]
     alone: int
 
@@ -110,7 +110,7 @@ def draw(tables: Sequence[Table], documentation: Documentation) -> Diagram | Non
             for place in layout.boxes
         ],
         lines=[
-            Line(data=path_data(bows), child=numbers[relation.child], parent=numbers[relation.parent])
+            DiagramLine(data=path_data(bows), child=numbers[relation.child], parent=numbers[relation.parent])
             for relation, bows in layout.curves.items()
         ],
         relations=links,

@@ -20,18 +20,18 @@ from delta_engine.tools.site.documented import (
     Applied,
     DeploymentFacts,
     Documentation,
+    DocumentedStatus,
     SourceLinks,
-    TableStatus,
 )
 
-_STATUSES: Final[Mapping[Status, TableStatus]] = {
-    Status.HEALTHY: TableStatus.HEALTHY,
-    Status.DEGRADED: TableStatus.DEGRADED,
-    Status.FAILED: TableStatus.FAILED,
-    Status.UNKNOWN: TableStatus.UNKNOWN,
-    Status.MISSING: TableStatus.MISSING,
-    Status.DRIFTED: TableStatus.DRIFTED,
-    Status.UNMANAGED: TableStatus.NOT_APPLIED,
+_STATUSES: Final[Mapping[Status, DocumentedStatus]] = {
+    Status.HEALTHY: DocumentedStatus.HEALTHY,
+    Status.DEGRADED: DocumentedStatus.DEGRADED,
+    Status.FAILED: DocumentedStatus.FAILED,
+    Status.UNKNOWN: DocumentedStatus.UNKNOWN,
+    Status.MISSING: DocumentedStatus.MISSING,
+    Status.DRIFTED: DocumentedStatus.DRIFTED,
+    Status.UNMANAGED: DocumentedStatus.NOT_APPLIED,
 }
 
 NOT_WANTED: Final = "The deployment state was left out."
@@ -88,14 +88,14 @@ def with_found_drift(documentation: Documentation, report: DriftReport) -> Docum
     applied = {}
     for table in documentation.tables:
         key = resource_key(table.qualified_name)
-        before = documentation.applied.get(table.key, Applied(status=TableStatus.NOT_APPLIED))
+        before = documentation.applied.get(table.key, Applied(status=DocumentedStatus.NOT_APPLIED))
         status = before.status
         if key in deleted:
-            status = TableStatus.MISSING
+            status = DocumentedStatus.MISSING
         elif key in drifted:
-            status = TableStatus.DRIFTED
-        elif status in (TableStatus.DRIFTED, TableStatus.MISSING):
-            status = TableStatus.HEALTHY
+            status = DocumentedStatus.DRIFTED
+        elif status in (DocumentedStatus.DRIFTED, DocumentedStatus.MISSING):
+            status = DocumentedStatus.HEALTHY
         findings = drifted[key].findings if key in drifted else ()
         applied[table.key] = replace(before, status=status, drift=findings)
     deployment = documentation.deployment
@@ -111,7 +111,7 @@ def applied(table: Table, state: DeploymentState) -> Applied:
     resource = state.resources.get(resource_key(table.qualified_name))
     if not isinstance(resource, TableResource) or resource.metadata.declared is None:
         problem = resource.metadata.sync_error if isinstance(resource, TableResource) else None
-        return Applied(status=TableStatus.NOT_APPLIED, problem=problem or "")
+        return Applied(status=DocumentedStatus.NOT_APPLIED, problem=problem or "")
     metadata = resource.metadata
     return Applied(
         status=_STATUSES[resource.status],

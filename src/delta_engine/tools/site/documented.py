@@ -21,7 +21,7 @@ from delta_engine.tools.site.files import table_path
 
 
 @unique
-class TableStatus(Enum):
+class DocumentedStatus(Enum):
     """The status of a declared table, by its record."""
 
     HEALTHY = "healthy"
@@ -38,14 +38,14 @@ class TableStatus(Enum):
         return _MEANINGS[self]
 
 
-_MEANINGS: Final[Mapping[TableStatus, str]] = {
-    TableStatus.HEALTHY: "As it was applied last.",
-    TableStatus.DRIFTED: "It was changed outside the engine.",
-    TableStatus.DEGRADED: "The last run applied a part of its changes.",
-    TableStatus.FAILED: "The last run failed before it changed the table.",
-    TableStatus.UNKNOWN: "A run that was changing the table was interrupted.",
-    TableStatus.MISSING: "It was applied, and does not exist any more.",
-    TableStatus.NOT_APPLIED: "No run has applied it yet.",
+_MEANINGS: Final[Mapping[DocumentedStatus, str]] = {
+    DocumentedStatus.HEALTHY: "As it was applied last.",
+    DocumentedStatus.DRIFTED: "It was changed outside the engine.",
+    DocumentedStatus.DEGRADED: "The last run applied a part of its changes.",
+    DocumentedStatus.FAILED: "The last run failed before it changed the table.",
+    DocumentedStatus.UNKNOWN: "A run that was changing the table was interrupted.",
+    DocumentedStatus.MISSING: "It was applied, and does not exist any more.",
+    DocumentedStatus.NOT_APPLIED: "No run has applied it yet.",
 }
 
 
@@ -62,7 +62,7 @@ class Applied:
         problem: why the status is what it is; empty without a problem.
     """
 
-    status: TableStatus
+    status: DocumentedStatus
     at: datetime | None = None
     by: str | None = None
     run: str | None = None
@@ -222,7 +222,7 @@ class Documentation:
             tables = list(group)
             yield SchemaName(tables[0].catalog_name, tables[0].schema_name), tables
 
-    def status_of(self, table: Table) -> TableStatus | None:
+    def status_of(self, table: Table) -> DocumentedStatus | None:
         """Return the status of a table; None if no deployment state was read."""
         applied = self.applied.get(table.key)
         return None if applied is None else applied.status

@@ -110,7 +110,7 @@ def lay_out(sizes: Mapping[str, tuple[int, int]], relations: Iterable[Relation])
     for relation in ordered:
         inside[group_of[relation.parent]].append(relation)
     parts = [
-        _Part({key: sizes[key] for key in group}, relations)
+        _Component({key: sizes[key] for key in group}, relations)
         for group, relations in zip(groups, inside, strict=True)
     ]
     width, height = _pack(parts)
@@ -122,7 +122,7 @@ def lay_out(sizes: Mapping[str, tuple[int, int]], relations: Iterable[Relation])
     )
 
 
-class _Part:
+class _Component:
     """A group of connected tables."""
 
     def __init__(self, sizes: Mapping[str, tuple[int, int]], relations: Sequence[Relation]) -> None:
@@ -293,7 +293,7 @@ def _lanes(ends: Mapping[_Port, Sequence[int]]) -> dict[_Port, int]:
     return lanes
 
 
-def _pack(parts: Sequence[_Part]) -> tuple[int, int]:
+def _pack(parts: Sequence[_Component]) -> tuple[int, int]:
     """Place groups next to and below each other, the largest first; return the size of the whole."""
     area = sum((part.width + _BETWEEN_PARTS) * (part.height + _BETWEEN_PARTS) for part in parts)
     widest = max([math.sqrt(area * _WIDE), *(part.width for part in parts)], default=0)

@@ -18,7 +18,7 @@ from delta_engine.telemetry.visible import counted, shown_moment, visible
 from delta_engine.tools.site import files
 from delta_engine.tools.site.details import pair_text, schema_facts, shown_columns, table_facts
 from delta_engine.tools.site.diagram import draw
-from delta_engine.tools.site.documented import Documentation, Link, TableStatus
+from delta_engine.tools.site.documented import Documentation, DocumentedStatus, Link
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -34,7 +34,7 @@ _LONGEST_SEARCHED: Final = 300
 
 def site_pages(documentation: Documentation) -> Iterator[tuple[str, str]]:
     """Yield the path and the text of each file of the site, in no particular order; same input, same texts."""
-    renderer = _Renderer(documentation)
+    renderer = _PageRenderer(documentation)
     yield files.STYLES, template_text("base.css") + (_TEMPLATES / "site.css").read_text("utf-8")
     yield files.SCRIPT, template_text("base.js") + (_TEMPLATES / "site.js").read_text("utf-8")
     yield files.SEARCH_INDEX, search_index(documentation)
@@ -74,7 +74,7 @@ def shown(text: str) -> str:
     return visible(redacted(text))
 
 
-class _Renderer:
+class _PageRenderer:
     """Renders the pages of one site."""
 
     def __init__(self, documentation: Documentation) -> None:
@@ -135,10 +135,10 @@ class _Renderer:
             applied=self._documentation.applied.get(table.key),
         )
 
-    def _counts(self, tables: Sequence[Table]) -> Mapping[TableStatus, int]:
+    def _counts(self, tables: Sequence[Table]) -> Mapping[DocumentedStatus, int]:
         """Return the number of tables by status, in the order of the statuses; empty without a deployment state."""
         counts = Counter(self._documentation.status_of(table) for table in tables)
-        return {status: counts[status] for status in TableStatus if counts[status]}
+        return {status: counts[status] for status in DocumentedStatus if counts[status]}
 
     def _render(self, page: str, path: str, **values: Any) -> str:
         """Render a page; its template makes addresses with `to`, relative to the page."""
@@ -156,7 +156,7 @@ def _environment() -> Environment:
     environment = template_environment(_TEMPLATES, _finalized)
     environment.globals |= {
         "files": files,
-        "healthy": TableStatus.HEALTHY,
+        "healthy": DocumentedStatus.HEALTHY,
         "format": FORMAT,
         "version": VERSION,
     }

@@ -23,7 +23,7 @@ from delta_engine.state.unity_catalog import information_schema
 from delta_engine.state.unity_catalog.information_schema import View
 from delta_engine.tools.conformance.probes import PROBES
 from delta_engine.tools.conformance.report import CheckStatus, ConformanceReport, RunOutcome
-from delta_engine.tools.conformance.scratch_tables import Place, groups
+from delta_engine.tools.conformance.scratch_tables import ScratchPlace, groups
 from delta_engine.tools.conformance.statement_log import KEPT_FOR_DROPS, MOST_STATEMENTS
 from tests.builders.conformance_runs import Rig
 from tests.cases.golden_texts import assert_golden_lines
@@ -128,7 +128,7 @@ def test_every_read_is_made(report: ConformanceReport, read: str) -> None:
 
 
 def test_every_feature_has_a_group() -> None:
-    place = Place(
+    place = ScratchPlace(
         catalog="dev", schema="scratch", run_id="0123abcd", user="ann", external_location="s3://b/x"
     )
     covered = {feature for group in groups(place) for feature in group.features}

@@ -43,7 +43,7 @@ from delta_engine.tools.doctor.examination import Findings
 from delta_engine.tools.doctor.report import (
     Check,
     DoctorReport,
-    Status,
+    DoctorStatus,
     Topic,
     doctor_html,
     doctor_lines,
@@ -68,7 +68,7 @@ REQUIREMENTS = [
 
 def installed(
     versions: dict[str, str], requirements: Sequence[str] = REQUIREMENTS
-) -> dict[str, tuple[Status, str]]:
+) -> dict[str, tuple[DoctorStatus, str]]:
     def version(name: str) -> str:
         if name not in versions:
             raise PackageNotFoundError(name)
@@ -82,43 +82,45 @@ def test_another_project_that_may_be_imported_in_place_of_the_engine_is_named() 
     def alone(name: str) -> str:
         raise PackageNotFoundError(name)
 
-    assert engine_check(alone).status is Status.OK
+    assert engine_check(alone).status is DoctorStatus.OK
     check = engine_check(lambda _name: "0.14.0")
-    assert check.status is Status.MISSING
+    assert check.status is DoctorStatus.MISSING
     assert "the package delta-engine 0.14.0 is installed, too" in check.found
     assert check.way_out.startswith("pip uninstall -y delta-engine delta-engine-uc,")
 
 
 def test_packages_of_this_environment_are_compared() -> None:
     assert installed({"msgspec": "0.18", "rich": "14.0.0rc1", "databricks-sdk": "0.117.0"}) == {
-        "msgspec": (Status.OK, "0.18"),
-        "rich": (Status.OK, "14.0.0rc1"),
-        "databricks-sdk": (Status.OK, "0.117.0"),
+        "msgspec": (DoctorStatus.OK, "0.18"),
+        "rich": (DoctorStatus.OK, "14.0.0rc1"),
+        "databricks-sdk": (DoctorStatus.OK, "0.117.0"),
     }
 
 
 def test_old_and_absent_packages_are_missing() -> None:
     found = installed({"rich": "9.13", "databricks-sdk": "0.67.0"})
-    assert found["databricks-sdk"] == (Status.MISSING, "0.67.0 is installed, and >=0.117 is needed")
-    assert found["rich"][0] is Status.MISSING
-    assert found["msgspec"] == (Status.MISSING, "it is not installed")
+    assert found["databricks-sdk"] == (DoctorStatus.MISSING, "0.67.0 is installed, and >=0.117 is needed")
+    assert found["rich"][0] is DoctorStatus.MISSING
+    assert found["msgspec"] == (DoctorStatus.MISSING, "it is not installed")
 
 
 @pytest.mark.parametrize(
     ("requirement", "version", "status"),
     [
-        ("deltalake<2,>=1.6", "2.3", Status.MISSING),
-        ("deltalake<2,>=1.6", "1.6.6", Status.OK),
-        ("deltalake<2,>=1.6", "1.5.9", Status.MISSING),
-        ("deltalake!=1.7,>=1.6", "1.7", Status.MISSING),
-        ("deltalake~=1.6", "2.0", Status.MISSING),
-        ("pyspark==4.1.1", "4.1.1+databricks.1", Status.OK),
-        ("pyspark==4.1.1", "4.1.1.dev0", Status.MISSING),
-        ("numpy", "0.1", Status.OK),
-        ("numpy>=1", "built by hand", Status.UNKNOWN),
+        ("deltalake<2,>=1.6", "2.3", DoctorStatus.MISSING),
+        ("deltalake<2,>=1.6", "1.6.6", DoctorStatus.OK),
+        ("deltalake<2,>=1.6", "1.5.9", DoctorStatus.MISSING),
+        ("deltalake!=1.7,>=1.6", "1.7", DoctorStatus.MISSING),
+        ("deltalake~=1.6", "2.0", DoctorStatus.MISSING),
+        ("pyspark==4.1.1", "4.1.1+databricks.1", DoctorStatus.OK),
+        ("pyspark==4.1.1", "4.1.1.dev0", DoctorStatus.MISSING),
+        ("numpy", "0.1", DoctorStatus.OK),
+        ("numpy>=1", "built by hand", DoctorStatus.UNKNOWN),
     ],
 )
-def test_versions_are_compared_as_pip_compares_them(requirement: str, version: str, status: Status) -> None:
+def test_versions_are_compared_as_pip_compares_them(
+    requirement: str, version: str, status: DoctorStatus
+) -> None:
     name = re.split("[^a-z]", requirement)[0]
     assert installed({name: version}, [requirement])[name][0] is status
 
@@ -129,23 +131,23 @@ def test_packages_of_another_python_are_not_needed() -> None:
         "boto3>=1; python_version < '3' and extra == 'databricks'",
         "rich>=13; python_version >= '3'",
     ]
-    assert installed({}, requirements) == {"rich": (Status.MISSING, "it is not installed")}
+    assert installed({}, requirements) == {"rich": (DoctorStatus.MISSING, "it is not installed")}
 
 
 @pytest.mark.parametrize(
     ("version", "status", "costs"),
     [
-        ("databricks runtime unknown", Status.UNKNOWN, 1),
-        ("databricks runtime 15.4", Status.OK, 3),
-        ("databricks runtime 16.2", Status.OK, 2),
-        ("databricks runtime 16.4", Status.OK, 1),
-        ("databricks runtime 17.3", Status.OK, 0),
-        ("databricks runtime client.3.1", Status.OK, 0),
-        ("databricks sql 2026.40", Status.OK, 0),
-        ("spark 4.1.1", Status.OK, 0),
+        ("databricks runtime unknown", DoctorStatus.UNKNOWN, 1),
+        ("databricks runtime 15.4", DoctorStatus.OK, 3),
+        ("databricks runtime 16.2", DoctorStatus.OK, 2),
+        ("databricks runtime 16.4", DoctorStatus.OK, 1),
+        ("databricks runtime 17.3", DoctorStatus.OK, 0),
+        ("databricks runtime client.3.1", DoctorStatus.OK, 0),
+        ("databricks sql 2026.40", DoctorStatus.OK, 0),
+        ("spark 4.1.1", DoctorStatus.OK, 0),
     ],
 )
-def test_an_older_runtime_costs_something(version: str, status: Status, costs: int) -> None:
+def test_an_older_runtime_costs_something(version: str, status: DoctorStatus, costs: int) -> None:
     check = platform_check(version)
     assert (check.status, check.found.count("; ")) == (status, costs)
     assert check.way_out == ""
@@ -158,24 +160,24 @@ def test_what_an_unknown_runtime_costs() -> None:
 
 @pytest.mark.parametrize("lineage", ["unknown", "git:", ""])
 def test_a_project_without_git(lineage: str) -> None:
-    assert lineage_check(lineage).status is Status.UNKNOWN
+    assert lineage_check(lineage).status is DoctorStatus.UNKNOWN
     assert lineage_check("git:abc-dirty").found == "git:abc-dirty"
 
 
 @pytest.mark.parametrize(
     ("platform", "local", "status"),
     [
-        (1000, (999, 1001), Status.OK),
-        (1050, (999, 1001), Status.OK),
-        (1062, (999, 1001), Status.MISSING),
-        (938, (999, 1001), Status.MISSING),
-        (1000, (900, 1100), Status.UNKNOWN),
-        (1090, (900, 1100), Status.UNKNOWN),
-        (1300, (900, 1100), Status.MISSING),
+        (1000, (999, 1001), DoctorStatus.OK),
+        (1050, (999, 1001), DoctorStatus.OK),
+        (1062, (999, 1001), DoctorStatus.MISSING),
+        (938, (999, 1001), DoctorStatus.MISSING),
+        (1000, (900, 1100), DoctorStatus.UNKNOWN),
+        (1090, (900, 1100), DoctorStatus.UNKNOWN),
+        (1300, (900, 1100), DoctorStatus.MISSING),
     ],
 )
 def test_clocks_are_compared_as_far_as_the_round_trip_allows(
-    platform: int, local: tuple[float, float], status: Status
+    platform: int, local: tuple[float, float], status: DoctorStatus
 ) -> None:
     clock = ScriptedSqlRunner({"": [{"micros": platform * 1_000_000}]})
     assert clock_check(clock, iter(local).__next__).status is status
@@ -187,17 +189,17 @@ def java(encoding: str) -> ScriptedSqlRunner:
 
 
 def test_spark_names_files_as_python_does() -> None:
-    assert file_names_check(java("UTF-8")).status is Status.OK
+    assert file_names_check(java("UTF-8")).status is DoctorStatus.OK
     check = file_names_check(java("ANSI_X3.4-1968"))
-    assert (check.status, check.way_out) == (Status.MISSING, "Set LC_ALL=C.UTF-8 before Spark starts.")
+    assert (check.status, check.way_out) == (DoctorStatus.MISSING, "Set LC_ALL=C.UTF-8 before Spark starts.")
     assert "Spark names files in ANSI_X3.4-1968 and Python in utf-8" in check.found
 
 
 def test_a_folder_is_left_as_it_was(tmp_path: Path) -> None:
-    assert folder_check(Topic.STATE, tmp_path / "new" / "state").status is Status.OK
+    assert folder_check(Topic.STATE, tmp_path / "new" / "state").status is DoctorStatus.OK
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "kept").touch()
-    assert folder_check(Topic.STATE, tmp_path).status is Status.OK
+    assert folder_check(Topic.STATE, tmp_path).status is DoctorStatus.OK
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
 
 
@@ -206,7 +208,7 @@ def test_a_folder_that_cannot_be_made_is_missing(tmp_path: Path) -> None:
     findings = Findings()
     folder = tmp_path / "file" / "state"
     assert not findings.check(Topic.STATE, "state", lambda: folder_check(Topic.STATE, folder))
-    assert [check.status for check in findings.checks] == [Status.MISSING]
+    assert [check.status for check in findings.checks] == [DoctorStatus.MISSING]
 
 
 def statement_error(error_class: str) -> StatementError:
@@ -235,42 +237,42 @@ def no_call(failure: Failure) -> ConfigError:
 @pytest.mark.parametrize(
     ("error", "status"),
     [
-        (refused_read("java.net.ConnectException: refused"), Status.UNKNOWN),
-        (refused_read("java.io.IOException: listSchemas failed (HTTP 0)"), Status.UNKNOWN),
-        (refused_read("listSchemas call failed with: 500 - no"), Status.UNKNOWN),
-        (refused_read('call failed with: 500 - {"error_code": "INTERNAL"}'), Status.UNKNOWN),
-        (refused_read("HTTP 503: later"), Status.UNKNOWN),
-        (refused_read("HTTP 429: later"), Status.UNKNOWN),
-        (refused_read("reset", is_outcome_unknown=True), Status.UNKNOWN),
-        (refused_read("[DELTA_TRUNCATED_TRANSACTION_LOG] no 'HTTP 500'"), Status.MISSING),
-        (refused_read("call failed with: 401 - no"), Status.MISSING),
-        (refused_read("call failed with: 404 - no"), Status.MISSING),
-        (refused_read("java.lang.ClassNotFoundException: a.B"), Status.MISSING),
-        (no_call(Failure.UNREACHED), Status.UNKNOWN),
-        (no_call(Failure.UNAVAILABLE), Status.UNKNOWN),
-        (no_call(Failure.REFUSED), Status.MISSING),
-        (statement_error("UNAUTHENTICATED"), Status.MISSING),
-        (statement_error("INSUFFICIENT_PERMISSIONS"), Status.MISSING),
-        (statement_error("INTERNAL_ERROR"), Status.UNKNOWN),
-        (ConfigError("no"), Status.MISSING),
-        (MissingDependencyError("no"), Status.MISSING),
-        (PermissionError("no"), Status.MISSING),
-        (FileNotFoundError("no"), Status.MISSING),
-        (NotADirectoryError("no"), Status.MISSING),
-        (OSError(errno.EROFS, "read-only", "state"), Status.MISSING),
-        (ConnectionResetError("no"), Status.UNKNOWN),
-        (TimeoutError("no"), Status.UNKNOWN),
-        (socket.gaierror("no"), Status.UNKNOWN),
-        (UnansweredError("no"), Status.UNKNOWN),
-        (StoreError("no"), Status.MISSING),
-        (ConflictError("no"), Status.MISSING),
-        (UncertainWriteError("no"), Status.UNKNOWN),
-        (store_error(statement_error("PERMISSION_DENIED")), Status.MISSING),
-        (store_error(statement_error("INTERNAL_ERROR")), Status.UNKNOWN),
-        (DeltaEngineError("no"), Status.UNKNOWN),
+        (refused_read("java.net.ConnectException: refused"), DoctorStatus.UNKNOWN),
+        (refused_read("java.io.IOException: listSchemas failed (HTTP 0)"), DoctorStatus.UNKNOWN),
+        (refused_read("listSchemas call failed with: 500 - no"), DoctorStatus.UNKNOWN),
+        (refused_read('call failed with: 500 - {"error_code": "INTERNAL"}'), DoctorStatus.UNKNOWN),
+        (refused_read("HTTP 503: later"), DoctorStatus.UNKNOWN),
+        (refused_read("HTTP 429: later"), DoctorStatus.UNKNOWN),
+        (refused_read("reset", is_outcome_unknown=True), DoctorStatus.UNKNOWN),
+        (refused_read("[DELTA_TRUNCATED_TRANSACTION_LOG] no 'HTTP 500'"), DoctorStatus.MISSING),
+        (refused_read("call failed with: 401 - no"), DoctorStatus.MISSING),
+        (refused_read("call failed with: 404 - no"), DoctorStatus.MISSING),
+        (refused_read("java.lang.ClassNotFoundException: a.B"), DoctorStatus.MISSING),
+        (no_call(Failure.UNREACHED), DoctorStatus.UNKNOWN),
+        (no_call(Failure.UNAVAILABLE), DoctorStatus.UNKNOWN),
+        (no_call(Failure.REFUSED), DoctorStatus.MISSING),
+        (statement_error("UNAUTHENTICATED"), DoctorStatus.MISSING),
+        (statement_error("INSUFFICIENT_PERMISSIONS"), DoctorStatus.MISSING),
+        (statement_error("INTERNAL_ERROR"), DoctorStatus.UNKNOWN),
+        (ConfigError("no"), DoctorStatus.MISSING),
+        (MissingDependencyError("no"), DoctorStatus.MISSING),
+        (PermissionError("no"), DoctorStatus.MISSING),
+        (FileNotFoundError("no"), DoctorStatus.MISSING),
+        (NotADirectoryError("no"), DoctorStatus.MISSING),
+        (OSError(errno.EROFS, "read-only", "state"), DoctorStatus.MISSING),
+        (ConnectionResetError("no"), DoctorStatus.UNKNOWN),
+        (TimeoutError("no"), DoctorStatus.UNKNOWN),
+        (socket.gaierror("no"), DoctorStatus.UNKNOWN),
+        (UnansweredError("no"), DoctorStatus.UNKNOWN),
+        (StoreError("no"), DoctorStatus.MISSING),
+        (ConflictError("no"), DoctorStatus.MISSING),
+        (UncertainWriteError("no"), DoctorStatus.UNKNOWN),
+        (store_error(statement_error("PERMISSION_DENIED")), DoctorStatus.MISSING),
+        (store_error(statement_error("INTERNAL_ERROR")), DoctorStatus.UNKNOWN),
+        (DeltaEngineError("no"), DoctorStatus.UNKNOWN),
     ],
 )
-def test_what_an_error_says(error: DeltaEngineError | OSError, status: Status) -> None:
+def test_what_an_error_says(error: DeltaEngineError | OSError, status: DoctorStatus) -> None:
     (found,) = failed(error)
     assert (found.status, found.way_out) == (status, "GRANT it")
     assert "second" not in found.found
@@ -306,10 +308,14 @@ def report(*checks: Check) -> DoctorReport:
 
 REPORT = report(
     Check(
-        topic=Topic.LOCK, subject="lock", status=Status.UNKNOWN, found="<b>two\nlines</b>", way_out="Look."
+        topic=Topic.LOCK,
+        subject="lock",
+        status=DoctorStatus.UNKNOWN,
+        found="<b>two\nlines</b>",
+        way_out="Look.",
     ),
-    Check(topic=Topic.LOGIN, subject="spark", status=Status.OK, found="ann"),
-    Check(topic=Topic.RIGHTS, subject="MANAGE", status=Status.MISSING, found="no", way_out="GRANT `x`"),
+    Check(topic=Topic.LOGIN, subject="spark", status=DoctorStatus.OK, found="ann"),
+    Check(topic=Topic.RIGHTS, subject="MANAGE", status=DoctorStatus.MISSING, found="no", way_out="GRANT `x`"),
 )
 
 
@@ -334,7 +340,10 @@ def test_a_report_is_read_as_lines_and_as_a_page() -> None:
 
 def test_secrets_stay_out_of_a_report() -> None:
     check = Check(
-        topic=Topic.LOGIN, subject="x", status=Status.OK, found="token=dapi0123456789abcdef0123456789abcdef"
+        topic=Topic.LOGIN,
+        subject="x",
+        status=DoctorStatus.OK,
+        found="token=dapi0123456789abcdef0123456789abcdef",
     )
     assert "dapi0123456789abcdef" not in report_json(report(check))
 
