@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from delta_engine.actions import Hazard
+from delta_engine.aspects import KINDS
 from delta_engine.aspects.facet import Facet
 from delta_engine.backends.capabilities import (
     DATABRICKS,
@@ -85,7 +86,8 @@ _HAZARDS: Final = {
 
 
 def _rights_table() -> str:
-    requirements = [requirement for requirement in REQUIREMENTS.values() if requirement is not None]
+    whole = [*(kind.create_right for kind in KINDS), *(kind.drop_right for kind in KINDS)]
+    requirements = [requirement for requirement in (*whole, *REQUIREMENTS.values()) if requirement]
     requirements += [requirement.of_schemas for requirement in requirements if requirement.of_schemas]
     requirements.append(REFERENCED_TABLE)
     rows = ((f"`{each.statement}`", each.demands, each.source) for each in requirements)

@@ -9,7 +9,7 @@ from enum import Enum, unique
 
 from delta_engine.actions.policy import matches_any, matches_glob
 from delta_engine.errors import SourceLocation
-from delta_engine.models import QualifiedName, SchemaName
+from delta_engine.models import SecurableName
 
 
 @unique
@@ -119,10 +119,9 @@ class IgnoreEntry:
         """Whether the last day is over, at midnight UTC."""
         return self.expires is not None and now.astimezone(timezone.utc).date() > self.expires
 
-    def matches(self, name: QualifiedName | SchemaName, kind: DriftKind, field: str) -> bool:
+    def matches(self, name: SecurableName, kind: DriftKind, field: str) -> bool:
         """Whether the entry covers a finding, expired or not."""
-        resource_type = "schema" if isinstance(name, SchemaName) else "table"
-        glob = self.resource.lower().removeprefix(f"{resource_type}.")
+        glob = self.resource.lower().removeprefix(f"{name.kind}.")
         return matches_any(name, [glob]) and _matches_field(self.fields, kind, field)
 
 
@@ -144,7 +143,7 @@ class DriftPolicy:
         is_protected = is_accepted or severity.rank >= self.refused_from.rank
         return self.handling is DriftHandling.REFUSE and is_protected
 
-    def severity(self, name: QualifiedName | SchemaName, kind: DriftKind, field: str) -> Severity:
+    def severity(self, name: SecurableName, kind: DriftKind, field: str) -> Severity:
         """Return the severity of a finding."""
         for rule in self.severities:
             if matches_any(name, rule.tables) and _matches_field(rule.fields, kind, field):

@@ -5,7 +5,7 @@ A new aspect is one module, its entries in these tuples, its fields in the model
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from types import MappingProxyType
@@ -41,16 +41,26 @@ from delta_engine.aspects import (
     table_properties,
     tags,
 )
-from delta_engine.aspects.aspect import AnyContext, Aspect, Change, CreateClauses, RenderContext
-from delta_engine.aspects.comparison import AnyComparison, Comparison, SecurableState, bare_column
+from delta_engine.aspects.aspect import (
+    AnyContext,
+    Aspect,
+    Change,
+    CreateClauses,
+    RenderContext,
+    Requirement,
+    Right,
+)
+from delta_engine.aspects.comparison import AnyComparison, Comparison, Securable, SecurableState, bare_column
 from delta_engine.aspects.facet import Facet
-from delta_engine.models import Column, Schema, Table
+from delta_engine.aspects.kind import Kind, create_schema, create_table, drop_table
+from delta_engine.models import Column, QualifiedName, Schema, SchemaName, SecurableName, Table
 from delta_engine.models.nested_types import Path
+from delta_engine.sql.tables import sql_on_streaming_table
 from delta_engine.state.states import SchemaState, TableState
 
 _Model = TypeVar("_Model", Table, Schema)
 
-ASPECTS: Final[tuple[Aspect[Any, Any, Any, Any], ...]] = (
+ASPECTS: Final[tuple[Aspect[Any, Any, Any], ...]] = (
     table_names.ASPECT,
     restores.ASPECT,
     columns.ASPECT,
@@ -82,7 +92,7 @@ ASPECTS: Final[tuple[Aspect[Any, Any, Any, Any], ...]] = (
 )
 """The aspects of tables."""
 
-SCHEMA_ASPECTS: Final[tuple[Aspect[Any, Any, Any, Any], ...]] = (
+SCHEMA_ASPECTS: Final[tuple[Aspect[Any, Any, Any], ...]] = (
     table_comment.SCHEMA_ASPECT,
     predictive_optimization.ASPECT,
     tags.ASPECT,
@@ -90,16 +100,6 @@ SCHEMA_ASPECTS: Final[tuple[Aspect[Any, Any, Any, Any], ...]] = (
     owner.ASPECT,
 )
 """The aspects of schemas; tables share all but the comment."""
-
-_SCHEMA_KINDS: Final[Mapping[DriftKind, DriftKind]] = MappingProxyType(
-    {
-        DriftKind.TABLE_TAG: DriftKind.SCHEMA_TAG,
-        DriftKind.GRANT: DriftKind.SCHEMA_GRANT,
-        DriftKind.GRANT_ADDED: DriftKind.SCHEMA_GRANT_ADDED,
-        DriftKind.OWNER: DriftKind.SCHEMA_OWNER,
-    }
-)
-"""The kinds of drift that shared aspects report for a schema."""
 
 TABLE_FACETS: tuple[Facet[Table, TableState, Any], ...] = (
     table_names.FACET,
@@ -144,11 +144,72 @@ SCHEMA_FACETS: tuple[Facet[Schema, SchemaState, Any], ...] = (
 )
 """What a model says of a schema, in the order in which model files have it."""
 
-_BEYOND_COLUMNS = tuple(aspect for aspect in ASPECTS if not aspect.is_of_columns)
+KINDS: Final = (
+    Kind(
+        name=SchemaName,
+        model=Schema,
+        state=SchemaState,
+        facets=SCHEMA_FACETS,
+        aspects=SCHEMA_ASPECTS,
+        created=lambda _desired: SchemaState(),
+        create=create_schema,
+        create_right=Requirement(
+            statement="CREATE SCHEMA",
+            right=Right.CREATE_SCHEMA,
+            demands="`CREATE SCHEMA` and `USE CATALOG` on the catalog",
+            source="Unity Catalog privileges reference",
+        ),
+        drift_kinds=MappingProxyType(
+            {
+                DriftKind.TABLE_TAG: DriftKind.SCHEMA_TAG,
+                DriftKind.GRANT: DriftKind.SCHEMA_GRANT,
+                DriftKind.GRANT_ADDED: DriftKind.SCHEMA_GRANT_ADDED,
+                DriftKind.OWNER: DriftKind.SCHEMA_OWNER,
+            }
+        ),
+        is_repeatable=True,
+    ),
+    Kind(
+        name=QualifiedName,
+        model=Table,
+        state=TableState,
+        facets=TABLE_FACETS,
+        aspects=ASPECTS,
+        created=lambda desired: TableState(columns=tuple(map(bare_column, desired.columns))),
+        create=lambda desired, context: create_table(create_clauses(desired, context), context),
+        drop=drop_table,
+        create_right=Requirement(
+            statement="CREATE TABLE",
+            right=Right.CREATE_TABLE,
+            demands="`CREATE TABLE` and `USE SCHEMA` on the schema, `USE CATALOG`; with a location `CREATE EXTERNAL "
+            "TABLE` on the external location",
+            source="Unity Catalog privileges reference",
+        ),
+        drop_right=Requirement(
+            statement="DROP TABLE",
+            right=Right.MANAGE,
+            demands="ownership of the table, its schema or its catalog, or `MANAGE`",
+            source="DROP TABLE",
+            owners_above=True,
+        ),
+    ),
+)
+"""The kinds of securables, each after those that it needs."""
 
-_ASPECT_OF: dict[type[Action], Aspect[Any, Any, Any, Any]] = {
-    action_type: aspect for aspect in (*ASPECTS, *SCHEMA_ASPECTS) for action_type in aspect.actions
+_KIND_OF: dict[type, Kind] = {part: kind for kind in KINDS for part in (kind.name, kind.model, kind.state)}
+
+_BEYOND_COLUMNS = {
+    kind.word: tuple(aspect for aspect in kind.aspects if not aspect.is_of_columns) for kind in KINDS
 }
+
+_ASPECT_OF: dict[type[Action], Aspect[Any, Any, Any]] = {
+    action_type: aspect for kind in KINDS for aspect in kind.aspects for action_type in aspect.actions
+}
+
+
+def kind_of(part: SecurableName | Securable | SecurableState) -> Kind:
+    """Return the kind of a name, a model or a state."""
+    return _KIND_OF[type(part)]
 
 
 def diff(comparison: AnyComparison) -> Iterator[Action]:
@@ -157,15 +218,11 @@ def diff(comparison: AnyComparison) -> Iterator[Action]:
         yield from aspect.diff(comparison)
 
 
-def after_create(desired: Table | Schema) -> Iterator[Action]:
-    """Yield the actions that a new table or schema needs after its CREATE statement, aspect by aspect."""
-    comparison: AnyComparison
-    if isinstance(desired, Schema):
-        comparison, aspects = Comparison.of(desired, SchemaState()), SCHEMA_ASPECTS
-    else:
-        created = TableState(columns=tuple(map(bare_column, desired.columns)))
-        comparison, aspects = Comparison.of(desired, created), ASPECTS
-    for aspect in aspects:
+def after_create(desired: Securable) -> Iterator[Action]:
+    """Yield the actions that a new securable needs after its CREATE statement, aspect by aspect."""
+    kind = kind_of(desired)
+    comparison = Comparison.of(desired, kind.created(desired))
+    for aspect in kind.aspects:
         if aspect.completes_create:
             yield from aspect.diff(comparison)
 
@@ -176,14 +233,12 @@ def beyond_columns(desired: Table) -> Iterator[Change]:
     yield from (difference.change for difference in differences(Comparison.of(desired, made)))
 
 
-def _relevant(comparison: AnyComparison) -> Sequence[Aspect[Any, Any, Any, Any]]:
-    desired = comparison.desired
-    if isinstance(desired, Schema):
-        return SCHEMA_ASPECTS
-    relevant = _BEYOND_COLUMNS if comparison.has_equal_columns else ASPECTS
-    if desired.manages is None:
-        return relevant
-    return [aspect for aspect in relevant if aspect.part is None or desired.is_about(aspect.part)]
+def _relevant(comparison: AnyComparison) -> Sequence[Aspect[Any, Any, Any]]:
+    desired, kind = comparison.desired, kind_of(comparison.desired)
+    relevant = _BEYOND_COLUMNS[kind.word] if comparison.has_equal_columns else kind.aspects
+    if isinstance(desired, Table) and desired.manages is not None:
+        return [aspect for aspect in relevant if aspect.part is None or desired.is_about(aspect.part)]
+    return relevant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,14 +258,12 @@ class Difference:
 
 def differences(comparison: AnyComparison) -> Iterator[Difference]:
     """Yield the differences of both sides: the diff without the actions that only enable others."""
-    is_schema = isinstance(comparison.desired, Schema)
+    drift_kinds = kind_of(comparison.desired).drift_kinds
     for aspect in _relevant(comparison):
         for action in (aspect.differences or aspect.diff)(comparison):
             kind = aspect.drift_kind(action)
             for change in aspect.explain(action):
-                yield Difference(
-                    kind=_SCHEMA_KINDS.get(kind, kind) if is_schema else kind, change=change, action=action
-                )
+                yield Difference(kind=drift_kinds.get(kind, kind), change=change, action=action)
 
 
 def accept(model: _Model, observed: SecurableState, accepted: Iterable[Difference]) -> _Model:
@@ -226,10 +279,10 @@ def render(align: Align[Any], context: AnyContext) -> Iterator[tuple[Sequence[Ac
     for together, group in groupby(align.actions, key=_aspect_and_phase):
         actions = tuple(group)
         for sql in together[0].render(actions, context):
-            yield actions, sql
+            yield actions, sql_on_streaming_table(sql) if context.is_streaming else sql
 
 
-def _aspect_and_phase(action: Action) -> tuple[Aspect[Any, Any, Any, Any], Phase]:
+def _aspect_and_phase(action: Action) -> tuple[Aspect[Any, Any, Any], Phase]:
     return _ASPECT_OF[type(action)], action.phase
 
 

@@ -10,23 +10,23 @@ from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from typing_extensions import TypeVar as DefaultTypeVar
 
-from delta_engine.actions import Action, SomeAction
+from delta_engine.actions import Action, Name_co, SomeAction
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
 from delta_engine.aspects.facet import Facet
 from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.capabilities import Capabilities, ColumnsPerStatement
-from delta_engine.models import Part, QualifiedName, Schema, SchemaName, Table
+from delta_engine.models import Part, QualifiedName, Schema, SecurableName, Table
 from delta_engine.models.nested_types import Path
 from delta_engine.models.parts import ALL_PRIVILEGES
 from delta_engine.models.types import DataType
-from delta_engine.sql.tables import BINARY_COLLATION, sql_schema
+from delta_engine.sql.tables import BINARY_COLLATION
+from delta_engine.sql.text import sql_path
 from delta_engine.state.states import SchemaState, TableState
 
 _T = TypeVar("_T")
 _Model = DefaultTypeVar("_Model", bound=Securable, default=Table)
 _State = DefaultTypeVar("_State", bound=SecurableState, default=TableState)
-_Context = DefaultTypeVar("_Context", bound="AnyContext", default="RenderContext")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,23 +42,25 @@ class CreateClauses:
 
 
 @dataclass(frozen=True, slots=True)
-class RenderContext:
+class RenderContext(Generic[Name_co]):
     """The inputs of statements besides the actions; a streaming table takes one column per statement."""
 
-    name: QualifiedName
+    name: Name_co
     addressing: Addressing
     capabilities: Capabilities
     is_streaming: bool = False
 
     @property
-    def table(self) -> str:
+    def table(self: RenderContext) -> str:
         """The SQL that addresses the table."""
         return self.addressing.table(self.name)
 
     @property
     def securable(self) -> str:
-        """The SQL that names the table in statements about comments, tags, grants and owners."""
-        return f"TABLE {self.table}"
+        """The SQL that names the securable in statements about comments, tags, grants and owners."""
+        name = self.name
+        address = self.addressing.table(name) if isinstance(name, QualifiedName) else sql_path(name.parts)
+        return f"{name.kind.upper()} {address}"
 
     @property
     def collation(self) -> tuple[str, ...]:
@@ -75,20 +77,8 @@ class RenderContext:
                 yield group
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaContext:
-    """The inputs of statements about a schema besides the actions."""
-
-    name: SchemaName
-
-    @property
-    def securable(self) -> str:
-        """The SQL that names the schema in statements about comments, tags, grants and owners."""
-        return f"SCHEMA {sql_schema(self.name.catalog, self.name.schema)}"
-
-
-AnyContext: TypeAlias = RenderContext | SchemaContext
-"""A context of either kind, for aspects that tables and schemas share."""
+AnyContext: TypeAlias = RenderContext[SecurableName]
+"""A context of any kind, for aspects that tables and schemas share."""
 
 
 class Sign(Enum):
@@ -155,7 +145,7 @@ def entry_keys(entries: Iterable[EntryChange | tuple[str, str]]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Aspect(Generic[SomeAction, _Model, _State, _Context]):
+class Aspect(Generic[SomeAction, _Model, _State]):
     """One part of a table or schema that can be declared, compared and changed.
 
     Args:
@@ -177,7 +167,7 @@ class Aspect(Generic[SomeAction, _Model, _State, _Context]):
     part: Part | None
     actions: Mapping[type[SomeAction], Requirement | None]
     diff: Callable[[Comparison[_Model, _State]], Iterable[SomeAction]]
-    render: Callable[[Sequence[SomeAction], _Context], Iterable[str]] = lambda _actions, _context: ()
+    render: Callable[[Sequence[SomeAction], RenderContext[Any]], Iterable[str]] = lambda _actions, _context: ()
     explain: Callable[[SomeAction], Iterable[Change]]
     accept: Callable[[_Model, _State, SomeAction], _Model] = lambda model, _observed, _action: model
     drift_kind: Callable[[SomeAction], DriftKind]
@@ -188,10 +178,10 @@ class Aspect(Generic[SomeAction, _Model, _State, _Context]):
     differences: Callable[[Comparison[_Model, _State]], Iterable[SomeAction]] | None = None
 
 
-SharedAspect: TypeAlias = "Aspect[SomeAction, Securable, SecurableState, AnyContext]"
+SharedAspect: TypeAlias = "Aspect[SomeAction, Securable, SecurableState]"
 """An aspect that tables and schemas share."""
 
-SchemaAspect: TypeAlias = Aspect[SomeAction, Schema, SchemaState, SchemaContext]
+SchemaAspect: TypeAlias = Aspect[SomeAction, Schema, SchemaState]
 """An aspect of schemas alone."""
 
 
@@ -226,7 +216,7 @@ def value_aspect(
     is_in_history: bool = True,
     create: Callable[[Table], CreateClauses] = lambda _desired: CreateClauses(),
     completes_create: bool = False,
-) -> Aspect[SomeValueAction, _Model, _State, _Context]:
+) -> Aspect[SomeValueAction, _Model, _State]:
     """Return the aspect of one value of a table or schema, with one action, made from the desired and observed values.
 
     Args:
@@ -242,7 +232,7 @@ def value_aspect(
         if desired is not None and not is_same(desired, observed):
             yield action(desired, observed)
 
-    def render(actions: Sequence[SomeValueAction], context: _Context) -> Iterable[str]:
+    def render(actions: Sequence[SomeValueAction], context: AnyContext) -> Iterable[str]:
         return [statement(context.securable, action.desired) for action in actions] if statement else ()
 
     return Aspect(

@@ -97,8 +97,6 @@ class Comparison(Generic[Model_co, State_co]):
     ) -> Comparison[_Model, _State]:
         """Pair the columns of both sides in model order, ignoring case. Schemas have no columns."""
         plain = Comparison(desired=desired, observed=observed, record=record or Record(), policy=policy)
-        if isinstance(desired, Schema) or isinstance(observed, SchemaState):
-            return plain
         pairs = _paired(desired.columns, observed.columns)
         return _with_columns(plain, pairs) if any(pairs) else plain  # without a pair, nothing is renamed
 
@@ -126,13 +124,11 @@ class Comparison(Generic[Model_co, State_co]):
             return False
         if isinstance(baseline, Table) and baseline.manages is not None:
             return False
-        return column is None or any(column == known_column.key for known_column in _columns(baseline))
+        return column is None or any(column == known_column.key for known_column in baseline.columns)
 
     @property
     def shared(self) -> tuple[ColumnPair, ...]:
         """The columns of both sides, whether they differ or not."""
-        if isinstance(self.desired, Schema) or isinstance(self.observed, SchemaState):
-            return ()
         there = {column.key: column for column in self.observed.columns}
         return tuple((column, there[column.key]) for column in self.desired.columns if column.key in there)
 
@@ -201,10 +197,6 @@ def _with_dots(comparison: Comparison, places: Sequence[Path]) -> Iterator[Path]
     types = {column.key: column.data_type for _, column in comparison.shared}
     for name, *inside in places:
         yield (former.get(name.lower(), name), *within_structs(types[name.lower()], tuple(inside)))
-
-
-def _columns(model: Securable) -> tuple[Column, ...]:
-    return () if isinstance(model, Schema) else model.columns
 
 
 class _Paired(NamedTuple):

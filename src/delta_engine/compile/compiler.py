@@ -17,8 +17,9 @@ A step waits only for the steps that it depends on (docs/decisions/0019).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from delta_engine import aspects
 from delta_engine.actions import (
@@ -28,18 +29,18 @@ from delta_engine.actions import (
     CarriedAction,
     Create,
     CreateTable,
+    Drop,
     DropTable,
-    Phase,
     TablePlan,
 )
-from delta_engine.aspects.aspect import CreateClauses, RenderContext, SchemaContext
+from delta_engine.aspects.aspect import RenderContext
 from delta_engine.aspects.foreign_keys import ForeignKeyAdd
 from delta_engine.aspects.grants import RevokePrivileges
 from delta_engine.aspects.owner import ChangeOwner
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.aspects.tags import SetTableTags, UnsetTableTags
 from delta_engine.backends.addressing import Addressing
-from delta_engine.backends.capabilities import Capabilities, InlineClustering
+from delta_engine.backends.capabilities import Capabilities
 from delta_engine.compile.compiled_plan import CompiledPlan, Operation, Round, Statement, Step
 from delta_engine.compile.keys import (
     KeyName,
@@ -51,15 +52,8 @@ from delta_engine.compile.keys import (
     taken_names,
 )
 from delta_engine.compile.ordering import Stage, Staging, divided, in_order
-from delta_engine.models import QualifiedName, Schema, SchemaName
-from delta_engine.sql.tables import (
-    sql_alter_clustering,
-    sql_create_schema,
-    sql_create_table,
-    sql_drop_table,
-    sql_on_streaming_table,
-    sql_register_table,
-)
+from delta_engine.models import QualifiedName, SchemaName, SecurableName
+from delta_engine.sql.tables import sql_register_table
 
 
 def _is_late(action: Action) -> bool:
@@ -96,13 +90,13 @@ def _add_schemas(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> list[St
             name=(create or aligns[key]).name,
             operation=Operation.ALTER if create is None else Operation.CREATE,
             statements=(
-                *(renderer.schema_creation(create) if create else ()),
-                *(renderer.schema_alignment(before) if before else ()),
+                *(renderer.creation(create) if create else ()),
+                *(renderer.alignment(before) if before else ()),
             ),
         )
         steps.add_schema(first)
         if after is not None:
-            late = tuple(renderer.schema_alignment(after))
+            late = tuple(renderer.alignment(after))
             schema_rights.append(replace(first, statements=late, round=Round.SCHEMA_RIGHTS))
     return schema_rights
 
@@ -131,7 +125,7 @@ def _add_tables(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> None:
         for key in order if stage is Stage.CHANGE else names:
             steps.add_stage(tables[key], stage)
     for key in in_order(_children_first(dropped))[0]:
-        steps.add_drop(dropped[key], renderer.table_drop(dropped[key]))
+        steps.add_drop(dropped[key], renderer.drop(dropped[key]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +143,7 @@ def _table(
         case CreateTable():
             operation, statements = Operation.CREATE, _created(change, deferred, renderer)
         case AlignTable():
-            operation, statements = Operation.ALTER, tuple(renderer.table_alignment(change))
+            operation, statements = Operation.ALTER, tuple(renderer.alignment(change))
     stages = staging.stages(change.table, statements) or {Stage.CHANGE: ()}
     return _StagedTable(name=change.table, operation=operation, stages=stages)
 
@@ -159,8 +153,8 @@ def _created(create: CreateTable, deferred: frozenset[str], renderer: _Renderer)
     if create.adoption is not None:
         completing = create.adoption.completing
         return (
-            renderer.table_registration(create),
-            *(renderer.table_alignment(AlignTable(create.table, completing)) if completing else ()),
+            renderer.registration(create),
+            *(renderer.alignment(AlignTable(create.table, completing)) if completing else ()),
         )
     late = deferred | {create.table.key}  # it does not exist before it is created
     inline = tuple(key for key in desired.foreign_keys if key.references.lower() not in late)
@@ -168,14 +162,14 @@ def _created(create: CreateTable, deferred: frozenset[str], renderer: _Renderer)
     bare = CreateTable(replace(desired, foreign_keys=inline, declared_at=desired.declared_at))
     after = (*aspects.after_create(desired), *added)
     return (
-        *renderer.table_creation(bare),
-        *(renderer.table_alignment(AlignTable(create.table, after)) if after else ()),
+        *renderer.creation(bare),
+        *(renderer.alignment(AlignTable(create.table, after)) if after else ()),
     )
 
 
 def _table_before_drop(drop: DropTable, renderer: _Renderer) -> _StagedTable:
     """Return a dropped table with the drops of its keys that block other tables."""
-    statements = renderer.table_alignment(AlignTable(drop.table, drop.keys)) if drop.keys else ()
+    statements = renderer.alignment(AlignTable(drop.table, drop.keys)) if drop.keys else ()
     stages = divided(statements, frozenset({Stage.DROP_FOREIGN_KEYS, Stage.FREE_KEY_NAMES}))
     return _StagedTable(name=drop.table, operation=Operation.DROP, stages=stages)
 
@@ -277,73 +271,34 @@ def _children_first(dropped: Mapping[str, DropTable]) -> Mapping[str, frozenset[
     return {key: frozenset(found) for key, found in children.items()}
 
 
-_LAST_OF_BMP = 0xFFFF
-
-
 @dataclass(frozen=True, slots=True)
 class _Renderer:
-    """Renders plan actions as statements of one platform."""
+    """Renders the changes of a plan as statements of one platform."""
 
     addressing: Addressing
     capabilities: Capabilities
 
-    def schema_creation(self, create: Create[Schema]) -> tuple[Statement, ...]:
-        """Return CREATE SCHEMA; empty on platforms where a schema is a folder."""
-        if not self.addressing.has_schemas:
-            return ()
-        schema = create.desired
-        sql = sql_create_schema(schema.catalog_name.lower(), schema.schema_name.lower(), schema.comment or "")
-        return (Statement(sql=sql, actions=(create,)),)
+    def creation(self, create: Create[Any]) -> Iterator[Statement]:
+        """Yield the statements of a creation."""
+        kind, context = aspects.kind_of(create.name), self._context(create.name)
+        for phase, sql in kind.create(create.desired, context):
+            yield Statement(sql=sql, actions=(create,), phase=phase)
 
-    def schema_alignment(self, align: Align[SchemaName]) -> Iterator[Statement]:
-        """Yield the statements that change a schema, in the order of their phases."""
-        yield from _statements(aspects.render(align, SchemaContext(align.name)))
-
-    def table_creation(self, create: CreateTable) -> Iterator[Statement]:
-        """Yield CREATE TABLE with everything that it can express, so that no table is half created, then the rest."""
-        context = RenderContext(create.table, self.addressing, self.capabilities)
-        clauses = aspects.create_clauses(create.desired, context)
-        whole = _create_table(context.table, clauses)
-        if not clauses.cluster_by or self._takes_clustering(whole):
-            yield Statement(sql=whole, actions=(create,))
-            return
-        unclustered = _create_table(context.table, replace(clauses, cluster_by=()))
-        clustering = sql_alter_clustering(context.table, clauses.cluster_by)
-        yield Statement(sql=unclustered, actions=(create,))
-        yield Statement(sql=clustering, actions=(create,), phase=Phase.CHANGE_CLUSTERING)
-
-    def table_registration(self, create: CreateTable) -> Statement:
+    def registration(self, create: CreateTable) -> Statement:
         """Return CREATE TABLE with nothing but the location, which takes the Delta table there as it is."""
         sql = sql_register_table(self.addressing.table(create.table), str(create.desired.location))
         return Statement(sql=sql, actions=(create,))
 
-    def table_alignment(self, align: AlignTable) -> Iterator[Statement]:
-        """Yield the statements that change a table, in the order of their phases."""
-        context = RenderContext(align.table, self.addressing, self.capabilities, align.is_streaming)
-        for one in _statements(aspects.render(align, context)):
-            yield replace(one, sql=sql_on_streaming_table(one.sql)) if align.is_streaming else one
+    def alignment(self, align: Align[Any]) -> Iterator[Statement]:
+        """Yield the statements of an alignment, in the order of their phases."""
+        for actions, sql in aspects.render(align, self._context(align.name, align.is_streaming)):
+            yield Statement(sql=sql, actions=tuple(actions), phase=actions[0].phase)
 
-    def table_drop(self, drop: DropTable) -> Statement:
-        """Return DROP TABLE."""
-        return Statement(sql=sql_drop_table(self.addressing.table(drop.table)), actions=(drop,))
+    def drop(self, drop: Drop[Any]) -> Statement:
+        """Return the statement of a drop."""
+        spelled = aspects.kind_of(drop.name).drop
+        assert spelled is not None, f"a {drop.name.kind} is never dropped"
+        return Statement(sql=spelled(self._context(drop.name)), actions=(drop,))
 
-    def _takes_clustering(self, sql: str) -> bool:
-        is_plain = all(ord(char) <= _LAST_OF_BMP for char in sql)
-        return is_plain or self.capabilities.inline_clustering is InlineClustering.ANYWHERE
-
-
-def _statements(rendered: Iterable[tuple[Sequence[Action], str]]) -> Iterator[Statement]:
-    for actions, sql in rendered:
-        yield Statement(sql=sql, actions=tuple(actions), phase=actions[0].phase)
-
-
-def _create_table(table: str, clauses: CreateClauses) -> str:
-    return sql_create_table(
-        table,
-        columns=clauses.columns,
-        constraints=clauses.constraints,
-        comment=clauses.comment,
-        properties=clauses.properties,
-        clauses=clauses.clauses,
-        cluster_by=clauses.cluster_by,
-    )
+    def _context(self, name: SecurableName, is_streaming: bool = False) -> RenderContext[Any]:
+        return RenderContext(name, self.addressing, self.capabilities, is_streaming)

@@ -7,7 +7,16 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from delta_engine import aspects
-from delta_engine.actions import Action, Align, AlignTable, Create, CreateTable, Keep, TablePlan
+from delta_engine.actions import (
+    Action,
+    Align,
+    AlignTable,
+    Create,
+    CreateTable,
+    Keep,
+    SecurableChange,
+    TablePlan,
+)
 from delta_engine.actions.policy import NO_POLICY, Ownership, Policy, RemovedTables
 from delta_engine.aspects.column_renames import renamed_columns
 from delta_engine.aspects.comparison import Comparison
@@ -100,9 +109,7 @@ class TablePlanner:
         dropped = dropped_tables(gone, (*created, *aligned), needed, state)
         return TablePlan(
             (
-                *self._missing_schemas(models, state),
-                *self._changed_schemas(state, schema_records),
-                *self._kept_schemas(state, schema_records),
+                *self._schemas(models, state, schema_records),
                 *created,
                 *aligned,
                 *(
@@ -132,40 +139,37 @@ class TablePlanner:
                 changes[key] = with_lost_parts(actions, model, observed, record, self.policy)
         return dict(sorted(changes.items()))
 
-    def _missing_schemas(self, models: Sequence[Table], state: CatalogState) -> Iterator[Create[Schema]]:
-        comments = {schema.key: schema.comment for schema in self.schemas}
-        needing: tuple[Table | Schema, ...] = (*models, *self.schemas)
-        needed = {(one.catalog_name.lower(), one.schema_name.lower()) for one in needing}
-        for catalog, schema in needed:
-            name = SchemaName(catalog, schema)
-            if _is_absent(name, state):
-                yield Create(Schema(catalog, schema, comments.get(name.key)))
-
-    def _kept_schemas(
-        self, state: CatalogState, records: Mapping[str, Record[Schema]]
-    ) -> Iterator[Keep[SchemaName]]:
-        """Yield applied schemas that are no longer declared: a plan neither changes nor drops them."""
+    def _schemas(
+        self, models: Sequence[Table], state: CatalogState, records: Mapping[str, Record[Schema]]
+    ) -> Iterator[SecurableChange]:
+        """Yield what becomes of the schemas that are declared, that tables need, or that only records have."""
         declared = {schema.key for schema in self.schemas}
+        needed = {(model.catalog_name.lower(), model.schema_name.lower()) for model in models}
+        for name in needed:
+            if ".".join(name) not in declared and _is_absent(SchemaName(*name), state):
+                yield Create(Schema(*name))
+        for schema in self.schemas:
+            yield from self._declared(schema, state, records.get(schema.key))
         for key, record in records.items():
             if record.declared is None or key in declared:
                 continue
             if not _is_absent(record.declared.qualified_name, state):
                 yield Keep(record.declared.qualified_name)
 
-    def _changed_schemas(
-        self, state: CatalogState, records: Mapping[str, Record[Schema]]
-    ) -> Iterator[Align[SchemaName]]:
-        for schema in self.schemas:
-            observed, key = state.schema(schema.qualified_name), schema.key
-            if observed is None:  # unknown schema
-                continue
-            actions = tuple(
-                aspects.diff(Comparison.of(schema, observed, records.get(key), self.policy))
-                if observed.exists
-                else aspects.after_create(schema)
-            )
-            if actions:
-                yield Align(schema.qualified_name, actions, schema.declared_at)
+    def _declared(
+        self, schema: Schema, state: CatalogState, record: Record[Schema] | None
+    ) -> Iterator[SecurableChange]:
+        name = schema.qualified_name
+        observed = state.schema(name)
+        if observed is None:  # unknown schema
+            return
+        if observed.exists:
+            actions = tuple(aspects.diff(Comparison.of(schema, observed, record, self.policy)))
+        else:
+            yield Create(Schema(*name.parts, schema.comment, declared_at=schema.declared_at))
+            actions = tuple(aspects.after_create(schema))
+        if actions:
+            yield Align(name, actions, schema.declared_at)
 
 
 def _is_absent(name: SchemaName, state: CatalogState) -> bool:

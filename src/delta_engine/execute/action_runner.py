@@ -12,6 +12,7 @@ from queue import Empty, SimpleQueue
 from typing import Final, Protocol, TypeAlias
 
 from delta_engine.actions import Phase, TablePlan
+from delta_engine.aspects import kind_of
 from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.capabilities import Capabilities
 from delta_engine.backends.sql_runner import SqlRunner
@@ -42,7 +43,7 @@ from delta_engine.execute.statement_runner import (
     explained,
     has_to_run,
 )
-from delta_engine.models import SchemaName
+from delta_engine.models import QualifiedName
 from delta_engine.sql.queries import sql_current_user
 from delta_engine.telemetry.context import in_context
 from delta_engine.telemetry.spans import span
@@ -235,7 +236,7 @@ class _RunningApply:
     def _run_step(self, position: int, step: Step) -> StepResult:
         """Run a step's statements up to the first failure."""
         kind = step.name.kind
-        table = "" if isinstance(step.name, SchemaName) else self.addressing.table(step.name)
+        table = self.addressing.table(step.name) if isinstance(step.name, QualifiedName) else ""
         statements = StatementRunner(
             runner=self.runner, name=step.name, control=self.control, check=self.check, address=table
         )
@@ -263,9 +264,9 @@ class _RunningApply:
         """Return the check for the statement at a place of a step."""
         step, reread = self.plan.steps[position], self.reread
         name = step.name
-        if isinstance(name, SchemaName):
-            return always  # idempotent statements
-        if reread is None:
+        if kind_of(name).is_repeatable:
+            return always
+        if reread is None or not isinstance(name, QualifiedName):
             return None
 
         def is_needed(error: StatementError) -> bool:

@@ -84,12 +84,12 @@ OnTable: TypeAlias = Callable[[TableOutcome], object]
 
 def is_of_table(outcome: AnyOutcome) -> TypeGuard[TableOutcome]:
     """Whether an outcome is a table's."""
-    return isinstance(outcome.name, QualifiedName)
+    return outcome.name.kind == "table"
 
 
 def is_of_schema(outcome: AnyOutcome) -> TypeGuard[SchemaOutcome]:
     """Whether an outcome is a schema's."""
-    return isinstance(outcome.name, SchemaName)
+    return outcome.name.kind == "schema"
 
 
 def of_tables(outcomes: Iterable[AnyOutcome]) -> tuple[TableOutcome, ...]:

@@ -11,7 +11,6 @@ from delta_engine.backends.cancellation import StoppedError
 from delta_engine.compile.compiled_plan import Operation, Round, Step
 from delta_engine.errors import StatementError
 from delta_engine.execute.outcomes import AnyOutcome, Outcome, OutcomeKind, RunStatement, StepResult
-from delta_engine.models import SchemaName
 
 _KINDS: Mapping[Operation, OutcomeKind] = {
     Operation.CREATE: OutcomeKind.CREATED,
@@ -109,7 +108,7 @@ class PlanProgress:
     def _unfinished_table(self) -> StatementError | None:
         """Return a failure if the engine still needs its rights for a table."""
         failed = [self._steps[position].name for position in self._failed_steps]
-        tables = [name for name in failed if not isinstance(name, SchemaName)]
+        tables = [name for name in failed if name.kind == "table"]
         if not tables:
             return None
         table = min(tables, key=lambda name: name.key)

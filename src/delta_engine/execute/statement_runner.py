@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from delta_engine.actions import CreateTable, Phase
+from delta_engine.aspects import kind_of
 from delta_engine.aspects.primary_key import PrimaryKeyDrop
 from delta_engine.backends.cancellation import StoppedError
 from delta_engine.backends.error_conditions import (
@@ -27,7 +28,7 @@ from delta_engine.compile.compiled_plan import Statement
 from delta_engine.errors import StatementError
 from delta_engine.execute.apply_control import ApplyControl, RunningStatement
 from delta_engine.execute.outcomes import RunStatement
-from delta_engine.models import QualifiedName, SchemaName, SecurableName
+from delta_engine.models import QualifiedName, SecurableName
 from delta_engine.sql.queries import sql_describe_history, sql_references_to
 from delta_engine.sql.text import quote_ident
 from delta_engine.state.table_queries import Commit, commit_of
@@ -149,8 +150,8 @@ class _Attempts:
             facts = error.facts if error.error_class or not self._unsettled else self._unsettled.facts
             raise StaleTableError(error.message, sql=self._sql, **facts) from error
         except StatementError as error:
-            is_schema = isinstance(self._statements.name, SchemaName)
-            if is_schema and self.retries and is_existing_schema(error):
+            is_repeatable = kind_of(self._statements.name).is_repeatable
+            if is_repeatable and self.retries and is_existing_schema(error):
                 return ()  # an earlier attempt created it
             raise
         except OSError as error:  # the connection was lost, or timed out

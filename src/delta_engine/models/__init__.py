@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final
+from typing import ClassVar, Final
 
 from delta_engine.errors import InvalidModelError, SourceLocation
 from delta_engine.models.columns import Column, calling_line
@@ -241,6 +241,7 @@ class Schema:
         declared_at: the place of the declaration; by default the calling line of Python.
     """
 
+    columns: ClassVar[tuple[Column, ...]] = ()
     catalog_name: str
     schema_name: str
     comment: str | None = None
@@ -273,6 +274,10 @@ class Schema:
             predictive_optimization=_to_setting(predictive_optimization, schema_name),
             declared_at=declared_at or calling_line(),
         )
+
+    def is_about(self, _part: Part) -> bool:
+        """Whether the model manages a part of its schema: always."""
+        return True
 
     @property
     def qualified_name(self) -> SchemaName:

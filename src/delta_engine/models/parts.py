@@ -15,7 +15,7 @@ from delta_engine.telemetry.visible import has_half_a_character
 class QualifiedName:
     """The raw three-part name of a table; compares in lower case, as Unity Catalog stores it."""
 
-    kind: ClassVar = "table"
+    kind: ClassVar[str] = "table"
     catalog: str
     schema: str
     table: str
@@ -59,7 +59,7 @@ class QualifiedName:
 class SchemaName:
     """The raw two-part name of a schema; compares in lower case, as Unity Catalog stores it."""
 
-    kind: ClassVar = "schema"
+    kind: ClassVar[str] = "schema"
     catalog: str
     schema: str
 
@@ -67,6 +67,11 @@ class SchemaName:
     def key(self) -> str:
         """The dotted name in lower case, by which schemas compare."""
         return str(self).lower()
+
+    @property
+    def parts(self) -> tuple[str, str]:
+        """The two parts in lower case."""
+        return self.catalog.lower(), self.schema.lower()
 
     def __str__(self) -> str:
         return f"{self.catalog}.{self.schema}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 from types import MappingProxyType
-from typing import Final
+from typing import ClassVar, Final
 
 from delta_engine.models import (
     CheckConstraint,
@@ -159,6 +159,7 @@ class SchemaState:
         predictive_optimization: the setting of the schema itself; None if it was not read.
     """
 
+    columns: ClassVar[tuple[Column, ...]] = ()
     exists: bool = True
     comment: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)

@@ -12,8 +12,8 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
-from delta_engine.actions import Create, Drop, TablePlan
-from delta_engine.aspects import ASPECTS, SCHEMA_ASPECTS
+from delta_engine.actions import TablePlan
+from delta_engine.aspects import KINDS, kind_of
 from delta_engine.aspects.aspect import Requirement, Right
 from delta_engine.aspects.column_masks import SetColumnMask
 from delta_engine.aspects.columns import ColumnAdd
@@ -28,36 +28,15 @@ from delta_engine.state.principals import Permissions, Principal, PrincipalReade
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.telemetry.context import command
 
-REQUIREMENTS: Mapping[type | tuple[type, str], Requirement | None] = MappingProxyType(
+REQUIREMENTS: Mapping[type, Requirement | None] = MappingProxyType(
     {
-        (Create, "schema"): Requirement(
-            statement="CREATE SCHEMA",
-            right=Right.CREATE_SCHEMA,
-            demands="`CREATE SCHEMA` and `USE CATALOG` on the catalog",
-            source="Unity Catalog privileges reference",
-        ),
-        (Create, "table"): Requirement(
-            statement="CREATE TABLE",
-            right=Right.CREATE_TABLE,
-            demands="`CREATE TABLE` and `USE SCHEMA` on the schema, `USE CATALOG`; with a location `CREATE EXTERNAL "
-            "TABLE` on the external location",
-            source="Unity Catalog privileges reference",
-        ),
-        (Drop, "table"): Requirement(
-            statement="DROP TABLE",
-            right=Right.MANAGE,
-            demands="ownership of the table, its schema or its catalog, or `MANAGE`",
-            source="DROP TABLE",
-            owners_above=True,
-        ),
-        **{
-            action: right
-            for aspect in (*ASPECTS, *SCHEMA_ASPECTS)
-            for action, right in aspect.actions.items()
-        },
+        action: right
+        for kind in reversed(KINDS)
+        for aspect in kind.aspects
+        for action, right in aspect.actions.items()
     }
 )
-"""The requirement of each action type, and of CREATE and DROP by kind; None if a rule always refuses the action."""
+"""The requirement of each action type; None if a rule always refuses the action."""
 
 REFERENCED_TABLE: Final = Requirement(
     statement="FOREIGN KEY that references the table",
@@ -126,8 +105,8 @@ def table_securable(name: QualifiedName) -> Securable:
 def needs(plan: TablePlan, observed: CatalogState) -> tuple[Need, ...]:
     """Return the rights that a plan needs on objects of its snapshot; the principal owns what it creates."""
     made = {create.name.key for create in plan.create_schemas}
-    asked = [
-        (Securable((create.desired.catalog_name,)), REQUIREMENTS[Create, "schema"])
+    asked: list[tuple[Securable, Requirement | None]] = [
+        (Securable((create.desired.catalog_name,)), kind_of(create.name).create_right)
         for create in plan.create_schemas
     ]
     for schema in plan.align_schemas:
@@ -137,14 +116,14 @@ def needs(plan: TablePlan, observed: CatalogState) -> tuple[Need, ...]:
     for create in plan.create_tables:
         above = Securable((create.table.catalog, create.table.schema))
         if above.levels[0] not in made:
-            asked.append((above, REQUIREMENTS[Create, "table"]))
+            asked.append((above, kind_of(create.name).create_right))
         asked += _references(create.table, create.desired.foreign_keys, observed)
     for align in plan.align_tables:
         table = table_securable(observed.tables.get(align.table.key, ABSENT).former_name or align.table)
         asked += [(table, REQUIREMENTS[type(action)]) for action in align.actions]
         added = [action.desired for action in align.of_type(ForeignKeyAdd)]
         asked += _references(align.table, added, observed)
-    asked += [(table_securable(drop.table), REQUIREMENTS[Drop, "table"]) for drop in plan.drop_tables]
+    asked += [(table_securable(drop.table), kind_of(drop.name).drop_right) for drop in plan.drop_tables]
     return tuple(
         merged(
             Need(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from delta_engine import aspects
-from delta_engine.actions import AlignTable, Create, CreateTable, Drop, TablePlan
+from delta_engine.actions import AlignTable, Create, CreateTable, TablePlan
 from delta_engine.actions.policy import Policy
 from delta_engine.aspects.aspect import Right
 from delta_engine.backends.sql_runner import Row
@@ -41,9 +41,9 @@ ANN, BOB = "ann@example.com", "bob@example.com"
 
 
 def test_every_type_of_action_has_its_right() -> None:
-    types: set[object] = {(Create, "schema"), (Create, "table"), (Drop, "table")}
-    types |= {action for aspect in (*aspects.ASPECTS, *aspects.SCHEMA_ASPECTS) for action in aspect.actions}
+    types = {action for aspect in (*aspects.ASPECTS, *aspects.SCHEMA_ASPECTS) for action in aspect.actions}
     assert types == REQUIREMENTS.keys()
+    assert all((kind.drop is None) == (kind.drop_right is None) for kind in aspects.KINDS)
 
 
 def orders(**parts: Any) -> Table:

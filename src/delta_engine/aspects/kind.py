@@ -1,0 +1,101 @@
+"""What a kind of securable is, as data, and how CREATE and DROP of each kind are spelled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeAlias
+
+from delta_engine.actions import Phase
+from delta_engine.actions.drift_policy import DriftKind
+from delta_engine.aspects.aspect import Aspect, CreateClauses, RenderContext, Requirement
+from delta_engine.aspects.comparison import Securable, SecurableState
+from delta_engine.aspects.facet import Facet
+from delta_engine.backends.capabilities import InlineClustering
+from delta_engine.models import Schema, SchemaName, SecurableName
+from delta_engine.sql.tables import (
+    sql_alter_clustering,
+    sql_create_schema,
+    sql_create_table,
+    sql_drop_table,
+)
+
+CreateStatement: TypeAlias = tuple[Phase | None, str]
+"""A statement of a creation, with the phase of one that follows CREATE."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """One kind of securable.
+
+    Args:
+        name: the type of its names, whose `kind` is its word.
+        facets: what a model says of it, in the order in which model files have it.
+        aspects: how its parts are compared and changed.
+        created: the state of one that its CREATE statement has just made.
+        create: spells CREATE with everything that it can express.
+        drop: spells DROP; None for a kind that is never dropped.
+        create_right: the requirement of CREATE.
+        drop_right: the requirement of DROP; None for a kind that is never dropped.
+        drift_kinds: the kinds of drift that shared aspects report for it.
+        is_repeatable: whether any of its statements may run again after an ambiguous error.
+    """
+
+    name: type[SecurableName]
+    model: type[Securable]
+    state: type[SecurableState]
+    facets: tuple[Facet[Any, Any, Any], ...]
+    aspects: tuple[Aspect[Any, Any, Any], ...]
+    created: Callable[[Any], SecurableState]
+    create: Callable[[Any, RenderContext[Any]], Iterator[CreateStatement]]
+    drop: Callable[[RenderContext[Any]], str] | None = None
+    create_right: Requirement
+    drop_right: Requirement | None = None
+    drift_kinds: Mapping[DriftKind, DriftKind] = field(default_factory=dict)
+    is_repeatable: bool = False
+
+    @property
+    def word(self) -> str:
+        """What it is called in keys, messages and documents."""
+        return self.name.kind
+
+
+def create_schema(desired: Schema, context: RenderContext[SchemaName]) -> Iterator[CreateStatement]:
+    """Yield CREATE SCHEMA; nothing on platforms where a schema is a folder."""
+    if context.addressing.has_schemas:
+        yield None, sql_create_schema(*context.name.parts, desired.comment or "")
+
+
+def create_table(clauses: CreateClauses, context: RenderContext) -> Iterator[CreateStatement]:
+    """Yield CREATE TABLE with everything that it can express, so that no table is half created, then the rest."""
+    whole = _create_table(context.table, clauses)
+    if not clauses.cluster_by or _takes_clustering(whole, context):
+        yield None, whole
+        return
+    yield None, _create_table(context.table, replace(clauses, cluster_by=()))
+    yield Phase.CHANGE_CLUSTERING, sql_alter_clustering(context.table, clauses.cluster_by)
+
+
+def drop_table(context: RenderContext) -> str:
+    """Return DROP TABLE."""
+    return sql_drop_table(context.table)
+
+
+_LAST_OF_BMP: Final = 0xFFFF
+
+
+def _takes_clustering(sql: str, context: RenderContext) -> bool:
+    is_plain = all(ord(char) <= _LAST_OF_BMP for char in sql)
+    return is_plain or context.capabilities.inline_clustering is InlineClustering.ANYWHERE
+
+
+def _create_table(table: str, clauses: CreateClauses) -> str:
+    return sql_create_table(
+        table,
+        columns=clauses.columns,
+        constraints=clauses.constraints,
+        comment=clauses.comment,
+        properties=clauses.properties,
+        clauses=clauses.clauses,
+        cluster_by=clauses.cluster_by,
+    )
