@@ -18,7 +18,9 @@ from rich.table import Table as Printed
 from delta_engine.actions.drift_policy import DriftPolicy
 from delta_engine.actions.policy import NO_POLICY
 from delta_engine.deployment.codec import decode_state, encode_state
-from delta_engine.deployment.recorded_models import table_records
+from delta_engine.deployment.recorded_models import (
+    table_records,
+)
 from delta_engine.drift.comparison import compared
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import DriftFacts

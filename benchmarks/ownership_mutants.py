@@ -32,16 +32,17 @@ import delta_engine
 PACKAGE: Final = Path(delta_engine.__file__).parent
 
 RULES: Final[dict[str, tuple[str, ...]]] = {
-    "models/record.py": ("baseline", "ours"),
-    "aspects/comparison.py": ("may_remove", "is_ours", "clears", "_renamed_record", "_with_all_renames"),
+    "ownership/recorded.py": (),
+    "aspects/comparison.py": ("ours", "may_remove", "is_ours", "clears"),
+    "aspects/renames.py": ("with_all_renames",),
     "drift/baselines.py": (),
     "drift/comparison.py": (),
     "drift/handling.py": (),
     "drift/renames.py": (),
     "drift/status.py": (),
     "orchestrate/records.py": (),
-    "deployment/recorded_models.py": ("table_record", "under_new_names", "without_done_renames", "_renamed"),
-    "deployment/resources.py": ("noted", "_settled_order"),
+    "deployment/recorded_models.py": ("under_new_names", "without_done_renames", "_renamed"),
+    "deployment/resources.py": (),
 }
 """The functions of each module that are broken; all of them if none is named."""
 

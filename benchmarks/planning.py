@@ -9,7 +9,9 @@ from benchmarks.many_tables import catalog, declared, with_another_comment
 from benchmarks.measurement import Measurement, best_seconds, peak_memory
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import Table
-from delta_engine.models.record import records_of
+from delta_engine.ownership.recorded import (
+    records_of,
+)
 from delta_engine.state.states import CatalogState
 
 TABLES = 10_000

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from delta_engine.aspects.primary_key import PrimaryKeyDefinition
-from delta_engine.deployment.definitions import schema_checksum
+from delta_engine.deployment.definitions import kept, schema_checksum
 from delta_engine.deployment.document import (
     SCHEMA_URI,
     VERSION,
@@ -22,15 +22,13 @@ from delta_engine.deployment.document import (
     ApplyRecord,
     DeploymentState,
     EnvironmentRecord,
-    Resource,
-    Status,
-    TableMetadata,
-    TableResource,
 )
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.stored_definitions import ColumnDefinition, TableDefinition
 from delta_engine.deployment.stores.local import LocalStateStore
+from delta_engine.models import QualifiedName, Table
 from delta_engine.models.open_struct import canonical_checksum
+from delta_engine.ownership.recorded import Recorded
 
 TABLES, COLUMNS = 10_000, 20
 
@@ -127,7 +125,7 @@ def document() -> DeploymentState:
     )
 
 
-def table(number: int, now: datetime) -> tuple[str, Resource]:
+def table(number: int, now: datetime) -> tuple[str, Recorded[Table]]:
     """Return one table's key and record."""
     schema, name = f"schema_{number % 50:02d}", f"table_{number:05d}"
     definition = TableDefinition(
@@ -147,18 +145,15 @@ def table(number: int, now: datetime) -> tuple[str, Resource]:
         properties={"delta.appendOnly": "false", "team": "retail"},
         primary_key=PrimaryKeyDefinition(name=f"pk_{name}", columns=("column_0",), rely=False),
     )
-    return f"table.prod.{schema}.{name}", TableResource(
-        id=f"prod.{schema}.{name}",
+    return f"table.prod.{schema}.{name}", Recorded(
+        QualifiedName("prod", schema, name),
+        applied=kept(definition),
         deployed_at=now,
         deployed_by="ana@example.com",
         config_checksum=canonical_checksum(definition),
-        status=Status.HEALTHY,
-        metadata=TableMetadata(
-            declared=definition,
-            delta_table_id="0e8400e2-29b1-41d4-a716-446655440000",
-            delta_version=3,
-            schema_checksum=schema_checksum(definition.columns),
-        ),
+        delta_table_id="0e8400e2-29b1-41d4-a716-446655440000",
+        delta_version=3,
+        schema_checksum=schema_checksum(definition.columns),
         dependencies=(f"schema.prod.{schema}",),
     )
 

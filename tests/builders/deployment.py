@@ -1,10 +1,9 @@
 """Short ways to say deployment states in tests."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
-
-import msgspec
 
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import (
@@ -13,18 +12,22 @@ from delta_engine.deployment.document import (
     ApplyActions,
     ApplyRecord,
     DeploymentState,
-    Status,
-    TableMetadata,
-    TableResource,
 )
 from delta_engine.deployment.ports import JournalStore, StateLock, StateStore
-from delta_engine.deployment.recorded_models import applied_table
 from delta_engine.deployment.repository import StateRepository
+from delta_engine.deployment.resources import (
+    applied_table,
+)
 from delta_engine.deployment.run_facts import RunFacts, environment_record
 from delta_engine.deployment.stored import LockHolder
 from delta_engine.deployment.stores.memory import MemoryStateStore, NoLock, memory_journals
 from delta_engine.models import Table
-from delta_engine.models.record import resource_key
+from delta_engine.ownership.recorded import (
+    Recorded,
+    Status,
+    is_of_table,
+    resource_key,
+)
 from delta_engine.state.table_queries import TableVersion
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
@@ -72,11 +75,11 @@ def deployment_state(
     )
 
 
-def applied(model: Table, status: Status = Status.HEALTHY) -> TableResource:
+def applied(model: Table, status: Status = Status.HEALTHY) -> Recorded[Table]:
     """Return the record of a model that was applied."""
     version = TableVersion(table_id="0e8400e2-29b1-41d4-a716-446655440000", version=3)
     resource = applied_table(model, at=NOON, by=FACTS.who, version=version, earlier=None)
-    return msgspec.structs.replace(resource, status=status)
+    return replace(resource, status=status)
 
 
 def repository_over(store: StateStore, folder: Path, *, write_ids: Iterable[str] = ()) -> StateRepository:
@@ -107,8 +110,8 @@ def deployment_over(
     )
 
 
-def table_metadata(state: DeploymentState, key: str) -> TableMetadata:
-    """Return what a document has of a table."""
-    resource = state.resources[key]
-    assert isinstance(resource, TableResource)
-    return resource.metadata
+def recorded_table(state: DeploymentState, key: str) -> Recorded[Table]:
+    """Return the record of a table."""
+    record = state.resources[key]
+    assert is_of_table(record)
+    return record

@@ -1,15 +1,14 @@
 """Detection without a platform: an applied model, what is found of it, and commits that tell who did it."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
-
-import msgspec
+from typing import Any
 
 from delta_engine.actions.drift_policy import DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, Policy
 from delta_engine.aspects import Difference
-from delta_engine.deployment.definitions import define
-from delta_engine.deployment.document import DeploymentState, Status
+from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorded_models import schema_records, table_records
 from delta_engine.drift.comparison import compared, deviations, with_new_names
 from delta_engine.drift.detector import DriftDetector
@@ -22,7 +21,11 @@ from delta_engine.drift.drifted_resources import (
 )
 from delta_engine.drift.status import synchronize
 from delta_engine.models import Column, QualifiedName, Table
-from delta_engine.models.record import resource_key
+from delta_engine.ownership.recorded import (
+    Kept,
+    Status,
+    resource_key,
+)
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.state.table_queries import Commit, TableVersion
 from tests.builders.deployment import NOON, applied, deployment_state
@@ -100,9 +103,8 @@ def detect(
 
 def drift_after(model: Table, *, attempted: Table, found: TableState) -> tuple[ComparedTable, ...]:
     """Return the drift of a table whose model was applied, and another one attempted since."""
-    metadata = msgspec.structs.replace(applied(model).metadata, attempted=(define(attempted),))
-    resource = msgspec.structs.replace(applied(model, Status.DEGRADED), metadata=metadata)
-    state = msgspec.structs.replace(deployment_state(), resources={resource_key(ORDERS): resource})
+    resource = replace(applied(model, Status.DEGRADED), attempts=(Kept(attempted),))
+    state = deployment_state().with_resources({resource_key(ORDERS): resource})
     return detect(found, state=state)
 
 
@@ -137,9 +139,6 @@ def kinds(tables: Sequence[ComparedTable]) -> list[str]:
     return [detail.finding.kind.value for table in tables for detail in table.details]
 
 
-def recorded(**changes: object) -> DeploymentState:
+def recorded(**changes: Any) -> DeploymentState:
     """Return a document in which the record of the table says something else."""
-    resource = applied(MODEL)
-    metadata = msgspec.structs.replace(resource.metadata, **changes)
-    changed = msgspec.structs.replace(resource, metadata=metadata)
-    return msgspec.structs.replace(deployment_state(), resources={resource_key(ORDERS): changed})
+    return deployment_state().with_resources({resource_key(ORDERS): replace(applied(MODEL), **changes)})

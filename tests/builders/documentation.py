@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from datetime import datetime, timezone
 
 from delta_engine.actions.drift_policy import DriftKind, Severity
-from delta_engine.deployment.document import Difference
 from delta_engine.drift.drifted_resources import Attribution, Finding
 from delta_engine.errors import SourceLocation
 from delta_engine.models import (
@@ -21,6 +20,7 @@ from delta_engine.models import (
     Table,
 )
 from delta_engine.models.constraints import resolved
+from delta_engine.ownership.recorded import Difference
 from delta_engine.tools.site.documented import (
     Applied,
     DeploymentFacts,

@@ -32,8 +32,11 @@ from delta_engine.models import (
     Table,
 )
 from delta_engine.models.constraints import resolved
-from delta_engine.models.record import Record, records_of
 from delta_engine.orchestrate.importing import as_model
+from delta_engine.ownership.recorded import (
+    Recorded,
+    records_of,
+)
 from delta_engine.state.states import ABSENT, CatalogState, RelationKind, SchemaState, TableState
 from delta_engine.validation.capability_rules import SupportedFeatures, declared_features
 from tests.projects.models import load_models
@@ -79,7 +82,7 @@ class GoldenCase:
         return load_declared(settings_for(self.folder, yaml="desired.yml")).schemas
 
     @property
-    def schema_records(self) -> dict[str, Record[Schema]]:
+    def schema_records(self) -> dict[str, Recorded[Schema]]:
         """The records of the schemas of `last_applied.yml`."""
         return records_of(self._last_applied().schemas)
 
@@ -130,7 +133,7 @@ class GoldenCase:
         return msgspec.json.decode(path.read_bytes(), type=Policy) if path.exists() else Policy()
 
     @property
-    def records(self) -> dict[str, Record]:
+    def records(self) -> dict[str, Recorded]:
         """The records of the tables of `last_applied.yml`; empty for tables that were never applied."""
         return records_of(resolved(self._last_applied().tables))
 

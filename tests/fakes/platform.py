@@ -13,7 +13,10 @@ from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.compiler import compile_plan
 from delta_engine.deployment.deployment import Deployment
-from delta_engine.deployment.document import DeploymentState
+from delta_engine.deployment.document import (
+    DeploymentState,
+)
+from delta_engine.deployment.recorded_models import declared_by, table_records
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.orchestrate.applying import apply_planned
@@ -104,6 +107,5 @@ def statuses(deployment: Deployment) -> dict[str, str]:
 
 
 def comments(deployment: Deployment) -> dict[str, str]:
-    found = recorded(deployment).resources.values()
-    definitions = [one.metadata.declared for one in found if one.metadata.declared]
-    return {one.name: one.comment for one in definitions}
+    declared = declared_by(table_records(recorded(deployment))).values()
+    return {model.table_name: model.comment for model in declared}

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.deployment.document import Status
 from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
+from delta_engine.ownership.recorded import Status
 from tests.builders.deployment import repository_over
 from tests.faults.slow_sync import MODELS
 

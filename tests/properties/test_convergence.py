@@ -15,14 +15,19 @@ from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.definitions import as_schema, as_table, define, define_schema
-from delta_engine.deployment.recorded_models import under_new_names
+from delta_engine.deployment.recorded_models import (
+    under_new_names,
+)
 from delta_engine.deployment.stored_definitions import TableDefinition
 from delta_engine.drift.status import attempted_by
 from delta_engine.errors import RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.models import ColumnMask, QualifiedName, Schema, Table
 from delta_engine.models.constraints import resolved
-from delta_engine.models.record import Record, records_of
+from delta_engine.ownership.recorded import (
+    Recorded,
+    records_of,
+)
 from delta_engine.state.catalog_reader import former_names, snapshot_with_former_names
 from delta_engine.state.states import CatalogState
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
@@ -84,7 +89,7 @@ def planned(
     validator.validate_models(models)
     observed = snapshot_with_former_names(catalog, models, schemas.declared)
     recorded = records_of(with_settled_renames(models, applied, observed).values())
-    recorded |= {key: replace(recorded[key], attempted=found) for key, found in attempts.items()}
+    recorded |= {key: recorded[key].attempting(found) for key, found in attempts.items()}
     known = under_new_names(recorded, models, observed)
     removed = removed_tables(catalog, models, applied)
     gone = [Table(name.catalog, name.schema, name.table, ()) for name in removed]
@@ -174,7 +179,7 @@ def remembered(models: Sequence[Table]) -> Applied:
     return {model.qualified_name.key: as_table(define(model)) for model in models}
 
 
-def remembered_schemas(schemas: Sequence[Schema]) -> Mapping[str, Record[Schema]]:
+def remembered_schemas(schemas: Sequence[Schema]) -> Mapping[str, Recorded[Schema]]:
     """Return schemas as the deployment state gives them back."""
     return records_of(as_schema(define_schema(schema)) for schema in schemas)
 

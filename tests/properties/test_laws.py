@@ -18,9 +18,12 @@ from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import CheckConstraint, ColumnMask, QualifiedName, RowFilter, Table
 from delta_engine.models.constraints import resolved
 from delta_engine.models.nested_types import Widening
-from delta_engine.models.record import Record, records_of
 from delta_engine.models.type_text import parse_data_type
 from delta_engine.models.types import ArrayType, DataType, MapType, StructType
+from delta_engine.ownership.recorded import (
+    Recorded,
+    records_of,
+)
 from delta_engine.sql.governance import full_function_name
 from delta_engine.sql.readable_types import (
     laid_out_data_type,
@@ -154,7 +157,7 @@ def test_what_the_rules_let_pass_loses_nothing(a: Table, b: Table) -> None:
 def test_aspects_of_columns_have_nothing_to_say_where_all_columns_are_equal(a: Table, b: Table) -> None:
     checked = tuple(column.name for column in a.columns)
     comparison = Comparison.of(
-        a, TableState(columns=a.columns, not_null_checks=checked), Record(declared=following(a, b))
+        a, TableState(columns=a.columns, not_null_checks=checked), Recorded.of(following(a, b))
     )
     assert comparison.has_equal_columns
     found = [action for one in ASPECTS if one.is_of_columns for action in one.diff(comparison)]

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from delta_engine.actions.policy import Ownership
 from delta_engine.config.settings import Settings, load_settings
-from delta_engine.deployment.document import AppliedPlan, TableResource
-from delta_engine.deployment.recorded_models import table_record
+from delta_engine.deployment.document import (
+    AppliedPlan,
+)
 from delta_engine.errors import DeltaEngineError, StatementError
 from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.models import Table
@@ -25,6 +26,7 @@ from delta_engine.orchestrate.planning import plan_unlocked, record_statuses
 from delta_engine.orchestrate.project import Project, load_rules
 from delta_engine.orchestrate.reviewed_plans import make_plan_file
 from delta_engine.orchestrate.runs import PlannedRun, RunView, open_run
+from delta_engine.ownership.recorded import AnyRecord, is_of_table
 from delta_engine.plan_files.document import NO_OPTIONS, PlanFile, planned_statements
 from delta_engine.plan_files.staleness import StalePlanError
 from delta_engine.report.run_report import RunReport
@@ -199,14 +201,12 @@ def tables() -> Iterator[str]:
     yield from (f"dev.silver.{name}{ending}" for name in NAMES for ending in ("", "2"))
 
 
-def record_of(resource: object) -> object:
-    if not isinstance(resource, TableResource):
+def record_of(record: AnyRecord | None) -> object:
+    if not is_of_table(record) or (record.applied is None and not record.attempts):
         return None
-    known = resource.metadata
-    if known.declared is None and not known.attempted:
-        return None
-    ids = (known.delta_table_id, known.created_at, resource.deployed_at)
-    return table_record(known), known.accepted, known.column_order, known.full_ownership, ids
+    models = (record.applied, record.whole, record.attempts)
+    ids = (record.delta_table_id, record.created_at, record.deployed_at)
+    return models, record.accepted, record.column_order, record.full_ownership, ids
 
 
 def touched_by(file: PlanFile, checkouts: Checkouts, only: str) -> set[str]:

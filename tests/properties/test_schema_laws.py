@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,13 +10,20 @@ from delta_engine.actions import TablePlan
 from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftPolicy, IgnoreEntry
 from delta_engine.actions.policy import AS_APPLIED, Policy
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.deployment.document import DeploymentState
-from delta_engine.deployment.recorded_models import applied_schema
+from delta_engine.deployment.document import (
+    DeploymentState,
+)
+from delta_engine.deployment.resources import (
+    applied_schema,
+)
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import ComparedSchema, drifted_schemas
 from delta_engine.drift.handling import accepting, restored, reverted_drift, with_ignored_drift
 from delta_engine.models import Schema
-from delta_engine.models.record import records_of, resource_key
+from delta_engine.ownership.recorded import (
+    records_of,
+    resource_key,
+)
 from tests.builders.databases import CATALOG, OTHER_SCHEMA, Choices, declared_schemas
 from tests.builders.deployment import NOON, deployment_state
 from tests.builders.detection import compare
@@ -64,7 +70,7 @@ def bring(catalog: FakeUnityCatalog, schemas: Sequence[Schema]) -> None:
 
 def recorded(schemas: Sequence[Schema]) -> DeploymentState:
     resources = {resource_key(one.qualified_name): applied_schema(one, at=NOON, by="ana") for one in schemas}
-    return msgspec.structs.replace(deployment_state(), resources=resources)
+    return deployment_state().with_resources(resources)
 
 
 def detected(

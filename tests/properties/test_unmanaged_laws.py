@@ -11,7 +11,7 @@ from delta_engine.drift.comparison import explained
 from delta_engine.drift.drifted_resources import AppliedRecord
 from delta_engine.drift.handling import accepted
 from delta_engine.models import Table
-from delta_engine.models.record import Record
+from delta_engine.ownership.recorded import Recorded
 from delta_engine.state.states import TableState
 from tests.builders.detection import compared_with, deviations_from
 from tests.builders.strategies import reachable, successive_models
@@ -21,7 +21,7 @@ KEY = "dev.silver.orders"
 PLANNER = TablePlanner()
 
 
-def applied_record(record: Record[Table]) -> AppliedRecord[Table]:
+def applied_record(record: Recorded[Table]) -> AppliedRecord[Table]:
     assert record.declared is not None
     return AppliedRecord(
         declared=record.declared,
@@ -32,13 +32,13 @@ def applied_record(record: Record[Table]) -> AppliedRecord[Table]:
 
 
 def synced(
-    model: Table, state: TableState, earlier: Record[Table] | None = None
-) -> tuple[TableState, Record[Table]]:
+    model: Table, state: TableState, earlier: Recorded[Table] | None = None
+) -> tuple[TableState, Recorded[Table]]:
     """Return a table after a sync, which makes no drift of what it leaves alone; and what is on record then."""
     known = {KEY: earlier} if earlier else {}
     end = after(PLANNER.plan([model], orders_in(state), known), orders_in(state)).tables[KEY]
-    whole = with_unmanaged_parts(model, state, earlier or Record())
-    record = Record(declared=as_table(define(model)), with_unmanaged_parts=whole)
+    whole = with_unmanaged_parts(model, state, earlier)
+    record = Recorded.of(as_table(define(model)), baseline=whole)
     assert deviations_from(applied_record(record), end) == ()
     return end, record
 

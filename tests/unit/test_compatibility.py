@@ -11,7 +11,9 @@ import delta_engine
 from delta_engine.aspects.conversions import NEW_PREFIX, OLD_PREFIX
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX
 from delta_engine.cli.terminal import ExitCode
-from delta_engine.deployment.document import VERSION as STATE_VERSION
+from delta_engine.deployment.document import (
+    VERSION as STATE_VERSION,
+)
 from delta_engine.errors import DISTRIBUTION
 from delta_engine.models.constraints import RESERVED_CHECK_PREFIX
 from delta_engine.plan_files.document import VERSION as PLAN_VERSION

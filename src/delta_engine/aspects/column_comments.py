@@ -99,7 +99,7 @@ def _differing(comparison: Comparison) -> Iterator[ColumnComment]:
 
 def _may_clear(comparison: Comparison, place: Path) -> bool:
     """Whether the engine may clear a comment; not a later one of a field that the baseline lacks."""
-    names, baseline = partial(_names, place=place), comparison.record.baseline
+    names, baseline = partial(_names, place=place), comparison.baseline
     if comparison.may_remove(names):
         return True
     columns = baseline.columns if baseline else ()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from operator import attrgetter, ne
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from typing_extensions import TypeVar as DefaultTypeVar
 
@@ -26,7 +26,7 @@ from delta_engine.aspects.renames import (
     contested_renames,
     declares_renames,
     pending_renames,
-    renamed_record,
+    with_all_renames,
 )
 from delta_engine.models import Column, Part, Schema, Table
 from delta_engine.models.nested_types import (
@@ -36,7 +36,6 @@ from delta_engine.models.nested_types import (
     type_differences,
     within_structs,
 )
-from delta_engine.models.record import Record
 from delta_engine.sql.expressions import is_same_expression
 from delta_engine.state.states import SchemaState, TableState
 
@@ -50,6 +49,23 @@ Model_co = DefaultTypeVar("Model_co", bound=Securable, covariant=True, default=T
 State_co = DefaultTypeVar("State_co", bound=SecurableState, covariant=True, default=TableState)
 _Model = TypeVar("_Model", bound=Securable)
 _State = TypeVar("_State", bound=SecurableState)
+
+
+class RecordedModels(Protocol[Model_co]):
+    """The models of a record: applied, with unmanaged parts, and attempted."""
+
+    @property
+    def declared(self) -> Model_co | None:
+        """The model that was applied last."""
+
+    @property
+    def baseline(self) -> Model_co | None:
+        """The table or schema as the last apply left it."""
+
+    @property
+    def attempted(self) -> tuple[Model_co, ...]:
+        """The models of later runs that did not finish."""
+
 
 ColumnPair: TypeAlias = tuple[Column, Column]
 """A column on both sides, desired and observed."""
@@ -65,7 +81,9 @@ class Comparison(Generic[Model_co, State_co]):
     drops them before the rename and adds them after it.
 
     Args:
-        record: what the deployment state has of it.
+        declared: the model that was applied last, as recorded; None without one.
+        baseline: the table or schema as that apply left it.
+        attempted: the models of later runs that did not finish. Parts of them may exist.
         differing: the shared columns with any difference.
         fields: the differing fields inside shared columns. Each path starts with the column.
         types: the differing types of shared columns and inside them. Each path starts with the column.
@@ -76,8 +94,10 @@ class Comparison(Generic[Model_co, State_co]):
 
     desired: Model_co
     observed: State_co
-    record: Record[Model_co]
     policy: Policy
+    declared: Model_co | None = None
+    baseline: Model_co | None = None
+    attempted: tuple[Model_co, ...] = ()
     differing: tuple[ColumnPair, ...] = ()
     added: tuple[Column, ...] = ()
     dropped: tuple[Column, ...] = ()
@@ -92,13 +112,25 @@ class Comparison(Generic[Model_co, State_co]):
         cls,
         desired: _Model,
         observed: _State,
-        record: Record[_Model] | None = None,
+        record: RecordedModels[_Model] | None = None,
         policy: Policy = NO_POLICY,
     ) -> Comparison[_Model, _State]:
         """Pair the columns of both sides in model order, ignoring case. Schemas have no columns."""
-        plain = Comparison(desired=desired, observed=observed, record=record or Record(), policy=policy)
+        plain = Comparison(
+            desired=desired,
+            observed=observed,
+            policy=policy,
+            declared=record.declared if record is not None else None,
+            baseline=record.baseline if record is not None else None,
+            attempted=record.attempted if record is not None else (),
+        )
         pairs = _paired(desired.columns, observed.columns)
         return _with_columns(plain, pairs) if any(pairs) else plain  # without a pair, nothing is renamed
+
+    @property
+    def ours(self) -> tuple[Model_co, ...]:
+        """The applied and attempted models. The engine may remove their parts."""
+        return (*((self.declared,) if self.declared else ()), *self.attempted)
 
     def may_remove(self, names: Callable[[Model_co], object]) -> bool:
         """Whether the engine may remove an undeclared part: its own, or any under full ownership."""
@@ -106,7 +138,7 @@ class Comparison(Generic[Model_co, State_co]):
 
     def is_ours(self, names: Callable[[Model_co], object]) -> bool:
         """Whether an applied or attempted model names a part."""
-        return any(map(names, self.record.ours))
+        return any(map(names, self.ours))
 
     def clears(self, names: Callable[[Model_co], object], column: str | None = None) -> bool:
         """Whether the engine may clear a value that the model leaves empty.
@@ -119,12 +151,11 @@ class Comparison(Generic[Model_co, State_co]):
         """
         if self.may_remove(names):
             return True
-        baseline = self.record.baseline
-        if baseline is None or names(baseline):
+        if self.baseline is None or names(self.baseline):
             return False
-        if isinstance(baseline, Table) and baseline.manages is not None:
+        if isinstance(self.baseline, Table) and self.baseline.manages is not None:
             return False
-        return column is None or any(column == known_column.key for known_column in baseline.columns)
+        return column is None or any(column == known_column.key for known_column in self.baseline.columns)
 
     @property
     def shared(self) -> tuple[ColumnPair, ...]:
@@ -239,7 +270,9 @@ def _with_columns(plain: Comparison[Any, Any], pairs: _Paired) -> Comparison[Any
         plain = replace(
             plain,
             observed=renames.applied_to(plain.observed),
-            record=renamed_record(plain.record, desired),
+            declared=plain.declared and with_all_renames(plain.declared, desired),
+            baseline=plain.baseline and with_all_renames(plain.baseline, desired),
+            attempted=tuple(with_all_renames(model, desired) for model in plain.attempted),
         )
         pairs = _paired(desired.columns, plain.observed.columns)
     is_about_columns = desired.is_about(Part.COLUMNS)
@@ -247,7 +280,7 @@ def _with_columns(plain: Comparison[Any, Any], pairs: _Paired) -> Comparison[Any
     filled: tuple[Column, ...] = ()
     if progress or (is_about_columns and any(map(_USING, desired.columns))):
         conversions = tuple(conversions_of(desired, plain.observed, progress))
-        filled = tuple(filled_columns(plain.record, pairs.added, pairs.differing))
+        filled = tuple(filled_columns(plain.declared, plain.attempted, pairs.added, pairs.differing))
         converted = {conversion.observed.key for conversion in conversions if conversion.is_due}
         pairs = pairs._replace(
             differing=tuple(pair for pair in pairs.differing if pair[0].key not in converted)

@@ -5,14 +5,13 @@ A conversion leaves its progress in the table, in columns under reserved names, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
 from delta_engine.models import Column, Part, Table
-from delta_engine.models.record import Record
 from delta_engine.models.types import is_same_type
 from delta_engine.state.states import TableState
 
@@ -157,20 +156,25 @@ def _carried(desired: Column, observed: Column) -> Column:
 
 
 def filled_columns(
-    record: Record[Table], added: Iterable[Column], differing: Iterable[tuple[Column, Column]]
+    declared: Table | None,
+    attempted: Sequence[Table],
+    added: Iterable[Column],
+    differing: Iterable[tuple[Column, Column]],
 ) -> Iterator[Column]:
     """Yield the columns to fill in place: new and tightened ones with `using`, and those of an unfinished run.
 
     Args:
+        declared: the model that was applied last; None without one.
+        attempted: the models of later runs that did not finish.
         differing: pairs of desired and observed columns.
     """
     yield from (column for column in added if column.using is not None)
-    applied = {column.key for column in record.declared.columns} if record.declared else None
-    attempted = {column.key for model in record.attempted for column in model.columns if column.using}
+    applied = {column.key for column in declared.columns} if declared else None
+    computed = {column.key for model in attempted for column in model.columns if column.using}
     for column, present in differing:
         if column.using is None or not is_same_type(column.data_type, present.data_type):
             continue
-        is_new = bool(record.attempted) and applied is not None and column.key not in applied
-        is_new = is_new or (applied is None and column.key in attempted)
+        is_new = bool(attempted) and applied is not None and column.key not in applied
+        is_new = is_new or (applied is None and column.key in computed)
         if is_new or (present.is_nullable and not column.is_nullable):
             yield column

@@ -186,7 +186,7 @@ def _names(model: Table, name: str) -> bool:
 
 def _applied(comparison: Comparison, key: ForeignKey) -> Iterator[ForeignKey]:
     """Yield a key with the RELY that this engine applied. After a failed run there may be several versions."""
-    for model in comparison.record.ours:
+    for model in comparison.ours:
         yield from (
             applied_key for applied_key in model.foreign_keys if _identity(applied_key) == _identity(key)
         )

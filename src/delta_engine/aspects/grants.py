@@ -88,7 +88,7 @@ def _changes(comparison: AnyComparison) -> Iterator[_Changed]:
     if not desired.grants and not observed.grants:
         return
     desired_rights, observed_rights = by_principal(desired.grants), by_principal(observed.grants)
-    ours = [by_principal(model.grants) for model in comparison.record.ours]
+    ours = [by_principal(model.grants) for model in comparison.ours]
     owner = (desired.owner or observed.owner or "").lower()
     names = {name.lower(): name for name in (*desired.grants, *observed.grants)}
     for key in sorted(names):

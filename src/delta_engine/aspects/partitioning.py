@@ -105,9 +105,9 @@ def described(columns: tuple[str, ...]) -> str:
 
 
 def _diff(comparison: Comparison) -> Iterator[_Action]:
-    rewrites, record = tuple(_differences(comparison)), comparison.record
+    rewrites = tuple(_differences(comparison))
     yield from rewrites
-    if rewrites or is_rewritten(comparison.observed, record.attempted, record.declared):
+    if rewrites or is_rewritten(comparison.observed, comparison.attempted, comparison.declared):
         yield VerifyRewrite(tuple(_verifiable(comparison)))
 
 
@@ -179,7 +179,7 @@ def _problems(comparison: Comparison) -> Iterator[tuple[str, str]]:
 
 def _unmanaged(comparison: Comparison) -> Iterator[str]:
     """Yield the keys and checks that no model declares or has declared."""
-    observed, models = comparison.observed, (comparison.desired, *comparison.record.ours)
+    observed, models = comparison.observed, (comparison.desired, *comparison.ours)
     checks = {check.name.lower() for model in models for check in model.checks}
     keys = {(key.name or "").lower() for model in models for key in model.foreign_keys}
     yield from (f"check {check.name}" for check in observed.checks if check.name.lower() not in checks)

@@ -181,7 +181,7 @@ def _remembered(comparison: Comparison) -> PrimaryKey | None:
     desired_rely = _rely(comparison.desired.primary_key) and _is_same(comparison.desired, observed)
     relying_otherwise = [
         model
-        for model in comparison.record.ours
+        for model in comparison.ours
         if model.primary_key is not None and model.primary_key.rely != desired_rely
     ]
     is_unwanted = any(_is_same(model, observed) for model in relying_otherwise)

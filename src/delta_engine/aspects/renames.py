@@ -16,7 +16,6 @@ from delta_engine.models.nested_types import (
     type_at,
     with_field_renamed,
 )
-from delta_engine.models.record import Record, mapped
 from delta_engine.state.states import TableState
 
 _SomeTable = TypeVar("_SomeTable", Table, TableState)
@@ -81,10 +80,6 @@ class Renames:
             ),
         )
 
-    def applied_to_record(self, record: Record[Table]) -> Record[Table]:
-        """Return a record with the new names in all its models."""
-        return mapped(record, self.applied_to)
-
     def applied_to_columns(self, columns: Iterable[Column]) -> tuple[Column, ...]:
         """Return columns with the new names of them and of fields inside."""
         names, fields = _by_key(self.columns), self.fields
@@ -132,12 +127,12 @@ def place_of_key(key: str, columns: Sequence[Column]) -> Path:
     return place or (key,)
 
 
-def renamed_record(record: Record[Table], desired: Table) -> Record[Table]:
-    """Return a record with the names of columns and fields of the desired model.
+def with_all_renames(applied: Table, desired: Table) -> Table:
+    """Return a recorded model with the names of columns and fields of the desired one.
 
     That keeps former names after their rename was done by hand or by an unrecorded run.
     """
-    return mapped(record, lambda model: _declared(desired, model.columns)[0].applied_to(model))
+    return _declared(desired, applied.columns)[0].applied_to(applied)
 
 
 def _declared(desired: Table, columns: Sequence[Column]) -> tuple[Renames, tuple[tuple[Path, Path], ...]]:

@@ -180,7 +180,7 @@ def _no_longer_wanted(comparison: Comparison) -> Iterable[tuple[str, str]]:
     declared = comparison.desired.effective_table_properties
     unwanted = {
         comparable(key): key
-        for model in comparison.record.ours
+        for model in comparison.ours
         for key in model.effective_table_properties
         if _own_name(declared, key) is None
     }

@@ -129,7 +129,7 @@ def _changes(comparison: AnyComparison) -> tuple[EntryChange, ...]:
 
 
 def _unwanted(comparison: AnyComparison) -> tuple[tuple[str, str], ...]:
-    ours = {key for model in comparison.record.ours for key in model.tags}
+    ours = {key for model in comparison.ours for key in model.tags}
     return _unwanted_tags(comparison.desired.tags, comparison.observed.tags, ours, comparison.policy.tags)
 
 
@@ -187,7 +187,7 @@ def _unwanted_of_columns(comparison: Comparison) -> Iterable[tuple[str, tuple[tu
     if not tagged or not comparison.desired.is_about(Part.TAGS):
         return
     ours: dict[str, set[str]] = defaultdict(set)
-    for model in comparison.record.ours:
+    for model in comparison.ours:
         for column in model.columns:
             ours[column.key] |= column.tags.keys()
     for desired, observed in tagged:

@@ -9,7 +9,6 @@ from datetime import datetime
 from itertools import islice
 from pathlib import Path
 
-import msgspec
 import typer
 from rich.console import Console
 
@@ -17,9 +16,9 @@ from delta_engine.actions.policy import matches_any
 from delta_engine.aspects.aspect import Change
 from delta_engine.cli.terminal import Context, confirm, print_note, say, status
 from delta_engine.config.settings import Settings, load_settings
-from delta_engine.deployment.codec import encode_state, step_lines
+from delta_engine.deployment.codec import encode_record, encode_state, step_lines
 from delta_engine.deployment.deployment import Deployment
-from delta_engine.deployment.document import VERSION, DeploymentState, Resource, Status, TableResource
+from delta_engine.deployment.document import VERSION, DeploymentState
 from delta_engine.deployment.errors import (
     CorruptStateError,
     StateMismatchError,
@@ -34,12 +33,12 @@ from delta_engine.drift.saved_documents import MOST_READ, SavedDocument, saved_d
 from delta_engine.drift.status import DEPLOYED_AT, compare_states
 from delta_engine.errors import ConfigError, DeltaEngineError, InvalidCommandError, unknown
 from delta_engine.models import QualifiedName, Table
-from delta_engine.models.open_struct import encode_open
 from delta_engine.orchestrate.deployments import open_deployment, state_needs_backend
 from delta_engine.orchestrate.opening import open_backend, open_environment
 from delta_engine.orchestrate.planning import record_statuses
 from delta_engine.orchestrate.project import load_project
 from delta_engine.orchestrate.runs import open_run
+from delta_engine.ownership.recorded import AnyRecord, Status, is_of_table
 from delta_engine.report.change_tree import describe_change
 from delta_engine.report.json_documents import (
     diff_document,
@@ -91,7 +90,7 @@ def show_state(context: Context, name: str | None, *, as_json: bool) -> None:
     state = opened.load().state
     if name is not None:
         (key,) = _selected(state, [name])
-        typer.echo(msgspec.json.format(encode_open(state.resources[key]), indent=2))
+        typer.echo(encode_record(state.resources[key]))
     elif as_json:
         typer.echo(encode_state(state))
     else:
@@ -439,12 +438,11 @@ def _selected(state: DeploymentState, names: Sequence[str]) -> list[str]:
     return list(keys)
 
 
-def _matches(key: str, resource: Resource, globs: Sequence[str]) -> bool:
+def _matches(key: str, record: AnyRecord, globs: Sequence[str]) -> bool:
     """Whether a glob matches a resource's key or a table's name."""
     if any(glob.lower() == key for glob in globs):
         return True
-    parts = resource.id.split(".")
-    return len(parts) == 3 and matches_any(QualifiedName(*parts), globs)
+    return is_of_table(record) and matches_any(record.name, globs)
 
 
 def _qualified_name(text: str) -> QualifiedName:
@@ -454,15 +452,14 @@ def _qualified_name(text: str) -> QualifiedName:
     return QualifiedName(*parts)
 
 
-def _resource_lines(resources: dict[str, Resource]) -> Iterator[str]:
-    width = max(map(len, resources), default=0)
+def _resource_lines(records: dict[str, AnyRecord]) -> Iterator[str]:
+    width = max(map(len, records), default=0)
     console = Console()  # knows NO_COLOR and dumb terminals, which click does not
     is_coloured = console.color_system is not None and not console.no_color
-    for key, resource in resources.items():
-        word = f"{resource.status.value:<10}"
-        word = typer.style(word, fg=_COLOURS[resource.status]) if is_coloured else word
-        at = shown_moment(resource.deployed_at) if resource.deployed_at else ""
-        adopted = isinstance(resource, TableResource) and resource.metadata.adopted_at
-        note = f"  adopted {shown_moment(adopted)}" if adopted else ""
-        rest = visible(f"{key:<{width}}  {at}  {resource.deployed_by or ''}{note}")
+    for key, record in records.items():
+        word = f"{record.status.value:<10}"
+        word = typer.style(word, fg=_COLOURS[record.status]) if is_coloured else word
+        at = shown_moment(record.deployed_at) if record.deployed_at else ""
+        note = f"  adopted {shown_moment(record.adopted_at)}" if record.adopted_at else ""
+        rest = visible(f"{key:<{width}}  {at}  {record.deployed_by or ''}{note}")
         yield f"{word} {rest}".rstrip()

@@ -26,19 +26,18 @@ from delta_engine.compile.keys import dropped_tables, with_referencing_keys
 from delta_engine.compile.rewriting import with_lost_parts
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.constraints import resolved
-from delta_engine.models.record import Record
+from delta_engine.ownership.recorded import Recorded
 from delta_engine.state.states import CatalogState, RelationKind
 from delta_engine.telemetry.garbage import no_garbage_collection
 
 
-def while_renaming(records: Mapping[str, Record], align: AlignTable) -> Mapping[str, Record]:
+def while_renaming(records: Mapping[str, Recorded], align: AlignTable) -> Mapping[str, Recorded]:
     """Return records that also attempt their models under the new column names of an alignment under way."""
     key, renames = align.table.key, renamed_columns(align)
     record = records.get(key)
     if record is None or not renames:
         return records
-    renamed = map(renames.applied_to, record.ours)
-    return {**records, key: replace(record, attempted=(*record.attempted, *renamed))}
+    return {**records, key: record.attempting(map(renames.applied_to, record.ours))}
 
 
 class TablePlanner:
@@ -73,9 +72,9 @@ class TablePlanner:
         self,
         models: Sequence[Table],
         state: CatalogState,
-        records: Mapping[str, Record] = MappingProxyType({}),
+        records: Mapping[str, Recorded] = MappingProxyType({}),
         removed: Mapping[QualifiedName, int | None] = MappingProxyType({}),
-        schema_records: Mapping[str, Record[Schema]] = MappingProxyType({}),
+        schema_records: Mapping[str, Recorded[Schema]] = MappingProxyType({}),
         *,
         undoes: bool = False,
     ) -> TablePlan:
@@ -125,7 +124,7 @@ class TablePlanner:
         return CreateTable(model, None if files is None else adoption(model, files, self.policy))
 
     def _changes(
-        self, existing: Mapping[str, Table], state: CatalogState, records: Mapping[str, Record]
+        self, existing: Mapping[str, Table], state: CatalogState, records: Mapping[str, Recorded]
     ) -> dict[str, tuple[Action, ...]]:
         """Return the actions of the existing tables that need some, ordered by key.
 
@@ -140,7 +139,7 @@ class TablePlanner:
         return dict(sorted(changes.items()))
 
     def _schemas(
-        self, models: Sequence[Table], state: CatalogState, records: Mapping[str, Record[Schema]]
+        self, models: Sequence[Table], state: CatalogState, records: Mapping[str, Recorded[Schema]]
     ) -> Iterator[SecurableChange]:
         """Yield what becomes of the schemas that are declared, that tables need, or that only records have."""
         declared = {schema.key for schema in self.schemas}
@@ -157,7 +156,7 @@ class TablePlanner:
                 yield Keep(record.declared.qualified_name)
 
     def _declared(
-        self, schema: Schema, state: CatalogState, record: Record[Schema] | None
+        self, schema: Schema, state: CatalogState, record: Recorded[Schema] | None
     ) -> Iterator[SecurableChange]:
         name = schema.qualified_name
         observed = state.schema(name)

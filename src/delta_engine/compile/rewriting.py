@@ -14,7 +14,7 @@ from delta_engine.aspects.delta_properties import is_settable
 from delta_engine.aspects.partitioning import RewriteTable, rewritten
 from delta_engine.aspects.table_features import EnableTableFeature
 from delta_engine.models import Table
-from delta_engine.models.record import Record
+from delta_engine.ownership.recorded import Recorded
 from delta_engine.state.states import TableState
 
 _DROPPED_BEFORE: Final = frozenset({Phase.DROP_FOREIGN_KEYS, Phase.DROP_PRIMARY_KEY, Phase.DROP_CHECKS})
@@ -24,7 +24,7 @@ _MADE_AGAIN: Final = frozenset(
 
 
 def with_lost_parts(
-    actions: tuple[Action, ...], model: Table, observed: TableState, record: Record | None, policy: Policy
+    actions: tuple[Action, ...], model: Table, observed: TableState, record: Recorded | None, policy: Policy
 ) -> tuple[Action, ...]:
     """Return the actions of a table, completed if one of them rewrites it.
 
@@ -62,6 +62,6 @@ def _drops(model: Table, observed: TableState, policy: Policy) -> Iterator[Actio
         foreign_keys=observed.foreign_keys,
         checks=observed.checks,
     )
-    for action in aspects.diff(Comparison.of(bare, observed, Record(declared=owned), policy)):
+    for action in aspects.diff(Comparison.of(bare, observed, Recorded.of(owned), policy)):
         if action.phase in _DROPPED_BEFORE:
             yield action

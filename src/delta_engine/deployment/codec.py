@@ -18,7 +18,15 @@ from delta_engine.config.json_schema import described_schema
 from delta_engine.deployment.document import SCHEMA_URI, VERSION, DeploymentState
 from delta_engine.deployment.errors import CorruptStateError, NewerStateError
 from delta_engine.deployment.stored_definitions import SchemaDefinition
+from delta_engine.deployment.stored_records import (
+    Resource,
+    StoredState,
+    loaded_state,
+    resource_of,
+    stored_state,
+)
 from delta_engine.models.open_struct import UNKNOWN_KEY, canonical_checksum, decode_open, encode_open
+from delta_engine.ownership.recorded import AnyRecord
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.garbage import no_garbage_collection
 
@@ -52,7 +60,13 @@ def lost_document(trace: str, where: str) -> CorruptStateError:
 
 def encode_state(state: DeploymentState) -> bytes:
     """Return a document as indented JSON."""
-    return msgspec.json.format(encode_open(state), indent=2)
+    with no_garbage_collection():
+        return msgspec.json.format(encode_open(stored_state(state)), indent=2)
+
+
+def encode_record(record: AnyRecord) -> bytes:
+    """Return a record as indented JSON."""
+    return msgspec.json.format(encode_open(resource_of(record)), indent=2)
 
 
 def decode_state(data: bytes, *, environment: str, where: str) -> Decoded:
@@ -67,23 +81,25 @@ def decode_state(data: bytes, *, environment: str, where: str) -> Decoded:
     with _corrupt_unless_valid(where), no_garbage_collection():
         version = known_format(data, where)
         if version == VERSION:
-            state = decode_open(data, DeploymentState)
+            stored = decode_open(data, StoredState)
         else:
             raw = migrate(msgspec.json.decode(data), version, to=VERSION, environment=environment)
-            state = decode_open(msgspec.json.encode(raw), DeploymentState)
-        _verify_resources(state, where)
+            stored = decode_open(msgspec.json.encode(raw), StoredState)
+        for key, resource in stored.resources.items():
+            _verify(key, resource, where)
+        state = loaded_state(stored)
     return Decoded(state=state, version=version)
 
 
 def published_schema() -> str:
     """Return the indented JSON schema of documents, the content of `docs/schemas/deployment-state-v2.json`."""
     return described_schema(
-        DeploymentState,
+        StoredState,
         uri=SCHEMA_URI,
         title="Delta Engine deployment state",
         renamed={"schema_uri": "$schema"},
         hidden=UNKNOWN_KEY,
-    )
+    ).replace(StoredState.__name__, DeploymentState.__name__)
 
 
 def known_format(data: bytes, where: str) -> int:
@@ -104,14 +120,14 @@ def known_format(data: bytes, where: str) -> int:
     return version
 
 
-def _verify_resources(state: DeploymentState, where: str) -> None:
-    for key, resource in state.resources.items():
-        if key != f"{resource.type.value}.{resource.id}".lower():
-            raise _edited(f"the record under {key} is of {resource.type.value} {resource.id}", where)
-        definition, checksum = resource.metadata.declared, resource.config_checksum
-        has_none = isinstance(definition, SchemaDefinition) and checksum is None  # as older engines left it
-        if definition is not None and not has_none and canonical_checksum(definition) != checksum:
-            raise _edited(f"the definition of {key} does not match its config_checksum", where)
+def _verify(key: str, resource: Resource, where: str) -> None:
+    kind = resource.__struct_config__.tag
+    if key != f"{kind}.{resource.id}".lower():
+        raise _edited(f"the record under {key} is of {kind} {resource.id}", where)
+    definition, checksum = resource.metadata.declared, resource.config_checksum
+    has_none = isinstance(definition, SchemaDefinition) and checksum is None  # as older engines left it
+    if definition is not None and not has_none and canonical_checksum(definition) != checksum:
+        raise _edited(f"the definition of {key} does not match its config_checksum", where)
 
 
 def _edited(what: str, where: str) -> CorruptStateError:

@@ -17,13 +17,16 @@ from delta_engine.deployment.stored_definitions import (
     RECORDED_COLUMN_FACETS,
     RECORDED_SCHEMA_FACETS,
     RECORDED_TABLE_FACETS,
+    Baseline,
     ColumnDefinition,
+    Definition,
     SchemaDefinition,
     TableDefinition,
 )
 from delta_engine.errors import SourceLocation
 from delta_engine.models import Column, Schema, Table
 from delta_engine.models.open_struct import checksum_of
+from delta_engine.ownership.recorded import Kept, Recorded
 from delta_engine.sql.text import shown_type
 
 _RECORD = SourceLocation("the deployment state")
@@ -85,6 +88,68 @@ def as_table(definition: TableDefinition) -> Table:
         declared_at=_RECORD,
         **_table_arguments(definition),
     )
+
+
+def kept(definition: Definition) -> Kept[Any]:
+    """Return the model of a definition, to be read when it is asked for."""
+    is_of_table = isinstance(definition, TableDefinition)
+    return Kept(definition=definition, read=as_table if is_of_table else as_schema)
+
+
+def kept_baseline(declared: TableDefinition | None, baseline: Baseline | None) -> Kept[Table] | None:
+    """Return a table with what it had besides its definition; None if it had nothing."""
+    if declared is None or baseline is None:
+        return None
+    return Kept(definition=(declared, baseline), read=lambda sides: as_table(with_baseline(*sides)))
+
+
+def definition_of(model: Kept[Any]) -> Definition:
+    """Return what documents have of an applied model."""
+    if model.definition is not None:
+        found: Definition = model.definition
+        return found
+    return define(model.model) if isinstance(model.model, Table) else define_schema(model.model)
+
+
+def attempt_of(model: Kept[Any]) -> Definition:
+    """Return what documents have of an attempted model."""
+    if model.definition is None and isinstance(model.model, Table):
+        return define_attempt(model.model)
+    return definition_of(model)
+
+
+def baseline_of_record(record: Recorded[Table]) -> Baseline | None:
+    """Return what documents have of the unmanaged parts of a record."""
+    if record.applied is None or record.whole is None:
+        return None
+    declared, sides = definition_of(record.applied), record.whole.definition
+    if sides is not None and sides[0] is declared:
+        found: Baseline = sides[1]
+        return found
+    return baseline_of(declared, whole_definition(record.whole))
+
+
+def whole_definition(whole: Kept[Table]) -> TableDefinition:
+    """Return the definition of a table with what it had besides its model."""
+    return with_baseline(*whole.definition) if whole.definition is not None else define(whole.model)
+
+
+def baseline_of(declared: TableDefinition, whole: TableDefinition) -> Baseline | None:
+    """Return what a table has besides its definition; None if it has nothing."""
+    known = {column.name.lower(): column for column in declared.columns}
+    columns = tuple(column for column in whole.columns if column != known.get(column.name.lower()))
+    values = {facet.key: getattr(whole, facet.key) for facet in RECORDED_TABLE_FACETS}
+    values = {key: value for key, value in values.items() if value != getattr(declared, key)}
+    return Baseline(columns=columns, **values) if columns or values else None
+
+
+def with_baseline(declared: TableDefinition, baseline: Baseline) -> TableDefinition:
+    """Return a definition with what the table had besides."""
+    others = {column.name.lower(): column for column in baseline.columns}
+    columns = [others.pop(column.name.lower(), column) for column in declared.columns]
+    values = {facet.key: getattr(baseline, facet.key) for facet in RECORDED_TABLE_FACETS}
+    values = {key: value for key, value in values.items() if value is not msgspec.UNSET}
+    return msgspec.structs.replace(declared, columns=(*columns, *others.values()), **values)
 
 
 def schema_checksum(columns: Iterable[ColumnDefinition]) -> str:

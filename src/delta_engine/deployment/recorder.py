@@ -9,15 +9,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from delta_engine.actions.policy import Consent
 from delta_engine.deployment.codec import known_format, lost_document, resource_v2
+from delta_engine.deployment.definitions import attempt_of, kept
 from delta_engine.deployment.document import (
     VERSION,
     AppliedPlan,
@@ -25,20 +26,18 @@ from delta_engine.deployment.document import (
     Checkpoint,
     Checksum,
     DeploymentState,
-    LastChange,
-    Resource,
-    Status,
     UsedConsent,
     consent_key,
 )
 from delta_engine.deployment.errors import StoreError
 from delta_engine.deployment.ports import JournalStore
-from delta_engine.deployment.resources import Definition, changed_by, resource_name, unfinished
+from delta_engine.deployment.resources import unfinished
 from delta_engine.deployment.run_facts import RunFacts, apply_record, described, first_document, signed
 from delta_engine.deployment.stored_definitions import SchemaDefinition, TableDefinition
+from delta_engine.deployment.stored_records import Resource, record_of, resource_of
 from delta_engine.models import QualifiedName, SchemaName
 from delta_engine.models.open_struct import Moment, OpenStruct, decode_open, encode_open
-from delta_engine.models.record import resource_key
+from delta_engine.ownership.recorded import AnyRecord, Kept, LastChange, Status
 from delta_engine.telemetry.context import new_id, utc_now
 from delta_engine.telemetry.visible import shown_moment
 
@@ -87,7 +86,7 @@ class RunRecorder:
     @property
     def state(self) -> DeploymentState:
         """The document with the changes of this run so far."""
-        return msgspec.structs.replace(self._state, resources=dict(self.resources))
+        return self._state.with_resources(self.resources)
 
     @state.setter
     def state(self, state: DeploymentState) -> None:
@@ -97,7 +96,7 @@ class RunRecorder:
     def begin(
         self,
         tables: Iterable[str],
-        attempted: Mapping[str, Sequence[Definition]],
+        attempted: Mapping[str, Sequence[Kept[Any]]],
         changes: Mapping[str, LastChange],
         *,
         plan_file: Checksum | None,
@@ -106,19 +105,23 @@ class RunRecorder:
 
         Args:
             tables: the keys of the tables that the run is about to change.
-            attempted: the definitions that the run is about to apply, by the keys of tables and schemas.
+            attempted: the models that the run is about to apply, by the keys of tables and schemas.
             changes: what the resources record of the run, by their keys.
             plan_file: the checksum of the plan file that the run follows.
         """
         self._began_at = time.monotonic()
         if self._base is None:
             self._base = self._repository.save(described(self.state, self._facts), None)
+        definitions = {key: tuple(map(attempt_of, models)) for key, models in attempted.items()}
         of_tables = {
             key: tuple(one for one in found if isinstance(one, TableDefinition))
-            for key, found in attempted.items()
+            for key, found in definitions.items()
         }
         of_schemas = {
-            key: one for key, found in attempted.items() for one in found if isinstance(one, SchemaDefinition)
+            key: one
+            for key, found in definitions.items()
+            for one in found
+            if isinstance(one, SchemaDefinition)
         }
         start = JournalStart(
             state_id=self._base.state.state_id,
@@ -136,11 +139,11 @@ class RunRecorder:
         self._journals.append(self.run_id, 0, encode_open(start))
         self._journal_length = 1
 
-    def record(self, resource: Resource, checkpoint: Checkpoint) -> None:
+    def record(self, record: AnyRecord, checkpoint: Checkpoint) -> None:
         """Record and journal a finished table or schema; a failed journal is a warning, because `save` records all."""
-        self.resources[checkpoint.resource] = resource
+        self.resources[checkpoint.resource] = record
         self._checkpoints.append(checkpoint)
-        entry = JournalEntry(key=checkpoint.resource, resource=resource, checkpoint=checkpoint)
+        entry = JournalEntry(key=checkpoint.resource, resource=resource_of(record), checkpoint=checkpoint)
         try:
             self._journals.append(self.run_id, self._journal_length, encode_open(entry))
             self._journal_length += 1
@@ -292,16 +295,14 @@ def replay(state: DeploymentState, journals: Mapping[str, Sequence[bytes]]) -> R
             at, by = start.started_at, start.started_by
             plan = AppliedPlan(checksum=start.plan, applied_at=at, applied_by=by, is_whole=False)
             state = state.with_applied_plan(plan)
-        finished = {entry.key: entry.resource for entry in entries}
+        finished = {entry.key: record_of(entry.resource) for entry in entries}
         resources |= finished
         undone = sum(key not in finished for key in start.resources)
         resources |= _interrupted(resources, start, finished.keys(), f"{who} ended before it was done")
         notes.append(
             f"{who} did not end: {len(start.resources) - undone} tables were recorded, {undone} were not done"
         )
-    return Replay(
-        state=msgspec.structs.replace(state, resources=resources), notes=tuple(notes), run_ids=tuple(journals)
-    )
+    return Replay(state=state.with_resources(resources), notes=tuple(notes), run_ids=tuple(journals))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -399,22 +400,24 @@ def _misfit(who: str, start: JournalStart, entries: Sequence[JournalEntry], stat
 
 
 def _interrupted(
-    resources: Mapping[str, Resource], start: JournalStart, finished: Set[str], reason: str
-) -> Iterator[tuple[str, Resource]]:
+    records: Mapping[str, AnyRecord], start: JournalStart, finished: Set[str], reason: str
+) -> Iterator[tuple[str, AnyRecord]]:
     """Yield the records of the resources that a run attempted and did not finish, by key."""
     for key in start.resources:
-        attempted, earlier = start.attempted.get(key, ()), resources.get(key)
+        attempted, earlier = tuple(map(kept, start.attempted.get(key, ()))), records.get(key)
         if key not in finished and (earlier or attempted):
             name = QualifiedName(*key.split(".")[1:])
-            resource = unfinished(name, Status.UNKNOWN, reason, attempted=attempted, earlier=earlier)
-            yield key, _changed(resource, start)
+            record = unfinished(name, Status.UNKNOWN, reason, attempted=attempted, earlier=earlier)
+            yield key, _changed(record, start)
     for key, schema in start.attempted_schemas.items():
         if key not in finished:
-            schema_name, earlier = SchemaName(schema.catalog, schema.schema), resources.get(key)
-            found = unfinished(schema_name, Status.UNKNOWN, reason, attempted=[schema], earlier=earlier)
-            yield key, _changed(found, start)
+            schema_name, earlier = SchemaName(schema.catalog, schema.schema), records.get(key)
+            record = unfinished(
+                schema_name, Status.UNKNOWN, reason, attempted=[kept(schema)], earlier=earlier
+            )
+            yield key, _changed(record, start)
 
 
-def _changed(resource: Resource, start: JournalStart) -> Resource:
-    change = start.changes.get(resource_key(resource_name(resource)))
-    return changed_by(resource, change) if change else resource
+def _changed(record: AnyRecord, start: JournalStart) -> AnyRecord:
+    change = start.changes.get(record.key)
+    return replace(record, change=change) if change else record

@@ -1,69 +1,115 @@
-"""Records of tables and schemas: their keys, what a run writes into them, and edits, such as new names of tables."""
+"""What runs write into records, and edits, such as new names of tables."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
-from typing import Final, TypeAlias
+from typing import Any
 
 import msgspec
 
-from delta_engine.deployment.document import (
-    DeploymentState,
-    LastChange,
-    Resource,
-    ResourceType,
-    SchemaMetadata,
-    SchemaResource,
-    Status,
-    TableMetadata,
-    TableResource,
+from delta_engine.deployment.definitions import (
+    attempt_of,
+    baseline_of,
+    define,
+    define_schema,
+    definition_of,
+    kept,
+    kept_baseline,
+    schema_checksum,
+    whole_definition,
 )
+from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import StateMismatchError
-from delta_engine.deployment.stored_definitions import (
-    RECORDED_TABLE_FACETS,
-    Baseline,
-    SchemaDefinition,
-    TableDefinition,
-)
-from delta_engine.models import Column, QualifiedName, SchemaName, Table
+from delta_engine.deployment.stored_definitions import TableDefinition
+from delta_engine.models import Column, QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.open_struct import canonical_checksum
-from delta_engine.models.record import resource_key
+from delta_engine.ownership.recorded import (
+    AnyRecord,
+    Kept,
+    Recorded,
+    Status,
+    is_of_table,
+    resource_key,
+    table_record,
+)
 from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.state.table_queries import TableVersion
 from delta_engine.telemetry.context import command
 
-Definition: TypeAlias = TableDefinition | SchemaDefinition
 
-HALF_DONE: Final = (Status.DEGRADED, Status.UNKNOWN)
-"""Statuses of resources that a run of the engine left unfinished: the run's changes are not drift."""
+def applied_table(
+    model: Table,
+    *,
+    at: datetime,
+    by: str,
+    version: TableVersion | None,
+    created_at: datetime | None = None,
+    earlier: Recorded[Table] | None,
+    baseline: Table | None = None,
+    full_ownership: tuple[str, ...] | None = None,
+    settles: bool = True,
+) -> Recorded[Table]:
+    """Return the record of a table that matches its model.
+
+    Args:
+        created_at: when the catalog says that it was created; None if it is not known, or not yet.
+        baseline: the table with its unmanaged parts; None if there are none.
+        full_ownership: as the policy has it; None if unknown.
+        settles: whether the apply settled the attempts of unfinished runs.
+    """
+    definition = define(model)
+    known: Recorded[Table] = earlier or Recorded(model.qualified_name)
+    attempts = () if settles else known.attempts
+    return Recorded(
+        model.qualified_name,
+        applied=kept(definition),
+        whole=kept_baseline(definition, baseline_of(definition, define(baseline))) if baseline else None,
+        attempts=attempts,
+        status=Status.UNKNOWN if attempts else Status.HEALTHY,
+        reason=known.reason if attempts else None,
+        change=known.change,
+        full_ownership=full_ownership,
+        delta_table_id=version.table_id if version else None,
+        delta_version=version.version if version else None,
+        created_at=created_at,
+        adopted_at=known.adopted_at,
+        deployed_at=at,
+        deployed_by=by,
+        config_checksum=canonical_checksum(definition),
+        schema_checksum=schema_checksum(definition.columns),
+        dependencies=dependencies_of(definition),
+        unknown=known.unknown,
+    )
 
 
-def resource_name(resource: Resource) -> QualifiedName | SchemaName:
-    """Return the name of a recorded table or schema."""
-    parts = resource.id.split(".")
-    return QualifiedName(*parts) if resource.type is ResourceType.TABLE else SchemaName(*parts)
-
-
-def recorded_table(resources: Mapping[str, Resource], name: QualifiedName) -> TableResource | None:
-    """Return the record of a table, if there is one."""
-    found = resources.get(resource_key(name))
-    return found if isinstance(found, TableResource) else None
-
-
-def is_unrecorded(earlier: TableResource | None) -> bool:
-    """Whether no record says what an existing table was: the next apply adopts it."""
-    if earlier is None:
-        return True
-    metadata = earlier.metadata
-    return metadata.declared is None and not (metadata.change is not None and metadata.change.is_new)
-
-
-def recorded_schema(resources: Mapping[str, Resource], name: SchemaName) -> SchemaResource | None:
-    """Return the record of a schema, if there is one."""
-    found = resources.get(resource_key(name))
-    return found if isinstance(found, SchemaResource) else None
+def applied_schema(
+    schema: Schema | SchemaName,
+    *,
+    at: datetime,
+    by: str,
+    earlier: Recorded[Schema] | None = None,
+    full_ownership: tuple[str, ...] | None = None,
+) -> Recorded[Schema]:
+    """Return the record of an existing schema; an unchanged definition keeps the time and author of `earlier`."""
+    if isinstance(schema, SchemaName):
+        return Recorded(schema, deployed_at=at, deployed_by=by)
+    model: Kept[Schema] = kept(define_schema(schema))
+    known: Recorded[Schema] = earlier or Recorded(schema.qualified_name)
+    is_same = known.applied == model and known.status is Status.HEALTHY
+    return Recorded(
+        known.name if is_same else schema.qualified_name,
+        applied=model,
+        change=known.change,
+        full_ownership=full_ownership,
+        deployed_at=known.deployed_at if is_same else at,
+        deployed_by=known.deployed_by if is_same else by,
+        config_checksum=canonical_checksum(model.definition),
+        dependencies=known.dependencies if is_same else (),
+        unknown=known.unknown,
+    )
 
 
 def unfinished(
@@ -71,76 +117,64 @@ def unfinished(
     status: Status,
     reason: str | None,
     *,
-    attempted: Iterable[Definition],
-    earlier: Resource | None,
-) -> Resource:
-    """Return the record of a table or schema that a run did not finish; the earlier applied definition stays."""
-    resource: Resource
-    if earlier is not None:
-        resource = earlier
-    elif isinstance(name, SchemaName):
-        resource = unapplied_schema(name, status)
-    else:
-        resource = _unapplied_table(name, status)
-    known = resource.metadata
-    joined = (*known.attempted, *(one for one in attempted if one not in known.attempted))
-    metadata = msgspec.structs.replace(known, sync_error=reason, attempted=joined)
-    return msgspec.structs.replace(resource, status=status, metadata=metadata)
+    attempted: Iterable[Kept[Any]],
+    earlier: AnyRecord | None,
+) -> AnyRecord:
+    """Return the record of a table or schema that a run did not finish; the earlier applied model stays."""
+    record = earlier or unapplied(name)
+    attempts = (*record.attempts, *(model for model in attempted if model not in record.attempts))
+    return replace(record, status=status, reason=reason, attempts=attempts)
 
 
-def changed_by(resource: Resource, change: LastChange) -> Resource:
-    """Return a record of a resource that a run has changed."""
-    metadata = msgspec.structs.replace(resource.metadata, change=change)
-    return msgspec.structs.replace(resource, metadata=metadata)
+def unapplied(name: QualifiedName | SchemaName) -> AnyRecord:
+    """Return the record of a table or schema that no run has applied."""
+    if isinstance(name, SchemaName):
+        return Recorded(name)
+    return Recorded(name, dependencies=(resource_key(SchemaName(name.catalog, name.schema)),))
 
 
-def unmanaged_table(name: QualifiedName, earlier: Resource | None = None) -> TableResource:
+def unmanaged_table(name: QualifiedName, earlier: AnyRecord | None = None) -> AnyRecord:
     """Return the record of a table that no model declares, with the attempts of its `earlier` record."""
-    return msgspec.structs.replace(
-        _unapplied_table(name, Status.UNMANAGED),
-        metadata=TableMetadata(
-            sync_warning="it stands in a managed schema and is in no model",
-            attempted=earlier.metadata.attempted if isinstance(earlier, TableResource) else (),
-        ),
+    return replace(
+        unapplied(name),
+        status=Status.UNMANAGED,
+        warning="it stands in a managed schema and is in no model",
+        attempts=earlier.attempts if earlier is not None else (),
     )
 
 
 def noted(
-    resource: TableResource,
+    record: Recorded[Table],
     model: Table,
     observed: TableState,
-    earlier: TableResource | None,
+    earlier: Recorded[Table] | None,
     *,
-    ordered: TableResource | None,
+    ordered: Recorded[Table] | None,
     added: Collection[str] = (),
-) -> TableResource:
+) -> Recorded[Table]:
     """Return a table's record with its creation time and the order of its columns, without moves that are drift.
 
     Args:
-        resource: without a creation time if the run has replaced the table.
+        record: without a creation time if the run has replaced the table.
         earlier: the record before the apply.
         ordered: the record of the order from which the apply began: `earlier`, unless RESTORE brought the table back.
         added: the keys of the columns that the apply added.
     """
-    if resource.metadata.declared is None:
-        return resource
+    if record.applied is None:
+        return record
     order = _settled_order(model, observed, ordered, added)
     is_as_declared = [name.lower() for name in order] == [column.key for column in model.columns]
-    known, created_at = resource.metadata, observed.audit.created_at
-    if earlier is not None and known.delta_table_id == earlier.metadata.delta_table_id:
-        created_at = known.created_at or created_at  # another table may have replaced it
-    metadata = msgspec.structs.replace(
-        known, created_at=created_at, column_order=() if is_as_declared else order
-    )
-    return msgspec.structs.replace(resource, metadata=metadata)
+    created_at = observed.audit.created_at
+    if earlier is not None and record.delta_table_id == earlier.delta_table_id:
+        created_at = record.created_at or created_at  # another table may have replaced it
+    return replace(record, created_at=created_at, column_order=() if is_as_declared else order)
 
 
-def with_agreed_order(resource: TableResource, model: Table, observed: TableState) -> TableResource:
+def with_agreed_order(record: Recorded[Table], model: Table, observed: TableState) -> Recorded[Table]:
     """Return the record of a table that was given the order of its model outside the engine: it is the recorded one."""
-    if not resource.metadata.column_order or not _is_in_order(model, observed):
-        return resource
-    metadata = msgspec.structs.replace(resource.metadata, column_order=())
-    return msgspec.structs.replace(resource, metadata=metadata)
+    if not record.column_order or not _is_in_order(model, observed):
+        return record
+    return replace(record, column_order=())
 
 
 def _is_in_order(model: Table, observed: TableState) -> bool:
@@ -148,14 +182,14 @@ def _is_in_order(model: Table, observed: TableState) -> bool:
 
 
 def _settled_order(
-    model: Table, observed: TableState, earlier: TableResource | None, added: Collection[str]
+    model: Table, observed: TableState, earlier: Recorded[Table] | None, added: Collection[str]
 ) -> tuple[str, ...]:
     """Return the recorded order, with other columns where the table has them; the table's, if it is its model's."""
     present = {column.key: column.name for column in observed.columns}
-    known = earlier.metadata if earlier else TableMetadata()
-    if known.declared is None or known.column_order is None or _is_in_order(model, observed):
+    declared, recorded = (earlier.declared, earlier.column_order) if earlier is not None else (None, None)
+    if declared is None or recorded is None or _is_in_order(model, observed):
         return tuple(present.values())
-    recorded = known.column_order or tuple(column.name for column in known.declared.columns)
+    recorded = recorded or tuple(column.name for column in declared.columns)
     new_names = {former.lower(): column.key for column in model.columns for former in column.renamed_from}
     keys = [new_names.get(name.lower(), name.lower()) for name in recorded]
     order = [key for key in keys if key in present and key not in added]
@@ -167,64 +201,21 @@ def _settled_order(
     return tuple(present[key] for key in order)
 
 
-def with_columns_in_order(model: Table, ordered: TableResource) -> tuple[Column, ...]:
+def with_columns_in_order(model: Table, ordered: Recorded[Table]) -> tuple[Column, ...]:
     """Return the columns of a model in the order of a record."""
-    places = {name.lower(): place for place, name in enumerate(ordered.metadata.column_order or ())}
+    places = {name.lower(): place for place, name in enumerate(ordered.column_order or ())}
     return tuple(sorted(model.columns, key=lambda column: places.get(column.key, len(places))))
 
 
 def with_version(
-    resource: TableResource, version: TableVersion | None, created_at: datetime | None
-) -> TableResource:
+    record: Recorded[Table], version: TableVersion | None, created_at: datetime | None
+) -> Recorded[Table]:
     """Return a table's record with its Delta id, version and time of creation; None if the version is hidden."""
-    metadata = msgspec.structs.replace(
-        resource.metadata,
+    return replace(
+        record,
         delta_table_id=version.table_id if version else None,
         delta_version=version.version if version else None,
         created_at=created_at,
-    )
-    return msgspec.structs.replace(resource, metadata=metadata)
-
-
-def recorded_version(metadata: TableMetadata) -> TableVersion | None:
-    """Return the recorded version."""
-    if metadata.delta_version is None:
-        return None
-    return TableVersion(table_id=metadata.delta_table_id, version=metadata.delta_version)
-
-
-def is_half_done(resource: Resource) -> bool:
-    """Whether a run left a table or schema unfinished; a change that the catalog showed late is finished."""
-    if resource.metadata.attempted:
-        return True
-    has_lag = isinstance(resource, TableResource) and bool(resource.metadata.lag)
-    return resource.status in HALF_DONE and not has_lag
-
-
-def _unapplied_table(name: QualifiedName, status: Status) -> TableResource:
-    return TableResource(
-        id=str(name),
-        deployed_at=None,
-        deployed_by=None,
-        config_checksum=None,
-        status=status,
-        dependencies=(resource_key(SchemaName(name.catalog, name.schema)),),
-        metadata=TableMetadata(),
-    )
-
-
-def unapplied_schema(
-    name: SchemaName, status: Status, *, at: datetime | None = None, by: str | None = None
-) -> SchemaResource:
-    """Return the record of a schema that no model declares."""
-    return SchemaResource(
-        id=str(name),
-        deployed_at=at,
-        deployed_by=by,
-        config_checksum=None,
-        status=status,
-        dependencies=(),
-        metadata=SchemaMetadata(),
     )
 
 
@@ -237,33 +228,29 @@ def dependencies_of(definition: TableDefinition) -> tuple[str, ...]:
 
 
 def with_renamed(
-    resources: Mapping[str, Resource], former: QualifiedName, name: QualifiedName
-) -> dict[str, Resource]:
+    records: Mapping[str, AnyRecord], former: QualifiedName, name: QualifiedName
+) -> dict[str, AnyRecord]:
     """Return records with a table's record, if any, under the table's new name.
 
     Foreign keys to it follow it, an assumption about Unity Catalog (docs/assumptions.md); no other platform renames
     tables. An existing record under the new name stays, unless it holds only attempts.
     """
-    kept: dict[str, Resource] = {
-        key: redefined(one, lambda definition: pointing_at(name, former, definition))
-        if isinstance(one, TableResource)
-        else one
-        for key, one in resources.items()
+    left: dict[str, AnyRecord] = {
+        key: redefined(record, lambda definition: pointing_at(name, former, definition))
+        if is_of_table(record)
+        else record
+        for key, record in records.items()
     }
-    resource, present = recorded_table(kept, former), recorded_table(kept, name)
-    kept.pop(resource_key(former), None)
-    if resource is None or (present is not None and present.metadata.declared is not None):
-        return kept
-    renamed = _renamed(resource, name)
+    record, present = table_record(left, former), table_record(left, name)
+    left.pop(resource_key(former), None)
+    if record is None or (present is not None and present.applied is not None):
+        return left
+    renamed: AnyRecord = _renamed(record, name)
     if present is not None:
-        reason, attempted = present.metadata.sync_error, present.metadata.attempted
-        return {
-            **kept,
-            resource_key(name): unfinished(
-                name, present.status, reason, attempted=attempted, earlier=renamed
-            ),
-        }
-    return {**kept, resource_key(name): renamed}
+        renamed = unfinished(
+            name, present.status, present.reason, attempted=present.attempts, earlier=renamed
+        )
+    return {**left, resource_key(name): renamed}
 
 
 def with_settled_renames(
@@ -273,19 +260,17 @@ def with_settled_renames(
 
     A run can end between a rename and its record, and users rename tables by hand.
     """
-    resources: Mapping[str, Resource] = state.resources
+    records: Mapping[str, AnyRecord] = state.resources
     for model in models:
         name = model.qualified_name
-        recorded = (former for former in former_names(model) if resource_key(former) in resources)
+        recorded = (former for former in former_names(model) if resource_key(former) in records)
         former = next(recorded, None)
         if former is None or name.key not in observed.tables:
             continue
-        found = observed.table(name)
-        if found.exists and found.former_name is None:
-            resources = with_renamed(resources, former, name)
-    if resources is state.resources:
-        return state
-    return msgspec.structs.replace(state, resources=dict(resources))
+        table = observed.table(name)
+        if table.exists and table.former_name is None:
+            records = with_renamed(records, former, name)
+    return state if records is state.resources else state.with_resources(records)
 
 
 def pointing_at(name: QualifiedName, former: QualifiedName, definition: TableDefinition) -> TableDefinition:
@@ -299,50 +284,50 @@ def pointing_at(name: QualifiedName, former: QualifiedName, definition: TableDef
     return msgspec.structs.replace(definition, foreign_keys=tuple(keys))
 
 
-def redefined(resource: TableResource, change: Callable[[TableDefinition], TableDefinition]) -> TableResource:
+def redefined(
+    record: Recorded[Table], change: Callable[[TableDefinition], TableDefinition]
+) -> Recorded[Table]:
     """Return a table's record with all of its definitions changed, and the checksum of the applied one."""
-    known = resource.metadata
-    definition = known.declared and change(known.declared)
-    metadata = msgspec.structs.replace(
-        known,
-        declared=definition,
-        baseline=definition and _redefined_baseline(known, definition, change),
-        attempted=tuple(map(change, known.attempted)),
-    )
-    if metadata == known:
-        return resource
-    if definition is None:
-        return msgspec.structs.replace(resource, metadata=metadata)
-    return msgspec.structs.replace(
-        resource,
+    attempts = tuple(_changed(model, attempt_of(model), change) for model in record.attempts)
+    if record.applied is None:
+        return replace(record, attempts=attempts)
+    applied = _changed(record.applied, definition_of(record.applied), change)
+    definition = definition_of(applied)
+    return replace(
+        record,
+        applied=applied,
+        whole=_changed_whole(record, definition, change) if record.whole is not None else None,
+        attempts=attempts,
         config_checksum=canonical_checksum(definition),
-        metadata=metadata,
         dependencies=dependencies_of(definition),
     )
 
 
-def _redefined_baseline(
-    known: TableMetadata, definition: TableDefinition, change: Callable[[TableDefinition], TableDefinition]
-) -> Baseline | None:
-    if known.declared is None or known.baseline is None:
-        return None
-    return baseline_of(definition, change(with_baseline(known.declared, known.baseline)))
+def _changed_whole(
+    record: Recorded[Table], declared: TableDefinition, change: Callable[[TableDefinition], TableDefinition]
+) -> Kept[Table] | None:
+    assert record.whole is not None
+    return kept_baseline(declared, baseline_of(declared, change(whole_definition(record.whole))))
 
 
-def _renamed(resource: TableResource, name: QualifiedName) -> TableResource:
+def _changed(model: Kept[Any], definition: Any, change: Callable[[Any], Any]) -> Kept[Any]:
+    changed = change(definition)
+    return model if changed is definition else kept(changed)
+
+
+def _renamed(record: Recorded[Table], name: QualifiedName) -> Recorded[Table]:
     renamed = redefined(
-        resource,
+        record,
         lambda definition: msgspec.structs.replace(
             definition, catalog=name.catalog, schema=name.schema, name=name.table
         ),
     )
-    return msgspec.structs.replace(renamed, id=str(name))
+    return replace(renamed, name=name)
 
 
 def without_resources(state: DeploymentState, keys: Collection[str]) -> DeploymentState:
     """Return the document without some resources, which are then unknown to the engine."""
-    kept = {key: resource for key, resource in state.resources.items() if key not in keys}
-    return msgspec.structs.replace(state, resources=kept)
+    return state.with_resources({key: one for key, one in state.resources.items() if key not in keys})
 
 
 def with_renamed_table(state: DeploymentState, old: QualifiedName, new: QualifiedName) -> DeploymentState:
@@ -358,24 +343,4 @@ def with_renamed_table(state: DeploymentState, old: QualifiedName, new: Qualifie
             f"it has a table {new} already",
             way_out=f"Forget that one first: {command(f'state rm {new}', state.environment.name)}.",
         )
-    return msgspec.structs.replace(state, resources=with_renamed(state.resources, old, new))
-
-
-def baseline_of(declared: TableDefinition, whole: TableDefinition) -> Baseline | None:
-    """Return what a table has besides its definition; None if it has nothing."""
-    known = {column.name.lower(): column for column in declared.columns}
-    columns = tuple(column for column in whole.columns if column != known.get(column.name.lower()))
-    values = {facet.key: getattr(whole, facet.key) for facet in RECORDED_TABLE_FACETS}
-    values = {key: value for key, value in values.items() if value != getattr(declared, key)}
-    return Baseline(columns=columns, **values) if columns or values else None
-
-
-def with_baseline(declared: TableDefinition, baseline: Baseline | None) -> TableDefinition:
-    """Return a definition with what the table had besides."""
-    if baseline is None:
-        return declared
-    others = {column.name.lower(): column for column in baseline.columns}
-    columns = [others.pop(column.name.lower(), column) for column in declared.columns]
-    values = {facet.key: getattr(baseline, facet.key) for facet in RECORDED_TABLE_FACETS}
-    values = {key: value for key, value in values.items() if value is not msgspec.UNSET}
-    return msgspec.structs.replace(declared, columns=(*columns, *others.values()), **values)
+    return state.with_resources(with_renamed(state.resources, old, new))

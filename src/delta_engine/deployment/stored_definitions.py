@@ -127,3 +127,7 @@ class SchemaDefinition(_SchemaKeys):  # type: ignore[misc]  # its keys follow fr
     if TYPE_CHECKING:
         catalog: str
         schema: str
+
+
+Definition: TypeAlias = TableDefinition | SchemaDefinition
+"""What documents have of a model."""

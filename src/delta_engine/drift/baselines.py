@@ -30,8 +30,8 @@ from delta_engine.models.nested_types import (
     type_differences,
     with_field,
 )
-from delta_engine.models.record import Record
 from delta_engine.models.types import StructField
+from delta_engine.ownership.recorded import Recorded
 from delta_engine.state.states import TableState, state_of
 
 Subject: TypeAlias = tuple[DriftKind, str]
@@ -47,7 +47,7 @@ def subject_of(difference: aspects.Difference) -> Subject:
 
 
 def unmanaged_parts(
-    model: Table, observed: TableState, record: Record[Table] | None
+    model: Table, observed: TableState, record: Recorded[Table] | None
 ) -> tuple[aspects.Difference, ...]:
     """Return the differences that a sync keeps."""
     return kept_parts(Comparison.of(model, observed, record)) if observed.exists else ()
@@ -64,14 +64,14 @@ def kept_parts(comparison: Comparison) -> tuple[aspects.Difference, ...]:
     return tuple(one for one in found if one.change.subject not in planned)
 
 
-def with_unmanaged_parts(model: Table, observed: TableState, earlier: Record[Table]) -> Table | None:
+def with_unmanaged_parts(model: Table, observed: TableState, earlier: Recorded[Table] | None) -> Table | None:
     """Return the baseline of an apply: the model with the prior unmanaged parts that are not drift; None without any.
 
     Those are the parts of the table when the engine took it over, and of columns and parts that the model took over
     since.
     """
-    known = earlier.baseline
-    if known is None or (known.manages is not None and known.manages != model.manages):
+    known = earlier.baseline if earlier is not None else None
+    if earlier is None or known is None or (known.manages is not None and known.manages != model.manages):
         before = observed
     else:
         columns = (*_with_fields_taken_over(model, observed, known), *_taken_over(model, observed, known))
@@ -159,7 +159,7 @@ def _without_dropped(comparison: Comparison) -> Comparison:
                 observed = replace(observed, columns=tuple(columns))
     if observed is comparison.observed:
         return comparison
-    return Comparison.of(comparison.desired, observed, comparison.record, comparison.policy)
+    return Comparison.of(comparison.desired, observed, comparison, comparison.policy)
 
 
 def _without(parts: tuple[_Part, ...], part: _Part) -> tuple[_Part, ...]:

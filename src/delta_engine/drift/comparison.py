@@ -16,14 +16,7 @@ from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldD
 from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
 from delta_engine.aspects.delta_properties import comparable, is_feature_key, is_set_by_platform
 from delta_engine.aspects.renames import Renames, pending_renames
-from delta_engine.deployment.document import (
-    AcceptedDrift,
-    DeploymentState,
-    Resource,
-    SchemaResource,
-    TableResource,
-)
-from delta_engine.deployment.resources import resource_name
+from delta_engine.deployment.document import DeploymentState
 from delta_engine.drift.baselines import (
     Subject,
     subject_of,
@@ -38,8 +31,8 @@ from delta_engine.drift.drifted_resources import (
 )
 from delta_engine.models import Part, QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.nested_types import Path, all_differences, paths_inside
-from delta_engine.models.record import Record, mapped, resource_key
 from delta_engine.models.types import DataType
+from delta_engine.ownership.recorded import AcceptedDrift, AnyRecord, Recorded, is_of_schema, resource_key
 from delta_engine.sql.readable_types import readable_data_type
 from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import CatalogState, SchemaState, TableState
@@ -56,8 +49,8 @@ DriftKey: TypeAlias = tuple[str, str, str | None]
 @no_garbage_collection()
 def compared(
     state: DeploymentState | None,
-    records: Mapping[str, Record[Table]],
-    schema_records: Mapping[str, Record[Schema]],
+    records: Mapping[str, Recorded[Table]],
+    schema_records: Mapping[str, Recorded[Schema]],
     observed: CatalogState,
     policy: Policy,
     models: Iterable[Table],
@@ -74,12 +67,12 @@ def compared(
     found = {}
     for key, resource in sorted(state.resources.items()) if state else ():
         name_key = key.partition(".")[2]
-        known: Mapping[str, Record[Securable]]
-        known = schema_records if isinstance(resource, SchemaResource) else records
-        record: Record[Securable] | None = known.get(name_key)
-        name = new_names.get(name_key, resource_name(resource))
+        known: Mapping[str, Recorded[Securable]]
+        known = schema_records if is_of_schema(resource) else records
+        record: Recorded[Securable] | None = known.get(name_key)
+        name = new_names.get(name_key, resource.name)
         present = state_under(name, observed)
-        if record is None or record.declared is None or present is None:
+        if record is None or record.applied is None or present is None:
             continue
         if isinstance(present, TableState) and present.former_name is not None:
             if present.former_name.key != name_key:
@@ -87,7 +80,7 @@ def compared(
             present = replace(present, former_name=None)
             again = known.get(name.key)
             if again is not None:  # an unfinished run that renames it has its attempts under the new name
-                record = replace(record, attempted=(*again.attempted, *record.attempted))
+                record = replace(record, attempts=(*again.attempts, *record.attempts))
         found[key] = _with_changes(
             Compared(
                 resource=resource,
@@ -109,20 +102,21 @@ def state_under(name: QualifiedName | SchemaName, observed: CatalogState) -> Sec
     return observed.schema(name) if isinstance(name, SchemaName) else observed.tables.get(name.key)
 
 
-def applied_record(resource: Resource, record: Record[Securable], policy: Policy) -> AppliedRecord[Securable]:
+def applied_record(
+    resource: AnyRecord, record: Recorded[Securable], policy: Policy
+) -> AppliedRecord[Securable]:
     """Return the record of an applied resource, with the policy that decides which undeclared parts are drift.
 
     Args:
         policy: of `as_applied`.
     """
     assert record.declared is not None
-    table = resource if isinstance(resource, TableResource) else None
     return AppliedRecord(
         declared=record.declared,
         with_unmanaged_parts=record.with_unmanaged_parts,
-        attempted=record.attempted if table else (),  # an unfinished schema is not compared
-        column_order=table.metadata.column_order if table else None,
-        policy=_as_recorded(policy, resource.metadata.full_ownership),
+        attempted=() if is_of_schema(resource) else record.attempted,  # an unfinished schema is not compared
+        column_order=resource.column_order,
+        policy=_as_recorded(policy, resource.full_ownership),
     )
 
 
@@ -134,10 +128,9 @@ def with_new_names(found: SomeCompared, renames: Renames) -> SomeCompared:
 def deviations(found: ComparedResource) -> tuple[Difference, ...]:
     """Return the drift of an existing table or schema, without what the catalog only shows late."""
     known, resource = found.recorded, found.resource
-    renamed = _renamed(known, resource.metadata.accepted)
+    renamed = _renamed(known, resource.accepted)
     everything = (*renamed, *unexplained(found), *_reordered(known, found.observed))
-    lag = resource.metadata.lag if isinstance(resource, TableResource) else ()
-    late = {Change(part.field, observed=part.actual, desired=part.expected) for part in lag}
+    late = {Change(part.field, observed=part.actual, desired=part.expected) for part in resource.lag}
     return tuple(difference for difference in everything if difference.change not in late)
 
 
@@ -148,7 +141,7 @@ def _with_changes(found: SomeCompared) -> SomeCompared:
 
 def _present_names(known: AppliedRecord[Securable]) -> AppliedRecord[Securable]:
     """Return a record under the present names of columns and fields."""
-    return mapped(known, known.renames.applied_to) if known.renames else known
+    return known.renamed() if known.renames else known
 
 
 def _as_recorded(policy: Policy, full_ownership: Sequence[str] | None) -> Policy:
@@ -180,8 +173,8 @@ def unexplained(found: ComparedResource) -> tuple[Difference, ...]:
     if not left or not found.recorded.attempted:
         return left
     known = _present_names(found.recorded)
-    removed = Record(declared=known.declared)
-    before = {*map(accepted_key, found.resource.metadata.accepted)}
+    removed: AnyRecord = Recorded.of(known.declared)
+    before = {*map(accepted_key, found.resource.accepted)}
     for model in known.attempted:
         attempted = _with_kept_parts(model, known, observed)
         seen = {subject_of(one) for one in _differences(attempted, observed, known.policy, removed)}
@@ -197,7 +190,7 @@ def may_be_renamed(found: ComparedResource) -> bool:
 
 def still_accepted(found: ComparedResource) -> tuple[AcceptedDrift, ...]:
     """Return the accepted drift that was not undone by hand. Only the history tells of renames and replacements."""
-    accepted = found.resource.metadata.accepted
+    accepted = found.resource.accepted
     if not accepted or found.recorded.attempted:
         return accepted
     left = {*map(drift_key, deviations(found))}
@@ -230,7 +223,7 @@ def beyond_drift(
 def listed_parts(
     models: Iterable[Table],
     observed: CatalogState,
-    records: Mapping[str, Record[Table]],
+    records: Mapping[str, Recorded[Table]],
     column_order: ColumnOrder,
 ) -> Iterator[UnmanagedPart]:
     """Yield the unmanaged parts of tables, and orders of columns that are kept.
@@ -290,7 +283,7 @@ def _order_kept(model: Table, table: TableState) -> str | None:
 
 
 def _differences(
-    model: Securable, observed: SecurableState, policy: Policy, record: Record[Securable] | None = None
+    model: Securable, observed: SecurableState, policy: Policy, record: Recorded[Securable] | None = None
 ) -> Iterable[Difference]:
     return aspects.differences(Comparison.of(model, observed, record, policy))
 

@@ -12,8 +12,6 @@ from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
 from delta_engine.aspects import Difference
 from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.renames import Renames
-from delta_engine.deployment.document import SchemaResource, TableResource
-from delta_engine.deployment.resources import is_half_done, recorded_version
 from delta_engine.drift.attribution import (
     attribution,
     by_commit,
@@ -38,7 +36,6 @@ from delta_engine.drift.drifted_resources import (
     ComparedTable,
     classified,
     is_table,
-    table_metadata,
 )
 from delta_engine.drift.renames import has_path
 from delta_engine.drift.replacements import (
@@ -103,10 +100,10 @@ class DriftDetector:
             others: the undeclared tables of the models' schemas.
         """
         ids = {
-            found.resource.metadata.delta_table_id: name
+            found.resource.delta_table_id: name
             for found in missing
             for name in [found.name]
-            if isinstance(found.resource, TableResource) and isinstance(name, QualifiedName)
+            if isinstance(name, QualifiedName)
         }
         ids.pop(None, None)
         schemas = {_schema_key(name) for name in ids.values()}
@@ -183,7 +180,7 @@ class DriftDetector:
     def _may_be_replaced(self, found: ComparedResource) -> bool:
         if self._versions is None or not is_table(found) or not found.observed.exists:
             return False
-        recorded, shown = table_metadata(found), found.observed.audit
+        recorded, shown = found.resource, found.observed.audit
         is_another = is_created_again(recorded, found.observed)
         if recorded.delta_table_id is None:
             return bool(is_another)  # nothing else distinguishes it from another table
@@ -206,9 +203,7 @@ class DriftDetector:
             found, commits = _with_history(found, commits, is_replaced=replaced is not None)
         resource = found.resource
         written = last_written(found.observed.audit, resource.deployed_at)
-        accepted = {
-            accepted_key(drift): Acceptance(by=drift.by, at=drift.at) for drift in resource.metadata.accepted
-        }
+        accepted = {accepted_key(drift): Acceptance(by=drift.by, at=drift.at) for drift in resource.accepted}
         details = tuple(
             classified(
                 self._policy,
@@ -230,7 +225,7 @@ def _schema_key(name: QualifiedName) -> tuple[str, str]:
 
 def _is_known(one: ComparedResource) -> bool:
     """Whether it is known what runs of the engine did to it."""
-    return not is_half_done(one.resource) or bool(one.recorded.attempted)
+    return not one.resource.is_half_done or bool(one.recorded.attempted)
 
 
 def _differences(found: ComparedResource) -> tuple[Difference, ...]:
@@ -245,7 +240,7 @@ def _with_history(
     found: ComparedTable, commits: tuple[Commit, ...], *, is_replaced: bool
 ) -> tuple[ComparedTable, tuple[Commit, ...]]:
     """Return a table under its present names, and the commits that may have changed it, which are all if replaced."""
-    recorded = recorded_version(table_metadata(found))
+    recorded = found.resource.version
     applied = recorded.version if recorded else None
     news = since_recreated(commits) if is_replaced else since(commits, applied)
     is_whole = bool(commits) and commits[-1].version <= (0 if applied is None else applied + 1)
@@ -269,11 +264,10 @@ def _of_baseline(found: Mapping[Path, Path], columns: Sequence[Column]) -> Mappi
 
 def _deleted(one: ComparedResource) -> Difference:
     resource = one.resource
-    is_schema = isinstance(resource, SchemaResource)
-    kind = DriftKind.SCHEMA_DELETED if is_schema else DriftKind.TABLE_DELETED
+    kind = DriftKind.TABLE_DELETED if is_table(one) else DriftKind.SCHEMA_DELETED
     at, by = resource.deployed_at, resource.deployed_by
     expected = f"applied {shown_moment(at)} by {by}" if at else "applied"
-    return Difference(kind=kind, change=Change(resource.type.value, desired=expected))
+    return Difference(kind=kind, change=Change(resource.kind, desired=expected))
 
 
 def _refused(refusal: RefusedError) -> Difference:

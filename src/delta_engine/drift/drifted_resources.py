@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeGuard
 
 from delta_engine.actions import Action
 from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftKind, DriftPolicy, IgnoreEntry, Severity
@@ -18,11 +18,11 @@ from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.column_order import MoveColumn
 from delta_engine.aspects.comparison import Model_co, Securable, SecurableState, State_co
 from delta_engine.aspects.renames import NO_RENAMES, Renames
-from delta_engine.deployment.document import DeploymentState, Resource, TableMetadata, TableResource
+from delta_engine.deployment.document import DeploymentState
 from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.open_struct import Moment
-from delta_engine.models.record import Record, resource_key
+from delta_engine.ownership.recorded import Recorded, resource_key
 from delta_engine.state.states import CatalogState, SchemaState, TableState
 from delta_engine.telemetry.visible import shown_moment
 
@@ -144,7 +144,7 @@ def undone_field(field: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AppliedRecord(Record[Model_co]):
+class AppliedRecord(Generic[Model_co]):
     """The record of a table or schema that was applied.
 
     Args:
@@ -154,6 +154,8 @@ class AppliedRecord(Record[Model_co]):
     """
 
     declared: Model_co
+    with_unmanaged_parts: Model_co | None = None
+    attempted: tuple[Model_co, ...] = ()
     column_order: tuple[str, ...] | None = None
     renames: Renames = NO_RENAMES
     policy: Policy = AS_APPLIED
@@ -162,6 +164,17 @@ class AppliedRecord(Record[Model_co]):
     def baseline(self) -> Model_co:
         """The table or schema as the last apply left it."""
         return self.with_unmanaged_parts or self.declared
+
+    def renamed(self) -> AppliedRecord[Model_co]:
+        """Return the record under the new names of columns and fields."""
+        rename: Callable[[Any], Any] = self.renames.applied_to
+        whole = self.with_unmanaged_parts
+        return replace(
+            self,
+            declared=rename(self.declared),
+            with_unmanaged_parts=whole and rename(whole),
+            attempted=tuple(map(rename, self.attempted)),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,7 +229,7 @@ class Compared(Generic[Model_co, State_co]):
         details: its drift.
     """
 
-    resource: Resource
+    resource: Recorded[Model_co]
     recorded: AppliedRecord[Model_co]
     model_name: QualifiedName | SchemaName
     observed: State_co
@@ -244,12 +257,6 @@ class Compared(Generic[Model_co, State_co]):
 ComparedTable: TypeAlias = Compared[Table, TableState]
 ComparedSchema: TypeAlias = Compared[Schema, SchemaState]
 ComparedResource: TypeAlias = Compared[Securable, SecurableState]
-
-
-def table_metadata(found: ComparedTable) -> TableMetadata:
-    """Return the record's details of a table."""
-    assert isinstance(found.resource, TableResource)
-    return found.resource.metadata
 
 
 def drifted_tables(found: Iterable[ComparedResource]) -> tuple[ComparedTable, ...]:
@@ -336,12 +343,12 @@ class DriftFacts:
     is_partial: bool = False
     state: DeploymentState | None = None
     observed: CatalogState
-    records: Mapping[str, Record[Table]] = field(default_factory=dict)
+    records: Mapping[str, Recorded[Table]] = field(default_factory=dict)
     drifted: Sequence[ComparedResource] = ()
     unreadable: Sequence[tuple[QualifiedName, ClassifiedDrift]] = ()
     unmanaged: Sequence[tuple[QualifiedName, ClassifiedDrift]] = ()
     schemas: Sequence[Schema] = ()
-    schema_records: Mapping[str, Record[Schema]] = field(default_factory=dict)
+    schema_records: Mapping[str, Recorded[Schema]] = field(default_factory=dict)
     policy: DriftPolicy = NO_DRIFT_POLICY
     plan_policy: Policy = NO_POLICY
     reversal: Reversal = field(default_factory=Reversal)

@@ -39,7 +39,7 @@ from delta_engine.drift.renames import (
 )
 from delta_engine.models import Column, Schema, Table
 from delta_engine.models.nested_types import Path
-from delta_engine.models.record import resource_key
+from delta_engine.ownership.recorded import resource_key
 from delta_engine.state.states import SchemaState
 from delta_engine.telemetry.context import command
 

@@ -22,8 +22,8 @@ from delta_engine.drift.drifted_resources import (
 )
 from delta_engine.models import Column, Table
 from delta_engine.models.nested_types import Path, lower_path, type_at
-from delta_engine.models.record import Record
 from delta_engine.models.types import is_same_type
+from delta_engine.ownership.recorded import Recorded
 from delta_engine.telemetry.context import command, spoken
 
 
@@ -123,10 +123,10 @@ def _with_former_field_names(model: Table, renames: Mapping[Path, Path]) -> Tabl
 
 
 def with_taken_renames(
-    records: Mapping[str, Record[Table]], taken: Mapping[str, Renames]
-) -> Mapping[str, Record[Table]]:
+    records: Mapping[str, Recorded[Table]], taken: Mapping[str, Renames]
+) -> Mapping[str, Recorded[Table]]:
     """Return records of tables under the new names of columns and fields that the models have taken."""
-    renamed = {key: renames.applied_to_record(records[key]) for key, renames in taken.items()}
+    renamed = {key: records[key].mapped(renames.applied_to) for key, renames in taken.items()}
     return {**records, **renamed} if renamed else records
 
 

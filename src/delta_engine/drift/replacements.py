@@ -14,17 +14,16 @@ from typing import Final
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects import Difference
 from delta_engine.aspects.aspect import Change
+from delta_engine.aspects.comparison import RecordedModels
 from delta_engine.aspects.delta_properties import is_catalog_managed
 from delta_engine.aspects.partitioning import is_rewritten
 from delta_engine.aspects.protection import is_protected
 from delta_engine.aspects.restores import REPLACES, RESTORE
 from delta_engine.aspects.storage import is_moved
-from delta_engine.deployment.document import TableMetadata
-from delta_engine.deployment.resources import recorded_version
 from delta_engine.drift.attribution import since
-from delta_engine.drift.drifted_resources import ComparedTable, table_metadata
+from delta_engine.drift.drifted_resources import ComparedTable
 from delta_engine.models import Table
-from delta_engine.models.record import Record
+from delta_engine.ownership.recorded import Recorded
 from delta_engine.state.states import TableState
 from delta_engine.state.table_queries import Commit, TableVersion
 from delta_engine.telemetry.visible import shown_moment
@@ -33,13 +32,13 @@ _REPLACEMENTS: Final = (*REPLACES, "CLONE")
 """How the operations start that replace an existing table."""
 
 
-def is_created_again(recorded: TableMetadata, observed: TableState) -> bool | None:
+def is_created_again(recorded: Recorded[Table], observed: TableState) -> bool | None:
     """Whether a table has another creation time than its record; None if one of the two is unknown."""
     known, found = recorded.created_at, observed.audit.created_at
     return None if known is None or found is None else known != found
 
 
-def is_replaced_by_run(observed: TableState, record: Record[Table]) -> bool:
+def is_replaced_by_run(observed: TableState, record: RecordedModels[Table]) -> bool:
     """Whether an unfinished run has rewritten or moved a table: another table, but not that of another principal."""
     models = record.attempted, record.declared
     return is_rewritten(observed, *models) or is_moved(observed, *models)
@@ -47,7 +46,7 @@ def is_replaced_by_run(observed: TableState, record: Record[Table]) -> bool:
 
 def needs_history(found: ComparedTable, version: TableVersion | None) -> bool:
     """Whether the history of a table that may be another one tells more than its present version."""
-    recorded, observed = table_metadata(found), found.observed
+    recorded, observed = found.resource, found.observed
     if is_replaced_by_run(observed, found.recorded):
         return False
     if _has_another_id(recorded, version):
@@ -64,14 +63,14 @@ def replacement(
         version: the present one; None if it was not read.
         commits: the latest ones, newest first; empty if they were not read.
     """
-    recorded, observed = table_metadata(found), found.observed
+    recorded, observed = found.resource, found.observed
     if is_replaced_by_run(observed, found.recorded):
         return None
     if version is not None and _has_another_id(recorded, version):
         return _replaced(f"id {recorded.delta_table_id}", f"id {version.table_id}")
     if _is_unchanged(recorded, version):
         return None
-    known = recorded_version(recorded)
+    known = recorded.version
     if known is not None and (commit := _replacing(commits, known.version)):
         return _replaced(f"version {known.version}", f"replaced by version {commit.version}")
     is_told = known is not None and _reach(commits, known.version)
@@ -83,13 +82,13 @@ def replacement(
     return _replaced(*(f"created {moment}" for moment in moments))
 
 
-def _has_another_id(recorded: TableMetadata, version: TableVersion | None) -> bool:
+def _has_another_id(recorded: Recorded[Table], version: TableVersion | None) -> bool:
     ids = (recorded.delta_table_id, version.table_id if version else None)
     return None not in ids and ids[0] != ids[1]
 
 
-def _is_unchanged(recorded: TableMetadata, version: TableVersion | None) -> bool:
-    return version is not None and version == recorded_version(recorded)
+def _is_unchanged(recorded: Recorded[Table], version: TableVersion | None) -> bool:
+    return version is not None and version == recorded.version
 
 
 def _replacing(commits: Sequence[Commit], known: int) -> Commit | None:

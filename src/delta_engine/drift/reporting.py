@@ -8,7 +8,6 @@ from typing import TypeAlias
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
-from delta_engine.deployment.resources import is_half_done
 from delta_engine.drift.absences import hidden_notes
 from delta_engine.drift.comparison import listed_parts
 from delta_engine.drift.drift_report import (
@@ -40,7 +39,7 @@ from delta_engine.drift.recommendations import (
     recommendations,
 )
 from delta_engine.models import QualifiedName, SchemaName
-from delta_engine.models.record import Record, resource_key
+from delta_engine.ownership.recorded import Recorded, resource_key
 from delta_engine.state.states import TableState
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.garbage import no_garbage_collection
@@ -95,7 +94,7 @@ def drift_report(facts: DriftFacts) -> DriftReport:
             )
             if (part.resource, part.key) not in drifted
         ),
-        unfinished=tuple(key for key, one in sorted(resources.items()) if is_half_done(one)),
+        unfinished=tuple(key for key, one in sorted(resources.items()) if one.is_half_done),
         recommendations=tuple(recommendations(facts, existing, schemas, gone, unmanaged, syncs)),
         notes=(
             *facts.notes,
@@ -202,7 +201,7 @@ def _policy_notes(facts: DriftFacts) -> Iterator[PolicyNote]:
 def _pending_resources(facts: DriftFacts, reverted: Reverted) -> Iterator[PendingResource]:
     """Yield the declared schemas, then the tables, that the next sync would change."""
     drifted = {one.model_name.key: one for one in facts.drifted}
-    records: Mapping[str, Record[Securable]] = {**facts.records, **facts.schema_records}
+    records: Mapping[str, Recorded[Securable]] = {**facts.records, **facts.schema_records}
     policy = facts.plan_policy
     schemas = {one.key: one for one in with_ignored_drift(facts.schemas, facts.drifted, policy)}
     tables = {one.key: one for one in with_ignored_drift(facts.readable_models, facts.drifted, policy)}

@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-import msgspec
-
 from delta_engine.aspects.aspect import Sign
-from delta_engine.deployment.document import DeploymentState, Resource
+from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import CorruptStateError, StateMismatchError
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.stored import StateVersion
@@ -75,7 +73,7 @@ def _compared(document: SavedDocument, before: DeploymentState | None) -> SavedD
     if document.is_first:
         return replace(document, what="empty: saved before the first run applied its plan")
     if after is not None and after.serial == 1:
-        before = msgspec.structs.replace(after, resources={})
+        before = after.with_resources({})
     if after is None or before is None:
         return document
     return replace(document, deployed_by=_deployed_by(before, after), what=_what(before, after))
@@ -90,8 +88,8 @@ def _read_version(repository: StateRepository, version: StateVersion) -> Deploym
 
 
 def _deployed_by(before: DeploymentState, after: DeploymentState) -> str:
-    known = {_run(resource) for resource in before.resources.values()}
-    found = (one.deployed_by for one in after.resources.values() if _run(one) not in known)
+    known = {resource.run for resource in before.resources.values()}
+    found = (one.deployed_by for one in after.resources.values() if one.run not in known)
     return ", ".join(sorted({name for name in found if name}))
 
 
@@ -105,11 +103,7 @@ def _what(before: DeploymentState, after: DeploymentState) -> str:
     total = ", ".join([f"{counted(count, 'resource')} {word}", *(f"{n} {other}" for other, n in others)])
     named = [change.key.partition(".")[2] for change in changes[:_MOST_NAMED]]
     more = f" and {len(changes) - len(named):,} more" if len(changes) > len(named) else ""
-    known = {_run(resource) for resource in before.resources.values()}
-    by_run = after.write_id in {_run(one) for one in after.resources.values()} - known
+    known = {resource.run for resource in before.resources.values()}
+    by_run = after.write_id in {one.run for one in after.resources.values()} - known
     is_run = by_run or any(change.sign is Sign.REMOVED for change in changes)
     return f"{'' if is_run else 'records: '}{total}: {', '.join(named)}{more}"
-
-
-def _run(resource: Resource) -> str | None:
-    return resource.metadata.change.run if resource.metadata.change else None

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-
-import msgspec
+from typing import Any
 
 from delta_engine import aspects
 from delta_engine.actions import AlignTable, TablePlan
@@ -20,37 +19,30 @@ from delta_engine.aspects.column_renames import renamed_columns
 from delta_engine.aspects.columns import ColumnAdd
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.deployment.definitions import (
-    as_table,
     define,
     define_attempt,
     define_columns,
     define_schema,
+    kept,
     schema_checksum,
 )
-from delta_engine.deployment.document import (
-    DeploymentState,
-    Difference,
-    Resource,
-    SchemaResource,
-    Status,
-    TableMetadata,
-    TableResource,
-)
-from delta_engine.deployment.recorded_models import table_record
-from delta_engine.deployment.resources import (
-    HALF_DONE,
-    Definition,
-    is_half_done,
-    noted,
-    resource_name,
-    unmanaged_table,
-)
-from delta_engine.deployment.stored_definitions import TableDefinition
+from delta_engine.deployment.document import DeploymentState
+from delta_engine.deployment.resources import noted, unmanaged_table
 from delta_engine.drift.baselines import kept_parts, unmanaged_parts
 from delta_engine.drift.comparison import state_under, still_accepted, unexplained
 from delta_engine.drift.drifted_resources import ComparedResource
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
-from delta_engine.models.record import Record, resource_key
+from delta_engine.ownership.recorded import (
+    HALF_DONE,
+    AnyRecord,
+    Difference,
+    Kept,
+    Recorded,
+    Status,
+    is_of_schema,
+    is_of_table,
+    resource_key,
+)
 from delta_engine.state.states import CatalogState, TableState, state_of
 
 DEPLOYED_AT = "deployed at"
@@ -83,19 +75,19 @@ def synchronize(
         resources = _with_unmanaged(resources, observed, managed)
     if resources == state.resources:
         return state
-    return msgspec.structs.replace(state, resources=resources, synced_at=now)
+    return state.compared(resources, at=now)
 
 
 def confirmed(
-    resource: TableResource,
+    record: Recorded[Table],
     wanted: Table,
     observed: TableState,
     *,
-    earlier: TableResource | None,
-    ordered: TableResource | None,
+    earlier: Recorded[Table] | None,
+    ordered: Recorded[Table] | None,
     added: Collection[str] = (),
     policy: Policy,
-) -> TableResource:
+) -> Recorded[Table]:
     """Return the record of a table that was just applied, after a second read of the table.
 
     A difference is lag, not drift: the catalog may show a change late, and removed parts for a while.
@@ -105,28 +97,30 @@ def confirmed(
         ordered: as in `noted`.
         added: the keys of the columns that the apply added.
     """
-    comparison = Comparison.of(wanted, observed, table_record(earlier.metadata) if earlier else None)
-    unrecorded = replace(comparison, record=Record(), policy=as_applied(policy))
+    comparison = Comparison.of(wanted, observed, earlier)
+    unrecorded = replace(comparison, declared=None, baseline=None, attempted=(), policy=as_applied(policy))
     found = tuple(aspects.differences(unrecorded))
     if found and policy.definitions is not Ownership.FULL:
         kept = kept_parts(comparison)
         found = tuple(one for one in found if one not in kept)
     if not found:
-        return noted(resource, wanted, observed, earlier, ordered=ordered, added=added)
+        return noted(record, wanted, observed, earlier, ordered=ordered, added=added)
     lag = _documented(found)
-    metadata = msgspec.structs.replace(resource.metadata, drift=lag, lag=lag, sync_error=NOT_SHOWN_YET)
-    return msgspec.structs.replace(resource, status=Status.UNKNOWN, metadata=metadata)
+    return replace(record, status=Status.UNKNOWN, reason=NOT_SHOWN_YET, drift=lag, lag=lag)
 
 
-def unconfirmed(resource: TableResource, reason: str) -> TableResource:
+def unconfirmed(record: Recorded[Table], reason: str) -> Recorded[Table]:
     """Return the record of a table that was just applied and not read again: the next run compares it."""
-    metadata = msgspec.structs.replace(resource.metadata, sync_error=reason)
-    return msgspec.structs.replace(resource, status=Status.UNKNOWN, metadata=metadata)
+    return replace(record, status=Status.UNKNOWN, reason=reason)
 
 
 def with_accepted_drift(
-    resource: TableResource, model: Table, observed: TableState, promised: TableState, earlier: TableResource
-) -> TableResource:
+    record: Recorded[Table],
+    model: Table,
+    observed: TableState,
+    promised: TableState,
+    earlier: Recorded[Table],
+) -> Recorded[Table]:
     """Return the record of a table that was just applied, with the accepted drift that the apply left.
 
     Args:
@@ -134,35 +128,34 @@ def with_accepted_drift(
         promised: the table after it.
         earlier: the record before the apply.
     """
-    kept = unmanaged_parts(model, observed, table_record(earlier.metadata))
+    kept = unmanaged_parts(model, observed, earlier)
     left = {(one.change.subject, one.change.observed) for one in kept}
     is_moved = [column.key for column in promised.columns] != [column.key for column in model.columns]
     accepted = tuple(
         one
-        for one in earlier.metadata.accepted
+        for one in earlier.accepted
         if (one.field, one.actual) in left or (is_moved and one.kind == DriftKind.COLUMN_ORDER.value)
     )
-    metadata = msgspec.structs.replace(resource.metadata, accepted=accepted)
-    return msgspec.structs.replace(resource, metadata=metadata)
+    return replace(record, accepted=accepted)
 
 
 def attempted_by(
-    plan: TablePlan, models: Iterable[Table], schemas: Iterable[Schema], resources: Mapping[str, Resource]
-) -> Mapping[str, tuple[Definition, ...]]:
-    """Return the definitions that a run applies, and the recorded ones under new column names, by resource key."""
+    plan: TablePlan, models: Iterable[Table], schemas: Iterable[Schema], records: Mapping[str, AnyRecord]
+) -> Mapping[str, tuple[Kept[Any], ...]]:
+    """Return the models that a run applies, and the recorded ones under new column names, by resource key."""
     by_key = {resource_key(model.qualified_name): model for model in models}
     aligned = {resource_key(align.table): align for align in plan.align_tables}
     changed = {*aligned, *(resource_key(create.table) for create in plan.create_tables)} & by_key.keys()
     changed_schemas = {align.name.key for align in plan.align_schemas}
     tables = {
         key: (
-            define_attempt(_intended(by_key[key], aligned.get(key))),
-            *_renamed(aligned.get(key), resources.get(key)),
+            kept(define_attempt(_intended(by_key[key], aligned.get(key)))),
+            *_renamed(aligned.get(key), records.get(key)),
         )
         for key in sorted(changed)
     }
     return tables | {
-        resource_key(schema.qualified_name): (define_schema(schema),)
+        resource_key(schema.qualified_name): (kept(define_schema(schema)),)
         for schema in schemas
         if schema.key in changed_schemas
     }
@@ -199,44 +192,37 @@ def compare_states(
     )
 
 
-def is_accepted_deletion(resource: Resource) -> bool:
+def is_accepted_deletion(record: AnyRecord) -> bool:
     """Whether the deletion of a table or schema was accepted."""
     kinds = {DriftKind.TABLE_DELETED.value, DriftKind.SCHEMA_DELETED.value}
-    return any(one.kind in kinds for one in resource.metadata.accepted)
+    return any(one.kind in kinds for one in record.accepted)
 
 
-def has_accepted_replacement(resource: Resource) -> bool:
+def has_accepted_replacement(record: AnyRecord) -> bool:
     """Whether it was accepted that another table replaced the recorded one: the next sync records that table."""
-    return any(one.kind == DriftKind.TABLE_REPLACED.value for one in resource.metadata.accepted)
+    return any(one.kind == DriftKind.TABLE_REPLACED.value for one in record.accepted)
 
 
-def _synchronized(resource: Resource, observed: CatalogState, compared: ComparedResource | None) -> Resource:
-    name = resource_name(resource)
-    found = state_under(name, observed)
-    if (
-        found is not None
-        and not found.exists
-        and (isinstance(name, SchemaName) or resource.metadata.declared)
-    ):
-        error = f"the catalog does not show the {resource.type.value}"
-        return _with_status(resource, Status.MISSING, sync_error=error)
+def _synchronized(record: AnyRecord, observed: CatalogState, compared: ComparedResource | None) -> AnyRecord:
+    found = state_under(record.name, observed)
+    if found is not None and not found.exists and (is_of_schema(record) or record.applied):
+        reason = f"the catalog does not show the {record.kind}"
+        return _with_status(record, Status.MISSING, reason=reason)
     if compared is None:
-        is_back = resource.status is Status.MISSING and _has_tables(name, observed)
-        return _with_status(resource, Status.HEALTHY) if is_back else resource
+        is_back = record.status is Status.MISSING and _has_tables(record.name, observed)
+        return _with_status(record, Status.HEALTHY) if is_back else record
     accepted = still_accepted(compared)
-    if accepted != resource.metadata.accepted:
-        metadata = msgspec.structs.replace(resource.metadata, accepted=accepted)
-        resource = msgspec.structs.replace(resource, metadata=metadata)
+    if accepted != record.accepted:
+        record = replace(record, accepted=accepted)
     if not compared.changes:
-        return _with_status(resource, Status.HEALTHY)
+        return _with_status(record, Status.HEALTHY)
     checksum = schema_checksum(define_columns(found.columns)) if isinstance(found, TableState) else None
-    drift = unexplained(compared)
-    if compared.recorded.attempted and drift:
-        reason, found_drift = resource.metadata.sync_error, _documented(drift)
+    if compared.recorded.attempted and (unexplained_drift := unexplained(compared)):
+        drift = _documented(unexplained_drift)
         return _with_status(
-            resource, Status.DRIFTED, sync_error=reason, drift=found_drift, actual_checksum=checksum
+            record, Status.DRIFTED, reason=record.reason, drift=drift, actual_checksum=checksum
         )
-    return _changed(resource, _documented(compared.changes), checksum)
+    return _changed(record, _documented(compared.changes), checksum)
 
 
 def _has_tables(name: QualifiedName | SchemaName, observed: CatalogState) -> bool:
@@ -244,36 +230,37 @@ def _has_tables(name: QualifiedName | SchemaName, observed: CatalogState) -> boo
     return isinstance(name, SchemaName) and tuple(name.key.split(".")) in observed.schemas
 
 
-def _changed(resource: Resource, drift: tuple[Difference, ...], actual_checksum: str | None) -> Resource:
-    if is_half_done(resource):
-        status = Status.UNKNOWN if resource.status in _SETTLED else resource.status
+def _changed(record: AnyRecord, drift: tuple[Difference, ...], actual_checksum: str | None) -> AnyRecord:
+    if record.is_half_done:
+        status = Status.UNKNOWN if record.status in _SETTLED else record.status
     else:
-        lag = resource.metadata.lag if isinstance(resource, TableResource) else ()
-        is_lag = resource.status in HALF_DONE and set(drift) <= set(lag)
-        status = resource.status if is_lag else Status.DRIFTED
-    keeps_reason = is_half_done(resource) or status is resource.status
+        is_lag = record.status in HALF_DONE and set(drift) <= set(record.lag)
+        status = record.status if is_lag else Status.DRIFTED
+    keeps_reason = record.is_half_done or status is record.status
     return _with_status(
-        resource,
+        record,
         status,
-        sync_error=resource.metadata.sync_error if keeps_reason else None,
+        reason=record.reason if keeps_reason else None,
         drift=drift,
         actual_checksum=actual_checksum,
     )
 
 
 def _with_status(
-    resource: Resource,
+    record: AnyRecord,
     status: Status,
     *,
-    sync_error: str | None = None,
+    reason: str | None = None,
     drift: tuple[Difference, ...] = (),
     actual_checksum: str | None = None,
-) -> Resource:
-    metadata = msgspec.structs.replace(resource.metadata, sync_error=sync_error, drift=drift)
-    if isinstance(metadata, TableMetadata):
-        lag = () if status is Status.HEALTHY else metadata.lag
-        metadata = msgspec.structs.replace(metadata, lag=lag, actual_checksum=actual_checksum)
-    return msgspec.structs.replace(resource, status=status, metadata=metadata)
+) -> AnyRecord:
+    lag = () if status is Status.HEALTHY else record.lag
+    seen = (status, reason, drift, lag, actual_checksum)
+    if seen == (record.status, record.reason, record.drift, record.lag, record.actual_checksum):
+        return record
+    return replace(
+        record, status=status, reason=reason, drift=drift, lag=lag, actual_checksum=actual_checksum
+    )
 
 
 def _documented(found: Iterable[aspects.Difference]) -> tuple[Difference, ...]:
@@ -284,45 +271,43 @@ def _documented(found: Iterable[aspects.Difference]) -> tuple[Difference, ...]:
 
 
 def _with_unmanaged(
-    resources: dict[str, Resource], observed: CatalogState, managed: Collection[str]
-) -> dict[str, Resource]:
+    records: dict[str, AnyRecord], observed: CatalogState, managed: Collection[str]
+) -> dict[str, AnyRecord]:
     """Replace the known unmanaged tables by those that exist, and omit undeclared tables that were only attempted."""
     formers = {resource_key(table.former_name) for table in observed.tables.values() if table.former_name}
     listed = observed.schemas | observed.missing_schemas
     given_up = {
         key
-        for key, found in resources.items()
-        if key not in managed and key not in formers and _is_given_up(found, listed)
+        for key, record in records.items()
+        if key not in managed and key not in formers and _is_given_up(record, listed)
     }
-    kept = {
-        key: found
-        for key, found in resources.items()
+    left = {
+        key: record
+        for key, record in records.items()
         if key not in given_up
-        and (found.status is not Status.UNMANAGED or (key in managed and found.metadata.attempted))
+        and (record.status is not Status.UNMANAGED or (key in managed and record.attempts))
     }
     for name in observed.other_tables:
         key = resource_key(name)
-        if key not in kept and key not in managed:
-            known = resources.get(key)
-            kept[key] = known if known and key not in given_up else unmanaged_table(name, known)
-    return kept
+        if key not in left and key not in managed:
+            known = records.get(key)
+            left[key] = known if known and key not in given_up else unmanaged_table(name, known)
+    return left
 
 
-def _is_given_up(resource: Resource, listed: Collection[tuple[str, str]]) -> bool:
-    if isinstance(resource, SchemaResource) or resource.metadata.declared:
+def _is_given_up(record: AnyRecord, listed: Collection[tuple[str, str]]) -> bool:
+    if isinstance(record.name, SchemaName) or record.applied:
         return False
-    catalog, schema = resource.id.lower().split(".")[:2]
-    return resource.status is not Status.UNMANAGED and (catalog, schema) in listed
+    schema = (record.name.catalog.lower(), record.name.schema.lower())
+    return record.status is not Status.UNMANAGED and schema in listed
 
 
-def _renamed(align: AlignTable | None, earlier: Resource | None) -> Iterable[TableDefinition]:
-    """Yield the recorded definitions under new column names: a half-done rename leaves them there."""
+def _renamed(align: AlignTable | None, earlier: AnyRecord | None) -> Iterator[Kept[Table]]:
+    """Yield the recorded models under new column names: a half-done rename leaves them there."""
     renames = renamed_columns(align) if align else None
-    if not renames or earlier is None:
-        return
-    for known in (earlier.metadata.declared, *earlier.metadata.attempted):
-        if isinstance(known, TableDefinition):
-            yield define(renames.applied_to(as_table(known)))
+    if renames and is_of_table(earlier):
+        for model in earlier.ours:
+            yield kept(define(renames.applied_to(model)))
 
 
 def _state_changes(
@@ -345,40 +330,35 @@ def _state_changes(
 def _renamed_tables(earlier: DeploymentState, later: DeploymentState) -> dict[str, str]:
     """Return the former keys of tables that have another name, with the same Delta id, by new key."""
     gone = {
-        found.metadata.delta_table_id: key
-        for key, found in earlier.resources.items()
-        if isinstance(found, TableResource) and key not in later.resources
+        record.delta_table_id: key for key, record in earlier.resources.items() if key not in later.resources
     }
     return {
-        key: gone[found.metadata.delta_table_id]
-        for key, found in later.resources.items()
-        if isinstance(found, TableResource)
-        and key not in earlier.resources
-        and found.metadata.delta_table_id is not None
-        and found.metadata.delta_table_id in gone
+        key: gone[record.delta_table_id]
+        for key, record in later.resources.items()
+        if key not in earlier.resources
+        and record.delta_table_id is not None
+        and record.delta_table_id in gone
     }
 
 
-def _within(before: Resource, after: Resource, model: Table | None) -> Iterator[Change]:
-    if before.id != after.id:
-        yield _change("name", before.id, after.id)
+def _within(before: AnyRecord, after: AnyRecord, model: Table | None) -> Iterator[Change]:
+    if str(before.name) != str(after.name):
+        yield _change("name", str(before.name), str(after.name))
     if before.status is not after.status:
         yield _change("status", before.status.value, after.status.value)
-    if isinstance(before, TableResource) and isinstance(after, TableResource):
-        earlier, later = before.metadata, after.metadata
-        if earlier.declared is not None and later.declared is not None:
-            yield from _redefined(earlier.declared, later.declared, model)
-        if earlier.delta_version != later.delta_version:
-            yield _change("delta version", str(earlier.delta_version), str(later.delta_version))
+    if is_of_table(before) and is_of_table(after):
+        if before.declared is not None and after.declared is not None:
+            yield from _redefined(before.declared, after.declared, model)
+        if before.delta_version != after.delta_version:
+            yield _change("delta version", str(before.delta_version), str(after.delta_version))
     if before.deployed_at != after.deployed_at:
         yield _change(DEPLOYED_AT, str(before.deployed_at), str(after.deployed_at))
 
 
-def _redefined(earlier: TableDefinition, later: TableDefinition, model: Table | None) -> Iterator[Change]:
-    before, after = as_table(earlier), as_table(later)
+def _redefined(before: Table, after: Table, model: Table | None) -> Iterator[Change]:
     if model is not None:
         after = _with_former_names(after, model)
-    comparison = Comparison.of(after, state_of(before), Record(declared=before))
+    comparison = Comparison.of(after, state_of(before), Recorded.of(before))
     yield from (difference.change for difference in aspects.differences(comparison))
 
 

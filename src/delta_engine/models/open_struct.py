@@ -22,6 +22,8 @@ UNKNOWN_KEY = "(unknown fields)"
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 """A point in time; in documents always UTC."""
 
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
 
 class OpenStruct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """The base class of every part of a document."""

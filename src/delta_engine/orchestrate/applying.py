@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-import msgspec
-
 from delta_engine.aspects.protection import is_protected
 from delta_engine.backends.cancellation import Stop, stopped_by_signals
 from delta_engine.deployment.document import ApplyActions
 from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
 from delta_engine.deployment.recorder import RunRecorder
-from delta_engine.deployment.resources import recorded_table, with_version
+from delta_engine.deployment.resources import with_version
 from delta_engine.drift.status import NOT_SHOWN_YET
 from delta_engine.errors import RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, ApplyStoppedError
@@ -29,11 +27,11 @@ from delta_engine.execute.outcomes import (
 from delta_engine.execute.statement_runner import StaleTableError
 from delta_engine.models import QualifiedName
 from delta_engine.models.parts import joined_grants
-from delta_engine.models.record import resource_key
 from delta_engine.orchestrate.last_changes import last_changes
 from delta_engine.orchestrate.outcome_recording import OutcomeRecording
 from delta_engine.orchestrate.records import RunRecords
 from delta_engine.orchestrate.runs import NOT_STARTED, UNREADABLE, Environment, OpenRun, PlannedRun
+from delta_engine.ownership.recorded import resource_key, table_record
 from delta_engine.plan_files.staleness import ReviewedPlan
 from delta_engine.report.run_report import RunEnd, RunReport
 from delta_engine.state.catalog_reader import bare_model, direct_snapshot_by, under_former_name
@@ -300,11 +298,10 @@ def _refresh_replaced(
     for name in replaced:
         state = observed.table(name)
         if name.key in found or is_protected(state):  # whose history is hidden
-            resource = recorded_table(recorder.resources, name)
-            assert resource is not None
-            resource = with_version(resource, found.get(name.key), state.audit.created_at)
-            metadata = msgspec.structs.replace(resource.metadata, accepted=())
-            recorder.resources[resource_key(name)] = msgspec.structs.replace(resource, metadata=metadata)
+            record = table_record(recorder.resources, name)
+            assert record is not None
+            record = with_version(record, found.get(name.key), state.audit.created_at)
+            recorder.resources[record.key] = replace(record, accepted=())
             recorder.warn(
                 f"{name} was replaced outside the engine: from now on, the new table is the recorded one"
             )

@@ -12,12 +12,12 @@ from delta_engine.config.consents import REASON_TO_WRITE
 from delta_engine.config.entry_text import EntryWriter, with_reasons
 from delta_engine.config.settings import Settings, load_settings
 from delta_engine.config.state_backend import LocalState
-from delta_engine.deployment.document import DeploymentState, Status, TableResource, consent_key
+from delta_engine.deployment.document import DeploymentState, consent_key
 from delta_engine.deployment.local_files import write_atomically
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.stores.local import LocalStateStore
 from delta_engine.errors import ConfigError, DeltaEngineError, raise_all
-from delta_engine.models.record import resource_key
+from delta_engine.ownership.recorded import Status, is_of_table, resource_key
 from delta_engine.telemetry.context import utc_now
 
 
@@ -136,12 +136,12 @@ def _is_used(consent: Consent, state: DeploymentState) -> bool:
 
 def _is_needless(consent: Consent, state: DeploymentState) -> bool:
     """Whether a deployment state shows that nothing is left to drop."""
-    resource = state.resources.get(resource_key(consent.table))
+    record = state.resources.get(resource_key(consent.table))
     if consent.kind is DestructiveKind.DROP_TABLE:
-        return resource is None
-    if not isinstance(resource, TableResource) or resource.status is not Status.HEALTHY:
+        return record is None
+    if not is_of_table(record) or record.status is not Status.HEALTHY:
         return False
-    declared = resource.metadata.declared
+    declared = record.declared
     if consent.kind is not DestructiveKind.DROP_COLUMN or consent.part is None or declared is None:
         return False
-    return consent.part.lower() not in {column.name.lower() for column in declared.columns}
+    return consent.part.lower() not in {column.key for column in declared.columns}

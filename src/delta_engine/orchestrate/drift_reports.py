@@ -47,7 +47,6 @@ from delta_engine.errors import (
 )
 from delta_engine.models import Schema, Table
 from delta_engine.models.constraints import referenced_table, resolved
-from delta_engine.models.record import resource_key
 from delta_engine.orchestrate.planning import (
     detected_drift,
     draft_revert,
@@ -56,6 +55,7 @@ from delta_engine.orchestrate.planning import (
 )
 from delta_engine.orchestrate.project import Project, declared_models
 from delta_engine.orchestrate.runs import NOT_STARTED, Environment, Observation
+from delta_engine.ownership.recorded import resource_key
 from delta_engine.report.pages import drift_html
 from delta_engine.telemetry.context import command, new_id, utc_now
 from delta_engine.validation.rules import model_refusal, needed_by

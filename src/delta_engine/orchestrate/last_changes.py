@@ -7,15 +7,14 @@ from datetime import datetime
 
 from delta_engine.actions import AlignTable, Create, Reversal, TablePlan, reversal_of
 from delta_engine.aspects.table_names import RenameTable
-from delta_engine.deployment.document import LastChange, Resource, TableResource
 from delta_engine.models import QualifiedName
-from delta_engine.models.record import resource_key
+from delta_engine.ownership.recorded import AnyRecord, LastChange, is_of_table, resource_key
 from delta_engine.state.table_queries import TableVersionReader
 
 
 def last_changes(
     plan: TablePlan,
-    resources: Mapping[str, Resource],
+    records: Mapping[str, AnyRecord],
     versions: TableVersionReader | None,
     *,
     run: str,
@@ -27,13 +26,13 @@ def last_changes(
     A run that goes on where an unfinished one stopped is undone together with it.
 
     Args:
-        resources: the records before the run.
+        records: the records before the run.
         versions: reads the versions of the tables to which only RESTORE brings back what the run takes away.
         undoes: the run that it undoes.
     """
     needed = [align for align in plan.align_tables if _needs_restore(align)]
     lossy = {align.table.key for align in needed}
-    unfinished = {align.table.key: _unfinished(align.table, resources) for align in plan.align_tables}
+    unfinished = {align.table.key: _unfinished(align.table, records) for align in plan.align_tables}
     unread = [align for align in needed if unfinished[align.table.key] is None]
     lossy |= {key for key, earlier in unfinished.items() if earlier is not None}
     names = {align.table.key: _present_name(align) for align in unread}
@@ -45,7 +44,7 @@ def last_changes(
         key: LastChange(
             run=run,
             at=at,
-            is_new=key in created or _was_created(resources.get(key)),
+            is_new=key in created or _was_created(records.get(key)),
             needs_restore=key.partition(".")[2] in lossy,
             version=before.get(key.partition(".")[2]),
             undoes=undoes,
@@ -62,17 +61,17 @@ def _present_name(align: AlignTable) -> QualifiedName:
     return next((rename.observed for rename in align.of_type(RenameTable)), align.table)
 
 
-def _unfinished(table: QualifiedName, resources: Mapping[str, Resource]) -> LastChange | None:
+def _unfinished(table: QualifiedName, records: Mapping[str, AnyRecord]) -> LastChange | None:
     """Return the change of an unfinished run that only RESTORE undoes."""
-    found = resources.get(resource_key(table))
-    if not isinstance(found, TableResource) or not found.metadata.attempted:
+    record = records.get(resource_key(table))
+    if not is_of_table(record) or not record.attempts:
         return None
-    change = found.metadata.change
+    change = record.change
     return change if change is not None and change.needs_restore else None
 
 
-def _was_created(resource: Resource | None) -> bool:
+def _was_created(record: AnyRecord | None) -> bool:
     """Whether an unfinished run has created the resource, or was about to."""
-    if resource is None or resource.metadata.declared is not None or resource.metadata.change is None:
+    if record is None or record.applied is not None or record.change is None:
         return False
-    return resource.metadata.change.is_new
+    return record.change.is_new

@@ -6,15 +6,12 @@ The command line, the job and the Python API call the same functions; a `RunView
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from delta_engine.actions import TablePlan
-from delta_engine.deployment.document import AcceptedDrift, TableResource
 from delta_engine.deployment.recorder import RunRecorder
-from delta_engine.deployment.resources import resource_name
 from delta_engine.drift.absences import without_hidden
 from delta_engine.drift.comparison import state_under
 from delta_engine.drift.drifted_resources import ComparedResource
@@ -22,7 +19,6 @@ from delta_engine.drift.status import is_accepted_deletion
 from delta_engine.errors import raise_all
 from delta_engine.execute.outcomes import TableOutcome
 from delta_engine.models import Table
-from delta_engine.models.record import resource_key
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.planning import (
     detected_drift,
@@ -35,6 +31,7 @@ from delta_engine.orchestrate.planning import (
 from delta_engine.orchestrate.reviewed_plans import earlier_apply, reviewed_plan
 from delta_engine.orchestrate.runs import Environment, Observation, OpenRun, PlannedRun, RunView, open_run
 from delta_engine.orchestrate.undoing import UndoRequest, draft_undo, plan_undo
+from delta_engine.ownership.recorded import AcceptedDrift, is_of_table, resource_key
 from delta_engine.plan_files.document import PlanFile
 from delta_engine.plan_files.staleness import ReviewedPlan
 from delta_engine.report.run_report import RunEnd, RunReport
@@ -238,18 +235,17 @@ def _forget_deleted(run: OpenRun, basis: Observation) -> None:
     planner, resources = run.environment.planner, run.recorder.resources
     declared = {resource_key(model.qualified_name) for model in basis.models}
     declared |= {resource_key(schema.qualified_name) for schema in planner.schemas}
-    for key, resource in list(resources.items()):
-        state = state_under(resource_name(resource), basis.observed)
+    for key, record in list(resources.items()):
+        state = state_under(record.name, basis.observed)
         if key in declared or (state is not None and state.exists):
             continue
-        is_applied = isinstance(resource, TableResource) and resource.metadata.declared is not None
-        if is_accepted_deletion(resource) or (planner.drops_tables and is_applied and state is not None):
+        is_applied = is_of_table(record) and record.applied is not None
+        if is_accepted_deletion(record) or (planner.drops_tables and is_applied and state is not None):
             resources.pop(key)
 
 
 def _accept(recorder: RunRecorder, drifted: Iterable[ComparedResource]) -> None:
     for one in drifted:
-        resource = recorder.resources[one.key]
         accepted = tuple(
             AcceptedDrift(
                 kind=found.kind.value,
@@ -261,5 +257,4 @@ def _accept(recorder: RunRecorder, drifted: Iterable[ComparedResource]) -> None:
             )
             for found in (detail.finding for detail in one.drift)
         )
-        metadata = msgspec.structs.replace(resource.metadata, accepted=accepted)
-        recorder.resources[one.key] = msgspec.structs.replace(resource, metadata=metadata)
+        recorder.resources[one.key] = replace(recorder.resources[one.key], accepted=accepted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from delta_engine.actions import TablePlan
@@ -13,35 +14,30 @@ from delta_engine.aspects.partitioning import RewriteTable
 from delta_engine.aspects.restores import RestoreTable
 from delta_engine.aspects.storage import SetManaged, UnsetManaged
 from delta_engine.aspects.table_names import RenameTable
-from delta_engine.deployment.document import (
-    ApplyActions,
-    Checkpoint,
-    LastChange,
-    Resource,
-    Status,
-    TableResource,
-)
+from delta_engine.deployment.document import ApplyActions, Checkpoint
 from delta_engine.deployment.recorder import RunRecorder
-from delta_engine.deployment.resources import (
-    changed_by,
-    recorded_table,
-    unfinished,
-    with_version,
-)
+from delta_engine.deployment.resources import unfinished, with_version
 from delta_engine.drift.status import attempted_by, confirmed, unconfirmed
 from delta_engine.execute.outcomes import AnyOutcome, OnTable, OutcomeKind, is_of_table, of_tables
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
-from delta_engine.models.record import resource_key
 from delta_engine.orchestrate.records import RunRecords
+from delta_engine.ownership.recorded import (
+    AnyRecord,
+    LastChange,
+    Recorded,
+    Status,
+    resource_key,
+    table_record,
+)
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
 from delta_engine.telemetry.logs import log
 
 
-def _table(recorder: RunRecorder, name: QualifiedName) -> TableResource:
-    found = recorded_table(recorder.resources, name)
-    assert found is not None
-    return found
+def _table(recorder: RunRecorder, name: QualifiedName) -> Recorded[Table]:
+    record = table_record(recorder.resources, name)
+    assert record is not None
+    return record
 
 
 _OF_ANOTHER_ID: Final = (RewriteTable, RestoreTable, SetManaged, UnsetManaged)
@@ -122,9 +118,7 @@ class OutcomeRecording:
             if outcome.kind in (OutcomeKind.CREATED, OutcomeKind.CHANGED)
             and outcome.name.key not in self.records.ignored_renames
         ]
-        ids = {
-            outcome.name.key: _table(self._recorder, outcome.name).metadata.delta_table_id for outcome in done
-        }
+        ids = {outcome.name.key: _table(self._recorder, outcome.name).delta_table_id for outcome in done}
         unknown = [key for key, table_id in ids.items() if table_id is None]
         found = versions.read_versions([outcome.name for outcome in done], with_id=unknown)
         for outcome in done:
@@ -132,8 +126,8 @@ class OutcomeRecording:
             if version is not None:
                 key, table_id = resource_key(outcome.name), version.table_id or ids[outcome.name.key]
                 known = TableVersion(table_id=table_id, version=version.version)
-                resource = _table(self._recorder, outcome.name)
-                self._recorder.resources[key] = with_version(resource, known, resource.metadata.created_at)
+                record = _table(self._recorder, outcome.name)
+                self._recorder.resources[key] = with_version(record, known, record.created_at)
 
     def applied_of(self, wanted: Iterable[Table]) -> list[Table]:
         """Return the planned models whose tables this run has changed completely."""
@@ -174,34 +168,34 @@ class OutcomeRecording:
     def doubt(self, wanted: Sequence[Table], reason: str) -> None:
         """Record that the applied tables were not read again: whether they are as planned is unknown."""
         for model in wanted:
-            resource = unconfirmed(_table(self._recorder, model.qualified_name), reason)
-            self._recorder.resources[resource_key(model.qualified_name)] = resource
+            record = unconfirmed(_table(self._recorder, model.qualified_name), reason)
+            self._recorder.resources[record.key] = record
 
     def _record_kept(self, name: QualifiedName | SchemaName, outcome: AnyOutcome) -> None:
         failure = outcome.failure
-        resource = self._unfinished(name, outcome) if failure else self._applied(name)
+        record = self._unfinished(name, outcome) if failure else self._applied(name)
         if _is_touched(name, outcome):
-            resource = changed_by(resource, self.changes[resource_key(name)])
+            record = replace(record, change=self.changes[resource_key(name)])
         checkpoint = Checkpoint(
             resource=resource_key(name),
-            status=resource.status,
+            status=record.status,
             statements_done=outcome.statements,
             statement=(failure.sql or None) if failure else None,
             error=failure.message if failure else None,
         )
         self._recorded.append(outcome)
-        self._recorder.record(resource, checkpoint)
+        self._recorder.record(record, checkpoint)
 
-    def _applied(self, name: QualifiedName | SchemaName) -> Resource:
+    def _applied(self, name: QualifiedName | SchemaName) -> AnyRecord:
         recorder = self._recorder
         if isinstance(name, SchemaName):
             return self.records.applied_schema(self._declared_schemas.get(name.key, name))
         model = self._tables[name.key]
         self.records.note_schema(model)
-        earlier, is_rewritten = recorded_table(recorder.resources, name), name.key in self._replaced
+        earlier, is_rewritten = table_record(recorder.resources, name), name.key in self._replaced
         return self.records.applied(model, earlier, is_changed=True, is_rewritten=is_rewritten)
 
-    def _unfinished(self, name: QualifiedName | SchemaName, outcome: AnyOutcome) -> Resource:
+    def _unfinished(self, name: QualifiedName | SchemaName, outcome: AnyOutcome) -> AnyRecord:
         key, failure = resource_key(name), outcome.failure
         return unfinished(
             name,

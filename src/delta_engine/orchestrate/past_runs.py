@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from delta_engine.deployment.document import DeploymentState, LastChange, Resource, TableResource
+from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import StateMismatchError
 from delta_engine.deployment.repository import StateRepository
-from delta_engine.deployment.resources import is_half_done
+from delta_engine.models import Table
+from delta_engine.ownership.recorded import AnyRecord, LastChange, Recorded, is_of_table
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.visible import shown_moment
 
@@ -32,40 +33,40 @@ class PastRun:
         return f"run {self.run}{at}"
 
     @property
-    def changed(self) -> Mapping[str, Resource]:
+    def changed(self) -> Mapping[str, AnyRecord]:
         """The records of the tables and schemas that it changed, by key."""
         resources = self.after.resources.items()
-        return {key: one for key, one in resources if _run_of(one) == self.run}
+        return {key: one for key, one in resources if one.run == self.run}
 
     @property
-    def removed(self) -> Mapping[str, TableResource]:
+    def removed(self) -> Mapping[str, Recorded[Table]]:
         """The applied tables whose records it removed: those that it dropped or renamed."""
         return {
             key: one
             for key, one in self.before.resources.items()
-            if isinstance(one, TableResource) and one.metadata.declared and key not in self.after.resources
+            if is_of_table(one) and one.applied and key not in self.after.resources
         }
 
     @property
     def change(self) -> LastChange | None:
         """When it was; None for a run that only removed tables."""
-        return next((one.metadata.change for one in self.changed.values()), None)
+        return next((one.change for one in self.changed.values()), None)
 
     @property
     def unfinished_undo(self) -> str | None:
         """The run that it undoes, if it is an undo that did not finish."""
-        halves = (one.metadata.change for one in self.changed.values() if is_half_done(one))
+        halves = (one.change for one in self.changed.values() if one.is_half_done)
         return next((one.undoes for one in halves if one is not None), None)
 
-    def record_before(self, key: str) -> Resource | None:
+    def record_before(self, key: str) -> AnyRecord | None:
         """Return the record of a table or schema before the run, if there was one; the run may have renamed it."""
         known = self.before.resources.get(key)
         after = self.after.resources[key]
-        if known is not None or not isinstance(after, TableResource):
+        if known is not None or not is_of_table(after):
             return known
-        table_id = after.metadata.delta_table_id
+        table_id = after.delta_table_id
         gone = self.removed.values()
-        return next((one for one in gone if one.metadata.delta_table_id == table_id is not None), None)
+        return next((one for one in gone if one.delta_table_id == table_id is not None), None)
 
 
 def find_run(repository: StateRepository, current: DeploymentState | None, run: str | None) -> PastRun:
@@ -115,8 +116,8 @@ def _documents(repository: StateRepository, current: DeploymentState) -> Iterato
 
 def _run_between(before: DeploymentState, after: DeploymentState, run: str | None) -> PastRun | None:
     """Return the latest run between two documents that follow each other, or the named one."""
-    known = {_run_of(one) for one in before.resources.values()}
-    changes = (one.metadata.change for one in after.resources.values())
+    known = {one.run for one in before.resources.values()}
+    changes = (one.change for one in after.resources.values())
     found = sorted(
         (one for one in changes if one is not None and one.run not in known), key=lambda one: one.at
     )
@@ -126,7 +127,3 @@ def _run_between(before: DeploymentState, after: DeploymentState, run: str | Non
         runs.append(after.write_id)
     named = [one for one in runs if run is None or one.startswith(run)]
     return PastRun(run=named[-1], before=before, after=after) if named else None
-
-
-def _run_of(resource: Resource) -> str | None:
-    return resource.metadata.change.run if resource.metadata.change else None

@@ -49,7 +49,6 @@ from delta_engine.errors import RefusedError, raise_all
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.models.constraints import referenced_tables, resolved, tables_of_open_keys
-from delta_engine.models.record import resource_key
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation, OpenRun, PlannedRun, Undo
 from delta_engine.orchestrate.undeclared_tables import (
     is_gone,
@@ -57,6 +56,7 @@ from delta_engine.orchestrate.undeclared_tables import (
     rows_to_drop,
     undeclared_tables,
 )
+from delta_engine.ownership.recorded import resource_key
 from delta_engine.state.catalog_reader import (
     read_again,
     with_tables_read,

@@ -8,20 +8,15 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Final
 
-import msgspec
-
 from delta_engine.actions.policy import ColumnOrder, Policy
 from delta_engine.aspects.renames import Renames, pending_renames
 from delta_engine.deployment.definitions import as_table, define
-from delta_engine.deployment.document import Resource, SchemaResource, Status, TableResource
-from delta_engine.deployment.recorded_models import applied_schema, applied_table, table_record
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.resources import (
-    is_unrecorded,
+    applied_schema,
+    applied_table,
     noted,
     pointing_at,
-    recorded_schema,
-    recorded_table,
     redefined,
     with_agreed_order,
     with_columns_in_order,
@@ -33,8 +28,16 @@ from delta_engine.drift.replacements import is_replaced_by_run
 from delta_engine.drift.status import with_accepted_drift
 from delta_engine.models import Part, QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.open_struct import canonical_checksum
-from delta_engine.models.record import Record, resource_key
 from delta_engine.orchestrate.runs import Undo
+from delta_engine.ownership.recorded import (
+    AnyRecord,
+    Recorded,
+    Status,
+    is_unrecorded,
+    resource_key,
+    schema_record,
+    table_record,
+)
 from delta_engine.state.states import ABSENT, Audit, CatalogState, TableState
 from delta_engine.state.table_queries import TableVersion
 
@@ -76,17 +79,17 @@ class RunRecords:
         self._undo = undo or Undo(run="")
         self._settles_attempts = settles_attempts
         self._renamed: list[tuple[QualifiedName, QualifiedName]] = []
-        self.earlier: dict[str, TableResource] = {}
+        self.earlier: dict[str, Recorded[Table]] = {}
 
     def applied(
         self,
         model: Table,
-        earlier: TableResource | None,
+        earlier: Recorded[Table] | None,
         *,
         version: TableVersion | None = None,
         is_changed: bool = False,
         is_rewritten: bool = False,
-    ) -> TableResource:
+    ) -> Recorded[Table]:
         """Return the record of a table that is as its model says.
 
         Args:
@@ -97,44 +100,41 @@ class RunRecords:
         renames = self._column_renames.get(model.key)
         if earlier is not None and renames:
             earlier = redefined(earlier, lambda one: define(renames.applied_to(as_table(one))))
-            order = earlier.metadata.column_order
+            order = earlier.column_order
             order = order and tuple(renames.columns.get(name, name) for name in order)
-            metadata = msgspec.structs.replace(earlier.metadata, column_order=order)
-            earlier = msgspec.structs.replace(earlier, metadata=metadata)
+            earlier = replace(earlier, column_order=order)
         observed = self._observed.tables.get(model.key, ABSENT)
         if is_rewritten:  # the snapshot has the creation time of the former table
             observed = replace(observed, audit=Audit())
         is_another = is_rewritten or not observed.exists or _is_replaced_by_run(earlier, observed)
         if earlier is not None:
             self.earlier.setdefault(resource_key(model.qualified_name), earlier)
-        resource = applied_table(
+        record = applied_table(
             model,
             at=self._recorder.now(),
             by=self._recorder.who,
             version=version,
-            created_at=None if is_another or earlier is None else earlier.metadata.created_at,
+            created_at=None if is_another or earlier is None else earlier.created_at,
             earlier=earlier,
             baseline=self._baseline(model, earlier),
             full_ownership=self._owned(earlier),
             settles=self._settles_attempts,
         )
         if earlier is not None and observed.exists and version is None:
-            is_outdated = is_changed or bool(earlier.metadata.attempted)
-            metadata = msgspec.structs.replace(
-                resource.metadata,
-                delta_table_id=None if is_another else earlier.metadata.delta_table_id,
-                delta_version=None if is_outdated else earlier.metadata.delta_version,
+            is_outdated = is_changed or bool(earlier.attempts)
+            record = replace(
+                record,
+                delta_table_id=None if is_another else earlier.delta_table_id,
+                delta_version=None if is_outdated else earlier.delta_version,
             )
-            resource = msgspec.structs.replace(resource, metadata=metadata)
         if observed.exists and is_unrecorded(earlier):
-            metadata = msgspec.structs.replace(resource.metadata, adopted_at=self._recorder.now())
-            resource = msgspec.structs.replace(resource, metadata=metadata)
+            record = replace(record, adopted_at=self._recorder.now())
         promised = self._promised(model, observed)
-        if earlier is not None and earlier.metadata.accepted and self._settles_attempts:
-            resource = with_accepted_drift(resource, model, observed, promised, earlier)
-        return noted(resource, model, promised, earlier, ordered=self.ordered(model, earlier))
+        if earlier is not None and earlier.accepted and self._settles_attempts:
+            record = with_accepted_drift(record, model, observed, promised, earlier)
+        return noted(record, model, promised, earlier, ordered=self.ordered(model, earlier))
 
-    def ordered(self, model: Table, earlier: TableResource | None) -> TableResource | None:
+    def ordered(self, model: Table, earlier: Recorded[Table] | None) -> Recorded[Table] | None:
         """Return the record of the order that a table's columns have, but for those that it does not name.
 
         RESTORE brings back the order from before the run that is undone.
@@ -160,26 +160,25 @@ class RunRecords:
             if isinstance(model, Schema):
                 resources[key] = self.applied_schema(model)
                 continue
-            earlier = recorded_table(resources, model.qualified_name)
+            earlier = table_record(resources, model.qualified_name)
             self.note_schema(model)
             is_known = earlier and earlier.config_checksum == canonical_checksum(define(model))
-            if earlier is None or not is_known or earlier.metadata.attempted:
+            if earlier is None or not is_known or earlier.attempts:
                 resources[key] = self.applied(model, earlier, version=versions.get(model.key))
                 continue
             observed = self._observed.table(model.qualified_name)
-            resource = with_agreed_order(earlier, model, observed)
-            if resource.metadata.full_ownership != self._full_ownership:
-                metadata = msgspec.structs.replace(resource.metadata, full_ownership=self._full_ownership)
-                resource = msgspec.structs.replace(resource, metadata=metadata)
+            record = with_agreed_order(earlier, model, observed)
+            if record.full_ownership != self._full_ownership:
+                record = replace(record, full_ownership=self._full_ownership)
             if model.key in versions:
-                resource = with_version(resource, versions[model.key], observed.audit.created_at)
-            if resource is not earlier:
-                resources[key] = resource
+                record = with_version(record, versions[model.key], observed.audit.created_at)
+            if record is not earlier:
+                resources[key] = record
 
-    def applied_schema(self, schema: Schema | SchemaName) -> SchemaResource:
+    def applied_schema(self, schema: Schema | SchemaName) -> Recorded[Schema]:
         """Return the record of a schema that is as its model says."""
         name = schema if isinstance(schema, SchemaName) else schema.qualified_name
-        earlier = recorded_schema(self._recorder.resources, name)
+        earlier = schema_record(self._recorder.resources, name)
         return applied_schema(
             schema,
             at=self._recorder.now(),
@@ -188,10 +187,10 @@ class RunRecords:
             full_ownership=self._owned(earlier),
         )
 
-    def _owned(self, earlier: Resource | None) -> tuple[str, ...] | None:
+    def _owned(self, earlier: AnyRecord | None) -> tuple[str, ...] | None:
         """Return the recorded ownership of tags and grants. A revert changes nothing but drift."""
         is_revert = not self._settles_attempts
-        return earlier.metadata.full_ownership if earlier and is_revert else self._full_ownership
+        return earlier.full_ownership if earlier and is_revert else self._full_ownership
 
     def with_new_version(self, models: Iterable[Table]) -> list[QualifiedName]:
         """Return the tables that are recorded for the first time, or after an unfinished run, or with renames.
@@ -199,19 +198,16 @@ class RunRecords:
         These are renames by others that the models have taken. A few more have no version, because it could not be
         read, or a killed run made them.
         """
-        known = [(one, recorded_table(self._recorder.resources, one.qualified_name)) for one in models]
+        known = [(model, table_record(self._recorder.resources, model.qualified_name)) for model in models]
         new = [
-            one.qualified_name
-            for one, found in known
-            if found is None
-            or found.metadata.declared is None
-            or found.metadata.attempted
-            or self._takes_renames(one)
+            model.qualified_name
+            for model, record in known
+            if record is None or record.applied is None or record.attempts or self._takes_renames(model)
         ]
         unknown = (
-            one.qualified_name
-            for one, found in known
-            if found is not None and found.metadata.declared and found.metadata.delta_version is None
+            model.qualified_name
+            for model, record in known
+            if record is not None and record.applied and record.delta_version is None
         )
         return [*new, *islice(unknown, _MOST_RETRIES)]
 
@@ -223,19 +219,19 @@ class RunRecords:
         name = SchemaName(model.catalog_name, model.schema_name)
         key, resources = resource_key(name), self._recorder.resources
         known = resources.get(key)
-        is_declared = known is not None and known.metadata.declared is not None
+        is_declared = known is not None and known.applied is not None
         if (
             known is None
             or known.status is Status.MISSING
-            or not (is_declared or known.metadata.attempted or known.status is Status.HEALTHY)
+            or not (is_declared or known.attempts or known.status is Status.HEALTHY)
         ):
             resources[key] = self.applied_schema(name)
 
     def rename(self, former: QualifiedName, table: QualifiedName) -> None:
         """Move a table's record to the table's new name. The record of an earlier table of that name gives way."""
         self._renamed.append((former, table))
-        gone = recorded_table(self._recorder.resources, table)
-        if gone is not None and gone.metadata.declared is not None:
+        gone = table_record(self._recorder.resources, table)
+        if gone is not None and gone.applied is not None:
             del self._recorder.resources[resource_key(table)]
         self._recorder.resources = with_renamed(self._recorder.resources, former, table)
 
@@ -253,25 +249,23 @@ class RunRecords:
         known = {column.key for column in kept}
         return replace(observed, columns=(*kept, *(one for one in model.columns if one.key not in known)))
 
-    def _baseline(self, model: Table, earlier: TableResource | None) -> Table | None:
+    def _baseline(self, model: Table, earlier: Recorded[Table] | None) -> Table | None:
         """Return a model with the unmanaged parts, if there are any, and the new names of tables."""
         observed = self._observed.tables.get(model.key, ABSENT)
         if model.key in self._undo.former:
-            return table_record(self._undo.former[model.key].metadata).with_unmanaged_parts
-        record = table_record(earlier.metadata) if earlier else Record()
-        if not self._settles_attempts:
-            return record.with_unmanaged_parts  # a revert brings it back
+            return self._undo.former[model.key].with_unmanaged_parts
+        if not self._settles_attempts:  # a revert brings it back
+            return earlier.with_unmanaged_parts if earlier is not None else None
         if not observed.exists:
             return None
-        found = with_unmanaged_parts(model, observed, record)
+        found = with_unmanaged_parts(model, observed, earlier)
         for former, name in self._renamed:
             found = found and as_table(pointing_at(name, former, define(found)))
         return found
 
 
-def _is_replaced_by_run(earlier: TableResource | None, observed: TableState) -> bool:
+def _is_replaced_by_run(earlier: Recorded[Table] | None, observed: TableState) -> bool:
     """Whether an unfinished run has rewritten or moved a recorded table."""
-    if earlier is None or not earlier.metadata.attempted:
+    if earlier is None or not earlier.attempts:
         return False
-    record = table_record(earlier.metadata)
-    return is_replaced_by_run(observed, record)
+    return is_replaced_by_run(observed, earlier)

@@ -10,9 +10,8 @@ from typing import Final
 from delta_engine.aspects.protection import HISTORY_HIDDEN, is_protected
 from delta_engine.aspects.restores import RestoreTable
 from delta_engine.aspects.storage import RETURNS_FOR_DAYS
-from delta_engine.deployment.definitions import as_table
-from delta_engine.deployment.document import TableResource
 from delta_engine.models import Table
+from delta_engine.ownership.recorded import Recorded
 from delta_engine.state.states import TableState
 from delta_engine.state.table_queries import Commit
 from delta_engine.telemetry.context import utc_now
@@ -22,36 +21,34 @@ _INTERVAL: Final = re.compile(r"(?:interval\s+)?(\d{1,5})\s+(week|day|hour|minut
 _ONLY_RESTORE: Final = "only RESTORE brings its values back"
 
 
-def restore_of(after: TableResource, before: Table) -> RestoreTable | None:
+def restore_of(after: Recorded[Table], before: Table) -> RestoreTable | None:
     """Return how a table is restored to its version before a run; None if statements undo the run.
 
     Args:
         after: the record that the run left.
         before: what was declared before it.
     """
-    metadata = after.metadata
-    if metadata.change is None or metadata.change.version is None:
+    if after.change is None or after.change.version is None:
         return None
-    left, former = _left(after, before), metadata.change.version
-    is_known = (
-        not metadata.attempted and (metadata.delta_version or 0) > former
-    )  # a killed run records the former one
+    left, former = _left(after, before), after.change.version
+    # a killed run records the former version
+    is_known = not after.attempts and (after.delta_version or 0) > former
     return RestoreTable(
         version=former,
-        until=metadata.delta_version if is_known else None,
+        until=after.delta_version if is_known else None,
         filled=tuple(sorted(_filled(left, before))),
         is_rewritten=left.partitioned_by != before.partitioned_by,
     )
 
 
-def is_made_managed(after: TableResource, before: Table) -> bool:
+def is_made_managed(after: Recorded[Table], before: Table) -> bool:
     """Whether a run made a managed table of an external one; see `restore_of`."""
     return before.location is not None and _left(after, before).location is None
 
 
-def why_not_returned(after: TableResource) -> str:
+def why_not_returned(after: Recorded[Table]) -> str:
     """Return why UNSET MANAGED cannot return a table to its former location; empty if it can."""
-    change = after.metadata.change
+    change = after.change
     made = "the run made it a managed table"
     if change is None or change.at + timedelta(days=RETURNS_FOR_DAYS) < utc_now():
         return f"{made}, and UNSET MANAGED takes that back only within {RETURNS_FOR_DAYS} days"
@@ -60,11 +57,10 @@ def why_not_returned(after: TableResource) -> str:
     return ""
 
 
-def _left(after: TableResource, before: Table) -> Table:
+def _left(after: Recorded[Table], before: Table) -> Table:
     """Return the table as a run left it, as far as its record tells."""
-    metadata = after.metadata
-    definition = metadata.declared if not metadata.attempted else metadata.attempted[-1]
-    return as_table(definition) if definition else before
+    kept = after.attempts[-1] if after.attempts else after.applied
+    return kept.model if kept is not None else before
 
 
 def why_hidden(wanted: Table, observed: TableState) -> str:
@@ -75,7 +71,7 @@ def why_hidden(wanted: Table, observed: TableState) -> str:
 
 
 def why_not_restored(
-    after: TableResource,
+    after: Recorded[Table],
     restore: RestoreTable,
     wanted: Table,
     observed: TableState,
@@ -91,9 +87,9 @@ def why_not_restored(
     """
     if why := why_hidden(wanted, observed):
         return why
-    assert after.metadata.change is not None
+    assert after.change is not None
     kept = kept_for(observed.table_properties.get(KEPT_FILES, KEPT_BY_DEFAULT))
-    if kept is None or after.metadata.change.at + kept < utc_now():
+    if kept is None or after.change.at + kept < utc_now():
         return f"{_ONLY_RESTORE}, and its files of then are kept no longer ({KEPT_FILES})"
     if not commits or min(one.version for one in commits) > restore.version + 1:
         return f"{_ONLY_RESTORE}, and its history since the run cannot be read"

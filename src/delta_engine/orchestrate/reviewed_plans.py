@@ -13,8 +13,8 @@ from delta_engine.aspects.delta_properties import is_catalog_managed
 from delta_engine.deployment.document import AppliedPlan, DeploymentState
 from delta_engine.deployment.local_files import write_atomically
 from delta_engine.models import Schema, Table
-from delta_engine.models.record import resource_key
 from delta_engine.orchestrate.runs import Environment, OpenRun, PlannedRun
+from delta_engine.ownership.recorded import resource_key
 from delta_engine.plan_files.codec import encode_plan_file, is_replaceable, plan_again, sealed
 from delta_engine.plan_files.document import (
     SCHEMA_URI,

@@ -20,9 +20,8 @@ from delta_engine.compile.compiled_plan import CompiledPlan
 from delta_engine.compile.compiler import compile_plan
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment, LockedRun
-from delta_engine.deployment.document import AppliedPlan, DeploymentState, TableResource
+from delta_engine.deployment.document import AppliedPlan, DeploymentState
 from delta_engine.deployment.recorder import Notify, RunRecorder
-from delta_engine.deployment.resources import is_unrecorded, recorded_table
 from delta_engine.drift.comparison import listed_parts
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, ComparedResource, UndoneDrift, UnmanagedPart
 from delta_engine.errors import (
@@ -35,7 +34,7 @@ from delta_engine.execute.action_runner import ActionRunner, Executor
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import AnyOutcome, OnTable
 from delta_engine.models import QualifiedName, Schema, Table
-from delta_engine.models.record import Record
+from delta_engine.ownership.recorded import Recorded, is_unrecorded, table_record
 from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, run_report
 from delta_engine.state.catalog_reader import CatalogReader
 from delta_engine.state.existing_files import LocationReader
@@ -161,7 +160,7 @@ class Undo:
     run: str
     models: tuple[Table, ...] = ()
     wanted: tuple[Table, ...] = ()
-    former: Mapping[str, TableResource] = field(default_factory=dict)
+    former: Mapping[str, Recorded[Table]] = field(default_factory=dict)
     restores: Mapping[QualifiedName, RestoreTable] = field(default_factory=dict)
     restored: frozenset[str] = frozenset()
     returns: tuple[QualifiedName, ...] = ()
@@ -191,7 +190,7 @@ class Observation:
     observed: CatalogState
     loaded: DeploymentState | None = None
     state: DeploymentState | None = None
-    records: Mapping[str, Record[Table]] = field(default_factory=dict)
+    records: Mapping[str, Recorded[Table]] = field(default_factory=dict)
     compared: Mapping[str, ComparedResource] = field(default_factory=dict)
     is_partial: bool = False
     undo: Undo | None = None
@@ -267,7 +266,7 @@ class PlannedRun:
         return tuple(
             name
             for name, table in tables
-            if table.exists and is_unrecorded(recorded_table(resources, table.former_name or name))
+            if table.exists and is_unrecorded(table_record(resources, table.former_name or name))
         )
 
     @property

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from delta_engine.actions.policy import matches_any
-from delta_engine.deployment.document import DeploymentState, TableResource
-from delta_engine.deployment.resources import recorded_table
+from delta_engine.deployment.document import DeploymentState
 from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation
+from delta_engine.ownership.recorded import Recorded, table_record
 from delta_engine.state.catalog_reader import CatalogReader, former_names, readable_snapshot
 from delta_engine.state.states import NO_AUDIT, CatalogState
 from delta_engine.telemetry.context import command
@@ -74,7 +74,7 @@ def removed_tables(
         read = observed.tables.get(name.key)
         exists = read.exists if read is not None else name.key in listed
         audit = read.audit if read is not None else observed.audits.get(name.key, NO_AUDIT)
-        recorded = recorded_table(state.resources, name)
+        recorded = table_record(state.resources, name)
         # A part of a table, or another table under the name, was never the engine's to drop.
         if exists and table.manages is None and _is_same(recorded, audit.created_at):
             yield name
@@ -149,6 +149,6 @@ def _unreadable(error: Exception) -> str:
     )
 
 
-def _is_same(recorded: TableResource | None, created_at: object) -> bool:
-    known = recorded.metadata.created_at if recorded else None
+def _is_same(recorded: Recorded[Table] | None, created_at: object) -> bool:
+    known = recorded.created_at if recorded else None
     return known is None or created_at is None or known == created_at

@@ -11,17 +11,9 @@ from delta_engine.aspects.conversions import is_reserved_name
 from delta_engine.aspects.protection import HISTORY_HIDDEN, is_protected
 from delta_engine.aspects.restores import DEFINITIONS, RestoreTable
 from delta_engine.backends.capabilities import Capabilities, Feature
-from delta_engine.deployment.definitions import as_schema, as_table
-from delta_engine.deployment.document import (
-    DeploymentState,
-    LastChange,
-    Resource,
-    SchemaResource,
-    TableResource,
-)
+from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import StateMismatchError
-from delta_engine.deployment.recorded_models import table_record, with_recorded_grants
-from delta_engine.deployment.resources import is_half_done, resource_name
+from delta_engine.deployment.recorded_models import with_recorded_grants
 from delta_engine.drift.commit_paths import renames
 from delta_engine.drift.renames import with_former_names
 from delta_engine.errors import ConfigError, RefusedError, UnsafePlanError
@@ -37,6 +29,7 @@ from delta_engine.orchestrate.restoring import (
 )
 from delta_engine.orchestrate.runs import Environment, Observation, PlannedRun, Undo
 from delta_engine.orchestrate.undeclared_tables import read_undeclared
+from delta_engine.ownership.recorded import AnyRecord, LastChange, Recorded, is_of_schema, is_of_table
 from delta_engine.plan_files.document import Options
 from delta_engine.report.refusals import refusal_messages
 from delta_engine.sql.tables import sql_undrop_table
@@ -155,7 +148,7 @@ def _past_run(environment: Environment, state: DeploymentState | None, run: str 
     return past
 
 
-def _left_changes(past: PastRun, current: Mapping[str, Resource], request: UndoRequest) -> list[_Change]:
+def _left_changes(past: PastRun, current: Mapping[str, AnyRecord], request: UndoRequest) -> list[_Change]:
     """Return the changes to undo; raise `ConfigError` if there are none."""
     changes = [one for one in _changes(past, current) if request.covers(one.name) and not one.is_undone]
     if not changes:
@@ -176,14 +169,14 @@ class _Change:
 
     name: QualifiedName | SchemaName
     run: str
-    before: Resource | None
-    after: Resource | None
-    now: Resource | None
+    before: AnyRecord | None
+    after: AnyRecord | None
+    now: AnyRecord | None
 
     @property
     def later(self) -> LastChange | None:
         """The last change of it."""
-        return self.now.metadata.change if self.now else None
+        return self.now.change if self.now else None
 
     @property
     def is_last(self) -> bool:
@@ -194,24 +187,21 @@ class _Change:
     def is_undone(self) -> bool:
         """Whether a run has undone it."""
         is_of_undo = self.later is not None and self.later.undoes == self.run
-        return is_of_undo and self.now is not None and not is_half_done(self.now)
+        return is_of_undo and self.now is not None and not self.now.is_half_done
 
     @property
     def schema(self) -> Schema | None:
         """The schema as it was declared."""
-        if not self.is_last or not isinstance(self.before, SchemaResource):
-            return None
-        return as_schema(self.before.metadata.declared) if self.before.metadata.declared else None
+        return self.before.declared if self.is_last and is_of_schema(self.before) else None
 
     @property
     def created(self) -> Table | None:
         """The table, if the run created it."""
-        if not self.is_last or _is_applied(self.before) or not isinstance(self.after, TableResource):
+        after = self.after
+        if not self.is_last or _is_applied(self.before) or not is_of_table(after):
             return None
-        metadata = self.after.metadata
-        definition = metadata.declared or next(reversed(metadata.attempted), None)
-        is_new = metadata.change is not None and metadata.change.is_new
-        return as_table(definition) if is_new and definition else None
+        model = after.declared or next(reversed(after.attempted), None)
+        return model if after.change is not None and after.change.is_new else None
 
     def why_not_dropped(self, capabilities: Capabilities) -> str | None:
         """Return why the platform does not drop the table that the run created; None if it does."""
@@ -232,23 +222,23 @@ class _Change:
         elif not self.is_last:
             later = f"run {self.later.run}" if self.later else "a later run"
             yield _refusal(self.name, f"{later} has changed it since", "Undo that one first.")
-        elif isinstance(self.after, TableResource) and not _is_applied(self.before) and not self.created:
+        elif is_of_table(self.after) and not _is_applied(self.before) and not self.created:
             yield _refusal(self.name, "no run had recorded it before, and what it was is not known")
         elif why := self.why_not_dropped(capabilities):
             reason = f"the run created it, and the backend {capabilities.name} drops no tables: {why}"
             yield _refusal(self.name, reason)
 
 
-def _changes(past: PastRun, current: Mapping[str, Resource]) -> Iterator[_Change]:
+def _changes(past: PastRun, current: Mapping[str, AnyRecord]) -> Iterator[_Change]:
     """Yield what the run did to each table and schema, sorted by key; `current` has the present records."""
     renamed = set()
     for key, after in sorted(past.changed.items()):
         now, before = current.get(key), past.record_before(key)
-        renamed |= {before.id} if before else set()
-        yield _Change(name=resource_name(after), run=past.run, before=before, after=after, now=now)
+        renamed |= {str(before.name)} if before else set()
+        yield _Change(name=after.name, run=past.run, before=before, after=after, now=now)
     for one in past.removed.values():
-        if one.id not in renamed:
-            yield _Change(name=resource_name(one), run=past.run, before=one, after=None, now=None)
+        if str(one.name) not in renamed:
+            yield _Change(name=one.name, run=past.run, before=one, after=None, now=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,8 +256,8 @@ class _FormerTable:
     """
 
     name: QualifiedName
-    before: TableResource
-    after: TableResource
+    before: Recorded[Table]
+    after: Recorded[Table]
     model: Table
     wanted: Table
     begun_at: int | None = None
@@ -292,16 +282,12 @@ class _FormerTable:
     @property
     def needs_history(self) -> bool:
         """Whether it is to be restored, or columns may have been renamed."""
-        definition = self.after.metadata.declared
-        return (
-            self.restore is not None
-            or definition is None
-            or _columns(as_table(definition)) != _columns(self.model)
-        )
+        declared = self.after.declared
+        return self.restore is not None or declared is None or _columns(declared) != _columns(self.model)
 
     def with_commits(self, commits: Sequence[Commit] | None) -> _FormerTable:
         """Return it with its history, which shows renames."""
-        since = self.before.metadata.delta_version
+        since = self.before.delta_version
         if commits is None or since is None:
             return replace(self, commits=commits)
         found = renames([one for one in commits if one.version > since])
@@ -319,7 +305,7 @@ class _FormerTable:
             return "it does not exist any more"
         if self.is_returned and observed.location is None and (why := why_not_returned(self.after)):
             return why
-        change = self.after.metadata.change
+        change = self.after.change
         if self.restore is None and change is not None and change.needs_restore and not self.is_restored:
             if why := why_hidden(self.wanted, observed):
                 return why
@@ -343,18 +329,17 @@ class _FormerTable:
 def _former(change: _Change) -> _FormerTable | None:
     """Return a table that was recorded before the run, and was not changed since."""
     before, after, name = change.before, change.after, change.name
-    if not (change.is_last and isinstance(before, TableResource) and isinstance(after, TableResource)):
+    if not (change.is_last and is_of_table(before) and is_of_table(after)):
         return None
-    record = table_record(before.metadata)
-    if record.declared is None or record.baseline is None or not isinstance(name, QualifiedName):
+    if before.declared is None or before.baseline is None or not isinstance(name, QualifiedName):
         return None
-    former_names = (name.table,) if record.declared.key != name.key else ()
+    former_names = (name.table,) if before.declared.key != name.key else ()
     return _FormerTable(
         name=name,
         before=before,
         after=after,
-        model=replace(record.declared, renamed_from=former_names),
-        wanted=replace(record.baseline, renamed_from=former_names),
+        model=replace(before.declared, renamed_from=former_names),
+        wanted=replace(before.baseline, renamed_from=former_names),
         begun_at=change.later.version if change.later and change.later.undoes == change.run else None,
     )
 
@@ -374,8 +359,8 @@ def _with_created(environment: Environment, basis: Observation, created: Sequenc
     return replace(basis, observed=observed, warnings=(*basis.warnings, *warnings))
 
 
-def _is_applied(resource: Resource | None) -> bool:
-    return resource is not None and resource.metadata.declared is not None
+def _is_applied(record: AnyRecord | None) -> bool:
+    return record is not None and record.applied is not None
 
 
 def _columns(model: Table) -> set[str]:

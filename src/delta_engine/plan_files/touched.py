@@ -9,11 +9,11 @@ import msgspec
 
 from delta_engine.actions import TablePlan
 from delta_engine.deployment.definitions import define, define_schema
-from delta_engine.deployment.document import Resource
+from delta_engine.deployment.stored_records import resource_of
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.models.constraints import referenced_table
 from delta_engine.models.open_struct import canonical_checksum, checksum_of
-from delta_engine.models.record import resource_key
+from delta_engine.ownership.recorded import AnyRecord, resource_key
 from delta_engine.plan_files.document import TouchedResource
 from delta_engine.state.states import ABSENT, NO_AUDIT, CatalogState, SchemaState, TableState
 
@@ -45,7 +45,7 @@ def touched_keys(plan: TablePlan, models: Iterable[Table], seen: CatalogState) -
 def touched_resource(
     state: TableState | SchemaState | None,
     model: Table | Schema | None,
-    record: Resource | None,
+    record: AnyRecord | None,
     table_id: str | None,
 ) -> TouchedResource:
     """Return what a plan file holds of a table or schema; None for what is not known or does not exist."""
@@ -76,7 +76,7 @@ def _declared(model: Table | Schema) -> str:
     return canonical_checksum(define(model) if isinstance(model, Table) else define_schema(model))
 
 
-def _recorded(resource: Resource | None) -> str | None:
+def _recorded(record: AnyRecord | None) -> str | None:
     """Return the checksum of a record: its models, ownership, ids, accepted drift and last apply.
 
     What other runs derive again without an apply does not count. Measured with `drift`, `sync` and `sync -t`: they
@@ -84,11 +84,11 @@ def _recorded(resource: Resource | None) -> str | None:
     A `sync` can also adopt a model or an ownership policy without a statement. Plans depend on both, so they count.
     A record without a model only lists a table or schema: it counts as none.
     """
-    if resource is None or not (resource.metadata.declared or resource.metadata.attempted):
+    if record is None or not (record.applied or record.attempts):
         return None
-    facts = msgspec.structs.asdict(resource.metadata)
+    facts = msgspec.structs.asdict(resource_of(record).metadata)
     counted = {key: value for key, value in facts.items() if key not in _NOT_COUNTED}
-    return checksum_of(msgspec.json.encode({**counted, "deployed_at": resource.deployed_at}, order="sorted"))
+    return checksum_of(msgspec.json.encode({**counted, "deployed_at": record.deployed_at}, order="sorted"))
 
 
 def _changed_tables(plan: TablePlan, seen: CatalogState) -> Iterator[QualifiedName]:

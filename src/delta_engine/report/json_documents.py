@@ -22,7 +22,7 @@ from delta_engine.actions.drift_policy import Severity
 from delta_engine.actions.policy import Consent, NeededConsent
 from delta_engine.aspects.aspect import Change
 from delta_engine.deployment.definitions import define
-from delta_engine.deployment.document import DeploymentState, Resource, TableResource
+from delta_engine.deployment.document import DeploymentState
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.drifted_resources import (
     NO_UNDONE_DRIFT,
@@ -33,7 +33,7 @@ from delta_engine.drift.saved_documents import SavedDocument
 from delta_engine.drift.status import ResourceChange
 from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName, SchemaName
-from delta_engine.models.record import resource_key
+from delta_engine.ownership.recorded import AnyRecord, resource_key
 from delta_engine.report.planned_actions import planned_actions, planned_whole, undone_drift_note
 from delta_engine.telemetry.logs import redacted
 
@@ -200,7 +200,7 @@ def pending_summary(task: str, environment: str, plan: TablePlan) -> JobSummary:
     )
 
 
-def resources_document(state: DeploymentState, resources: Mapping[str, Resource]) -> str:
+def resources_document(state: DeploymentState, records: Mapping[str, AnyRecord]) -> str:
     """Return a document of resources of the deployment state."""
     return _document(
         "delta-engine/state-resources",
@@ -208,21 +208,20 @@ def resources_document(state: DeploymentState, resources: Mapping[str, Resource]
         serial=state.serial,
         resources={
             key: {
-                "type": resource.type.value,
-                "id": resource.id,
-                "status": resource.status.value,
-                "deployed_at": resource.deployed_at and resource.deployed_at.isoformat(),
-                "deployed_by": resource.deployed_by,
-                **_adoption(resource),
+                "type": record.kind,
+                "id": str(record.name),
+                "status": record.status.value,
+                "deployed_at": record.deployed_at and record.deployed_at.isoformat(),
+                "deployed_by": record.deployed_by,
+                **_adoption(record),
             }
-            for key, resource in resources.items()
+            for key, record in records.items()
         },
     )
 
 
-def _adoption(resource: Resource) -> dict[str, str]:
-    at = resource.metadata.adopted_at if isinstance(resource, TableResource) else None
-    return {"adopted_at": at.isoformat()} if at else {}
+def _adoption(record: AnyRecord) -> dict[str, str]:
+    return {"adopted_at": record.adopted_at.isoformat()} if record.adopted_at else {}
 
 
 def versions_document(documents: Sequence[SavedDocument]) -> str:

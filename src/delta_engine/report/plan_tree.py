@@ -30,7 +30,7 @@ from delta_engine.aspects.aspect import Sign
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, UndoneDrift
 from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName, Schema, SchemaName
-from delta_engine.models.record import resource_key
+from delta_engine.ownership.recorded import resource_key
 from delta_engine.report.change_tree import (
     Branch,
     changed_branches,

@@ -23,7 +23,7 @@ from delta_engine.execute.outcomes import (
 )
 from delta_engine.models import QualifiedName
 from delta_engine.models.open_struct import Moment
-from delta_engine.models.record import resource_key
+from delta_engine.ownership.recorded import resource_key
 from delta_engine.report.change_tree import change_lines
 from delta_engine.report.plan_text import adopted_lines
 from delta_engine.report.planned_actions import PlannedAction, planned_actions, planned_whole, with_texts

@@ -29,7 +29,7 @@ from delta_engine.models import (
     Table,
     Using,
 )
-from delta_engine.models.record import Record
+from delta_engine.ownership.recorded import Recorded
 from delta_engine.sql.expressions import gives_null_on_purpose, with_column_renamed
 from delta_engine.state.states import RelationKind, TableState
 from tests.builders.models import catalog_of, orders
@@ -272,15 +272,17 @@ def test_a_half_done_conversion_looks_as_its_readers_know_it(
 @pytest.mark.parametrize(
     ("record", "is_filled"),
     [
-        (Record(declared=orders(ID), attempted=(orders(ID, Column("day", "date")),)), True),
-        (Record(declared=orders(ID, Column("day", "date"))), False),
-        (Record(declared=orders(ID)), False),  # others have added it
-        (Record(attempted=(orders(ID, Column("day", "date", using="current_day")),)), True),
-        (Record(attempted=(orders(ID, Column("day", "date")),)), False),  # it was there before
-        (Record(), False),
+        (Recorded.of(orders(ID), attempted=(orders(ID, Column("day", "date")),)), True),
+        (Recorded.of(orders(ID, Column("day", "date"))), False),
+        (Recorded.of(orders(ID)), False),  # others have added it
+        (Recorded.of(attempted=(orders(ID, Column("day", "date", using="current_day")),)), True),
+        (Recorded.of(attempted=(orders(ID, Column("day", "date")),)), False),  # it was there before
+        (None, False),
     ],
 )
-def test_a_new_column_is_filled_again_after_an_unfinished_run(record: Record[Table], is_filled: bool) -> None:
+def test_a_new_column_is_filled_again_after_an_unfinished_run(
+    record: Recorded[Table], is_filled: bool
+) -> None:
     model = orders(ID, Column("day", "date", using="current_day"))
     state = catalog_of(
         [model], TableState(columns=(ID, Column("day", "date"), Column("current_day", "date")))

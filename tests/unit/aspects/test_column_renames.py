@@ -14,7 +14,9 @@ from delta_engine.drift.drifted_resources import AppliedRecord
 from delta_engine.drift.handling import accepted
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, ColumnMask, Part, PrimaryKey, RowFilter, Table
-from delta_engine.models.record import records_of
+from delta_engine.ownership.recorded import (
+    records_of,
+)
 from delta_engine.state.states import CatalogState, TableState
 from tests.builders.detection import deviations_from
 from tests.cases.golden_texts import assert_golden_lines

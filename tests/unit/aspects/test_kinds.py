@@ -14,7 +14,7 @@ from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.compile.compiler import compile_plan
 from delta_engine.models import Column, Schema, Table
-from delta_engine.models.record import resource_key
+from delta_engine.ownership.recorded import resource_key
 
 MODELS: dict[str, Any] = {
     "schema": Schema("dev", "silver", "clean", tags={"pii": "no"}, owner="ann"),

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -17,9 +18,12 @@ from delta_engine.config.declared_names import names_in
 from delta_engine.config.loading import load_declared, model_files
 from delta_engine.config.settings import load_settings
 from delta_engine.config.yaml_documents import read_text
-from delta_engine.deployment.document import EnvironmentRecord, LastChange
+from delta_engine.deployment.document import (
+    EnvironmentRecord,
+)
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.stores.local import LocalStateStore
+from delta_engine.ownership.recorded import LastChange
 from tests.builders.deployment import applied, deployment_state
 from tests.builders.models import WORKED_MODEL, orders
 from tests.conftest import CONFIG, ORDERS
@@ -78,7 +82,7 @@ def state(project: Path) -> LocalStateStore:
     saved = repository.save(msgspec.structs.replace(first, environment=environment), None)
     temp = applied(orders(name="temp"))
     change = LastChange(run="3f2a", at=saved.state.updated_at)
-    temp = msgspec.structs.replace(temp, metadata=msgspec.structs.replace(temp.metadata, change=change))
+    temp = replace(temp, change=change)
     resources = {**saved.state.resources, "table.dev.silver.temp": temp}
     repository.save(msgspec.structs.replace(saved.state, resources=resources), saved)
     return store

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.deployment.document import Checkpoint, Status
+from delta_engine.deployment.document import (
+    Checkpoint,
+)
 from delta_engine.deployment.errors import StoreError
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
+from delta_engine.ownership.recorded import Status
 from tests.builders.deployment import FACTS
 from tests.projects.catalog_project import CatalogProject
 from tests.projects.commandline import CommandLine

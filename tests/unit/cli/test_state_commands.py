@@ -9,10 +9,13 @@ import msgspec
 import pytest
 
 from delta_engine import __version__
-from delta_engine.deployment.document import EnvironmentRecord, Status
+from delta_engine.deployment.document import (
+    EnvironmentRecord,
+)
 from delta_engine.deployment.locks.file import FileLock
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.stores.local import LocalStateStore
+from delta_engine.ownership.recorded import Status
 from tests.builders.deployment import HOLDER, applied, deployment_state
 from tests.builders.models import WORKED_MODEL, orders
 from tests.projects.commandline import CommandLine, Result

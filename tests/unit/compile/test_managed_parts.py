@@ -19,8 +19,8 @@ from delta_engine.models import (
     RowFilter,
     Table,
 )
-from delta_engine.models.record import Record
 from delta_engine.orchestrate.planning import plan_unlocked
+from delta_engine.ownership.recorded import Recorded
 from delta_engine.state.states import ABSENT, RelationKind, TableState
 from delta_engine.validation.relations import partial_model_violations
 from delta_engine.validation.validator import PlanValidator
@@ -239,7 +239,7 @@ def test_tags_that_a_model_does_not_manage_are_nobody_s_difference() -> None:
     comparison = Comparison.of(
         model,
         state,
-        Record(declared=replace(model, columns=(Column("id", "bigint", tags={"a": "b"}),))),
+        Recorded.of(replace(model, columns=(Column("id", "bigint", tags={"a": "b"}),))),
         full,
     )
     assert not list(diff(comparison))

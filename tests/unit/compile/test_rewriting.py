@@ -22,8 +22,8 @@ from delta_engine.models import (
     Table,
     Using,
 )
-from delta_engine.models.record import Record
 from delta_engine.models.types import AtomicType
+from delta_engine.ownership.recorded import Recorded
 from delta_engine.state.states import REDACTED, TableState
 from delta_engine.validation.validator import PlanValidator
 from tests.builders.models import catalog_of, orders
@@ -35,7 +35,7 @@ PLAIN = TableState(columns=(ID, DAY))
 POLICY = Policy(allow=(Allowance(DestructiveKind.REWRITE_TABLE),))
 
 
-def refusals(observed: TableState, model: Table = MODEL, record: Record | None = None) -> list[str]:
+def refusals(observed: TableState, model: Table = MODEL, record: Recorded | None = None) -> list[str]:
     records = {model.key: record} if record else {}
     plan = TablePlanner(POLICY).plan([model], catalog_of([model], observed), records)
     return [refusal.reason for refusal in PlanValidator(POLICY).plan_violations(plan)]
@@ -97,13 +97,13 @@ def test_a_part_of_a_table_is_not_rewritten() -> None:
 
 
 def test_an_unfinished_rewrite_is_verified_by_the_next_run() -> None:
-    record = Record(declared=orders(ID, DAY), attempted=(MODEL,))
+    record = Recorded.of(orders(ID, DAY), attempted=(MODEL,))
     state = replace(PLAIN, columns=(replace(ID, is_nullable=True), DAY), partitioned_by=("day",))
     plan = TablePlanner(POLICY).plan([MODEL], catalog_of([MODEL], state), {MODEL.key: record})
     (align,) = plan.align_tables
     assert align.of_type(VerifyRewrite)
     assert not align.of_type(RewriteTable)
-    finished = Record(declared=MODEL, attempted=(MODEL,))
+    finished = Recorded.of(MODEL, attempted=(MODEL,))
     assert not TablePlanner(POLICY).plan(
         [MODEL], catalog_of([MODEL], replace(PLAIN, partitioned_by=("day",))), {MODEL.key: finished}
     )
@@ -112,7 +112,7 @@ def test_an_unfinished_rewrite_is_verified_by_the_next_run() -> None:
 def test_an_unfinished_rewrite_is_verified_under_the_names_that_it_knew() -> None:
     """The plan renames and adds columns before it verifies, and no former version has these."""
     model = orders(ID, Column("date", "date", renamed_from="day"), NOTE, partitioned_by=["date"])
-    record = Record(declared=orders(ID, DAY), attempted=(MODEL,))
+    record = Recorded.of(orders(ID, DAY), attempted=(MODEL,))
     state = replace(PLAIN, partitioned_by=("day",), table_properties={"delta.columnMapping.mode": "name"})
     plan = TablePlanner(POLICY).plan([model], catalog_of([model], state), {MODEL.key: record})
     (verified,) = plan.align_tables[0].of_type(VerifyRewrite)

@@ -9,7 +9,6 @@ import pytest
 
 from delta_engine.actions.policy import NO_POLICY, Allowance, DestructiveKind, Policy
 from delta_engine.deployment.deployment import Deployment
-from delta_engine.deployment.document import Status
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.errors import UnsafePlanError
 from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, QualifiedName, Table
@@ -18,7 +17,9 @@ from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.orchestrator import Orchestrator, plan_revert, plan_sync
 from delta_engine.orchestrate.planning import record_statuses
 from delta_engine.orchestrate.runs import open_run
+from delta_engine.ownership.recorded import Status
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
+from tests.builders.deployment import recorded_table
 from tests.builders.engines import engine_on
 from tests.builders.models import orders
 from tests.fakes.platform import recorded
@@ -256,9 +257,9 @@ def test_a_foreign_key_follows_a_renamed_parent(catalog: FakeUnityCatalog, deplo
     parent = replace(keyed, table_name="sales", renamed_from=("orders",))
     with open_run(engine_over(catalog, deployment), "sync") as run:
         apply_planned(run, plan_sync(run, [parent], is_partial=True)).result()
-    definition = recorded(deployment).resources["table.dev.silver.items"].metadata.declared
-    assert definition is not None
-    assert definition.foreign_keys[0].references == "dev.silver.sales"
+    declared = recorded_table(recorded(deployment), "table.dev.silver.items").declared
+    assert declared is not None
+    assert declared.foreign_keys[0].references == "dev.silver.sales"
     models = [parent, replace(child, foreign_keys=(replace(child.foreign_keys[0], references="sales"),))]
     assert report_drift(engine_over(catalog, deployment), models).drifted == ()
     assert not engine_over(catalog, deployment).plan_tables(models)

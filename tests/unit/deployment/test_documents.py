@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,20 @@ from jsonschema import Draft202012Validator
 
 from delta_engine.deployment.codec import decode_state, encode_state, published_schema
 from delta_engine.deployment.definitions import as_table, define
-from delta_engine.deployment.document import VERSION, Status, TableResource
+from delta_engine.deployment.document import (
+    VERSION,
+)
 from delta_engine.deployment.errors import CorruptStateError, NewerStateError
-from delta_engine.deployment.recorded_models import applied_schema, table_record
 from delta_engine.deployment.recorder import replay
+from delta_engine.deployment.resources import (
+    applied_schema,
+)
 from delta_engine.deployment.run_facts import environment_record
+from delta_engine.deployment.stored_records import StoredState, loaded_state
 from delta_engine.errors import RefusedError
 from delta_engine.models import Column, Schema, Table
-from delta_engine.models.open_struct import UNKNOWN_KEY, canonical_checksum, decode_open, encode_open
+from delta_engine.models.open_struct import UNKNOWN_KEY, canonical_checksum, decode_open
+from delta_engine.ownership.recorded import Difference, Status, is_of_table
 from tests.builders.deployment import NOON, deployment_state
 from tests.builders.models import WORKED_MODEL, orders
 from tests.builders.strategies import models
@@ -63,9 +70,9 @@ def test_a_journal_that_an_older_engine_left_is_replayed() -> None:
     lines = (DOCUMENTS / "v1-journal.jsonl").read_bytes().splitlines()
     found = replay(deployment_state(WORKED_MODEL), {"run": lines})
     lines_record = found.state.resources["table.dev.silver.lines"]
-    assert isinstance(lines_record, TableResource)
+    assert is_of_table(lines_record)
     assert lines_record.status is Status.HEALTHY
-    assert table_record(lines_record.metadata).with_unmanaged_parts is not None
+    assert lines_record.with_unmanaged_parts is not None
     assert found.state.resources[KEY].status is Status.UNKNOWN
     assert "1 tables were recorded, 1 were not done" in found.notes[0]
 
@@ -77,6 +84,9 @@ def test_journals_without_a_lock_are_replayed_in_the_order_of_their_runs() -> No
     for journals in ({"a": later, "b": earlier}, {"a": earlier, "b": later}):
         found = replay(deployment_state(WORKED_MODEL), journals)
         assert found.state.resources["table.dev.silver.lines"].status is Status.UNKNOWN
+
+
+LATE = Difference(field="table comment", expected="a", actual=None)
 
 
 def test_every_truncation_is_refused() -> None:
@@ -102,11 +112,15 @@ def test_unknown_fields_survive_everywhere() -> None:
         place["of a newer minor"] = {"number": number, "list": [1, {"a": None}]}
     for place in (definition, definition["columns"][1], definition["primary_key"]):
         place["of a newer minor"] = "x"
-    state = decode_open(json.dumps(raw).encode(), type(deployment_state()))
-    assert json.loads(encode_open(state)) == raw
+    state = loaded_state(decode_open(json.dumps(raw).encode(), StoredState))
+    assert json.loads(encode_state(state)) == raw
     again = msgspec.structs.replace(state, serial=8)
-    assert json.loads(encode_open(again)) == {**raw, "serial": 8}
-    assert UNKNOWN_KEY.encode() not in encode_open(again)
+    assert json.loads(encode_state(again)) == {**raw, "serial": 8}
+    assert UNKNOWN_KEY.encode() not in encode_state(again)
+    seen = replace(state.resources[KEY], status=Status.DRIFTED, drift=(LATE,))
+    drifted = json.loads(encode_state(state.with_resources({KEY: seen})))["resources"][KEY]
+    found = {"drift": [{"field": "table comment", "expected": "a", "actual": None}]}
+    assert drifted == {**resource, "status": "drifted", "metadata": {**resource["metadata"], **found}}
 
 
 def test_the_checksum_covers_what_a_newer_minor_added() -> None:
@@ -123,7 +137,7 @@ def test_the_checksum_covers_what_a_newer_minor_added() -> None:
 
 def test_an_edited_schema_is_refused() -> None:
     schema = applied_schema(Schema("dev", "silver", comment="Clean"), at=NOON, by="ana")
-    state = msgspec.structs.replace(deployment_state(), resources={"schema.dev.silver": schema})
+    state = deployment_state().with_resources({"schema.dev.silver": schema})
     assert decoded(encode_state(state)).resources == state.resources
     raw = json.loads(encode_state(state))
     raw["resources"]["schema.dev.silver"]["metadata"]["declared"]["comment"] = "Dirty"

@@ -82,7 +82,7 @@ def test_unfinished_work_is_no_drift_to_a_state_sync(platform: FakePlatform, dep
         record_statuses(run, CHANGED)
     assert statuses(deployment)["b"] == "unknown"
     assert comments(deployment)["b"] == "first"
-    error = recorded(deployment).resources["table.dev.silver.b"].metadata.sync_error
+    error = recorded(deployment).resources["table.dev.silver.b"].reason
     assert error is not None
     assert "ended before it was done" in error
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from delta_engine.actions import DropTable
@@ -98,10 +97,9 @@ def test_a_selection_says_nothing_of_other_tables(platform: FakePlatform, deploy
 def test_another_table_of_the_same_name_is_kept(created_at: datetime | None, is_ours: bool) -> None:
     state = deployment_state(A, B)
     resource = state.resources["table.dev.silver.b"]
-    metadata = msgspec.structs.replace(resource.metadata, created_at=NOON)
-    noted = {"table.dev.silver.b": msgspec.structs.replace(resource, metadata=metadata)}
+    noted = {"table.dev.silver.b": replace(resource, created_at=NOON)}
     observed = CatalogState(tables={}, other_tables=(GONE,), audits={GONE.key: Audit(created_at=created_at)})
-    found = removed_tables(msgspec.structs.replace(state, resources=noted), [B], observed)
+    found = removed_tables(state.with_resources(noted), [B], observed)
     assert list(found) == ([GONE] if is_ours else [])
 
 

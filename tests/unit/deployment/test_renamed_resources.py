@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from delta_engine.deployment.codec import decode_state, encode_state
-from delta_engine.deployment.resources import with_renamed_table
+from delta_engine.deployment.recorded_models import table_records
+from delta_engine.deployment.resources import (
+    with_renamed_table,
+)
 from delta_engine.models import Column, ForeignKey, PrimaryKey, QualifiedName, Table
 from tests.builders.deployment import deployment_state
 from tests.builders.models import ORDERS, orders
@@ -19,6 +22,6 @@ def test_foreign_keys_name_a_table_as_it_is_called_by_now() -> None:
     parent = replace(MODEL, primary_key=PrimaryKey(["id"]), foreign_keys=(replace(keys[0], name="itself"),))
     name = QualifiedName("dev", "silver", "sales")
     state = with_renamed_table(deployment_state(parent, child), ORDERS, name)
-    found = [one.metadata.declared for one in state.resources.values()]
+    found = [one.declared for one in table_records(state).values()]
     assert [key.references for one in found if one for key in one.foreign_keys] == [str(name), str(name)]
     decode_state(encode_state(state), environment="test", where="the document")  # its checksums hold

@@ -9,7 +9,7 @@ import pytest
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import InvalidModelError
 from delta_engine.execute.action_runner import ApplyFailedError
-from tests.builders.deployment import table_metadata
+from tests.builders.deployment import recorded_table
 from tests.builders.models import orders
 from tests.fakes.platform import FakePlatform, recorded, statuses, sync
 
@@ -19,7 +19,7 @@ AFTER = replace(orders(name="orders", comment="second"), renamed_from=("order",)
 
 def test_a_rename_comes_first_and_moves_the_record(platform: FakePlatform, deployment: Deployment) -> None:
     sync(platform, deployment, BEFORE)
-    created_at = table_metadata(recorded(deployment), "table.dev.silver.order").created_at
+    created_at = recorded_table(recorded(deployment), "table.dev.silver.order").created_at
     platform.statements.clear()
     assert sync(platform, deployment, AFTER) == []
     assert platform.statements == [
@@ -27,7 +27,7 @@ def test_a_rename_comes_first_and_moves_the_record(platform: FakePlatform, deplo
         "COMMENT ON TABLE `dev`.`silver`.`orders` IS 'second'",
     ]
     assert statuses(deployment) == {"orders": "healthy"}
-    assert table_metadata(recorded(deployment), "table.dev.silver.orders").created_at == created_at
+    assert recorded_table(recorded(deployment), "table.dev.silver.orders").created_at == created_at
 
 
 def test_it_says_nothing_once_it_is_done(platform: FakePlatform, deployment: Deployment) -> None:

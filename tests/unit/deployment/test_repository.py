@@ -14,7 +14,9 @@ import msgspec
 import pytest
 
 from delta_engine.deployment.codec import encode_state
-from delta_engine.deployment.document import KEPT_WRITE_IDS
+from delta_engine.deployment.document import (
+    KEPT_WRITE_IDS,
+)
 from delta_engine.deployment.errors import (
     ConflictError,
     CorruptStateError,

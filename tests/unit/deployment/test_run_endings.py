@@ -15,7 +15,9 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.cli.run_view import TerminalView
 from delta_engine.cli.terminal import exits
 from delta_engine.deployment.deployment import Deployment
-from delta_engine.deployment.document import DeploymentState
+from delta_engine.deployment.document import (
+    DeploymentState,
+)
 from delta_engine.deployment.errors import StaleStateError, StoreError, UnsavedStateError
 from delta_engine.deployment.stored import Identity, StoredDocument
 from delta_engine.deployment.stores.memory import MemoryStateStore
@@ -261,7 +263,7 @@ def test_a_second_read_that_fails_verifies_no_table(
     commanded(engine_with(platform, deployment, NoVersions()))()
     assert statuses(deployment) == {"a": "unknown", "b": "unknown", "c": "unknown"}
     reason = f"the second read after the apply failed: {error}"
-    assert recorded(deployment).resources["table.dev.silver.a"].metadata.sync_error == reason
+    assert recorded(deployment).resources["table.dev.silver.a"].reason == reason
     assert json.loads(capsys.readouterr().out)["unverified"] == reason
     sync(platform, deployment, *TABLES)
     assert statuses(deployment) == {"a": "healthy", "b": "healthy", "c": "healthy"}

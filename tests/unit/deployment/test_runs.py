@@ -9,7 +9,6 @@ import pytest
 
 from delta_engine.backends.sql_runner import Row
 from delta_engine.deployment.deployment import Deployment
-from delta_engine.deployment.document import Status
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.models import Schema, Table
@@ -17,6 +16,7 @@ from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.orchestrator import plan_revert
 from delta_engine.orchestrate.planning import record_statuses
 from delta_engine.orchestrate.runs import open_run
+from delta_engine.ownership.recorded import Status
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_queries import TableVersion
 from tests.builders.deployment import FACTS, deployment_over
@@ -66,7 +66,7 @@ def test_a_refusal_without_a_word_is_recorded_like_any_other(deployment: Deploym
     with pytest.raises(ApplyFailedError, match="3 of 3 tables failed"):
         sync(Wordless(), deployment, *TABLES)
     records = recorded(deployment).resources.values()
-    assert {(one.status, one.metadata.sync_error) for one in records} == {(Status.FAILED, "no message")}
+    assert {(one.status, one.reason) for one in records} == {(Status.FAILED, "no message")}
 
 
 def test_one_failure_does_not_stop_the_others(platform: FakePlatform, deployment: Deployment) -> None:
@@ -87,7 +87,7 @@ def test_a_table_not_created_has_no_definition(platform: FakePlatform, deploymen
     with pytest.raises(ApplyFailedError):
         sync(platform, deployment, *TABLES)
     resource = recorded(deployment).resources["table.dev.silver.b"]
-    assert (resource.status, resource.metadata.declared, resource.deployed_at) == (
+    assert (resource.status, resource.declared, resource.deployed_at) == (
         Status.FAILED,
         None,
         None,

@@ -13,7 +13,6 @@ from delta_engine.actions.policy import Allowance, DestructiveKind, Policy
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.deployment.deployment import Deployment
-from delta_engine.deployment.document import Resource, Status
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.models import CheckConstraint, Column, PrimaryKey, Schema, Table
@@ -22,6 +21,7 @@ from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.orchestrator import Orchestrator, find_drift, plan_revert, record_accepted
 from delta_engine.orchestrate.planning import record_statuses
 from delta_engine.orchestrate.runs import open_run
+from delta_engine.ownership.recorded import AnyRecord, Status
 from delta_engine.state.states import TableState
 from delta_engine.state.table_queries import TableQueries
 from tests.builders.engines import engine_on
@@ -83,7 +83,7 @@ def sync(catalog: FakeUnityCatalog, deployment: Deployment, *models: Table, **fa
     engine_over(catalog, deployment, **faults).sync_tables(models)
 
 
-def record(deployment: Deployment) -> Resource:
+def record(deployment: Deployment) -> AnyRecord:
     return recorded(deployment).resources[RECORD]
 
 
@@ -109,7 +109,7 @@ def test_what_an_unfinished_run_applied_is_removed_with_its_model(
     sync(catalog, deployment, BARE)
     assert has_nothing_of(RICH, catalog)
     assert record(deployment).status is Status.HEALTHY
-    assert record(deployment).metadata.attempted == ()
+    assert record(deployment).attempted == ()
 
 
 @pytest.mark.parametrize("how", [StatementError, Kill])
@@ -147,20 +147,20 @@ def test_attempts_add_up_until_a_run_succeeds(catalog: FakeUnityCatalog, deploym
     for _ in range(2):
         with pytest.raises(ApplyFailedError):
             sync(catalog, deployment, other, at="GRANT")
-    assert len(record(deployment).metadata.attempted) == 2
+    assert len(record(deployment).attempted) == 2
     sync(catalog, deployment, BARE)
     assert has_nothing_of(RICH, catalog)
     assert has_nothing_of(other, catalog)
-    assert record(deployment).metadata.attempted == ()
+    assert record(deployment).attempted == ()
 
 
 def test_a_table_as_declared_settles_the_attempts(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     sync(catalog, deployment, BARE)
     with pytest.raises(ApplyFailedError):
         sync(catalog, deployment, replace(BARE, comment="new"), at="COMMENT ON")
-    assert record(deployment).metadata.attempted
+    assert record(deployment).attempted
     sync(catalog, deployment, BARE)
-    assert record(deployment).metadata.attempted == ()
+    assert record(deployment).attempted == ()
 
 
 def test_unmanaged_parts_stay(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
@@ -256,7 +256,7 @@ def test_accepted_drift_keeps_the_attempts(catalog: FakeUnityCatalog, deployment
     with open_run(engine_over(catalog, deployment), "accept") as run:
         record_accepted(run, find_drift(run, [CHANGES]))
     by_hand = replace(BEFORE, comment="by hand")
-    assert record(deployment).metadata.attempted
+    assert record(deployment).attempted
     sync(catalog, deployment, by_hand)
     assert drift_of(catalog, deployment, by_hand) == []
     assert has_nothing_of(RICH, catalog)
@@ -278,10 +278,10 @@ def test_a_failed_schema_blocks_its_own_tables(catalog: FakeUnityCatalog, deploy
     assert caught.value.is_applied_in_part
     state = recorded(deployment)
     schema = state.resources["schema.dev.silver"]
-    assert (schema.status, schema.metadata.sync_error) == (Status.DEGRADED, "no")
-    assert schema.metadata.declared is None
+    assert (schema.status, schema.reason) == (Status.DEGRADED, "no")
+    assert schema.declared is None
     assert state.resources["table.dev.gold.orders"].status is Status.HEALTHY
-    assert record(deployment).metadata.attempted == ()
+    assert record(deployment).attempted == ()
     (checkpoint, *_) = (one for one in state.metadata.checkpoints if one.resource == "schema.dev.silver")
     assert checkpoint.statements_done == 2
 
@@ -298,8 +298,8 @@ def test_what_was_applied_to_a_schema_is_removed_with_its_model(
     assert not catalog.schemas["dev.silver"].tags
     schema = recorded(deployment).resources["schema.dev.silver"]
     assert schema.status is Status.HEALTHY
-    assert schema.metadata.attempted == ()
-    assert schema.metadata.sync_error is None
+    assert schema.attempted == ()
+    assert schema.reason is None
 
 
 def test_a_killed_run_recorded_its_schemas(catalog: FakeUnityCatalog, deployment: Deployment) -> None:

@@ -7,20 +7,25 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone
 from typing import Any
 
-import msgspec
 import pytest
 
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy, IgnoreEntry
 from delta_engine.actions.policy import ColumnOrder, Policy
-from delta_engine.deployment.definitions import define
-from delta_engine.deployment.document import DeploymentState, Difference, Status
-from delta_engine.deployment.resources import baseline_of
+from delta_engine.deployment.document import (
+    DeploymentState,
+)
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import NOT_DELTA, DriftFacts, Reversal
 from delta_engine.drift.renames import irreversible
 from delta_engine.drift.reporting import drift_report
 from delta_engine.models import Column, PrimaryKey, QualifiedName, Table
-from delta_engine.models.record import records_of, resource_key
+from delta_engine.ownership.recorded import (
+    Difference,
+    Kept,
+    Status,
+    records_of,
+    resource_key,
+)
 from delta_engine.report.drift_text import drift_text
 from delta_engine.state.states import ABSENT, Audit, CatalogState, state_of
 from delta_engine.state.table_queries import Commit
@@ -166,9 +171,8 @@ def test_ids_are_read_where_the_catalog_has_no_times_unless_the_read_has_shown_t
 def test_what_the_catalog_showed_late_after_our_apply_is_no_drift_and_hides_none() -> None:
     late = Difference(field="table comment", expected="'a table'", actual="'before'")
     resource = applied(MODEL, Status.UNKNOWN)
-    metadata = msgspec.structs.replace(resource.metadata, drift=(late,), lag=(late,))
-    lagging = msgspec.structs.replace(resource, metadata=metadata)
-    state = msgspec.structs.replace(deployment_state(), resources={resource_key(ORDERS): lagging})
+    lagging = replace(resource, drift=(late,), lag=(late,))
+    state = deployment_state().with_resources({resource_key(ORDERS): lagging})
     before = observed(*MODEL.columns, comment="before")
     assert detect(before, state=state) == ()
     dropped = observed(Column("id", "bigint"), comment="before")
@@ -182,26 +186,25 @@ def test_what_the_catalog_showed_late_after_our_apply_is_no_drift_and_hides_none
 @pytest.mark.parametrize("status", [Status.UNKNOWN, Status.DEGRADED])
 def test_what_our_own_run_left_half_done_is_no_drift(status: Status) -> None:
     key = resource_key(ORDERS)
-    state = msgspec.structs.replace(deployment_state(), resources={key: applied(MODEL, status)})
+    state = deployment_state().with_resources({key: applied(MODEL, status)})
     assert detect(ABSENT, state=state) == ()
 
 
 def test_replacing_an_unmanaged_key_on_a_half_done_table_is_drift() -> None:
     model = orders(Column("id", "bigint", is_nullable=False))
     theirs = replace(model, primary_key=PrimaryKey(["id"], "theirs"))
-    metadata = msgspec.structs.replace(
-        applied(model).metadata,
-        baseline=baseline_of(define(model), define(theirs)),
-        attempted=(define(replace(model, comment="new")),),
+    resource = replace(
+        applied(model, Status.DEGRADED),
+        whole=Kept(theirs),
+        attempts=(Kept(replace(model, comment="new")),),
     )
-    resource = msgspec.structs.replace(applied(model, Status.DEGRADED), metadata=metadata)
-    state = msgspec.structs.replace(deployment_state(), resources={resource_key(ORDERS): resource})
+    state = deployment_state().with_resources({resource_key(ORDERS): resource})
     assert detect(state_of(theirs), state=state) == ()
     replaced = state_of(replace(theirs, comment="new", primary_key=PrimaryKey(["id"], "later")))
     assert kinds(detect(replaced, state=state)) == ["primary_key"]
     snapshot = CatalogState(tables={ORDERS.key: replaced})
     current = synchronized(state, snapshot).resources[resource_key(ORDERS)]
-    assert [one.field for one in current.metadata.drift] == ["primary key"]
+    assert [one.field for one in current.drift] == ["primary key"]
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,6 @@ import pytest
 from delta_engine.actions.drift_policy import DriftHandling, DriftPolicy, IgnoreEntry, Severity, SeverityRule
 from delta_engine.actions.policy import AS_APPLIED, NO_POLICY, ColumnOrder, Policy
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.deployment.definitions import define
-from delta_engine.deployment.resources import baseline_of
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import ComparedTable, DriftRefusal, drifted_tables
 from delta_engine.drift.handling import (
@@ -25,9 +23,12 @@ from delta_engine.drift.handling import (
 )
 from delta_engine.drift.renames import irreversible
 from delta_engine.models import CheckConstraint, Column, ForeignKey, Table
-from delta_engine.models.record import records_of
 from delta_engine.orchestrate.planning import draft_sync, observe, with_statuses
 from delta_engine.orchestrate.runs import Environment
+from delta_engine.ownership.recorded import (
+    Kept,
+    records_of,
+)
 from delta_engine.state.states import ABSENT, CatalogState
 from tests.builders.deployment import deployment_state
 from tests.builders.detection import (
@@ -138,9 +139,7 @@ def test_unmanaged_parts_of_a_renamed_column_are_no_drift_and_come_back_with_it(
         table_properties={"delta.columnMapping.mode": "name"},
     )
     history = FakeHistory(commit(3, "OPTIMIZE"), rename)
-    (found,) = detect(
-        moved, state=recorded(baseline=baseline_of(define(MODEL), define(theirs))), history=history
-    )
+    (found,) = detect(moved, state=recorded(whole=Kept(theirs)), history=history)
     assert kinds([found]) == ["column_renamed"]
     plan = TablePlanner().restoring().plan([restored(found, AS_APPLIED)], catalog_of([MODEL], moved))
     assert [type(action).__name__ for align in plan.align_tables for action in align.actions] == [
@@ -247,7 +246,7 @@ def test_what_a_sync_reverts_keeps_and_refuses() -> None:
 
 def test_a_deleted_table_is_made_as_it_was_left() -> None:
     theirs = replace(MODEL, comment="theirs", checks=(CheckConstraint("positive", "id > 0"),))
-    (found,) = detect(ABSENT, state=recorded(baseline=baseline_of(define(MODEL), define(theirs))))
+    (found,) = detect(ABSENT, state=recorded(whole=Kept(theirs)))
     assert (restored(found, AS_APPLIED).comment, restored(found, AS_APPLIED).checks) == (
         "theirs",
         theirs.checks,

@@ -12,17 +12,26 @@ from delta_engine.actions.policy import NO_POLICY
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.renames import Renames
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.deployment.definitions import as_table, define, define_attempt
-from delta_engine.deployment.document import AcceptedDrift, Difference, Status, TableResource
-from delta_engine.deployment.recorded_models import table_records
-from delta_engine.deployment.resources import unfinished
-from delta_engine.deployment.stored_definitions import TableDefinition
+from delta_engine.deployment.definitions import define, define_attempt, kept
+from delta_engine.deployment.recorded_models import (
+    table_records,
+)
+from delta_engine.deployment.resources import (
+    unfinished,
+)
 from delta_engine.drift.baselines import with_unmanaged_parts
 from delta_engine.drift.comparison import compared, deviations
 from delta_engine.drift.drifted_resources import AppliedRecord
 from delta_engine.drift.status import attempted_by, with_accepted_drift
 from delta_engine.models import CheckConstraint, Column, Part, QualifiedName, Table, Using
-from delta_engine.models.record import Record, resource_key
+from delta_engine.ownership.recorded import (
+    AcceptedDrift,
+    Difference,
+    Kept,
+    Recorded,
+    Status,
+    resource_key,
+)
 from delta_engine.state.states import ABSENT, CatalogState, state_of
 from tests.builders.deployment import NOON, applied, deployment_state
 from tests.builders.detection import deviations_from, drift_after, kinds, synchronized
@@ -38,30 +47,30 @@ def comment_of(model: Table) -> str:
 
 def test_the_baseline_of_some_parts_does_not_know_the_others() -> None:
     recorded = orders(manages=[Part.COLUMNS])
-    comparison = Comparison.of(orders(), observed(comment="theirs"), Record(declared=recorded), NO_POLICY)
+    comparison = Comparison.of(orders(), observed(comment="theirs"), Recorded.of(recorded), NO_POLICY)
     assert not comparison.clears(comment_of)
-    whole = replace(comparison, record=Record(declared=orders()))
+    whole = replace(comparison, declared=orders(), baseline=orders())
     assert whole.clears(comment_of)
 
 
 def test_an_applied_column_is_not_renamed_onto_another_one() -> None:
     applied = orders(Column("old", "int"), Column("new", "int"))
     desired = orders(Column("new", "int", renamed_from="old"))
-    comparison = Comparison.of(desired, CHANGED, Record(declared=applied), NO_POLICY)
-    assert comparison.record.declared is not None
-    assert [column.name for column in comparison.record.declared.columns] == ["old", "new"]
+    comparison = Comparison.of(desired, CHANGED, Recorded.of(applied), NO_POLICY)
+    assert comparison.declared is not None
+    assert [column.name for column in comparison.declared.columns] == ["old", "new"]
 
 
 def test_attempted_models_follow_a_rename() -> None:
     attempted = orders(Column("old", "int", default="1"))
     desired = orders(Column("new", "int", renamed_from="old"))
-    record = Record(declared=orders(), attempted=(attempted,))
+    record = Recorded.of(orders(), attempted=(attempted,))
     comparison = Comparison.of(desired, CHANGED, record, NO_POLICY)
-    assert [one.columns[0].name for one in comparison.record.attempted] == ["new"]
+    assert [one.columns[0].name for one in comparison.attempted] == ["new"]
 
 
 def test_a_model_of_more_parts_takes_the_table_over_as_it_is() -> None:
-    earlier = Record(declared=orders(manages=[Part.COLUMNS]))
+    earlier = Recorded.of(orders(manages=[Part.COLUMNS]))
     found = with_unmanaged_parts(orders(), observed(comment="theirs"), earlier)
     assert found == orders(comment="theirs")
 
@@ -70,13 +79,13 @@ def test_a_field_that_the_model_renames_is_not_one_of_others() -> None:
     applied = orders(Column("s", "struct<a: int>"))
     desired = orders(Column("s", "struct<b: int>", renamed_fields={"b": "a"}))
     present = observed(Column("s", "struct<b: int comment 'theirs'>"))
-    assert with_unmanaged_parts(desired, present, Record(declared=applied)) is None
+    assert with_unmanaged_parts(desired, present, Recorded.of(applied)) is None
 
 
 def test_a_field_that_no_model_declares_is_not_taken_over() -> None:
     model = orders(Column("s", "struct<a: int>"))
     present = observed(Column("s", "struct<a: int, n: int comment 'theirs'>"))
-    assert with_unmanaged_parts(model, present, Record(declared=model)) is None
+    assert with_unmanaged_parts(model, present, Recorded.of(model)) is None
 
 
 def test_a_killed_run_explains_the_column_that_it_dropped() -> None:
@@ -95,12 +104,8 @@ def accepted(kind: DriftKind, field: str, actual: str) -> AcceptedDrift:
     return AcceptedDrift(kind=kind.value, field=field, expected=None, actual=actual, by="ana", at=NOON)
 
 
-def with_accepted(model: Table, *drift: AcceptedDrift, attempted: tuple[Table, ...] = ()) -> TableResource:
-    resource = applied(model)
-    metadata = msgspec.structs.replace(
-        resource.metadata, accepted=drift, attempted=tuple(map(define, attempted))
-    )
-    return msgspec.structs.replace(resource, metadata=metadata)
+def with_accepted(model: Table, *drift: AcceptedDrift, attempted: tuple[Table, ...] = ()) -> Recorded[Table]:
+    return replace(applied(model), accepted=drift, attempts=tuple(map(Kept, attempted)))
 
 
 def test_an_apply_leaves_accepted_drift_of_parts_that_it_keeps() -> None:
@@ -110,16 +115,16 @@ def test_an_apply_leaves_accepted_drift_of_parts_that_it_keeps() -> None:
     done = with_accepted_drift(
         applied(model), model, table, state_of(model), with_accepted(model, kept, settled)
     )
-    assert done.metadata.accepted == (kept,)
+    assert done.accepted == (kept,)
 
 
 def test_an_apply_leaves_an_accepted_order_where_columns_are_still_moved() -> None:
     model, moved = orders(Column("id", "bigint"), X), observed(X, Column("id", "bigint"))
     order = accepted(DriftKind.COLUMN_ORDER, "column order", "(x, id)")
     earlier = with_accepted(model, order)
-    assert with_accepted_drift(applied(model), model, moved, moved, earlier).metadata.accepted == (order,)
+    assert with_accepted_drift(applied(model), model, moved, moved, earlier).accepted == (order,)
     in_order = state_of(model)
-    assert with_accepted_drift(applied(model), model, moved, in_order, earlier).metadata.accepted == ()
+    assert with_accepted_drift(applied(model), model, moved, in_order, earlier).accepted == ()
 
 
 def test_after_an_unfinished_run_accepted_drift_stays() -> None:
@@ -127,9 +132,9 @@ def test_after_an_unfinished_run_accepted_drift_stays() -> None:
     snapshot = CatalogState(tables={ORDERS.key: observed()})
     for attempted, left in (((), ()), ((orders(comment="new"),), (gone,))):
         resource = with_accepted(model, gone, attempted=attempted)
-        state = msgspec.structs.replace(deployment_state(), resources={resource_key(ORDERS): resource})
+        state = deployment_state().with_resources({resource_key(ORDERS): resource})
         (found,) = synchronized(state, snapshot).resources.values()
-        assert found.metadata.accepted == left
+        assert found.accepted == left
 
 
 RENAMING = orders(Column("n", "int", renamed_from="x"))
@@ -174,13 +179,10 @@ def test_attempts_are_compared_under_the_new_names_of_columns() -> None:
 def test_a_late_change_keeps_the_reason_of_its_run() -> None:
     late = Difference(field="table comment", expected="'new'", actual="''")
     resource = applied(orders(comment="new"), Status.UNKNOWN)
-    metadata = msgspec.structs.replace(resource.metadata, lag=(late,), sync_error="the catalog lags")
-    state = msgspec.structs.replace(
-        deployment_state(),
-        resources={resource_key(ORDERS): msgspec.structs.replace(resource, metadata=metadata)},
-    )
+    record = replace(resource, lag=(late,), reason="the catalog lags")
+    state = deployment_state().with_resources({resource_key(ORDERS): record})
     (found,) = synchronized(state, CatalogState(tables={ORDERS.key: observed()})).resources.values()
-    assert (found.status, found.metadata.sync_error) == (Status.UNKNOWN, "the catalog lags")
+    assert (found.status, found.reason) == (Status.UNKNOWN, "the catalog lags")
 
 
 def test_an_unmanaged_table_that_a_run_attempted_keeps_its_record() -> None:
@@ -189,17 +191,12 @@ def test_an_unmanaged_table_that_a_run_attempted_keeps_its_record() -> None:
     managed = [resource_key(ORDERS), resource_key(name)]
     unmanaged = synchronized(deployment_state(orders()), listed, managed=managed[:1])
     known = unmanaged.resources[resource_key(name)]
-    attempted = msgspec.structs.replace(
-        known.metadata, attempted=(define(replace(orders(), table_name="taken")),)
-    )
-    resources = {
-        **unmanaged.resources,
-        resource_key(name): msgspec.structs.replace(known, metadata=attempted),
-    }
-    state = msgspec.structs.replace(unmanaged, resources=resources)
+    attempted = replace(known, attempts=(Kept(replace(orders(), table_name="taken")),))
+    resources = {**unmanaged.resources, resource_key(name): attempted}
+    state = unmanaged.with_resources(resources)
     snapshot = CatalogState(tables={ORDERS.key: observed(), name.key: ABSENT})
     kept = synchronized(state, snapshot, managed=managed).resources
-    assert kept[resource_key(name)].metadata.attempted == attempted.attempted
+    assert kept[resource_key(name)].attempts == attempted.attempts
     assert resource_key(name) not in synchronized(unmanaged, snapshot, managed=managed).resources
 
 
@@ -212,7 +209,7 @@ def test_a_declared_table_is_not_unmanaged() -> None:
 
 def test_an_attempted_table_of_a_schema_that_was_not_read_keeps_its_record() -> None:
     tried = QualifiedName("dev", "gold", "tried")
-    record = unfinished(tried, Status.FAILED, "refused", attempted=(define(orders()),), earlier=None)
+    record = unfinished(tried, Status.FAILED, "refused", attempted=(kept(define(orders())),), earlier=None)
     known = {**deployment_state(orders()).resources, resource_key(tried): record}
     state = msgspec.structs.replace(deployment_state(), resources=known)
     here = CatalogState(tables={ORDERS.key: observed()})
@@ -248,10 +245,10 @@ def test_a_rename_of_an_unrecorded_table_is_attempted_too() -> None:
     model = orders(Column("new", "int", renamed_from="old"))
     table = observed(Column("old", "int"), properties={"delta.columnMapping.mode": "name"})
     plan = TablePlanner().plan([model], catalog_of([model], table))
-    assert attempted_by(plan, [model], [], {}) == {resource_key(ORDERS): (define_attempt(model),)}
+    assert attempted_by(plan, [model], [], {}) == {resource_key(ORDERS): (kept(define_attempt(model)),)}
     known = {resource_key(ORDERS): applied(orders(Column("old", "int")))}
     (_, former) = attempted_by(plan, [model], [], known)[resource_key(ORDERS)]
-    assert former == define(orders(Column("new", "int")))
+    assert former == kept(define(orders(Column("new", "int"))))
 
 
 def test_an_attempt_tells_the_columns_that_it_adds_and_fills() -> None:
@@ -259,17 +256,16 @@ def test_an_attempt_tells_the_columns_that_it_adds_and_fills() -> None:
     there, new = Column("there", "int", using="1"), Column("new", "int", using="2")
     model, table = orders(there, new), observed(Column("there", "int"))
     plan = TablePlanner().plan([model], catalog_of([model], table))
-    ((definition,),) = attempted_by(plan, [model], [], {}).values()
-    assert isinstance(definition, TableDefinition)
-    assert [column.using for column in as_table(definition).columns] == [None, Using("2")]
+    ((attempt,),) = attempted_by(plan, [model], [], {}).values()
+    assert [column.using for column in attempt.model.columns] == [None, Using("2")]
 
 
 def test_a_killed_run_that_renames_a_table_explains_its_changes() -> None:
     model = orders(name="new", comment="mine", renamed_from="orders")
     renamed = QualifiedName("dev", "silver", "new")
-    begun = unfinished(renamed, Status.FAILED, "killed", attempted=(define_attempt(model),), earlier=None)
+    begun = unfinished(renamed, Status.FAILED, "killed", attempted=(Kept(model),), earlier=None)
     state = deployment_state(orders())
-    state = msgspec.structs.replace(state, resources={**state.resources, resource_key(renamed): begun})
+    state = state.with_resources({**state.resources, resource_key(renamed): begun})
     for comment, found in (("mine", []), ("theirs", [DriftKind.TABLE_COMMENT])):
         table = replace(observed(comment=comment), former_name=ORDERS)
         snapshot = CatalogState(tables={renamed.key: table})

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import pytest
 
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
@@ -19,7 +18,9 @@ from delta_engine.drift.drifted_resources import DriftFacts, Reversal
 from delta_engine.drift.reporting import drift_report
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import Column, ForeignKey, Table
-from delta_engine.models.record import resource_key
+from delta_engine.ownership.recorded import (
+    resource_key,
+)
 from delta_engine.state.states import ABSENT, CatalogState, state_of
 from tests.builders.deployment import applied, deployment_state
 from tests.builders.detection import LATER, compare
@@ -311,7 +312,7 @@ def test_a_deletion_is_accepted_with_the_tables_whose_keys_went_with_it_alone(is
     key = ForeignKey(["id"], "dev.silver.customers", ["id"], "fk_orders")
     child = orders(Column("id", "bigint"), comment="Orders", foreign_keys=[key])
     resources = {resource_key(model.qualified_name): applied(model) for model in (parent, child)}
-    state = msgspec.structs.replace(deployment_state(), resources=resources)
+    state = deployment_state().with_resources(resources)
     changed = replace(state_of(child), table_comment="changed", foreign_keys=() if is_key_lost else (key,))
     observed = CatalogState(tables={parent.key: ABSENT, child.key: changed})
     report = drift_report(
@@ -438,7 +439,7 @@ def _calls_to_report(count: int) -> int:
         for number, key in enumerate(keys)
     ]
     resources = {resource_key(model.qualified_name): applied(model) for model in models}
-    state = msgspec.structs.replace(deployment_state(), resources=resources)
+    state = deployment_state().with_resources(resources)
     observed = CatalogState(tables={model.key: ABSENT for model in models})
     drifted = DriftDetector(DriftPolicy()).detect(compare(state, observed), now=LATER)
     needed = [

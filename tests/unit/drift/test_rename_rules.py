@@ -17,7 +17,7 @@ from delta_engine.drift.renames import (
     taken_renames,
 )
 from delta_engine.models import Column, QualifiedName, Table
-from delta_engine.models.record import Record
+from delta_engine.ownership.recorded import Recorded
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from tests.builders.deployment import deployment_state
 from tests.builders.detection import MODEL, RENAMED, FakeHistory, FakeVersions, commit, detect, kinds
@@ -127,10 +127,10 @@ def test_a_model_with_both_names_has_not_taken_the_rename() -> None:
 
 def test_all_of_a_record_is_under_the_new_names() -> None:
     renames = Renames.of_columns({"name": "full_name"})
-    record = Record(declared=MODEL, with_unmanaged_parts=MODEL, attempted=(MODEL,))
-    after = renames.applied_to_record(record)
+    record = Recorded.of(MODEL, baseline=MODEL, attempted=(MODEL,))
+    after = record.mapped(renames.applied_to)
     expected = replace(MODEL, columns=(ID, FULL_NAME))
-    assert after == Record(declared=expected, with_unmanaged_parts=expected, attempted=(expected,))
+    assert after == Recorded.of(expected, baseline=expected, attempted=(expected,))
 
 
 def test_only_renames_are_ignored_renames() -> None:
@@ -162,7 +162,7 @@ def test_a_column_that_the_model_renames_is_not_the_renamed_one() -> None:
 def test_all_of_a_record_has_the_new_name_of_its_table() -> None:
     former = QualifiedName("dev", "silver", "former")
     old = replace(MODEL, table_name="former")
-    record = Record(declared=old, with_unmanaged_parts=old)
+    record = Recorded.of(old, baseline=old)
     renamed_table = CatalogState(tables={ORDERS.key: replace(RENAMED, former_name=former)})
     found = under_new_names({former.key: record}, [MODEL], renamed_table)[ORDERS.key]
-    assert found == Record(declared=MODEL, with_unmanaged_parts=MODEL)
+    assert found == Recorded.of(MODEL, baseline=MODEL)

@@ -4,21 +4,36 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
-import msgspec
 import pytest
 
 from delta_engine.actions.policy import NO_POLICY, Ownership, Policy
 from delta_engine.aspects.aspect import Sign
-from delta_engine.deployment.document import DeploymentState, Difference, Resource, Status
+from delta_engine.deployment.document import (
+    DeploymentState,
+)
 from delta_engine.deployment.errors import StateMismatchError
-from delta_engine.deployment.recorded_models import applied_schema, declared_by, table_records
-from delta_engine.deployment.resources import unfinished, with_renamed_table, without_resources
+from delta_engine.deployment.recorded_models import (
+    declared_by,
+    table_records,
+)
+from delta_engine.deployment.resources import (
+    applied_schema,
+    unfinished,
+    with_renamed_table,
+    without_resources,
+)
 from delta_engine.drift.status import compare_states, confirmed
 from delta_engine.models import CheckConstraint, Column, QualifiedName, SchemaName
-from delta_engine.models.record import resource_key
+from delta_engine.ownership.recorded import (
+    AnyRecord,
+    Difference,
+    Status,
+    resource_key,
+)
 from delta_engine.state.states import ABSENT, CatalogState, TableState
-from tests.builders.deployment import NOON, applied, deployment_state, table_metadata
+from tests.builders.deployment import NOON, applied, deployment_state, recorded_table
 from tests.builders.detection import LATER, synchronized
 from tests.builders.models import ORDERS, WORKED_MODEL, observed, orders
 from tests.fakes.applying import created
@@ -50,9 +65,9 @@ def test_nothing_new_is_the_same_document() -> None:
     ],
 )
 def test_the_half_done_work_of_a_run_is_no_drift(before: Status, after: Status) -> None:
-    state = msgspec.structs.replace(deployment_state(), resources={KEY: applied(WORKED_MODEL, before)})
+    state = deployment_state().with_resources({KEY: applied(WORKED_MODEL, before)})
     resource = with_orders(state, replace(as_applied(), table_comment="half-way")).resources[KEY]
-    assert (resource.status, len(resource.metadata.drift)) == (after, 1)
+    assert (resource.status, len(resource.drift)) == (after, 1)
     assert with_orders(state, as_applied()).resources[KEY].status is Status.HEALTHY
 
 
@@ -61,8 +76,8 @@ def test_a_table_that_is_gone_is_missing_and_keeps_its_definition() -> None:
     found = with_orders(state, ABSENT)
     resource = found.resources[KEY]
     assert resource.status is Status.MISSING
-    assert resource.metadata.sync_error == "the catalog does not show the table"
-    assert resource.metadata.declared == state.resources[KEY].metadata.declared
+    assert resource.reason == "the catalog does not show the table"
+    assert resource.declared == state.resources[KEY].declared
     assert found.synced_at == LATER
     assert with_orders(found, as_applied()).resources == state.resources
 
@@ -78,19 +93,16 @@ def test_a_changed_table_is_drifted_and_says_how() -> None:
     found = with_orders(state, changed)
     resource = found.resources[KEY]
     assert resource.status is Status.DRIFTED
-    assert {difference.field for difference in resource.metadata.drift} == {
+    assert {difference.field for difference in resource.drift} == {
         "column amount",
         "column extra",
         "property delta.autoOptimize.optimizeWrite",
         "table comment",
     }
-    assert (
-        Difference(field="table comment", expected="'Orders table'", actual="'by hand'")
-        in resource.metadata.drift
-    )
-    metadata = table_metadata(found, KEY)
+    assert Difference(field="table comment", expected="'Orders table'", actual="'by hand'") in resource.drift
+    metadata = recorded_table(found, KEY)
     assert metadata.actual_checksum not in (None, metadata.schema_checksum)
-    assert resource.metadata.declared == state.resources[KEY].metadata.declared
+    assert resource.declared == state.resources[KEY].declared
     assert with_orders(with_orders(state, changed), as_applied()).resources == state.resources
 
 
@@ -121,7 +133,7 @@ def test_an_unmanaged_table_that_gets_a_model_is_no_longer_unmanaged() -> None:
 
 def test_schemas_go_missing_and_come_back() -> None:
     schema = applied_schema(SchemaName("dev", "silver"), at=NOON, by="ana")
-    state = msgspec.structs.replace(deployment_state(), resources={"schema.dev.silver": schema})
+    state = deployment_state().with_resources({"schema.dev.silver": schema})
     gone = CatalogState(tables={ORDERS.key: ABSENT}, missing_schemas=frozenset({("dev", "silver")}))
     missing = synchronized(state, gone, managed=set())
     assert missing.resources["schema.dev.silver"].status is Status.MISSING
@@ -132,19 +144,18 @@ def test_schemas_go_missing_and_come_back() -> None:
 
 def test_what_was_never_applied_says_nothing_about_drift() -> None:
     failed = unfinished(ORDERS, Status.FAILED, "refused", attempted=(), earlier=None)
-    state = msgspec.structs.replace(deployment_state(), resources={KEY: failed})
+    state = deployment_state().with_resources({KEY: failed})
     assert with_orders(state, ABSENT) is state
     assert declared_by(table_records(state)) == {}
 
 
-def resource_with(state: DeploymentState, **changes: object) -> Resource:
-    return msgspec.structs.replace(state.resources[KEY], **changes)
+def resource_with(state: DeploymentState, **changes: Any) -> AnyRecord:
+    return replace(state.resources[KEY], **changes)
 
 
 def with_id(state: DeploymentState, key: str, table_id: str) -> DeploymentState:
-    metadata = msgspec.structs.replace(table_metadata(state, key), delta_table_id=table_id)
-    changed = msgspec.structs.replace(state.resources[key], metadata=metadata)
-    return msgspec.structs.replace(state, resources={**state.resources, key: changed})
+    changed = replace(state.resources[key], delta_table_id=table_id)
+    return state.with_resources({**state.resources, key: changed})
 
 
 def test_documents_are_compared_resource_by_resource() -> None:
@@ -175,7 +186,7 @@ def test_documents_are_compared_resource_by_resource() -> None:
 
 def test_a_change_of_status_shows() -> None:
     before = deployment_state(WORKED_MODEL)
-    after = msgspec.structs.replace(before, resources={KEY: resource_with(before, status=Status.DRIFTED)})
+    after = before.with_resources({KEY: resource_with(before, status=Status.DRIFTED)})
     (change,) = compare_states(before, after)
     assert [(part.subject, part.observed, part.desired) for part in change.changes] == [
         ("status", "healthy", "drifted")
@@ -184,9 +195,8 @@ def test_a_change_of_status_shows() -> None:
 
 def test_a_newer_version_and_its_time_show() -> None:
     before, later = deployment_state(WORKED_MODEL), NOON + timedelta(days=1)
-    metadata = msgspec.structs.replace(table_metadata(before, KEY), delta_version=4)
-    changed = resource_with(before, metadata=metadata, deployed_at=later)
-    (change,) = compare_states(before, msgspec.structs.replace(before, resources={KEY: changed}))
+    changed = resource_with(before, delta_version=4, deployed_at=later)
+    (change,) = compare_states(before, before.with_resources({KEY: changed}))
     assert [(part.subject, part.observed, part.desired) for part in change.changes] == [
         ("delta version", "3", "4"),
         ("deployed at", str(NOON), str(later)),
@@ -195,8 +205,7 @@ def test_a_newer_version_and_its_time_show() -> None:
 
 def test_what_is_no_longer_applied_differs_in_no_part() -> None:
     before = deployment_state(WORKED_MODEL)
-    metadata = msgspec.structs.replace(table_metadata(before, KEY), declared=None)
-    after = msgspec.structs.replace(before, resources={KEY: resource_with(before, metadata=metadata)})
+    after = before.with_resources({KEY: resource_with(before, applied=None)})
     for pair in ((before, after), (after, before)):
         (change,) = compare_states(*pair)
         assert (change.sign, change.changes) == (Sign.CHANGED, ())
@@ -215,7 +224,7 @@ def test_resources_are_forgotten_and_renamed() -> None:
     renamed = with_renamed_table(state, ORDERS, new)
     resource = renamed.resources["table.dev.gold.orders2"]
     assert list(renamed.resources) == ["table.dev.gold.orders2"]
-    assert (resource.id, resource.dependencies) == ("dev.gold.Orders2", ("schema.dev.gold",))
+    assert (str(resource.name), resource.dependencies) == ("dev.gold.Orders2", ("schema.dev.gold",))
     (model,) = declared_by(table_records(renamed)).values()
     assert model.qualified_name == new
     assert resource.config_checksum != state.resources[KEY].config_checksum
@@ -233,6 +242,6 @@ def test_what_a_revert_removed_and_the_catalog_still_shows_is_lag(policy: Policy
     resource = applied(WORKED_MODEL)
     shown = replace(as_applied(), checks=(CheckConstraint("theirs", "id > 0"),))
     found = confirmed(resource, WORKED_MODEL, shown, earlier=resource, ordered=resource, policy=policy)
-    assert [one.field for one in found.metadata.lag] == lag
+    assert [one.field for one in found.lag] == lag
     assert found.status is (Status.UNKNOWN if lag else Status.HEALTHY)
-    assert found.metadata.column_order == (None if lag else ())  # the model's
+    assert found.column_order == (None if lag else ())  # the model's

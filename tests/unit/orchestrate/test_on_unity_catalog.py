@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from delta_engine.deployment.deployment import Deployment
-from delta_engine.deployment.document import Status
 from delta_engine.errors import CatalogReadError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, PrimaryKey, Table
@@ -15,7 +14,8 @@ from delta_engine.orchestrate.backend import databricks_backend
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.importing import import_tables
 from delta_engine.orchestrate.orchestrator import Orchestrator
-from tests.builders.deployment import FACTS, deployment_over, table_metadata
+from delta_engine.ownership.recorded import Status
+from tests.builders.deployment import FACTS, deployment_over, recorded_table
 from tests.builders.models import WORKED_MODEL, orders
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
@@ -144,7 +144,7 @@ def test_recording_an_unchanged_run_asks_nothing(catalog: FakeUnityCatalog, tmp_
     assert first is not None
     resource = first.state.resources[KEY]
     assert (resource.status, resource.deployed_by) == (Status.HEALTHY, FACTS.who)
-    metadata = table_metadata(first.state, KEY)
+    metadata = recorded_table(first.state, KEY)
     version = (metadata.delta_table_id, metadata.delta_version)
     assert version == ("id of dev.silver.orders", 0)
 
@@ -158,7 +158,7 @@ def test_recording_an_unchanged_run_asks_nothing(catalog: FakeUnityCatalog, tmp_
     again = deployment.peek()
     assert again is not None
     assert again.state.resources["table.dev.silver.temp"].status is Status.UNMANAGED
-    assert table_metadata(again.state, KEY).delta_version == 2
+    assert recorded_table(again.state, KEY).delta_version == 2
     assert not any(sql.startswith("DESCRIBE DETAIL") for sql in catalog.questions)
 
 

@@ -6,24 +6,32 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import ColumnOrder, Policy
 from delta_engine.backends.cancellation import StoppedError
-from delta_engine.deployment.definitions import define
-from delta_engine.deployment.document import LastChange, Resource, Status, TableResource
 from delta_engine.deployment.recorder import RunRecorder
-from delta_engine.deployment.resources import noted, unfinished
+from delta_engine.deployment.resources import (
+    noted,
+    unfinished,
+)
 from delta_engine.deployment.stores.memory import MemoryStateStore, memory_journals
 from delta_engine.errors import StatementError
 from delta_engine.execute.outcomes import AnyOutcome, Outcome, OutcomeKind, RunStatement
 from delta_engine.models import Column, QualifiedName, SchemaName, Table
-from delta_engine.models.record import resource_key
 from delta_engine.orchestrate import outcome_recording
 from delta_engine.orchestrate.outcome_recording import OutcomeRecording
 from delta_engine.orchestrate.records import RunRecords
+from delta_engine.ownership.recorded import (
+    AnyRecord,
+    Kept,
+    LastChange,
+    Recorded,
+    Status,
+    is_of_table,
+    resource_key,
+)
 from delta_engine.state.states import Audit, CatalogState, TableState
 from tests.builders.deployment import FACTS, NOON, applied, repository_over
 from tests.builders.models import ORDERS, observed, orders
@@ -60,12 +68,12 @@ class Run:
             lambda _outcome: None,
         )
 
-    def table(self, key: str = KEY) -> TableResource:
+    def table(self, key: str = KEY) -> Recorded[Table]:
         found = self.recorder.resources[key]
-        assert isinstance(found, TableResource)
+        assert is_of_table(found)
         return found
 
-    def record(self, outcome: AnyOutcome) -> Resource | None:
+    def record(self, outcome: AnyOutcome) -> AnyRecord | None:
         self.outcomes.record(outcome)
         return self.recorder.resources.get(resource_key(outcome.name))
 
@@ -88,13 +96,10 @@ def test_what_was_attempted_under_the_new_name_stays(run: Run) -> None:
     former = QualifiedName("dev", "silver", "former")
     run.recorder.resources |= {
         resource_key(former): applied(replace(MODEL, table_name="former")),
-        KEY: unfinished(ORDERS, Status.FAILED, "refused", attempted=(define(orders(Y)),), earlier=None),
+        KEY: unfinished(ORDERS, Status.FAILED, "refused", attempted=(Kept(orders(Y)),), earlier=None),
     }
     run.records.rename(former, ORDERS)
-    assert (run.table().metadata.declared, run.table().metadata.attempted) == (
-        define(MODEL),
-        (define(orders(Y)),),
-    )
+    assert (run.table().declared, run.table().attempted) == (MODEL, (orders(Y),))
 
 
 @pytest.mark.parametrize(
@@ -110,13 +115,13 @@ def test_the_order_that_a_plan_leaves(
     tmp_path: Path, policy: Policy | None, model: Table, order: tuple[str, ...]
 ) -> None:
     run = Run(tmp_path, observed(X, THEIRS, Column("id", "bigint")), policy)
-    assert run.records.applied(model, None).metadata.column_order == order
+    assert run.records.applied(model, None).column_order == order
 
 
 def test_a_table_that_an_unfinished_run_left_as_declared_gets_its_present_version(run: Run) -> None:
     run.recorder.resources |= {KEY: applied(MODEL)}
     assert run.records.with_new_version([MODEL]) == []
-    begun = unfinished(ORDERS, Status.FAILED, "lost", attempted=(define(MODEL),), earlier=run.table())
+    begun = unfinished(ORDERS, Status.FAILED, "lost", attempted=(Kept(MODEL),), earlier=run.table())
     run.recorder.resources |= {KEY: begun}
     assert run.records.with_new_version([MODEL]) == [ORDERS]
 
@@ -157,17 +162,13 @@ def test_a_table_is_as_old_as_recorded_while_its_id_is_the_same() -> None:
     young = replace(observed(*MODEL.columns), audit=Audit(created_at=NOON + timedelta(days=1)))
     resource = applied(MODEL)
     for created_at, expected in ((NOON, NOON), (None, young.audit.created_at)):
-        known = msgspec.structs.replace(resource.metadata, created_at=created_at)
-        earlier = msgspec.structs.replace(resource, metadata=known)
-        assert noted(earlier, MODEL, young, earlier, ordered=earlier).metadata.created_at == expected
-        metadata = msgspec.structs.replace(known, delta_table_id="another")
-        other = msgspec.structs.replace(resource, metadata=metadata)
-        assert (
-            noted(resource, MODEL, young, other, ordered=other).metadata.created_at == young.audit.created_at
-        )
-    assert noted(resource, MODEL, young, None, ordered=None).metadata.created_at == young.audit.created_at
+        earlier = replace(resource, created_at=created_at)
+        assert noted(earlier, MODEL, young, earlier, ordered=earlier).created_at == expected
+        other = replace(earlier, delta_table_id="another")
+        assert noted(resource, MODEL, young, other, ordered=other).created_at == young.audit.created_at
+    assert noted(resource, MODEL, young, None, ordered=None).created_at == young.audit.created_at
     replaced_by_the_run = resource  # which forgets the creation time of a catalog-managed table
     assert (
-        noted(replaced_by_the_run, MODEL, young, earlier, ordered=earlier).metadata.created_at
+        noted(replaced_by_the_run, MODEL, young, earlier, ordered=earlier).created_at
         == young.audit.created_at
     )

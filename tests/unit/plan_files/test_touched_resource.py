@@ -6,15 +6,15 @@ from dataclasses import fields, replace
 from datetime import datetime, timezone
 from typing import Any
 
-import msgspec
 import pytest
 
 from delta_engine.deployment.definitions import define
-from delta_engine.deployment.document import AcceptedDrift, Difference
-from delta_engine.deployment.resources import unmanaged_table
-from delta_engine.deployment.stored_definitions import Baseline
+from delta_engine.deployment.resources import (
+    unmanaged_table,
+)
 from delta_engine.models import Column, QualifiedName, Reference, Schema
 from delta_engine.models.open_struct import canonical_checksum
+from delta_engine.ownership.recorded import AcceptedDrift, Difference, Kept
 from delta_engine.plan_files.document import TouchedResource
 from delta_engine.plan_files.touched import touched_resource
 from delta_engine.state.states import (
@@ -131,23 +131,19 @@ ORDERS = f"table.{WORKED_MODEL.key}"
 def record(**changes: Any) -> str | None:
     """Return the checksum of the record of a table, after changes to its metadata."""
     state = deployment_state(WORKED_MODEL)
-    resource = state.resources[ORDERS]
-    changed = msgspec.structs.replace(
-        resource, metadata=msgspec.structs.replace(resource.metadata, **changes)
-    )
+    changed = replace(state.resources[ORDERS], **changes)
     return touched_resource(None, None, changed, None).recorded
 
 
-DECLARED = define(WORKED_MODEL)
 ACCEPTED = AcceptedDrift(kind="comment", field="table comment", expected="a", actual="b", by="ana", at=NOON)
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"declared": define(orders(comment="other"))},
-        {"baseline": Baseline(columns=DECLARED.columns)},
-        {"attempted": (DECLARED,)},
+        {"applied": Kept(orders(comment="other"))},
+        {"whole": Kept(orders(comment="whole"))},
+        {"attempts": (Kept(WORKED_MODEL),)},
         {"accepted": (ACCEPTED,)},
         {"column_order": ("id",)},
         {"full_ownership": ("tags",)},
@@ -168,8 +164,8 @@ LATE = Difference(field="table comment", expected="a", actual="b")
     [
         {"drift": (LATE,)},
         {"lag": (LATE,)},
-        {"sync_error": "x"},
-        {"sync_warning": "x"},
+        {"reason": "x"},
+        {"warning": "x"},
         {"actual_checksum": SOME},
         {"delta_version": 9},
     ],

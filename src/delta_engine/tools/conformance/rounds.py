@@ -13,18 +13,17 @@ from delta_engine.actions.policy import Allowance, ColumnOrder, DestructiveKind,
 from delta_engine.backends.error_conditions import is_forbidden
 from delta_engine.compile.compiled_plan import CompiledPlan, Operation, Step
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.deployment.document import Status
 from delta_engine.errors import CatalogReadError, RefusedError, StatementError, raise_all
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import AnyOutcome, OutcomeKind
 from delta_engine.models import QualifiedName, Table
-from delta_engine.models.record import resource_key
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.orchestrator import plan_sync
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, PlannedRun, open_run
+from delta_engine.ownership.recorded import Status, resource_key
 from delta_engine.state.catalog_reader import bare_model
 from delta_engine.state.states import CatalogState
 from delta_engine.tools.conformance.last_read import LastRead, NoVersions
@@ -332,7 +331,7 @@ def _differences(walk: Walk, again: PlannedRun, left: CatalogState) -> Iterator[
     for name in () if lines else walk.group.names:
         resource = resources.get(resource_key(name))
         if resource is not None and resource.status is not Status.HEALTHY:
-            yield f"{name}: {resource.status.value}: {resource.metadata.sync_error}"
+            yield f"{name}: {resource.status.value}: {resource.reason}"
 
 
 def _remaining_changes(step: Step) -> Iterator[str]:

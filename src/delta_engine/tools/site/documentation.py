@@ -7,15 +7,15 @@ from dataclasses import replace
 from typing import Final
 
 from delta_engine.deployment.definitions import define
-from delta_engine.deployment.document import DeploymentState, Status, TableResource
+from delta_engine.deployment.document import DeploymentState
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.errors import DeltaEngineError
 from delta_engine.models import Table
 from delta_engine.models.open_struct import canonical_checksum
-from delta_engine.models.record import resource_key
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.deployments import open_deployment, state_needs_backend
 from delta_engine.orchestrate.project import Project
+from delta_engine.ownership.recorded import Status, resource_key, table_record
 from delta_engine.tools.site.documented import (
     Applied,
     DeploymentFacts,
@@ -108,19 +108,18 @@ def with_found_drift(documentation: Documentation, report: DriftReport) -> Docum
 
 def applied(table: Table, state: DeploymentState) -> Applied:
     """Return what the deployment state says of a declared table, with the drift that it recorded last."""
-    resource = state.resources.get(resource_key(table.qualified_name))
-    if not isinstance(resource, TableResource) or resource.metadata.declared is None:
-        problem = resource.metadata.sync_error if isinstance(resource, TableResource) else None
+    record = table_record(state.resources, table.qualified_name)
+    if record is None or record.applied is None:
+        problem = record.reason if record is not None else None
         return Applied(status=DocumentedStatus.NOT_APPLIED, problem=problem or "")
-    metadata = resource.metadata
     return Applied(
-        status=_STATUSES[resource.status],
-        at=resource.deployed_at,
-        by=resource.deployed_by,
-        run=metadata.change.run if metadata.change else None,
-        is_behind=resource.config_checksum != canonical_checksum(define(table)),
-        drift=metadata.drift,
-        problem=metadata.sync_error or "",
+        status=_STATUSES[record.status],
+        at=record.deployed_at,
+        by=record.deployed_by,
+        run=record.run,
+        is_behind=record.config_checksum != canonical_checksum(define(table)),
+        drift=record.drift,
+        problem=record.reason or "",
     )
 
 

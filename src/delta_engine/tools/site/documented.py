@@ -12,11 +12,11 @@ from itertools import groupby
 from typing import Final
 from urllib.parse import quote, urlsplit
 
-from delta_engine.deployment.document import Difference
 from delta_engine.drift.drifted_resources import Finding
 from delta_engine.errors import InvalidCommandError, SourceLocation
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.constraints import referenced_table
+from delta_engine.ownership.recorded import Difference
 from delta_engine.tools.site.files import table_path
 
 

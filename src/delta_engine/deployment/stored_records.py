@@ -1,0 +1,230 @@
+"""Records as documents have them, version 2: the classes from which the published schema is generated."""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from delta_engine.deployment.definitions import (
+    attempt_of,
+    baseline_of_record,
+    definition_of,
+    kept,
+    kept_baseline,
+)
+from delta_engine.deployment.document import Checksum, DeploymentState
+from delta_engine.deployment.stored_definitions import Baseline, SchemaDefinition, TableDefinition
+from delta_engine.models import QualifiedName, SchemaName
+from delta_engine.models.open_struct import Count, Moment, OpenStruct
+from delta_engine.ownership.recorded import (
+    AcceptedDrift,
+    AnyRecord,
+    Difference,
+    LastChange,
+    Recorded,
+    Status,
+    is_of_table,
+)
+
+
+class _Metadata(OpenStruct, frozen=True, kw_only=True):
+    """The details that tables and schemas share.
+
+    Args:
+        change: the run that last changed the resource; None if no run did, or one of an older engine.
+        full_ownership: the undeclared parts that the policy removed at the last apply, `tags` or `grants`: only among
+            these is an additional one drift. None if unknown.
+        drift: how the resource differs from its baseline.
+        accepted: the part of it that was accepted and waits for its model.
+        sync_error: why the status is what it is.
+    """
+
+    change: LastChange | None = None
+    full_ownership: tuple[str, ...] | None = None
+    drift: tuple[Difference, ...] = ()
+    accepted: tuple[AcceptedDrift, ...] = ()
+    sync_error: str | None = None
+
+
+class TableMetadata(_Metadata, frozen=True, kw_only=True):
+    """The details of one table. All of them are optional.
+
+    Args:
+        declared: the whole table as it was last applied. Only an apply replaces it.
+        baseline: what the catalog had besides, right after that apply or when the table was adopted: constraints,
+            clustering, comments and defaults that no model declares. None if it had none.
+        column_order: the columns in the table's order after the apply, if the model has another order; None if
+            unknown.
+        delta_table_id: Delta's id of the table then; another id is another table of that name.
+        delta_version: the table's version after the apply; later ones are data or external changes.
+        created_at: when the catalog says that the table was created, which distinguishes it from another of that name.
+        schema_checksum: of names, types and NOT NULL as applied.
+        actual_checksum: of the same as observed, where they differ.
+        lag: how the catalog differed right after the apply; no drift while it lasts.
+        sync_warning: for tables that no model declares.
+        attempted: what unfinished runs attempted since: the table may have parts of it, which the engine manages.
+        adopted_at: when a run first recorded the table, which existed already; None for one that a run created, or that
+            an older engine recorded.
+    """
+
+    declared: TableDefinition | None = None
+    baseline: Baseline | None = None
+    column_order: tuple[str, ...] | None = None
+    delta_table_id: str | None = None
+    delta_version: Count | None = None
+    created_at: Moment | None = None
+    schema_checksum: Checksum | None = None
+    actual_checksum: Checksum | None = None
+    lag: tuple[Difference, ...] = ()
+    sync_warning: str | None = None
+    attempted: tuple[TableDefinition, ...] = ()
+    adopted_at: Moment | None = None
+
+
+class SchemaMetadata(_Metadata, frozen=True, kw_only=True):
+    """The details of one schema. All of them are optional.
+
+    Args:
+        declared: the schema as it was last applied, if it is declared.
+        attempted: what unfinished runs attempted since.
+    """
+
+    declared: SchemaDefinition | None = None
+    attempted: tuple[SchemaDefinition, ...] = ()
+
+
+class _Resource(OpenStruct, frozen=True, kw_only=True, tag_field="type"):
+    """One table or schema.
+
+    Args:
+        id: its qualified name, as declared.
+        deployed_at: when it was last applied; None if it never was.
+        deployed_by: the principal that applied it.
+        config_checksum: SHA-256 of the canonical model; None without a model, and for schemas of older documents.
+        status: its status.
+        dependencies: the keys of the resources that it needs.
+    """
+
+    id: str
+    deployed_at: Moment | None
+    deployed_by: str | None
+    config_checksum: Checksum | None
+    status: Status
+    dependencies: tuple[str, ...]
+
+
+class TableResource(_Resource, frozen=True, kw_only=True, tag_field="type", tag="table"):
+    """One table.
+
+    Args:
+        metadata: its details.
+    """
+
+    metadata: TableMetadata
+
+
+class SchemaResource(_Resource, frozen=True, kw_only=True, tag_field="type", tag="schema"):
+    """One schema."""
+
+    metadata: SchemaMetadata
+
+
+Resource: TypeAlias = TableResource | SchemaResource
+"""A record of either kind."""
+
+
+class StoredState(DeploymentState, frozen=True, kw_only=True):
+    """A deployment state as documents have it."""
+
+    resources: dict[str, Resource]  # type: ignore[assignment]  # as documents have them
+
+
+StoredState.__doc__ = DeploymentState.__doc__  # the published schema describes the fields
+
+
+_SHARED: Final = ("change", "full_ownership", "drift", "accepted")
+_OF_TABLES: Final = (
+    "column_order",
+    "delta_table_id",
+    "delta_version",
+    "created_at",
+    "schema_checksum",
+    "actual_checksum",
+    "lag",
+    "adopted_at",
+)
+
+
+def record_of(resource: Resource) -> AnyRecord:
+    """Return the record in a document; `msgspec.ValidationError` for an id that is not a whole name."""
+    metadata = resource.metadata
+    facts: dict[str, Any] = {field: getattr(metadata, field) for field in _SHARED}
+    if isinstance(metadata, TableMetadata):
+        facts |= {field: getattr(metadata, field) for field in _OF_TABLES}
+        facts |= {
+            "warning": metadata.sync_warning,
+            "whole": kept_baseline(metadata.declared, metadata.baseline),
+        }
+    unknown = {"record": resource.unknown, "details": metadata.unknown}
+    return Recorded(
+        _name(resource),
+        applied=kept(metadata.declared) if metadata.declared is not None else None,
+        attempts=tuple(map(kept, metadata.attempted)),
+        status=resource.status,
+        reason=metadata.sync_error,
+        deployed_at=resource.deployed_at,
+        deployed_by=resource.deployed_by,
+        config_checksum=resource.config_checksum,
+        dependencies=resource.dependencies,
+        unknown={part: fields for part, fields in unknown.items() if fields},
+        **facts,
+    )
+
+
+def resource_of(record: AnyRecord) -> Resource:
+    """Return a record as documents have it."""
+    facts: dict[str, Any] = {field: getattr(record, field) for field in _SHARED}
+    facts |= {
+        "declared": record.applied and definition_of(record.applied),
+        "attempted": tuple(map(attempt_of, record.attempts)),
+        "sync_error": record.reason,
+        "unknown": record.unknown.get("details"),
+    }
+    metadata: TableMetadata | SchemaMetadata
+    if is_of_table(record):
+        facts |= {field: getattr(record, field) for field in _OF_TABLES}
+        metadata = TableMetadata(**facts, sync_warning=record.warning, baseline=baseline_of_record(record))
+    else:
+        metadata = SchemaMetadata(**facts)
+    shape: Any = TableResource if is_of_table(record) else SchemaResource
+    resource: Resource = shape(
+        id=str(record.name),
+        deployed_at=record.deployed_at,
+        deployed_by=record.deployed_by,
+        config_checksum=record.config_checksum,
+        status=record.status,
+        dependencies=record.dependencies,
+        metadata=metadata,
+        unknown=record.unknown.get("record"),
+    )
+    return resource
+
+
+def _name(resource: Resource) -> QualifiedName | SchemaName:
+    parts = resource.id.split(".")
+    if len(parts) != (3 if isinstance(resource, TableResource) else 2):
+        raise msgspec.ValidationError(f"{resource.id!r} is not a whole name")
+    return QualifiedName(*parts) if isinstance(resource, TableResource) else SchemaName(*parts)
+
+
+def loaded_state(stored: StoredState) -> DeploymentState:
+    """Return a deployment state with its records."""
+    records = {key: record_of(resource) for key, resource in stored.resources.items()}
+    return DeploymentState(**msgspec.structs.asdict(stored) | {"resources": records})
+
+
+def stored_state(state: DeploymentState) -> StoredState:
+    """Return a deployment state as documents have it."""
+    resources = {key: resource_of(record) for key, record in state.resources.items()}
+    return StoredState(**msgspec.structs.asdict(state) | {"resources": resources})

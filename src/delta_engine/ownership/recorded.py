@@ -1,0 +1,308 @@
+"""What is recorded of a table or schema.
+
+Every question of ownership is answered by a record. Documents of the deployment state are decoded into records and
+encoded from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field, replace
+from datetime import datetime
+from enum import Enum
+from typing import Any, Final, Generic, TypeAlias, TypeGuard, TypeVar
+
+from delta_engine.aspects.comparison import Model_co, Securable
+from delta_engine.models import QualifiedName, Schema, SchemaName, SecurableName, Table
+from delta_engine.models.open_struct import Count, Moment, OpenStruct
+from delta_engine.state.table_queries import TableVersion
+
+
+class Status(Enum):
+    """The status of a resource."""
+
+    HEALTHY = "healthy"  # as it was last applied
+    DEGRADED = "degraded"  # applied in part
+    FAILED = "failed"  # nothing of the last change was applied
+    UNKNOWN = "unknown"  # a run that was changing it was interrupted
+    MISSING = "missing"  # applied once, and does not exist any more
+    DRIFTED = "drifted"  # changed outside the engine
+    UNMANAGED = "unmanaged"  # exists in a managed schema and is in no model
+
+
+HALF_DONE: Final = (Status.DEGRADED, Status.UNKNOWN)
+"""Statuses of resources that a run of the engine left unfinished: the run's changes are not drift."""
+
+
+class Difference(OpenStruct, frozen=True, kw_only=True):
+    """A field in which a resource differs from what was applied; None on a side: it does not exist there."""
+
+    field: str
+    expected: str | None
+    actual: str | None
+
+
+class AcceptedDrift(OpenStruct, frozen=True, kw_only=True):
+    """Drift that was accepted and waits for its model; until a run sees model and catalog agree, it stays drift.
+
+    Args:
+        kind: the kind of drift.
+        field: what was changed, as reports name it.
+        by: the principal that accepted it.
+    """
+
+    kind: str
+    field: str
+    expected: str | None
+    actual: str | None
+    by: str
+    at: Moment
+
+
+class LastChange(OpenStruct, frozen=True, kw_only=True):
+    """The run that last changed a resource, for its undo.
+
+    Args:
+        run: the run's id: the write_id of the document that it saved, unless it was killed.
+        is_new: whether the run created the resource.
+        needs_restore: whether the run lost or changed values, so that only RESTORE undoes it.
+        version: Delta's version of the table before such a run; None if it is unknown.
+        undoes: the run that it undoes; None for a sync or a revert.
+    """
+
+    run: str
+    at: Moment
+    is_new: bool = False
+    needs_restore: bool = False
+    version: Count | None = None
+    undoes: str | None = None
+
+
+class Kept(Generic[Model_co]):
+    """A model that a record keeps. It is decoded when it is asked for: most commands ask for none.
+
+    Args:
+        definition: what a document has of it; None for a model that no document has had yet.
+    """
+
+    __slots__ = ("_model", "_read", "definition")
+
+    def __init__(
+        self,
+        model: Model_co | None = None,
+        definition: Any = None,
+        read: Callable[[Any], Model_co] | None = None,
+    ) -> None:
+        self._model = model
+        self._read = read
+        self.definition = definition
+
+    @property
+    def model(self) -> Model_co:
+        """The model."""
+        if self._model is None:
+            assert self._read is not None
+            self._model = self._read(self.definition)
+        return self._model
+
+    def __eq__(self, other: object) -> bool:
+        """Whether documents have the same of both."""
+        if not isinstance(other, Kept):
+            return NotImplemented
+        if self.definition is not None and other.definition is not None:
+            return bool(self.definition == other.definition)
+        return bool(self.model == other.model)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Kept({self.model!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded(Generic[Model_co]):
+    """What is recorded of a table or schema.
+
+    Args:
+        applied: the model that the engine applied last; None if no run finished. Only an apply replaces it.
+        whole: that model with the unmanaged parts that the catalog had, right after the apply or when the table was
+            adopted; None if it had none.
+        attempts: the models of later runs that did not finish. The catalog may have parts of them.
+        status: its status, as the last run left or saw it.
+        reason: why the status is what it is.
+        warning: for tables that no model declares.
+        drift: how it differed from its baseline when it was last compared.
+        accepted: the part of it that was accepted and waits for its model.
+        lag: how the catalog differed right after the apply; no drift while it lasts.
+        change: the run that last changed it; None if no run did, or one of an older engine.
+        full_ownership: the undeclared parts that the policy removed at the last apply, `tags` or `grants`: only among
+            these is an additional one drift. None if unknown.
+        column_order: the columns in the table's order after the apply, empty if it is the model's; None if unknown.
+        delta_table_id: Delta's id of the table then; another id is another table of that name.
+        delta_version: the table's version after the apply; later ones are data or external changes.
+        created_at: when the catalog says that the table was created, which distinguishes it from another of that name.
+        adopted_at: when a run first recorded the table, which existed already; None for one that a run created, or that
+            an older engine recorded.
+        deployed_at: when it was last applied; None if it never was.
+        deployed_by: the principal that applied it.
+        config_checksum: of the applied model; None without one.
+        schema_checksum: of names, types and NOT NULL as applied.
+        actual_checksum: of the same as observed, where they differ.
+        dependencies: the keys of the resources that it needs.
+        unknown: what a document of a newer engine has besides, by the part of the record.
+    """
+
+    name: SecurableName
+    _: KW_ONLY
+    applied: Kept[Model_co] | None = None
+    whole: Kept[Model_co] | None = None
+    attempts: tuple[Kept[Model_co], ...] = ()
+    status: Status = Status.HEALTHY
+    reason: str | None = None
+    warning: str | None = None
+    drift: tuple[Difference, ...] = ()
+    accepted: tuple[AcceptedDrift, ...] = ()
+    lag: tuple[Difference, ...] = ()
+    change: LastChange | None = None
+    full_ownership: tuple[str, ...] | None = None
+    column_order: tuple[str, ...] | None = None
+    delta_table_id: str | None = None
+    delta_version: int | None = None
+    created_at: datetime | None = None
+    adopted_at: datetime | None = None
+    deployed_at: datetime | None = None
+    deployed_by: str | None = None
+    config_checksum: str | None = None
+    schema_checksum: str | None = None
+    actual_checksum: str | None = None
+    dependencies: tuple[str, ...] = ()
+    unknown: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        declared: _Model | None = None,
+        *,
+        baseline: _Model | None = None,
+        attempted: Iterable[_Model] = (),
+    ) -> Recorded[_Model]:
+        """Return the record of models alone."""
+        attempts = tuple(Kept(model) for model in attempted)
+        models = [model for model in (declared, *(kept.model for kept in attempts)) if model is not None]
+        return Recorded(
+            models[0].qualified_name,
+            applied=Kept(declared) if declared is not None else None,
+            whole=Kept(baseline) if baseline is not None else None,
+            attempts=attempts,
+        )
+
+    @property
+    def key(self) -> str:
+        """The key of the resource."""
+        return resource_key(self.name)
+
+    @property
+    def kind(self) -> str:
+        """`table` or `schema`."""
+        return self.name.kind
+
+    @property
+    def declared(self) -> Model_co | None:
+        """The model that the engine applied last; None if no run finished."""
+        return self.applied.model if self.applied is not None else None
+
+    @property
+    def with_unmanaged_parts(self) -> Model_co | None:
+        """The applied model with what the catalog had besides; None if it had nothing."""
+        return self.whole.model if self.whole is not None else None
+
+    @property
+    def baseline(self) -> Model_co | None:
+        """The table or schema as the last apply left it."""
+        kept = self.whole or self.applied
+        return kept.model if kept is not None else None
+
+    @property
+    def attempted(self) -> tuple[Model_co, ...]:
+        """The models of later runs that did not finish."""
+        return tuple(kept.model for kept in self.attempts)
+
+    @property
+    def ours(self) -> tuple[Model_co, ...]:
+        """The applied and attempted models. The engine may remove their parts."""
+        return tuple(kept.model for kept in (self.applied, *self.attempts) if kept is not None)
+
+    @property
+    def version(self) -> TableVersion | None:
+        """Delta's version of the table after the apply."""
+        if self.delta_version is None:
+            return None
+        return TableVersion(table_id=self.delta_table_id, version=self.delta_version)
+
+    @property
+    def is_half_done(self) -> bool:
+        """Whether a run left it unfinished; a change that the catalog showed late is finished."""
+        return bool(self.attempts) or (self.status in HALF_DONE and not self.lag)
+
+    @property
+    def run(self) -> str | None:
+        """The id of the run that last changed it."""
+        return self.change.run if self.change is not None else None
+
+    def mapped(self, change: Callable[[Any], Any]) -> Recorded[Model_co]:
+        """Return the record with each of its models changed."""
+        return replace(
+            self,
+            applied=self.applied and Kept(change(self.applied.model)),
+            whole=self.whole and Kept(change(self.whole.model)),
+            attempts=tuple(Kept(change(kept.model)) for kept in self.attempts),
+        )
+
+    def attempting(self, models: Iterable[Any]) -> Recorded[Model_co]:
+        """Return the record with further attempts."""
+        return replace(self, attempts=(*self.attempts, *map(Kept, models)))
+
+
+_Model = TypeVar("_Model", bound=Securable)
+
+AnyRecord: TypeAlias = Recorded[Securable]
+"""The record of a table or schema."""
+
+
+def is_of_table(record: AnyRecord | None) -> TypeGuard[Recorded[Table]]:
+    """Whether it is the record of a table."""
+    return record is not None and isinstance(record.name, QualifiedName)
+
+
+def is_of_schema(record: AnyRecord | None) -> TypeGuard[Recorded[Schema]]:
+    """Whether it is the record of a schema."""
+    return record is not None and isinstance(record.name, SchemaName)
+
+
+def table_record(records: Mapping[str, AnyRecord], name: QualifiedName) -> Recorded[Table] | None:
+    """Return the record of a table, if there is one."""
+    record = records.get(resource_key(name))
+    return record if is_of_table(record) else None
+
+
+def schema_record(records: Mapping[str, AnyRecord], name: SchemaName) -> Recorded[Schema] | None:
+    """Return the record of a schema, if there is one."""
+    record = records.get(resource_key(name))
+    return record if is_of_schema(record) else None
+
+
+def resource_key(name: SecurableName) -> str:
+    """Return a key in lower case: `table.<catalog>.<schema>.<table>` or `schema.<catalog>.<schema>`."""
+    return f"{name.kind}.{name.key}"
+
+
+def records_of(models: Iterable[_Model]) -> dict[str, Recorded[_Model]]:
+    """Return the records of models that were applied and left nothing else, by the models' keys."""
+    return {model.key: Recorded.of(model) for model in models}
+
+
+def is_unrecorded(record: AnyRecord | None) -> bool:
+    """Whether no record says what an existing table was: the next apply adopts it."""
+    if record is None:
+        return True
+    return record.applied is None and not (record.change is not None and record.change.is_new)
