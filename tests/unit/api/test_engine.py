@@ -67,7 +67,9 @@ def test_a_plan_is_stale_if_its_table_changed(notebook: Notebook) -> None:
         "the plan is stale. Since it was made:\n  table dev.silver.orders was changed"
     )
     assert str(refused.value).endswith("Nothing was run. Plan again, and review the new plan.")
-    assert "note" not in [one.name for one in notebook.catalog.tables["dev.silver.orders"].state.columns]
+    assert "note" not in [
+        column.name for column in notebook.catalog.tables["dev.silver.orders"].state.columns
+    ]
 
 
 def test_a_plan_is_stale_if_the_projects_models_changed(notebook: Notebook) -> None:
@@ -125,7 +127,7 @@ def test_schemas_are_declared_beside_tables(notebook: Notebook) -> None:
     engine.sync([ORDERS], schemas=[schema])
     assert not engine.plan([ORDERS], schemas=[schema])
     notebook.catalog.run("COMMENT ON SCHEMA dev.silver IS 'theirs'")
-    assert [one.resource for one in engine.drift().resources] == ["schema.dev.silver"]
+    assert [resource.resource for resource in engine.drift().resources] == ["schema.dev.silver"]
 
 
 def test_drift_is_found_without_the_models(notebook: Notebook) -> None:
@@ -136,10 +138,10 @@ def test_drift_is_found_without_the_models(notebook: Notebook) -> None:
     before, notebook.catalog.user = notebook.catalog.user, "jo"
     notebook.catalog.run("ALTER TABLE dev.silver.orders ADD COLUMNS (extra INT)")
     notebook.catalog.user = before
-    found = engine.drift()
-    ((_, finding),) = found.report.findings()
+    drift = engine.drift()
+    ((_, finding),) = drift.report.findings()
     assert (finding.field, finding.changed and finding.changed.who) == ("column extra", "jo")
-    assert engine.drift([ORDERS]).summary == found.summary
+    assert engine.drift([ORDERS]).summary == drift.summary
 
 
 def test_imported_models_need_no_change(notebook: Notebook) -> None:

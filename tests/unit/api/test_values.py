@@ -120,10 +120,10 @@ def test_the_actions_of_a_report_are_those_of_the_plan(notebook: Notebook) -> No
     notebook.catalog.run("COMMENT ON TABLE dev.silver.orders IS 'theirs'")
     plan = engine.plan([table("Other", Column("note", "string"))])
     (planned,) = json.loads(plan.as_json())["tables"]
-    (found,) = json.loads(report_json(engine.apply(plan)))["tables"]
-    assert found["planned"] == planned["actions"]
-    assert found["planned"][-1]["changes"][0]["undoes_drift"]["severity"] == "low"
-    assert len(found["actions"]) == len(found["planned"])
+    (run,) = json.loads(report_json(engine.apply(plan)))["tables"]
+    assert run["planned"] == planned["actions"]
+    assert run["planned"][-1]["changes"][0]["undoes_drift"]["severity"] == "low"
+    assert len(run["actions"]) == len(run["planned"])
 
 
 def test_drift_is_text_and_a_framed_page(notebook: Notebook) -> None:

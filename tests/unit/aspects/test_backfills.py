@@ -44,7 +44,7 @@ def planned(model: Table, state: TableState) -> TablePlan:
 
 def blocked(model: Table, state: TableState) -> list[str]:
     (align,) = planned(model, state).align_tables
-    return [one.reason for one in align.of_type(BlockedFill)]
+    return [action.reason for action in align.of_type(BlockedFill)]
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,9 @@ def test_a_half_done_conversion_looks_as_its_readers_know_it(
 ) -> None:
     state, progress = set_aside(TableState(columns=columns))
     assert tuple(column.name for column in state.columns) == shown
-    assert {key: one.stage for key, one in progress.items()} == ({} if stage is None else {"amount": stage})
+    assert {key: begun.stage for key, begun in progress.items()} == (
+        {} if stage is None else {"amount": stage}
+    )
 
 
 @pytest.mark.parametrize(
@@ -295,9 +297,9 @@ def test_a_new_column_is_filled_again_after_an_unfinished_run(
 def test_a_pending_conversion_is_a_difference_of_its_type() -> None:
     state = TableState(columns=(ID, AMOUNT, Column("delta_engine_new_amount", "int")))
     comparison = Comparison.of(orders(ID, CONVERTED), state)
-    (found,) = aspects.differences(comparison)
-    assert (found.kind, found.change.subject) == (DriftKind.COLUMN_TYPE, "column amount type")
-    assert aspects.accept(orders(ID, CONVERTED), state, [found]).columns[1].data_type == AMOUNT.data_type
+    (difference,) = aspects.differences(comparison)
+    assert (difference.kind, difference.change.subject) == (DriftKind.COLUMN_TYPE, "column amount type")
+    assert aspects.accept(orders(ID, CONVERTED), state, [difference]).columns[1].data_type == AMOUNT.data_type
 
 
 @pytest.mark.parametrize(

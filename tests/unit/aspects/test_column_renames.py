@@ -94,15 +94,18 @@ def test_a_column_renamed_back_by_hand_is_drift_that_the_models_can_take_in() ->
     applied = AppliedRecord(
         declared=RENAMED, column_order=None, renames=Renames.of_columns({"note": "remark"})
     )
-    found = deviations_from(applied, observed)
-    assert [one.kind for one in found] == [DriftKind.COLUMN_RENAMED]
-    assert accepted(RENAMED, observed, found).columns == (ID, Column("remark", "string"))
+    differences = deviations_from(applied, observed)
+    assert [difference.kind for difference in differences] == [DriftKind.COLUMN_RENAMED]
+    assert accepted(RENAMED, observed, differences).columns == (ID, Column("remark", "string"))
 
 
 def test_without_a_history_a_former_name_is_not_guessed_to_be_the_column() -> None:
     applied = AppliedRecord(declared=orders(ID, Column("note", "string")))
-    found = deviations_from(applied, state(ID, Column("remark", "string")))
-    assert {one.kind for one in found} == {DriftKind.COLUMN_DROPPED, DriftKind.COLUMN_ADDED}
+    differences = deviations_from(applied, state(ID, Column("remark", "string")))
+    assert {difference.kind for difference in differences} == {
+        DriftKind.COLUMN_DROPPED,
+        DriftKind.COLUMN_ADDED,
+    }
 
 
 def test_a_model_with_its_former_name_back_is_renamed_from_nothing() -> None:

@@ -94,8 +94,8 @@ def test_a_recorded_facet_comes_back(kind: str, facet: Facet[Any, Any, Any]) -> 
     for model in (full, empty):
         value = (facet.recorded or facet.declared)(model)
         data = msgspec.json.encode(facet.form.encode(value))
-        found = facet.form.decode(msgspec.json.decode(data, type=facet.form.recorded_type))
-        assert replace(model, **{facet.attribute: found}) == replace(model, **{facet.attribute: value})
+        decoded = facet.form.decode(msgspec.json.decode(data, type=facet.form.recorded_type))
+        assert replace(model, **{facet.attribute: decoded}) == replace(model, **{facet.attribute: value})
 
 
 @pytest.mark.parametrize(("kind", "facet"), CASES)

@@ -19,5 +19,7 @@ def test_the_expression_gives_a_generated_column_its_type(
 ) -> None:
     model = orders(Column("a", "int"), Column("G", desired, comment="new", generated_as="a + 1"))
     state = TableState(columns=(Column("a", "int"), Column("G", observed, generated_as="a + 1")))
-    found = [action for action in diff(Comparison.of(model, state)) if isinstance(action, ChangeFixedColumn)]
-    assert found == ([ChangeFixedColumn("G", "G")] if is_fixed else [])
+    changes = [
+        action for action in diff(Comparison.of(model, state)) if isinstance(action, ChangeFixedColumn)
+    ]
+    assert changes == ([ChangeFixedColumn("G", "G")] if is_fixed else [])

@@ -11,7 +11,7 @@ from delta_engine.state.states import state_of
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "is_same"),
+    ("location", "other", "is_same"),
     [
         (None, None, True),
         (None, "s3://b/x", False),
@@ -24,8 +24,10 @@ from delta_engine.state.states import state_of
         ("abfss://c@a.dfs.core.windows.net/x", "abfss://c@a.dfs.core.windows.net/x/", True),
     ],
 )
-def test_a_location_is_the_same_in_any_spelling(one: str | None, other: str | None, is_same: bool) -> None:
-    assert is_same_location(one, other) is is_same
+def test_a_location_is_the_same_in_any_spelling(
+    location: str | None, other: str | None, is_same: bool
+) -> None:
+    assert is_same_location(location, other) is is_same
 
 
 def test_the_way_out_names_a_table_with_braces() -> None:

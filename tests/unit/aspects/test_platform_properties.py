@@ -65,8 +65,8 @@ def test_what_was_imported_earlier_and_is_removed_is_not_unset_where_the_platfor
     unset = [
         name
         for align in plan.align_tables
-        for one in align.of_type(UnsetTableProperties)
-        for name, _ in one.properties
+        for action in align.of_type(UnsetTableProperties)
+        for name, _ in action.properties
     ]
     may_go = key.startswith(("delta.checkpoint.", "delta.randomize"))
     assert unset == ([key] if may_go else [])
@@ -82,7 +82,7 @@ def test_a_declared_property_is_set_changed_and_unset_whatever_its_prefix(key: s
     for before in (observed(), observed(properties={key: "old"})):
         (align,) = TablePlanner().plan([model], catalog_of([model], before)).align_tables
         (change,) = align.of_type(SetTableProperties)
-        assert [(one.key, one.desired) for one in change.properties] == [(key, "new")]
+        assert [(entry.key, entry.desired) for entry in change.properties] == [(key, "new")]
     plan = TablePlanner().plan(
         [orders()],
         catalog_of([orders()], observed(properties={key: "new"})),
@@ -116,7 +116,7 @@ def test_in_commit_timestamps_of_a_catalog_managed_table_are_as_declared_or_refu
     assert not TablePlanner().plan([on], catalog_of([on], state))
     off = orders(properties={"delta.enableInCommitTimestamps": "false"})
     plan = TablePlanner().plan([off], catalog_of([off], state))
-    assert not [one for align in plan.align_tables for one in align.of_type(SetTableProperties)]
+    assert not [action for align in plan.align_tables for action in align.of_type(SetTableProperties)]
     (refusal,) = PlanValidator().plan_violations(plan)
     assert "a catalog-managed table needs delta.enableInCommitTimestamps: true" in str(refusal)
 
@@ -124,7 +124,7 @@ def test_in_commit_timestamps_of_a_catalog_managed_table_are_as_declared_or_refu
 def test_in_commit_timestamps_of_other_tables_are_set_as_declared() -> None:
     model = orders(properties={"delta.enableInCommitTimestamps": "true"})
     (align,) = TablePlanner().plan([model], catalog_of([model], observed())).align_tables
-    assert [one.key for one in align.of_type(EnableTableFeature)] == ["delta.enableInCommitTimestamps"]
+    assert [action.key for action in align.of_type(EnableTableFeature)] == ["delta.enableInCommitTimestamps"]
 
 
 @pytest.mark.parametrize("key", ["delta.feature.catalogManaged", "delta.feature.catalogOwned-preview"])

@@ -55,7 +55,10 @@ def test_passing_errors_are_known_by_condition(condition: str | None, expected: 
 
 
 def test_a_table_is_looked_at_where_a_statement_may_be_done_or_not_needed_any_more() -> None:
-    assert [one for one in Transience if one.needs_reread] == [Transience.UNAVAILABLE, Transience.CONFLICT]
+    assert [transience for transience in Transience if transience.needs_reread] == [
+        Transience.UNAVAILABLE,
+        Transience.CONFLICT,
+    ]
 
 
 @pytest.mark.parametrize("dialect", Dialect)
@@ -112,10 +115,10 @@ TEXTS = [
 
 def test_conditions_are_read_from_the_text(request: pytest.FixtureRequest) -> None:
     errors = [statement_error(text, sql="S") for text in TEXTS]
-    found = [
+    conditions = [
         f"{text} → {error.error_class}, {error.sql_state}" for text, error in zip(TEXTS, errors, strict=True)
     ]
-    assert_golden_lines(found, Path(__file__).parent / "conditions.txt", request)
+    assert_golden_lines(conditions, Path(__file__).parent / "conditions.txt", request)
 
 
 def test_the_form_of_the_service_stands_first_and_not_in_the_words_of_users() -> None:
@@ -180,11 +183,11 @@ WORDS_OF_USERS: list[tuple[str, DataOfRefusals]] = [
 
 
 def test_words_of_users_are_no_conditions(request: pytest.FixtureRequest) -> None:
-    found = [
+    conditions = [
         f"{text} {data or ''}→ {statement_error(text, sql='S', **data).error_class}"
         for text, data in WORDS_OF_USERS
     ]
-    assert_golden_lines(found, Path(__file__).parent / "words_of_users.txt", request)
+    assert_golden_lines(conditions, Path(__file__).parent / "words_of_users.txt", request)
 
 
 def test_the_cause_that_has_the_condition_is_shown() -> None:

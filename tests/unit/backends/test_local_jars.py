@@ -25,29 +25,31 @@ def test_without_jars_of_the_user_delta_s_are_all() -> None:
     ],
 )
 def test_the_user_s_version_of_an_artifact_wins(client: str) -> None:
-    found = session_jars(OWN, {"spark.jars": f"/libs/unitycatalog-spark_2.13-0.6.0.jar, {client}"})
-    assert found.paths == ("/libs/unitycatalog-spark_2.13-0.6.0.jar", client, str(DELTA), str(HADOOP))
+    jars = session_jars(OWN, {"spark.jars": f"/libs/unitycatalog-spark_2.13-0.6.0.jar, {client}"})
+    assert jars.paths == ("/libs/unitycatalog-spark_2.13-0.6.0.jar", client, str(DELTA), str(HADOOP))
     name = client.rsplit("/", 1)[1]
-    assert found.replaced == (
+    assert jars.replaced == (
         f"{name} of backend.spark takes the place of unitycatalog-client-0.5.0.jar, which Delta brings",
     )
 
 
 def test_the_same_version_is_there_once_and_no_news() -> None:
-    found = session_jars(OWN, {"spark.jars": "/libs/unitycatalog-client-0.5.0.jar"})
-    assert found == SessionJars(paths=("/libs/unitycatalog-client-0.5.0.jar", str(DELTA), str(HADOOP)))
+    jars = session_jars(OWN, {"spark.jars": "/libs/unitycatalog-client-0.5.0.jar"})
+    assert jars == SessionJars(paths=("/libs/unitycatalog-client-0.5.0.jar", str(DELTA), str(HADOOP)))
 
 
 def test_packages_bring_their_own_versions_too() -> None:
     connector = "io.unitycatalog:unitycatalog-spark_2.13:0.6.0"
-    found = session_jars(OWN, {"spark.jars.packages": f"org.example:other_2.13:1.0,{connector}"})
-    assert found.paths == (str(DELTA),)
-    assert [one.split(" takes ")[0] for one in found.replaced] == [f"{connector} of backend.spark"] * 2
+    jars = session_jars(OWN, {"spark.jars.packages": f"org.example:other_2.13:1.0,{connector}"})
+    assert jars.paths == (str(DELTA),)
+    assert [sentence.split(" takes ")[0] for sentence in jars.replaced] == [
+        f"{connector} of backend.spark"
+    ] * 2
     of_delta = session_jars(OWN, {"spark.jars.packages": "io.delta:delta-spark_4.1_2.13:4.4.0"})
     assert of_delta.paths == (str(CLIENT), str(HADOOP))
 
 
 @pytest.mark.parametrize("jar", ["/libs/tool.jar", "/libs/*.jar", "/libs/delta-spark-extras-1.0.jar"])
 def test_other_jars_take_no_place(jar: str) -> None:
-    found = session_jars(OWN, {"spark.jars": jar})
-    assert found == SessionJars(paths=(jar, *map(str, OWN)))
+    jars = session_jars(OWN, {"spark.jars": jar})
+    assert jars == SessionJars(paths=(jar, *map(str, OWN)))

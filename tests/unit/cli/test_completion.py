@@ -113,8 +113,8 @@ def test_parts_of_names(tables: Path, complete: Completions) -> None:
 def test_names_are_those_of_the_parsed_models(tables: Path) -> None:
     settings = load_settings(Path("conf"), "local")
     texts = [read_text(path, str(path)).replace("${catalog}", "dev") for path in model_files(settings)]
-    found = {name for text in texts for name in names_in(text)}
-    assert found == {str(one.qualified_name) for one in load_declared(settings).tables}
+    names = {name for text in texts for name in names_in(text)}
+    assert names == {str(table.qualified_name) for table in load_declared(settings).tables}
 
 
 def test_the_environment_of_tables(

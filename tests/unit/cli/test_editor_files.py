@@ -68,8 +68,8 @@ def editor_problems(project: Path) -> list[str]:
     for path in (project / "conf").rglob("*.yml"):
         first, _, text = path.read_text("utf-8").partition("\n")
         schema = path.parent / first.removeprefix("# yaml-language-server: $schema=")
-        named = [one for one, files in globs.items() if any(path in project.glob(glob) for glob in files)]
-        if [project / one for one in named] != [schema.resolve()]:
+        named = [name for name, files in globs.items() if any(path in project.glob(glob) for glob in files)]
+        if [project / name for name in named] != [schema.resolve()]:
             problems.append(f"{path}: {first}, {named}")
         document = YAML(typ="safe", pure=True).load(text)
         errors = Draft7Validator(json.loads(schema.read_text("utf-8"))).iter_errors(document)

@@ -30,9 +30,9 @@ SECTIONS = troubleshooting_sections((DOCS / "troubleshooting.md").read_text("utf
 
 def error_classes(base: type[DeltaEngineError] = DeltaEngineError) -> Iterator[type[DeltaEngineError]]:
     yield base
-    for one in base.__subclasses__():
-        if one.__module__.startswith("delta_engine."):
-            yield from error_classes(one)
+    for subclass in base.__subclasses__():
+        if subclass.__module__.startswith("delta_engine."):
+            yield from error_classes(subclass)
 
 
 @pytest.fixture(scope="module")
@@ -45,19 +45,23 @@ def classes() -> list[type[DeltaEngineError]]:
 
 def test_every_class_of_errors_has_a_section(classes: list[type[DeltaEngineError]]) -> None:
     assert len(classes) > 30
-    assert {one.__name__: one.topic for one in classes if one.topic not in SECTIONS} == {}
+    assert {
+        error_class.__name__: error_class.topic
+        for error_class in classes
+        if error_class.topic not in SECTIONS
+    } == {}
 
 
 def test_every_section_has_a_class_of_errors(classes: list[type[DeltaEngineError]]) -> None:
-    assert set(SECTIONS) == {one.topic for one in classes}
+    assert set(SECTIONS) == {error_class.topic for error_class in classes}
 
 
 def test_a_class_has_a_topic_of_its_own_or_that_of_a_special_parent(
     classes: list[type[DeltaEngineError]],
 ) -> None:
     general = {DeltaEngineError.topic, RefusedError.topic}
-    special = [one for one in classes if one.topic in general]
-    assert {one.__name__ for one in special} == {
+    special = [error_class for error_class in classes if error_class.topic in general]
+    assert {error_class.__name__ for error_class in special} == {
         "DeltaEngineError",
         "RefusalGroup",
         "RefusedError",

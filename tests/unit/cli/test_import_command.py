@@ -401,6 +401,6 @@ def test_names_are_safe_as_files(name: str, stem: str) -> None:
 
 
 def test_long_names_stay_different() -> None:
-    one, other = (import_folder._stem("ü" * 254 + letter) for letter in "ab")
-    assert one != other
-    assert len(f"{one}.yml".encode()) < 255
+    stem, other = (import_folder._stem("ü" * 254 + letter) for letter in "ab")
+    assert stem != other
+    assert len(f"{stem}.yml".encode()) < 255

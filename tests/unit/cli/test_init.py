@@ -226,12 +226,12 @@ def test_each_line_to_edit_is_listed_with_its_place(delta_engine: CommandLine, p
     listed = shown.partition("\nto edit:\n")[2].partition("\n\n")[0].splitlines()
     places = [re.match(r"  (\S+):(\d+) +(.+)", line) for line in listed]
     assert len(places) > 8
-    for found in places:
-        assert found is not None
-        lines = (project / found[1]).read_text("utf-8").splitlines()
-        assert lines[int(found[2]) - 1].endswith(f"# EDIT: {found[3]}")
+    for place in places:
+        assert place is not None
+        lines = (project / place[1]).read_text("utf-8").splitlines()
+        assert lines[int(place[2]) - 1].endswith(f"# EDIT: {place[3]}")
     marked = [name for name, data in contents(project).items() for _ in re.findall(b"# EDIT: ", data)]
-    assert sorted(marked) == sorted(found[1] for found in places if found)
+    assert sorted(marked) == sorted(place[1] for place in places if place)
     dev = project / "conf" / "dev.yml"
     dev.write_text(re.sub("# EDIT: .*", "", dev.read_text("utf-8")), "utf-8")
     assert "conf/dev.yml:" not in delta_engine("init", "retail", "--skip-existing").stdout

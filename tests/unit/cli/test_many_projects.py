@@ -44,9 +44,9 @@ def test_plans_are_one_document(repository: Repository) -> None:
     done = repository.run("-e local -p teams/* plan --json --detailed-exitcode")
     assert done.code == 2
     document = json.loads(done.stdout)
-    assert [(one["project"], one["exit_code"], one["summary"]) for one in document["projects"]] == [
-        (f"teams/{team}", 2, "1 schema to create, 1 table to create") for team in "abc"
-    ]
+    assert [
+        (planned["project"], planned["exit_code"], planned["summary"]) for planned in document["projects"]
+    ] == [(f"teams/{team}", 2, "1 schema to create, 1 table to create") for team in "abc"]
     assert document["projects"][1]["document"]["environment"] == "local"
 
 
@@ -108,7 +108,7 @@ def with_python_models(repository: Repository) -> Repository:
 
 def test_python_models_of_one_name_are_each_projects_own(with_python_models: Repository) -> None:
     done = with_python_models.run("-e local -p teams/* plan --json")
-    plans = [one["document"] for one in json.loads(done.stdout)["projects"]]
+    plans = [planned["document"] for planned in json.loads(done.stdout)["projects"]]
     assert ["team_a_py" in json.dumps(plan) for plan in plans] == [True, False, False]
     assert ["team_b_py" in json.dumps(plan) for plan in plans] == [False, True, False]
 

@@ -85,9 +85,9 @@ def test_project_from_inside(
     for inside in ("conf", "conf/models", "notebooks/deep/down"):
         (project / inside).mkdir(parents=True, exist_ok=True)
         monkeypatch.chdir(project / inside)
-        found = delta_engine("validate", "-e", "local")
-        assert found.stdout == "local: configuration and 1 model are valid\n"
-        assert found.stderr == f"note: the project is {project}\n"
+        result = delta_engine("validate", "-e", "local")
+        assert result.stdout == "local: configuration and 1 model are valid\n"
+        assert result.stderr == f"note: the project is {project}\n"
         assert "Name one of local with -e" in delta_engine("validate").stderr
         assert str(project / "conf") in delta_engine("validate", "-e", "locla").stderr
         explicit = delta_engine("validate", "-e", "local", "--conf-dir", "conf")

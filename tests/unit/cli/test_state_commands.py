@@ -83,8 +83,8 @@ def test_versions_diff_and_restore(state: partial[Result], folder: Path) -> None
     assert version["version_id"] in state("versions").stdout
     assert state("diff").stdout == ("+ table.dev.silver.temp\nserial 1 → 2: 1 change\n")
     assert state("diff", "2", "1").stdout == ("- table.dev.silver.temp\nserial 2 → 1: 1 change\n")
-    found = json.loads(state("diff", "--json").stdout)
-    assert found["resources"] == [{"key": "table.dev.silver.temp", "sign": "+", "changes": []}]
+    difference = json.loads(state("diff", "--json").stdout)
+    assert difference["resources"] == [{"key": "table.dev.silver.temp", "sign": "+", "changes": []}]
 
     restored = state("restore", version["version_id"], "--yes")
     assert (restored.code, restored.stdout) == (0, "restored as serial 3\n")

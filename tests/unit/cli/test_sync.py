@@ -51,8 +51,8 @@ def test_nothing_is_applied_over_a_document_of_a_newer_format(project: PlanProje
     document.write_text('{"version": 3}')
     refused = project.run(command)
     assert refused.code == 3
-    known = "it is of format 3, and this engine knows formats up to 2. Upgrade delta-engine."
-    assert known in refused.stderr
+    reason = "it is of format 3, and this engine knows formats up to 2. Upgrade delta-engine."
+    assert reason in refused.stderr
     assert (document.read_text(), project.platform.statements) == ('{"version": 3}', [])
 
 
@@ -61,15 +61,15 @@ def test_a_failed_table_is_recorded_with_its_statement_and_stops_no_other(projec
     project.declare(a="second", b="second")
     project.platform.failing = "b"
     assert project.run("sync", "--yes").code == 5
-    found = json.loads((project.folder / "state" / "local.state.json").read_bytes())
-    checkpoints = {one["resource"]: one for one in found["metadata"]["checkpoints"]}
+    document = json.loads((project.folder / "state" / "local.state.json").read_bytes())
+    checkpoints = {checkpoint["resource"]: checkpoint for checkpoint in document["metadata"]["checkpoints"]}
     failed = checkpoints["table.dev.silver.b"]
     assert (failed["status"], failed["statements_done"], failed["error"]) == ("failed", 0, "no")
     assert failed["statement"] == "COMMENT ON TABLE `dev`.`silver`.`b` IS 'second'"
-    table = found["resources"]["table.dev.silver.b"]
+    table = document["resources"]["table.dev.silver.b"]
     assert (table["status"], table["metadata"]["declared"]["comment"]) == ("failed", "first")
     assert table["metadata"]["sync_error"]
-    assert found["resources"]["table.dev.silver.a"]["status"] == "healthy"
+    assert document["resources"]["table.dev.silver.a"]["status"] == "healthy"
 
 
 @pytest.mark.parametrize("command", ["plan", "sync"])

@@ -46,14 +46,16 @@ def test_the_files_are_loaded_while_nothing_is_broken() -> None:
 @given(st.sampled_from(BROKEN))
 def test_every_broken_file_is_loaded_or_refused_with_its_place(case: tuple[str, str, Any]) -> None:
     name, what, broken = case
-    found = refusals({name: json.dumps(document) for name, document in (FILES | {name: broken}).items()})
-    assert all(refused.location for refused in found), what
+    all_refusals = refusals(
+        {name: json.dumps(document) for name, document in (FILES | {name: broken}).items()}
+    )
+    assert all(refused.location for refused in all_refusals), what
 
 
 @given(st.sampled_from([case for case in BROKEN if case[0] == "dev.yml"]))
 def test_a_broken_base_is_refused_where_it_is_refused_alone(case: tuple[str, str, Any]) -> None:
     name, what, broken = case
-    texts = {one: json.dumps(document) for one, document in (FILES | {name: broken}).items()}
+    texts = {file: json.dumps(document) for file, document in (FILES | {name: broken}).items()}
     alone = refusals(texts)
     extended = refusals(texts | {"base/dev.yml": texts[name], "dev.yml": '{"extends": "base/dev.yml"}'})
     assert bool(extended) == bool(alone), what

@@ -13,11 +13,11 @@ from tests.unit.config.projects import CONFIG, Write
 
 
 def shown(project: Path) -> dict[DocumentPath, ConfiguredValue]:
-    return {one.path: one for one in configured_values(project / "conf", "dev")}
+    return {configured.path: configured for configured in configured_values(project / "conf", "dev")}
 
 
 def origins(project: Path) -> dict[DocumentPath, str]:
-    return {path: str(one.origin or "default") for path, one in shown(project).items()}
+    return {path: str(configured.origin or "default") for path, configured in shown(project).items()}
 
 
 def test_every_value_names_the_nearest_file_that_says_it(write: Write, tmp_path: Path) -> None:
@@ -25,23 +25,23 @@ def test_every_value_names_the_nearest_file_that_says_it(write: Write, tmp_path:
     write(
         "conf/dev.yml", "extends: ../base/dev.yml\nvariables:\n  n: 8\npolicy:\n  allow:\n  - drop_column\n"
     )
-    found = origins(tmp_path)
-    assert found["environment",] == "base/dev.yml:1"
-    assert found["variables", "catalog"] == "base/dev.yml:3"
-    assert found["variables", "n"] == "conf/dev.yml:3"
-    assert found["policy", "allow", 0] == "conf/dev.yml:6"
-    assert found["policy", "rules"] == "base/dev.yml:8"
-    assert found["apply", "parallelism"] == "base/dev.yml:9"
-    assert found["apply", "history_table"] == "default"
-    assert found["state_backend", "local", "path"] == "default"
-    assert ("extends",) not in found
+    origins_by_path = origins(tmp_path)
+    assert origins_by_path["environment",] == "base/dev.yml:1"
+    assert origins_by_path["variables", "catalog"] == "base/dev.yml:3"
+    assert origins_by_path["variables", "n"] == "conf/dev.yml:3"
+    assert origins_by_path["policy", "allow", 0] == "conf/dev.yml:6"
+    assert origins_by_path["policy", "rules"] == "base/dev.yml:8"
+    assert origins_by_path["apply", "parallelism"] == "base/dev.yml:9"
+    assert origins_by_path["apply", "history_table"] == "default"
+    assert origins_by_path["state_backend", "local", "path"] == "default"
+    assert ("extends",) not in origins_by_path
 
 
 def test_bases_outside_the_project_are_relative_to_it(write: Write, tmp_path: Path) -> None:
     write("shared/dev.yml", CONFIG)
     write("project/conf/dev.yml", "extends: ../../shared/dev.yml\n")
-    (found, *_) = configured_values(tmp_path / "project" / "conf", "dev")
-    assert (found.path, str(found.origin)) == (("environment",), "../shared/dev.yml:1")
+    (value, *_) = configured_values(tmp_path / "project" / "conf", "dev")
+    assert (value.path, str(value.origin)) == (("environment",), "../shared/dev.yml:1")
 
 
 def test_variables_are_filled_in_and_texts_stay_as_they_are_written(write: Write, tmp_path: Path) -> None:
@@ -50,12 +50,12 @@ def test_variables_are_filled_in_and_texts_stay_as_they_are_written(write: Write
         CONFIG.replace("n: 7", 'n: 1.10, x: "${n}"')
         + 'defaults: {table_properties: {a: "${catalog}", b: "$${c}", c: true}}\n',
     )
-    found = shown(tmp_path)
-    properties = [one for one in found.values() if one.path[0] == "defaults"]
-    assert [one.value for one in properties] == ["dev", "${c}", "true"]
-    assert [one.spelled for one in properties] == ["dev", "$${c}", "true"]
-    assert found["variables", "n"].value == "1.10"
-    assert found["variables", "x"].value == found["variables", "x"].spelled == "${n}"
+    values = shown(tmp_path)
+    properties = [configured for configured in values.values() if configured.path[0] == "defaults"]
+    assert [configured.value for configured in properties] == ["dev", "${c}", "true"]
+    assert [configured.spelled for configured in properties] == ["dev", "$${c}", "true"]
+    assert values["variables", "n"].value == "1.10"
+    assert values["variables", "x"].value == values["variables", "x"].spelled == "${n}"
 
 
 @pytest.mark.parametrize(
@@ -80,10 +80,10 @@ def test_secrets_are_hidden(write: Write, tmp_path: Path, key: str, text: str, v
         "conf/dev.yml",
         CONFIG.replace("backend: {type: oss}", backend).replace("n: 7", "n: 7, token: hunter2"),
     )
-    found = shown(tmp_path)
-    assert found["backend", "spark", key].value == value
-    assert found["variables", "token"].value == "***"
-    assert "hunter2" not in str(found)
+    values = shown(tmp_path)
+    assert values["backend", "spark", key].value == value
+    assert values["variables", "token"].value == "***"
+    assert "hunter2" not in str(values)
 
 
 def test_a_broken_configuration_is_refused(write: Write, tmp_path: Path) -> None:

@@ -53,8 +53,8 @@ def test_the_files_of_a_folder_are_read_too(tmp_path: Path) -> None:
         (tmp_path / "consents" / f"{name}.yml").write_text(
             f"consents: [{{{ENTRY}}}]".replace(": a,", f": {column},")
         )
-    found = load(tmp_path, f"consents: [{{{ENTRY}}}]".replace(": a,", ": c,"))
-    assert [consent.part for consent in found] == ["c", "a", "b"]
+    consents = load(tmp_path, f"consents: [{{{ENTRY}}}]".replace(": a,", ": c,"))
+    assert [consent.part for consent in consents] == ["c", "a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -188,10 +188,10 @@ def test_written_entries_are_read_back_and_the_rest_stays(tmp_path: Path, text: 
     path = tmp_path / "consents.yml"
     path.write_text(text, newline="")
     files = WRITER.edited_files(tmp_path, AWKWARD)
-    found = load(tmp_path, files[path])
-    assert [str(consent) for consent in found if consent.table.table != "old"] == [*map(str, AWKWARD)]
-    assert {consent.reason for consent in found} <= {"- because: 'x' #y", "r"}
-    assert ("old" in text) == any(consent.table.table == "old" for consent in found)
+    consents = load(tmp_path, files[path])
+    assert [str(consent) for consent in consents if consent.table.table != "old"] == [*map(str, AWKWARD)]
+    assert {consent.reason for consent in consents} <= {"- because: 'x' #y", "r"}
+    assert ("old" in text) == any(consent.table.table == "old" for consent in consents)
     assert ("\r\n" in files[path]) == ("\r\n" in text)
     assert all(part in files[path] for part in ("# above", "# first", "# last", "# below") if part in text)
 

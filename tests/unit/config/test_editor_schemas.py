@@ -70,9 +70,9 @@ def test_the_published_schema_is_the_generated_one(name: str, request: pytest.Fi
 
 
 def test_every_file_of_the_repository_fits() -> None:
-    found = {str(path): complaints(name, path.read_text("utf-8")) for name, path in files()}
-    assert len(found) > 100
-    assert {path: messages for path, messages in found.items() if messages} == {}
+    complaints_by_file = {str(path): complaints(name, path.read_text("utf-8")) for name, path in files()}
+    assert len(complaints_by_file) > 100
+    assert {path: messages for path, messages in complaints_by_file.items() if messages} == {}
 
 
 def test_the_example_names_its_schemas() -> None:
@@ -119,9 +119,9 @@ def test_only_a_configuration_that_extends_another_may_lack_keys(text: str, is_t
 def test_every_key_and_definition_is_described() -> None:
     for name in EDITOR_SCHEMAS:
         schema = EDITOR_SCHEMAS[name]()
-        for definition, one in schema["$defs"].items():
-            assert one["description"], definition
-            if one.get("type") == "object":
+        for definition, schema_part in schema["$defs"].items():
+            assert schema_part["description"], definition
+            if schema_part.get("type") == "object":
                 others = {
                     "type",
                     "function",
@@ -134,7 +134,9 @@ def test_every_key_and_definition_is_described() -> None:
                     "remote",
                     "cache",
                 }
-                bare = {key for key, value in one["properties"].items() if not value.get("description")}
+                bare = {
+                    key for key, value in schema_part["properties"].items() if not value.get("description")
+                }
                 assert bare <= others, definition
 
 
@@ -189,5 +191,5 @@ NO_TYPE = "type is ''"
 def test_what_the_schema_refuses_is_refused_by_the_engine(case: tuple[str, str, Any]) -> None:
     name, what, broken = case
     if list(validator(NAMES[name]).iter_errors(broken)):
-        texts = {one: json.dumps(document) for one, document in (FILES | {name: broken}).items()}
+        texts = {file: json.dumps(document) for file, document in (FILES | {name: broken}).items()}
         assert refusals(texts), what

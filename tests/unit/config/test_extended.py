@@ -31,19 +31,19 @@ def test_a_configuration_takes_the_values_of_its_base(write: Write, tmp_path: Pa
     write(
         "conf/dev.yml", "extends: ../base/dev.yml\nvariables: {n: 1.10}\npolicy: {allow: [drop_constraint]}\n"
     )
-    found = load_settings(tmp_path / "conf", "dev")
-    assert found.variables == {"catalog": "dev", "n": "1.10"}
-    assert (found.environment, found.parallelism) == ("dev", 8)
-    assert [one.kind.value for one in found.policy.allow] == ["drop_constraint"]
-    assert found.warehouse == tmp_path / ".delta-engine" / "warehouse"
+    settings = load_settings(tmp_path / "conf", "dev")
+    assert settings.variables == {"catalog": "dev", "n": "1.10"}
+    assert (settings.environment, settings.parallelism) == ("dev", 8)
+    assert [allowance.kind.value for allowance in settings.policy.allow] == ["drop_constraint"]
+    assert settings.warehouse == tmp_path / ".delta-engine" / "warehouse"
     assert [str(table.qualified_name) for table in load(tmp_path)] == ["dev.silver.orders"]
 
 
 def test_merge_keys_of_a_nearer_file_precede_the_keys_of_its_base(write: Write, tmp_path: Path) -> None:
     write("base/dev.yml", CONFIG + "apply: {<<: {history_table: a.b.c}, parallelism: 2}\n")
     write("conf/dev.yml", "extends: ../base/dev.yml\napply: {<<: [{parallelism: 3}, {parallelism: 4}]}\n")
-    found = load_settings(tmp_path / "conf", "dev")
-    assert (found.parallelism, str(found.run_history)) == (3, "a.b.c")
+    settings = load_settings(tmp_path / "conf", "dev")
+    assert (settings.parallelism, str(settings.run_history)) == (3, "a.b.c")
 
 
 @pytest.mark.parametrize("path", BROKEN, ids=lambda path: path.stem)
@@ -55,11 +55,11 @@ def test_a_broken_chain_is_refused_with_the_lines_of_both(
     case = yaml.load(path)
     for name, text in case["files"].items():
         write(name, text)
-    found = refusal(tmp_path).replace(str(tmp_path), "PROJECT")
+    message = refusal(tmp_path).replace(str(tmp_path), "PROJECT")
     if request.config.getoption("--rewrite-golden"):
-        case["refusal"] = type(case["refusal"])(f"{found}\n")
+        case["refusal"] = type(case["refusal"])(f"{message}\n")
         yaml.dump(case, path)
-    assert f"{found}\n" == case["refusal"]
+    assert f"{message}\n" == case["refusal"]
 
 
 def test_a_refusal_of_an_environment_variable_names_its_line(write: Write, tmp_path: Path) -> None:
@@ -69,9 +69,9 @@ def test_a_refusal_of_an_environment_variable_names_its_line(write: Write, tmp_p
         "conf/dev.yml",
         f"extends: ../base/dev.yml\nbackend:\n  names: catalog\n  spark:\n    {token}: ${{env:NO}}\n",
     )
-    found = load_settings(tmp_path / "conf", "dev")
+    settings = load_settings(tmp_path / "conf", "dev")
     with pytest.raises(ConfigError, match=r"dev\.yml:5: .* the environment variable NO is not set"):
-        secrets_in(found.spark, {}, lambda key: found.locate(("backend", "spark", key)))
+        secrets_in(settings.spark, {}, lambda key: settings.locate(("backend", "spark", key)))
 
 
 @pytest.mark.parametrize(
@@ -156,23 +156,23 @@ def test_a_chain_is_a_recursive_merge_whose_values_are_from_the_nearest_file(
         expected = merged(chain)
         assert document.value == expected
         for leaf in leaves(expected):
-            found = document.location(leaf)
+            location = document.location(leaf)
             nearest = next(path for path, value in zip(paths, chain, strict=True) if has(value, leaf))
-            assert found.file == str(nearest), leaf
-            assert extenders(found) == [str(path) for path in reversed(paths[: paths.index(nearest)])]
+            assert location.file == str(nearest), leaf
+            assert extenders(location) == [str(path) for path in reversed(paths[: paths.index(nearest)])]
             key = next((json.dumps(step) for step in reversed(leaf) if isinstance(step, str)), "")
-            line = nearest.read_text("utf-8").splitlines()[(found.line or 0) - 1]
+            line = nearest.read_text("utf-8").splitlines()[(location.line or 0) - 1]
             assert key in line or isinstance(leaf[-1], int), leaf
 
 
 def merged(chain: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     near, *bases = chain
     below = merged(bases) if bases else {}
-    found = {**below, **near}
+    joined = {**below, **near}
     for key in near.keys() & below.keys():
         if isinstance(near[key], dict) and isinstance(below[key], dict):
-            found[key] = merged([near[key], below[key]])
-    return found
+            joined[key] = merged([near[key], below[key]])
+    return joined
 
 
 def leaves(value: Any, path: DocumentPath = ()) -> Iterator[DocumentPath]:

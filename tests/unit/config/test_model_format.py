@@ -48,10 +48,14 @@ def corpus() -> Iterator[tuple[str, str]]:
 def models(text: str) -> list[object] | None:
     """Return the models of a text, None if it is no model file, or has a broken model."""
     try:
-        found = [*models_in(parse_document(text.replace("\r\n", "\n"), "m.yml"))]
+        models_and_refusals = [*models_in(parse_document(text.replace("\r\n", "\n"), "m.yml"))]
     except RefusedError:
         return None
-    return None if any(isinstance(one, RefusedError) for one in found) else [*found]
+    return (
+        None
+        if any(isinstance(item, RefusedError) for item in models_and_refusals)
+        else [*models_and_refusals]
+    )
 
 
 CORPUS = {name: text for name, text in corpus() if models(text) is not None}

@@ -30,20 +30,20 @@ def test_a_laptop_needs_none(tmp_path: Path) -> None:
 
 
 def test_local(tmp_path: Path) -> None:
-    found = backend(tmp_path, "state_backend: {type: local, local: {path: '${team}/state'}}")
-    assert found.place == LocalState(path=tmp_path / "retail" / "state")
-    assert (found.lock_timeout_seconds, found.lease_seconds) == (None, None)
+    configured = backend(tmp_path, "state_backend: {type: local, local: {path: '${team}/state'}}")
+    assert configured.place == LocalState(path=tmp_path / "retail" / "state")
+    assert (configured.lock_timeout_seconds, configured.lease_seconds) == (None, None)
 
 
 def test_s3_with_a_lock_in_dynamodb(tmp_path: Path) -> None:
-    found = backend(
+    configured = backend(
         tmp_path,
         "state_backend:\n"
         "  type: s3\n"
         "  s3: {bucket: 'b-${team}', prefix: /org/project/, region: eu-central-1, endpoint_url: 'http://x'}\n"
         "  lock: {type: dynamodb, table: locks, timeout_seconds: 5, lease_seconds: 10}\n",
     )
-    assert found == StateBackend(
+    assert configured == StateBackend(
         place=S3State(
             bucket="b-retail", prefix="org/project", region="eu-central-1", endpoint_url="http://x"
         ),
@@ -54,10 +54,12 @@ def test_s3_with_a_lock_in_dynamodb(tmp_path: Path) -> None:
 
 
 def test_databricks(tmp_path: Path) -> None:
-    found = backend(
+    configured = backend(
         tmp_path, 'state_backend: {type: databricks, databricks: {schema: "${catalog}.Delta_Engine"}}'
     )
-    assert found.place == DatabricksState(catalog="dev", schema="delta_engine", volume="deployment_state")
+    assert configured.place == DatabricksState(
+        catalog="dev", schema="delta_engine", volume="deployment_state"
+    )
 
 
 def test_hybrid_in_the_seeds_shape(tmp_path: Path) -> None:
@@ -75,11 +77,11 @@ state_backend:
     enabled: true
     max_age_seconds: 300
 """
-    found = backend(tmp_path, text)
-    assert found.place == S3State(
+    configured = backend(tmp_path, text)
+    assert configured.place == S3State(
         bucket="dataiku-iac-state", prefix="myorg/myproject", region="us-east-1", endpoint_url=None
     )
-    assert found.cache == StateCache(path=tmp_path / ".cache" / "state", max_age_seconds=300)
+    assert configured.cache == StateCache(path=tmp_path / ".cache" / "state", max_age_seconds=300)
     assert backend(tmp_path, text.replace("enabled: true", "enabled: false")).cache is None
 
 

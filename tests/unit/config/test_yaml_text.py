@@ -44,7 +44,10 @@ def documents(value: Any, quote: str | None) -> Iterator[tuple[str, Any]]:
     yield f"k: {one_line(value, quote=quote)}\nl: 1\n", {"k": value, "l": 1}
     yield f"k: [{in_flow}, {in_flow}]\n", {"k": [value, value]}
     yield f"{{{pair('k', value, in_flow=True, quote=quote)}, l: 1}}\n", {"k": value, "l": 1}
-    yield f"k:{block(list_item(one_line(one, quote=quote)) for one in (value, value))}\n", {"k": [value] * 2}
+    yield (
+        f"k:{block(list_item(one_line(line, quote=quote)) for line in (value, value))}\n",
+        {"k": [value] * 2},
+    )
 
 
 @pytest.mark.parametrize("quote", [None, "'", '"'])

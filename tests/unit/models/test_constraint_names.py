@@ -27,12 +27,12 @@ def test_foreign_key_names_tell_parents_apart() -> None:
 
 
 def test_over_long_names_are_cut_to_the_limit_and_told_apart_by_a_hash() -> None:
-    one = build_primary_key_name(QualifiedName("c", "s", "t" * 250), ["x" * 100])
+    name = build_primary_key_name(QualifiedName("c", "s", "t" * 250), ["x" * 100])
     other = build_primary_key_name(QualifiedName("c", "s", "t" * 250), ["x" * 101])
-    assert len(one) == len(other) == 255
-    assert one != other
-    assert one == build_primary_key_name(QualifiedName("c", "s", "t" * 250), ["x" * 100])
-    assert one.startswith("pk_c_s_ttt")
+    assert len(name) == len(other) == 255
+    assert name != other
+    assert name == build_primary_key_name(QualifiedName("c", "s", "t" * 250), ["x" * 100])
+    assert name.startswith("pk_c_s_ttt")
 
 
 def test_replaced_letters_are_told_apart_by_a_hash() -> None:

@@ -45,12 +45,12 @@ def test_python_code_is_refused_at_once(name: str) -> None:
     arguments, reason, column = CASES[name]
     with pytest.raises(InvalidModelError) as refused:
         Table("dev", "silver", "orders", **{"columns": [ID, AMOUNT], **arguments})
-    found = refused.value
-    assert (found.reason.partition(" (names")[0], found.column) == (reason, column)
-    assert found.table == "dev.silver.orders"
-    assert found.way_out
-    assert found.location is not None
-    assert found.location.file == __file__
+    refusal = refused.value
+    assert (refusal.reason.partition(" (names")[0], refusal.column) == (reason, column)
+    assert refusal.table == "dev.silver.orders"
+    assert refusal.way_out
+    assert refusal.location is not None
+    assert refusal.location.file == __file__
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -76,7 +76,8 @@ def test_a_file_is_refused_with_all_its_faults(project: Path) -> None:
     with pytest.raises(RefusalGroup) as refused:
         load_project(project / "conf", "local")
     assert [
-        (one.location and one.location.line, one.reason.partition(" (")[0]) for one in refused.value.refusals
+        (refusal.location and refusal.location.line, refusal.reason.partition(" (")[0])
+        for refusal in refused.value.refusals
     ] == [
         (7, "the table has this column twice"),
         (6, "primary key columns"),

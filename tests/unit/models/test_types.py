@@ -97,9 +97,9 @@ def test_spellings_of_one_type_are_one_type(alias: str, canonical: str) -> None:
     ],
 )
 def test_what_delta_cannot_store_is_unsupported(text: str) -> None:
-    found = first_unsupported(parse_data_type(text))
-    assert found is not None
-    assert found.reason
+    unsupported = first_unsupported(parse_data_type(text))
+    assert unsupported is not None
+    assert unsupported.reason
 
 
 @pytest.mark.parametrize(
@@ -151,9 +151,9 @@ def test_what_delta_cannot_store_is_unsupported(text: str) -> None:
     ],
 )
 def test_a_name_that_spark_does_not_have_is_refused_with_the_one_that_it_has(text: str, meant: str) -> None:
-    found = first_unsupported(parse_data_type(text))
-    assert found is not None
-    assert found.meant == meant
+    unsupported = first_unsupported(parse_data_type(text))
+    assert unsupported is not None
+    assert unsupported.meant == meant
     assert not meant or first_unsupported(parse_data_type(meant)) is None
 
 
@@ -179,9 +179,9 @@ def test_a_name_that_spark_does_not_have_is_refused_with_the_one_that_it_has(tex
     ],
 )
 def test_a_refused_type_comes_with_what_is_wrong(text: str, reason: str) -> None:
-    found = first_unsupported(parse_data_type(text))
-    assert found is not None
-    assert (found.text, found.reason) == (text, reason)
+    unsupported = first_unsupported(parse_data_type(text))
+    assert unsupported is not None
+    assert (unsupported.text, unsupported.reason) == (text, reason)
 
 
 def test_spark_json_of_nested_types() -> None:

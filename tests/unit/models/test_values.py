@@ -190,7 +190,7 @@ def test_what_is_natural_is_taken() -> None:
         grants={"a": {"select", "MODIFY"}},
         manages={Part.TAGS, "grants", "columns"},
     )
-    assert [type(one.name) for one in made.columns] == [str]
+    assert [type(column.name) for column in made.columns] == [str]
     assert f"{made.columns[0].name} {made.columns[0].tags['pii']}" == "id id"
     assert dict(made.grants) == {"a": ("MODIFY", "SELECT")}
     assert made.manages == frozenset({Part.TAGS, Part.GRANTS, Part.COLUMNS})

@@ -13,7 +13,7 @@ from delta_engine.sql.expressions import (
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("expression", "other"),
     [
         ("(A > 0 or `b` != 'x') AND c <> 1.0", '((`a` > 0) OR (b <> "x")) and (C != 1.0)'),
         ("x::int > 1", "CAST(X AS integer) > 1"),
@@ -26,12 +26,12 @@ from delta_engine.sql.expressions import (
         (" a >", "a > "),
     ],
 )
-def test_spelling_makes_no_difference(one: str, other: str) -> None:
-    assert is_same_expression(one, other)
+def test_spelling_makes_no_difference(expression: str, other: str) -> None:
+    assert is_same_expression(expression, other)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("expression", "other"),
     [
         ("a or b and c", "(a or b) and c"),
         ("a - (b - c) > 0", "a - b - c > 0"),
@@ -47,8 +47,8 @@ def test_spelling_makes_no_difference(one: str, other: str) -> None:
         ("size(a) > 0", "array_size(a) > 0"),
     ],
 )
-def test_meaning_does(one: str, other: str) -> None:
-    assert not is_same_expression(one, other)
+def test_meaning_does(expression: str, other: str) -> None:
+    assert not is_same_expression(expression, other)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ class Warehouse:
 
     def commit(self, *actions: Mapping[str, object] | str, version: int = 0) -> Path:
         """Write a commit of actions; text is written as it is."""
-        lines = (one if isinstance(one, str) else json.dumps(one) for one in actions)
+        lines = (action if isinstance(action, str) else json.dumps(action) for action in actions)
         path = self.log / f"{version:020}.json"
         path.write_text("\n".join(lines), encoding="utf-8")
         return path
@@ -81,7 +81,9 @@ def test_everything_is_read_from_the_log(warehouse: Warehouse) -> None:
         ),
     )
     state = warehouse.state()
-    assert [(one.name, one.is_nullable, one.comment, one.default) for one in state.columns] == [
+    assert [
+        (column.name, column.is_nullable, column.comment, column.default) for column in state.columns
+    ] == [
         ("id", False, "it's", None),
         ("name", False, "", "'x'"),
     ]
@@ -209,8 +211,8 @@ def test_only_the_tables_that_only_spark_understands_go_through_it(tmp_path: Pat
         log=DeltaLogReader(addressing),
         start=lambda: asked.append("start"),
     )
-    found = reader.snapshot(list(map(bare_model, tables)))
-    assert [len(found.table(table).columns) for table in tables] == [1, 0, 1, 0]
+    state = reader.snapshot(list(map(bare_model, tables)))
+    assert [len(state.table(table).columns) for table in tables] == [1, 0, 1, 0]
     assert asked[0] == "start"
     assert asked.count("start") == 1
     assert all("/b`" in sql or "/d`" in sql for sql in asked[1:])
@@ -243,9 +245,9 @@ def test_commits_have_their_authors_and_the_times_of_their_files(warehouse: Ware
     second = warehouse.commit(commit_info(userId="7"), version=1)
     os.utime(first, (2000, 2000))
     os.utime(second, (1000, 1000))  # copied, or a clock that went back
-    found = warehouse.reader.commits(ORDERS)
-    assert found is not None
-    newest, oldest = found
+    commits = warehouse.reader.commits(ORDERS)
+    assert commits is not None
+    newest, oldest = commits
     assert oldest == Commit(
         version=0,
         at=datetime.fromtimestamp(2000, timezone.utc),

@@ -256,10 +256,10 @@ def test_a_schema_that_is_listed_with_quotes_is_there() -> None:
 def test_tables_that_cannot_be_addressed_are_left_out_by_name() -> None:
     runner = ScriptedSqlRunner(LISTED)
     names = [QualifiedName("dev", "silver", name) for name in ("ORDERS", "mixed", "both", "nope")]
-    found = CatalogFinder(runner).find(names)
-    assert [str(name) for name in found.existing] == ["dev.silver.ORDERS", "dev.silver.both"]
-    assert [str(name) for name in found.others] == ["dev.silver.other"]
-    assert [str(refusal) for refusal in found.refusals] == [
+    tables = CatalogFinder(runner).find(names)
+    assert [str(name) for name in tables.existing] == ["dev.silver.ORDERS", "dev.silver.both"]
+    assert [str(name) for name in tables.others] == ["dev.silver.other"]
+    assert [str(refusal) for refusal in tables.refusals] == [
         "table dev.silver.mixed: it exists as 'Mixed', and tables are addressed in lower case. Rename it, "
         "or leave it to the tool that made it."
     ]
@@ -271,11 +271,11 @@ def test_folders_that_cannot_be_addressed_are_left_out_by_name(tmp_path: Path) -
         log.mkdir(parents=True)
         (log / "00000000000000000000.json").touch()
     names = [QualifiedName("dev", "silver", name) for name in ("ORDERS", "mixed", "nope")]
-    found = FolderFinder(PathAddressing(tmp_path)).find(names)
-    assert [str(name) for name in found.existing] == ["dev.silver.ORDERS"]
-    assert [str(name) for name in found.others] == ["dev.silver.extra"]
-    assert {*found.audits} == {"dev.silver.orders", "dev.silver.extra"}
-    assert ["it exists as 'Mixed'" in str(refusal) for refusal in found.refusals] == [True]
+    tables = FolderFinder(PathAddressing(tmp_path)).find(names)
+    assert [str(name) for name in tables.existing] == ["dev.silver.ORDERS"]
+    assert [str(name) for name in tables.others] == ["dev.silver.extra"]
+    assert {*tables.audits} == {"dev.silver.orders", "dev.silver.extra"}
+    assert ["it exists as 'Mixed'" in str(refusal) for refusal in tables.refusals] == [True]
 
 
 def test_what_cannot_be_addressed_does_not_hide_why_another_table_cannot_be_read() -> None:

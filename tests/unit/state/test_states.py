@@ -34,7 +34,7 @@ def made(collection: Any) -> TableState:
 def test_a_table_state_takes_lists_for_tuples() -> None:
     assert made(list) == made(tuple)
     assert hash(made(list).columns) == hash((ID,))
-    values = [getattr(made(list), one.name) for one in fields(TableState)]
+    values = [getattr(made(list), field.name) for field in fields(TableState)]
     assert not [value for value in values if isinstance(value, (list, dict, set))]
 
 

@@ -53,15 +53,15 @@ def sync(folder: Path) -> str:
 
 def test_every_record_of_a_run_has_its_context_in_every_thread(logged: io.StringIO, tmp_path: Path) -> None:
     run_id = sync(tmp_path)
-    found = lines(logged)
-    assert {line["run_id"] for line in found} == {run_id}
-    assert {(line["environment"], line["operation"]) for line in found} == {("test", "sync")}
-    statements = [line for line in found if line["event"] == "statement ended"]
+    records = lines(logged)
+    assert {line["run_id"] for line in records} == {run_id}
+    assert {(line["environment"], line["operation"]) for line in records} == {("test", "sync")}
+    statements = [line for line in records if line["event"] == "statement ended"]
     assert {line["table"] for line in statements} == {"dev.silver.a", "dev.silver.b", "dev.silver.c"}
     assert all(f"`{line['table'][-1]}`" in line["sql"] for line in statements)
-    assert (found[0]["event"], found[-1]["event"]) == ("run started", "run ended")
-    assert (found[-1]["status"], found[-1]["failed"], found[-1]["level"]) == ("partial", 1, "info")
-    (failed,) = [line for line in found if line["level"] == "error"]
+    assert (records[0]["event"], records[-1]["event"]) == ("run started", "run ended")
+    assert (records[-1]["status"], records[-1]["failed"], records[-1]["level"]) == ("partial", 1, "info")
+    (failed,) = [line for line in records if line["level"] == "error"]
     assert (failed["event"], failed["table"], failed["error"], failed["error_class"]) == (
         "table not done",
         "dev.silver.b",
@@ -164,14 +164,14 @@ def test_spans_are_nested_run_table_statement(tmp_path: Path, monkeypatch: pytes
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     monkeypatch.setattr(spans, "_tracer", lambda: provider.get_tracer("delta_engine"))
     run_id = sync(tmp_path)
-    found = exporter.get_finished_spans()
-    (run,) = [span for span in found if span.name == "delta_engine.run"]
+    finished = exporter.get_finished_spans()
+    (run,) = [span for span in finished if span.name == "delta_engine.run"]
     tables = {
         str((span.attributes or {})["delta_engine.table"]): span
-        for span in found
+        for span in finished
         if span.name == "delta_engine.table"
     }
-    statements = [span for span in found if span.name == "delta_engine.statement"]
+    statements = [span for span in finished if span.name == "delta_engine.statement"]
     assert set(tables) == {"dev.silver.a", "dev.silver.b", "dev.silver.c"}
     assert all(span.parent and span.parent.span_id == run.context.span_id for span in tables.values())
     by_id = {span.context.span_id: name for name, span in tables.items()}
@@ -186,7 +186,7 @@ def test_spans_are_nested_run_table_statement(tmp_path: Path, monkeypatch: pytes
     }
     assert statuses["dev.silver.b"] == ("ERROR", "no")
     assert statuses["dev.silver.a"] == ("UNSET", None)
-    assert not any(span.events for span in found)
+    assert not any(span.events for span in finished)
 
 
 def test_secrets_are_hidden_from_handlers_of_others(caplog: pytest.LogCaptureFixture) -> None:

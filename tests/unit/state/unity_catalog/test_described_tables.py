@@ -199,10 +199,10 @@ def test_a_create_statement_that_is_not_understood_is_refused(statement: str) ->
         "AS JSON": StatementError("x", sql="y", error_class="PARSE_SYNTAX_ERROR"),
         "SHOW CREATE TABLE": [{"createtab_stmt": statement}],
     }
-    found = refusal(texts=texts)
-    assert found.startswith("table dev.silver.orders")
-    assert ": the engine does not understand its SHOW CREATE TABLE: " in found
-    assert found.endswith(". Install databricks-sdk, or use a runtime that knows DESCRIBE TABLE … AS JSON.")
+    message = refusal(texts=texts)
+    assert message.startswith("table dev.silver.orders")
+    assert ": the engine does not understand its SHOW CREATE TABLE: " in message
+    assert message.endswith(". Install databricks-sdk, or use a runtime that knows DESCRIBE TABLE … AS JSON.")
 
 
 def test_masks_and_a_row_filter_do_not_hide_which_columns_are_counted() -> None:
@@ -277,10 +277,10 @@ MASKED_COLUMNS = [
 def test_mask_clauses_are_told_from_names_and_functions(
     statement: str, knows_policies: bool, columns: list[Column]
 ) -> None:
-    found = declaration(ORDERS, statement, knows_policies=knows_policies).columns
-    assert [(one.name, one.generated_as, one.default, one.comment) for one in found] == [
-        (one.name, one.generated_as, one.default, one.comment) for one in columns
-    ]
+    columns_read = declaration(ORDERS, statement, knows_policies=knows_policies).columns
+    assert [
+        (column.name, column.generated_as, column.default, column.comment) for column in columns_read
+    ] == [(column.name, column.generated_as, column.default, column.comment) for column in columns]
 
 
 def test_columns_that_change_while_they_are_read_are_refused() -> None:

@@ -94,31 +94,31 @@ def test_everything_is_read_with_one_query_per_view_and_one_statement_per_table(
     runner = unity(views, {"AS JSON": document(*PLAIN, table_properties=properties, partition_columns=["B"])})
     models = [orders(), orders(name="nope"), orders(name="ORDERS")]
     state = UnityCatalogReader(runner).snapshot(models)
-    found = state.table(ORDERS)
-    assert found.columns == (
+    table = state.table(ORDERS)
+    assert table.columns == (
         Column("Id", "bigint", tags={"k": "v"}),
         Column("B", "date", mask=ColumnMask("dev.f.hide", ["Id"])),
     )
-    assert found.table_comment == "Orders table"
-    assert found.primary_key == PrimaryKey(("B", "Id"), "pk_x")
-    assert found.foreign_keys == (
+    assert table.table_comment == "Orders table"
+    assert table.primary_key == PrimaryKey(("B", "Id"), "pk_x")
+    assert table.foreign_keys == (
         ForeignKey(["B"], "dev.gold.days", ["day"], "fk_b"),
         ForeignKey(["Id", "B"], "dev.silver.orders", ["id", "B"], "fk_self"),
     )
-    assert found.referenced_by == (Reference(table=QualifiedName("dev", "gold", "lines"), name="fk_in"),)
-    assert found.unique_constraints == ("uq",)
-    assert found.checks == (CheckConstraint("c", "Id > 0"),)
-    assert found.table_properties["a"] == "b"
-    assert "clusteringColumns" not in found.table_properties
-    assert (found.cluster_by, found.clusters_automatically) == (("B", "Id"), False)
-    assert found.partitioned_by == ("B",)
-    assert dict(found.tags) == {"pii": "yes", "x": ""}
-    assert found.row_filter == RowFilter("dev.f.mine", ["Id", "B"])
-    assert found.owner == "data-engineers"
-    assert dict(found.grants) == {"readers": ("ALL PRIVILEGES", "SELECT")}
-    assert found.location == "s3://bucket/orders"
-    assert found.relation is RelationKind.TABLE
-    assert found.audit == Audit(
+    assert table.referenced_by == (Reference(table=QualifiedName("dev", "gold", "lines"), name="fk_in"),)
+    assert table.unique_constraints == ("uq",)
+    assert table.checks == (CheckConstraint("c", "Id > 0"),)
+    assert table.table_properties["a"] == "b"
+    assert "clusteringColumns" not in table.table_properties
+    assert (table.cluster_by, table.clusters_automatically) == (("B", "Id"), False)
+    assert table.partitioned_by == ("B",)
+    assert dict(table.tags) == {"pii": "yes", "x": ""}
+    assert table.row_filter == RowFilter("dev.f.mine", ["Id", "B"])
+    assert table.owner == "data-engineers"
+    assert dict(table.grants) == {"readers": ("ALL PRIVILEGES", "SELECT")}
+    assert table.location == "s3://bucket/orders"
+    assert table.relation is RelationKind.TABLE
+    assert table.audit == Audit(
         created_at=datetime(2026, 1, 2, tzinfo=timezone.utc),
         created_by="ann",
         altered_at=datetime(2026, 3, 4, tzinfo=timezone.utc),
@@ -133,8 +133,8 @@ def test_everything_is_read_with_one_query_per_view_and_one_statement_per_table(
     assert (len(views_asked), len(runner.statements)) == (13, 14)
 
 
-def granted(*found: tuple[str | None, str, str | None]) -> list[Row]:
-    return [dict(zip(("Principal", "ActionType", "ObjectType"), row, strict=True)) for row in found]
+def granted(*grants: tuple[str | None, str, str | None]) -> list[Row]:
+    return [dict(zip(("Principal", "ActionType", "ObjectType"), row, strict=True)) for row in grants]
 
 
 def refusing(condition: str) -> StatementError:
@@ -237,7 +237,7 @@ def test_an_answer_of_show_grants_in_another_shape_refuses_its_object_alone(row:
     assert of_table.value.reason.startswith("SHOW GRANTS ON TABLE `dev`.`silver`.`a` answers in another form")
     with pytest.raises(RefusalGroup) as of_both:
         UnityCatalogReader(runner).snapshot(models, [GRANTED_SCHEMA])
-    assert [one.table for one in of_both.value.refusals] == ["dev.silver.a", None]
+    assert [refusal.table for refusal in of_both.value.refusals] == ["dev.silver.a", None]
     assert "SHOW GRANTS ON SCHEMA `dev`.`silver` answers" in str(of_both.value)
 
 
@@ -342,9 +342,9 @@ def renamed_catalog() -> FakeUnityCatalog:
 def test_a_renamed_catalog_is_read_through_the_views_of_system() -> None:
     reader = UnityCatalogReader(renamed_catalog())
     state = reader.snapshot([orders()], [Schema("dev", "gold"), Schema("dev", "bronze")])
-    found = state.table(ORDERS)
-    assert (found.primary_key, dict(found.tags)) == (PrimaryKey(["id"], "pk"), {"from": "dev.silver.orders"})
-    assert found.row_filter == RowFilter("dev.gov.mine", ["id"])
+    table = state.table(ORDERS)
+    assert (table.primary_key, dict(table.tags)) == (PrimaryKey(["id"], "pk"), {"from": "dev.silver.orders"})
+    assert table.row_filter == RowFilter("dev.gov.mine", ["id"])
     assert sorted(state.schema_states) == ["dev.gold", "dev.silver"]
     assert state.missing_schemas == {("dev", "bronze")}
     assert reader.relations_in("dev", {"silver"}).tables == (ORDERS,)

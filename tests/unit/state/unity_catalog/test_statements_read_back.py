@@ -58,9 +58,9 @@ def test_what_the_statements_said_is_read(knows_json: bool) -> None:
     reader = UnityCatalogReader(catalog)
     models = [orders(), *(Table("dev", "gold", name, ()) for name in ("lines", "parts"))]
     for state in (reader.snapshot(models, [Schema("dev", "silver")]), reader.snapshot_directly(models)):
-        found = state.tables["dev.silver.orders"]
-        assert replace(found, table_properties={}) == ORDERS
-        assert found.table_properties["team"] == "retail"
+        table = state.tables["dev.silver.orders"]
+        assert replace(table, table_properties={}) == ORDERS
+        assert table.table_properties["team"] == "retail"
         assert state.tables["dev.gold.parts"].partitioned_by == ("n",)
         lines = state.tables["dev.gold.lines"]
         assert lines.clusters_automatically

@@ -257,7 +257,7 @@ def test_what_half_a_row_or_document_lacks_is_said(request: pytest.FixtureReques
     refusals = [refusal({**WHOLE, view: [{**WHOLE[view][0], column: None}]}) for view, column in HALF_ROWS]
     whole = {"name": "a", "type": {"name": "int"}}
     documents = [document(columns=[{**whole, **column}]) for column in HALF_DOCUMENTS]
-    refusals += [refusal(texts={"AS JSON": found}) for found in documents]
+    refusals += [refusal(texts={"AS JSON": document}) for document in documents]
     assert_golden_lines(refusals, Path(__file__).parent / "halves.txt", request)
 
 

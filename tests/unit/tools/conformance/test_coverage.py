@@ -67,14 +67,22 @@ def kinds_run(report: ConformanceReport) -> Mapping[str, list[str]]:
     """Return the kinds of the statements that the walks sent."""
     places = {step.name for group in report.groups for step in group.steps}
     asks = ("SELECT", "DESCRIBE", "SHOW")
-    sent = [one.sql for one in report.statements if one.place in places and not one.sql.startswith(asks)]
+    sent = [
+        statement.sql
+        for statement in report.statements
+        if statement.place in places and not statement.sql.startswith(asks)
+    ]
     return statements_by_kind(sent)
 
 
 def test_everything_agrees(report: ConformanceReport) -> None:
     assert report.outcome is RunOutcome.AGREED
     assert {group.status for group in report.groups} == {CheckStatus.AGREED}
-    assert not [one for one in report.statements if one.error and one.place not in {p.name for p in PROBES}]
+    assert not [
+        statement
+        for statement in report.statements
+        if statement.error and statement.place not in {p.name for p in PROBES}
+    ]
 
 
 def test_the_actions_of_each_step(report: ConformanceReport, request: pytest.FixtureRequest) -> None:
@@ -87,20 +95,20 @@ def test_the_actions_of_each_step(report: ConformanceReport, request: pytest.Fix
 
 
 def test_every_action_is_run(report: ConformanceReport) -> None:
-    known = {action.__name__ for aspect in (*ASPECTS, *SCHEMA_ASPECTS) for action in aspect.actions}
-    known |= {"CreateTable", "DropTable", "CreateSchema"}
+    actions = {action.__name__ for aspect in (*ASPECTS, *SCHEMA_ASPECTS) for action in aspect.actions}
+    actions |= {"CreateTable", "DropTable", "CreateSchema"}
     run = {action for group in report.groups for step in group.steps for action in step.actions}
-    assert known - run == {action.__name__ for action in NEVER_RUN}
+    assert actions - run == {action.__name__ for action in NEVER_RUN}
 
 
 def test_every_kind_of_statement_is_run(report: ConformanceReport) -> None:
-    known = statements_by_kind(emitted_statements())
-    assert {*known} - {*kinds_run(report)} == {*KINDS_LEFT_OUT}
+    statements = statements_by_kind(emitted_statements())
+    assert {*statements} - {*kinds_run(report)} == {*KINDS_LEFT_OUT}
 
 
 def test_every_view_is_read(report: ConformanceReport) -> None:
-    views = {one.name for one in vars(information_schema).values() if isinstance(one, View)}
-    statements = "\n".join(one.sql for one in report.statements)
+    views = {view.name for view in vars(information_schema).values() if isinstance(view, View)}
+    statements = "\n".join(statement.sql for statement in report.statements)
     assert views <= {*re.findall(r"information_schema\.(\w+)$", statements, re.MULTILINE)}
 
 
@@ -124,7 +132,7 @@ def test_every_view_is_read(report: ConformanceReport) -> None:
     ],
 )
 def test_every_read_is_made(report: ConformanceReport, read: str) -> None:
-    assert any(re.match(read, one.sql) for one in report.statements), read
+    assert any(re.match(read, statement.sql) for statement in report.statements), read
 
 
 def test_every_feature_has_a_group() -> None:
@@ -147,8 +155,8 @@ def test_a_run_stays_small(has_listing: bool) -> None:
 
 
 def test_statements_are_put_down_to_what_sent_them(report: ConformanceReport) -> None:
-    places = {step.name for group in report.groups for step in group.steps} | {one.name for one in PROBES}
-    others = {one.place for one in report.statements} - places
+    places = {step.name for group in report.groups for step in group.steps} | {probe.name for probe in PROBES}
+    others = {statement.place for statement in report.statements} - places
     assert others == {
         "preparation",
         "clean-up",
@@ -156,4 +164,4 @@ def test_statements_are_put_down_to_what_sent_them(report: ConformanceReport) ->
         "read back after step 2",
         "read back after step 3",
     }
-    assert [one.number for one in report.statements] == list(range(1, len(report.statements) + 1))
+    assert [statement.number for statement in report.statements] == list(range(1, len(report.statements) + 1))

@@ -75,7 +75,9 @@ def test_what_a_catalog_lacks_is_not_supported_and_fails_nothing(
     rig = Rig(capabilities=replace(DATABRICKS, refused_in={"dev": {feature: "it lacks that"}}))
     rig.platform.faults = [refusing(lambda sql: statement in sql, "UNSUPPORTED_OPERATION")]
     report = rig.run()
-    left_out = {one.name: one.reason for one in report.groups if one.status is CheckStatus.NOT_SUPPORTED}
+    left_out = {
+        group.name: group.reason for group in report.groups if group.status is CheckStatus.NOT_SUPPORTED
+    }
     assert left_out == dict.fromkeys(groups, f"{feature.value}: it lacks that")
     assert others_agree(report, *groups)
     assert report.outcome is RunOutcome.AGREED
@@ -124,14 +126,18 @@ def test_a_refused_statement_fails_its_group_alone(
     assert report.outcome is (RunOutcome.FAILED if status.is_failure else RunOutcome.AGREED)
     for group in (group_of(report, name) for name in groups):
         assert group.status is status
-        found = [step.differences for step in group.steps] or [(group.reason,)]
-        assert found == [(line,)]
+        lines = [step.differences for step in group.steps] or [(group.reason,)]
+        assert lines == [(line,)]
     assert others_agree(report, *groups)
     assert rig.platform.leftovers() == []
-    errors = {(one.error.condition, one.error.sql_state) for one in report.statements if one.error}
+    errors = {
+        (statement.error.condition, statement.error.sql_state)
+        for statement in report.statements
+        if statement.error
+    }
     assert error in errors
     if refused == "CREATE SCHEMA":
-        assert not [one for one in report.statements if one.sql.startswith("DROP SCHEMA")]
+        assert not [statement for statement in report.statements if statement.sql.startswith("DROP SCHEMA")]
 
 
 @pytest.mark.parametrize(
@@ -188,7 +194,7 @@ def test_tables_are_dropped_though_they_cannot_be_listed() -> None:
 
     rig.platform.faults = [refusing(is_clean_up)]
     report = rig.run()
-    assert any(one.error for one in report.statements_of("clean-up"))
+    assert any(statement.error for statement in report.statements_of("clean-up"))
     assert report.outcome is RunOutcome.AGREED
     assert rig.platform.leftovers() == []
 
@@ -213,7 +219,7 @@ def test_what_was_created_without_an_answer_is_dropped(lost: str, group: str, li
     rig.platform.faults = [lose_the_answer]
     report = rig.run((group,))
     assert group_of(report, group).status is CheckStatus.REFUSED
-    messages = [one.error.message for one in report.statements if one.error]
+    messages = [statement.error.message for statement in report.statements if statement.error]
     assert line in " ".join((*group_of(report, group).steps[0].differences, *messages))
     assert rig.platform.leftovers() == []
 
@@ -229,9 +235,13 @@ def test_a_read_without_an_answer_is_made_again() -> None:
     rig.platform.faults = [lose]
     report = rig.run(("columns",))
     assert report.outcome is RunOutcome.AGREED
-    reads = [one.place for one in report.statements if "DESCRIBE TABLE EXTENDED" in one.sql]
+    reads = [statement.place for statement in report.statements if "DESCRIBE TABLE EXTENDED" in statement.sql]
     assert reads.count("columns, step 1") == 2
-    (lost,) = [one.error.message for one in report.statements if one.error and "connect" in one.error.message]
+    (lost,) = [
+        statement.error.message
+        for statement in report.statements
+        if statement.error and "connect" in statement.error.message
+    ]
     assert lost == "no answer: ConnectionResetError: the connection is gone"
 
 
@@ -414,6 +424,6 @@ def test_a_report_has_no_secrets() -> None:
 def test_progress_is_reported() -> None:
     rig = Rig()
     rig.run()
-    assert [one.done for one in rig.progress] == list(range(len(rig.progress)))
+    assert [step.done for step in rig.progress] == list(range(len(rig.progress)))
     assert rig.progress[-1].done + 1 == rig.progress[-1].total
     assert rig.progress[-1].what == "dropping what was created"

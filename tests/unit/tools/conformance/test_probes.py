@@ -123,9 +123,9 @@ GRANTED = (
     ],
 )
 def test_probes(probe: str, platform: ConformancePlatform, holds: Holds, findings: str) -> None:
-    found = probe_of(agreeing(platform), probe)
-    assert found.holds is holds
-    assert re.search(findings, "\n".join(found.findings), re.DOTALL), found.findings
+    probe_result = probe_of(agreeing(platform), probe)
+    assert probe_result.holds is holds
+    assert re.search(findings, "\n".join(probe_result.findings), re.DOTALL), probe_result.findings
 
 
 def agreeing(platform: ConformancePlatform) -> ConformanceReport:
@@ -137,15 +137,15 @@ def agreeing(platform: ConformancePlatform) -> ConformanceReport:
 
 def test_what_should_be_forbidden_and_is_not_is_dropped() -> None:
     platform = Permissive(catalog=FakeUnityCatalog([TARGET, "dev.information_schema"]))
-    found = probe_of(Rig(platform=platform).run(GROUPS), "forbidden statements")
-    assert "CREATE TABLE in information_schema: it was accepted" in found.findings
+    probe_result = probe_of(Rig(platform=platform).run(GROUPS), "forbidden statements")
+    assert "CREATE TABLE in information_schema: it was accepted" in probe_result.findings
     assert platform.catalog.tables == {}
 
 
 def test_a_missing_catalog_without_a_refusal_is_reported() -> None:
-    found = probe_of(Rig(platform=with_missing_catalog()).run(GROUPS), "missing catalog")
-    assert found.holds is Holds.NO
-    assert found.findings[0] == "the reader takes it for a catalog without schemas"
+    probe_result = probe_of(Rig(platform=with_missing_catalog()).run(GROUPS), "missing catalog")
+    assert probe_result.holds is Holds.NO
+    assert probe_result.findings[0] == "the reader takes it for a catalog without schemas"
 
 
 def test_a_probe_that_cannot_be_asked_stops_no_other() -> None:
@@ -183,4 +183,6 @@ def test_probes_that_a_platform_has_nothing_for_are_not_asked() -> None:
 def test_every_probe_answers_a_row_of_the_assumptions() -> None:
     page = (Path(__file__).parents[4] / "docs" / "assumptions.md").read_text("utf-8")
     cells = [line.rsplit("|", 2)[1] for line in page.splitlines() if line.startswith("| ")]
-    assert {name for cell in cells for name in re.findall('"([^"]+)"', cell)} == {one.name for one in PROBES}
+    assert {name for cell in cells for name in re.findall('"([^"]+)"', cell)} == {
+        probe.name for probe in PROBES
+    }

@@ -98,10 +98,10 @@ def test_packages_of_this_environment_are_compared() -> None:
 
 
 def test_old_and_absent_packages_are_missing() -> None:
-    found = installed({"rich": "9.13", "databricks-sdk": "0.67.0"})
-    assert found["databricks-sdk"] == (DoctorStatus.MISSING, "0.67.0 is installed, and >=0.117 is needed")
-    assert found["rich"][0] is DoctorStatus.MISSING
-    assert found["msgspec"] == (DoctorStatus.MISSING, "it is not installed")
+    checks = installed({"rich": "9.13", "databricks-sdk": "0.67.0"})
+    assert checks["databricks-sdk"] == (DoctorStatus.MISSING, "0.67.0 is installed, and >=0.117 is needed")
+    assert checks["rich"][0] is DoctorStatus.MISSING
+    assert checks["msgspec"] == (DoctorStatus.MISSING, "it is not installed")
 
 
 @pytest.mark.parametrize(
@@ -273,9 +273,9 @@ def no_call(failure: Failure) -> ConfigError:
     ],
 )
 def test_what_an_error_says(error: DeltaEngineError | OSError, status: DoctorStatus) -> None:
-    (found,) = failed(error)
-    assert (found.status, found.way_out) == (status, "GRANT it")
-    assert "second" not in found.found
+    (check,) = failed(error)
+    assert (check.status, check.way_out) == (status, "GRANT it")
+    assert "second" not in check.found
 
 
 def failed(error: DeltaEngineError | OSError) -> list[Check]:

@@ -56,8 +56,8 @@ def test_no_text_becomes_markup(text: str) -> None:
 
 @pytest.mark.parametrize("text", [text for text in TEXTS if "`" not in text])
 def test_no_name_becomes_markup(text: str) -> None:
-    found, expected = (map(sorted, structures(named(one))) for one in (text, "orders"))
-    assert list(found) == list(expected)  # the order of tables in the diagram is that of their names
+    structure, expected = (map(sorted, structures(named(name))) for name in (text, "orders"))
+    assert list(structure) == list(expected)  # the order of tables in the diagram is that of their names
 
 
 @settings(max_examples=40, deadline=None)
