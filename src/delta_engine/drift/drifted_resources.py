@@ -133,7 +133,7 @@ def undone_by(resource: str, action: Action, change: Change, undone: UndoneDrift
     return undone.get((resource, changed_field(action, change)))
 
 
-def changed_field(action: Action, change: Change) -> str:
+def changed_field(action: Action | None, change: Change) -> str:
     """Return what a change of a plan changes, as drift names it: all moves of columns change their order."""
     return "column order" if isinstance(action, MoveColumn) else undone_field(change.subject)
 

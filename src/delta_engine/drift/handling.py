@@ -126,28 +126,41 @@ def overwritten_drift(
 ) -> Iterator[OverwrittenDrift]:
     """Yield the drift that a plan reverts or overwrites. An accepted replaced table stays as it is."""
     by_key, changed = {model.key: model for model in models}, dict(_changed_fields(plan))
-    for one in drifted:
-        model, resource = by_key.get(one.model_name.key), resource_key(one.model_name)
+    for resource in drifted:
+        model = by_key.get(resource.model_name.key)
         if model is None:
             continue
-        for detail in one.details:
-            field = undone_field(detail.finding.field)
-            names = (_as_renamed(field.lower(), model), field.lower())
-            by_plan = next((changed[resource, name] for name in names if (resource, name) in changed), None)
-            is_undone = by_plan is not None or not one.observed.exists
-            if detail.finding.kind is DriftKind.TABLE_REPLACED:
-                is_undone = detail.finding.accepted is None
-            if is_undone and detail.ignored_by is None:
-                yield OverwrittenDrift(
-                    model=model,
-                    detail=detail,
-                    field=by_plan or field,
-                    is_of_replaced_table=is_replaced(one),
-                )
+        fields = changed.get(resource_key(resource.model_name), ())
+        for detail, field in undone_details(resource, model, fields):
+            yield OverwrittenDrift(
+                model=model, detail=detail, field=field, is_of_replaced_table=is_replaced(resource)
+            )
 
 
-def _changed_fields(plan: TablePlan) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield what is different after a plan: resource key and field in lower case, and the field.
+def undone_details(
+    drifted: ComparedResource, model: Securable, changed: Iterable[str]
+) -> Iterator[tuple[ClassifiedDrift, str]]:
+    """Yield the drift that a sync reverts or overwrites, each with the field that it changes for that.
+
+    An accepted replaced table stays as it is.
+
+    Args:
+        changed: the fields that the sync changes.
+    """
+    fields = {field.lower(): field for field in changed}
+    for detail in drifted.drift:
+        field = undone_field(detail.finding.field)
+        names = (_as_renamed(field.lower(), model), field.lower())
+        by_plan = next((fields[name] for name in names if name in fields), None)
+        is_undone = by_plan is not None or not drifted.observed.exists
+        if detail.finding.kind is DriftKind.TABLE_REPLACED:
+            is_undone = detail.finding.accepted is None
+        if is_undone:
+            yield detail, by_plan or field
+
+
+def _changed_fields(plan: TablePlan) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the fields that are different after a plan, by resource key.
 
     Parts that a plan drops and makes again are not different.
     """
@@ -159,10 +172,14 @@ def _changed_fields(plan: TablePlan) -> Iterator[tuple[tuple[str, str], str]]:
             for change in aspects.explain([action]):
                 first.setdefault(change.subject, change)
                 last[change.subject] = action, change
-        for subject, (action, change) in last.items():
-            if change.desired != first[subject].observed:
-                field = changed_field(action, change)
-                yield (resource, field.lower()), field
+        yield (
+            resource,
+            tuple(
+                changed_field(action, change)
+                for subject, (action, change) in last.items()
+                if change.desired != first[subject].observed
+            ),
+        )
 
 
 def _as_renamed(field: str, model: Securable) -> str:

@@ -21,6 +21,7 @@ from delta_engine.drift.drifted_resources import (
     ComparedSchema,
     ComparedTable,
     DriftFacts,
+    Finding,
     drifted_tables,
     is_schema,
     is_table,
@@ -125,28 +126,18 @@ def alternatives_unmanaged(
     yield from _ignore(name, [drift.finding.field], facts)
 
 
-def next_sync(
-    drifted: ComparedResource, reverted: Sequence[ClassifiedDrift], policy: DriftPolicy
-) -> NextSync:
+def next_sync(drifted: ComparedResource, undone: Sequence[Finding], policy: DriftPolicy) -> NextSync:
     """Return what the next sync does about the drift of a declared table or schema.
 
     Args:
-        reverted: the drift that a sync brings back to what the model says.
+        undone: the drift that a sync reverts or overwrites. It brings no replaced table back.
     """
-    reverted = [detail for detail in reverted if detail.ignored_by is None and not _is_settled(detail)]
-    if any(
-        policy.refuses(detail.finding.severity, is_accepted=detail.finding.accepted is not None)
-        for detail in reverted
-    ):
+    if any(policy.refuses(finding.severity, is_accepted=finding.accepted is not None) for finding in undone):
         return NextSync.REFUSES
+    reverted = [finding for finding in undone if finding.kind is not DriftKind.TABLE_REPLACED]
     if not reverted:
         return NextSync.KEEPS
     return NextSync.REVERTS if len(reverted) == len(drifted.drift) else NextSync.REVERTS_SOME
-
-
-def _is_settled(detail: ClassifiedDrift) -> bool:
-    """Whether a sync records drift as it is: a replaced table that was accepted."""
-    return detail.finding.kind is DriftKind.TABLE_REPLACED and detail.finding.accepted is not None
 
 
 def _reverts_of(

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
+from delta_engine.aspects import Difference
 from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
 from delta_engine.drift.absences import hidden_notes
 from delta_engine.drift.comparison import listed_parts
@@ -25,11 +26,12 @@ from delta_engine.drift.drifted_resources import (
     ComparedResource,
     DriftFacts,
     Finding,
+    changed_field,
     drifted_schemas,
     drifted_tables,
     is_table,
 )
-from delta_engine.drift.handling import reverted_drift, with_ignored_drift
+from delta_engine.drift.handling import undone_details, with_ignored_drift
 from delta_engine.drift.recommendations import (
     NO_DELTA_TABLE,
     alternatives,
@@ -38,14 +40,15 @@ from delta_engine.drift.recommendations import (
     next_sync,
     recommendations,
 )
-from delta_engine.models import QualifiedName, SchemaName
+from delta_engine.drift.renames import irreversible
+from delta_engine.models import QualifiedName, SchemaName, Table
 from delta_engine.ownership.recorded import Recorded, resource_key
 from delta_engine.state.states import TableState
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.garbage import no_garbage_collection
 
-Reverted: TypeAlias = Mapping[str, Sequence[ClassifiedDrift]]
-"""The drift that a sync reverts, by the keys of declared tables and schemas."""
+Planned: TypeAlias = Mapping[str, Sequence[Difference]]
+"""What the next sync changes in existing tables and schemas, by the keys of their models."""
 
 
 @no_garbage_collection()
@@ -64,11 +67,11 @@ def drift_report(facts: DriftFacts) -> DriftReport:
         for one in facts.drifted
         for detail in one.details
     }
-    resources, reverted = state.resources if state else {}, _reverted(facts)
+    resources, planned = state.resources if state else {}, _planned(facts)
     syncs = {
-        drifted.model_name.key: next_sync(drifted, reverted[drifted.model_name.key], facts.policy)
-        for drifted in found
-        if drifted.model_name.key in reverted
+        resource.model_name.key: _next_sync(resource, facts, planned)
+        for resource in found
+        if resource.model_name.key in facts.declared
     }
     return DriftReport(
         environment=facts.environment,
@@ -86,7 +89,7 @@ def drift_report(facts: DriftFacts) -> DriftReport:
         schemas=tuple(_drift_of(one, facts, syncs) for one in schemas),
         ignored=tuple(_ignored(facts)),
         policy_notes=tuple(_policy_notes(facts)),
-        pending=tuple(_pending_resources(facts, reverted)),
+        pending=tuple(_pending_resources(facts, planned)),
         left_alone=tuple(
             part
             for part in listed_parts(
@@ -118,15 +121,31 @@ def _was_deleted(one: ComparedResource, facts: DriftFacts) -> bool:
     return not one.observed.exists and is_declared
 
 
-def _reverted(facts: DriftFacts) -> Reverted:
-    """Return the drift that a sync brings back to what the models say, by the keys of declared tables and schemas."""
+def _planned(facts: DriftFacts) -> Planned:
+    policy = facts.plan_policy
+    records: Mapping[str, Recorded[Securable]] = {**facts.records, **facts.schema_records}
+    wanted: list[Securable] = [
+        *with_ignored_drift(facts.schemas, facts.drifted, policy),
+        *with_ignored_drift(facts.readable_models, facts.drifted, policy),
+    ]
+    by_key = {model.key: model for model in wanted}
     return {
-        drifted.model_name.key: reverted_drift(
-            facts.declared[drifted.model_name.key], drifted, facts.plan_policy
+        model.key: tuple(
+            aspects.differences(Comparison.of(by_key[model.key], observed, records.get(model.key), policy))
         )
-        for drifted in facts.drifted
-        if drifted.model_name.key in facts.declared
+        for model, observed in _declared(facts)
+        if observed.exists
     }
+
+
+def _next_sync(drifted: ComparedResource, facts: DriftFacts, planned: Planned) -> NextSync:
+    model = facts.declared[drifted.model_name.key]
+    if isinstance(model, Table) and any(irreversible([model], [drifted])):
+        return NextSync.REFUSES
+    changes = planned.get(model.key, ())
+    changed = [changed_field(difference.action, difference.change) for difference in changes]
+    undone = [detail.finding for detail, _ in undone_details(drifted, model, changed)]
+    return next_sync(drifted, undone, facts.policy)
 
 
 def _drift_of(drifted: ComparedResource, facts: DriftFacts, syncs: Mapping[str, NextSync]) -> ResourceDrift:
@@ -198,23 +217,13 @@ def _policy_notes(facts: DriftFacts) -> Iterator[PolicyNote]:
         )
 
 
-def _pending_resources(facts: DriftFacts, reverted: Reverted) -> Iterator[PendingResource]:
+def _pending_resources(facts: DriftFacts, planned: Planned) -> Iterator[PendingResource]:
     """Yield the declared schemas, then the tables, that the next sync would change."""
-    drifted = {one.model_name.key: one for one in facts.drifted}
-    records: Mapping[str, Recorded[Securable]] = {**facts.records, **facts.schema_records}
-    policy = facts.plan_policy
-    schemas = {one.key: one for one in with_ignored_drift(facts.schemas, facts.drifted, policy)}
-    tables = {one.key: one for one in with_ignored_drift(facts.readable_models, facts.drifted, policy)}
-    wanted: dict[str, Securable] = {**schemas, **tables}
+    drifted = {resource.model_name.key: resource for resource in facts.drifted}
     for model, observed in _declared(facts):
-        found = drifted.get(model.key)
-        if observed.exists:
-            compared = Comparison.of(wanted[model.key], observed, records.get(model.key), policy)
-            changes = tuple(_pending(compared, found, reverted.get(model.key, ())))
-            is_pending = bool(changes)
-        else:
-            changes, is_pending = (), found is None
-        if is_pending:
+        resource = drifted.get(model.key)
+        changes = (*_pending_rename(model, observed), *_pending(planned.get(model.key, ()), resource))
+        if changes or not (observed.exists or resource):
             yield PendingResource(resource=resource_key(model.qualified_name), changes=changes)
 
 
@@ -227,21 +236,20 @@ def _declared(facts: DriftFacts) -> Iterator[tuple[Securable, SecurableState]]:
         yield model, facts.observed.table(model.qualified_name)
 
 
-def _pending(
-    compared: Comparison[Securable, SecurableState],
-    drifted: ComparedResource | None,
-    undone: Sequence[ClassifiedDrift],
-) -> Iterator[PendingChange]:
-    observed = compared.observed
+def _pending_rename(model: Securable, observed: SecurableState) -> Iterator[PendingChange]:
     if isinstance(observed, TableState) and observed.former_name is not None:
-        former, name = str(observed.former_name), str(compared.desired.qualified_name)
+        former, name = str(observed.former_name), str(model.qualified_name)
         yield PendingChange(field="table name", observed=former, desired=name, is_rename=True)
-    reverted = [detail.finding for detail in undone]
+
+
+def _pending(planned: Iterable[Difference], drifted: ComparedResource | None) -> Iterator[PendingChange]:
+    """Yield the changes that revert no drift."""
+    findings = [detail.finding for detail in drifted.details] if drifted else []
     names = set(_renamed_names(drifted)) if drifted else set()
-    for difference in aspects.differences(compared):
+    for difference in planned:
         change = difference.change
         is_rename = change.subject.lower().removeprefix("column ") in names  # half of one: a drop or an add
-        if not is_rename and not _reverts(difference, reverted):
+        if not is_rename and not _reverts(difference, findings):
             yield PendingChange(
                 field=change.subject,
                 observed=change.observed,
@@ -255,11 +263,11 @@ def _renamed_names(drifted: ComparedResource) -> Iterator[str]:
     yield from (".".join(path).lower() for pair in drifted.recorded.renames.paths.items() for path in pair)
 
 
-def _reverts(difference: aspects.Difference, reverted: Sequence[Finding]) -> bool:
+def _reverts(difference: Difference, findings: Sequence[Finding]) -> bool:
     """Whether a change reverts drift. All moves of columns do, or none: drift is of the whole order."""
     if difference.kind is DriftKind.COLUMN_ORDER:
-        return any(finding.kind is DriftKind.COLUMN_ORDER for finding in reverted)
+        return any(finding.kind is DriftKind.COLUMN_ORDER for finding in findings)
     change = difference.change
     if difference.kind in (DriftKind.COLUMN_DROPPED, DriftKind.COLUMN_ADDED):  # its model may be another one
-        return any((one.kind, one.field) == (difference.kind, change.subject) for one in reverted)
-    return any((one.field, one.expected) == (change.subject, change.desired) for one in reverted)
+        return any((one.kind, one.field) == (difference.kind, change.subject) for one in findings)
+    return any((one.field, one.expected) == (change.subject, change.desired) for one in findings)

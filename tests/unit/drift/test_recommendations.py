@@ -333,9 +333,16 @@ def test_a_deletion_is_accepted_with_the_tables_whose_keys_went_with_it_alone(is
 
 @pytest.mark.parametrize("name", CASES)
 def test_every_alternative_of_a_table_can_be_followed(situations: Situations, name: str) -> None:
-    """Each handles the drift of its table or schema alone, with the consents that it names."""
+    """Each handles the drift of its table or schema alone, with the consents that it names.
+
+    Without any of them, a sync is refused where the report says so.
+    """
     case = CASES[name]
-    report = drift(situations.make(case))
+    project = situations.make(case)
+    report = drift(project)
+    refusals = json.loads(project.run("plan --json").stdout).get("refusals", ())
+    is_refused = any("outside the engine" in refusal["reason"] for refusal in refusals)
+    assert is_refused == any(one["next_sync"] == "refuses" for part in PARTS for one in report[part])
     deleted = {one["resource"] for one in report["deleted"]}
     for resource, alternative in alternatives(report):
         project = situations.make(case)
@@ -374,6 +381,10 @@ def test_an_entry_of_the_consents_is_as_good_as_the_option(situations: Situation
         ("check added", "", "keeps"),
         ("order and comment", "", "reverts_some"),
         ("table deleted", "", "refuses"),
+        ("table replaced", "", "refuses"),
+        ("column renamed", "drift: revert", "refuses"),
+        ("column perhaps renamed", "drift: revert", "refuses"),
+        ("field renamed", "drift: revert", "refuses"),
         ("schema comment", "", "reverts"),
         ("unmanaged", "", None),
     ],
@@ -389,6 +400,16 @@ def test_it_says_what_the_next_sync_does(
     assert (done.code == 3) == (expected == "refuses"), done.stderr
     left = bool({kind for _, kind, _ in findings(drift(project))} - {"unmanaged"})
     assert left == (expected in ("refuses", "keeps", "reverts_some"))
+
+
+def test_a_sync_is_refused_that_would_overwrite_drift_with_a_changed_model(situations: Situations) -> None:
+    project = situations.make(CASES["type"])
+    project.declare(
+        CUSTOMERS, ORDERS.replace("{name: n, type: int}", "{name: n, type: string}"), schemas=SILVER
+    )
+    (resource,) = drift(project)["drifted"]
+    assert resource["next_sync"] == "refuses"
+    assert "outside the engine" in project.run("sync --yes").stderr
 
 
 def test_every_kind_of_drift_has_a_case() -> None:
