@@ -23,9 +23,8 @@ from delta_engine.aspects.conversions import (
 from delta_engine.aspects.renames import (
     NO_RENAMES,
     Renames,
-    contested_renames,
+    declared_renames,
     declares_renames,
-    pending_renames,
     with_all_renames,
 )
 from delta_engine.models import Column, Part, Schema, Table
@@ -261,10 +260,8 @@ def _with_columns(plain: Comparison[Any, Any], pairs: _Paired) -> Comparison[Any
         plain = replace(plain, observed=observed)
         pairs = _paired(desired.columns, observed.columns)
     if declares_renames(desired):
-        renames = pending_renames(desired, plain.observed)
-        contested = {
-            former[0].lower() for former, _ in contested_renames(desired, plain.observed) if not former[1:]
-        }
+        renames, both_exist = declared_renames(desired, plain.observed)
+        contested = {former[0].lower() for former, _ in both_exist if len(former) == 1}
         new_keys = {former.lower(): name.lower() for former, name in renames.columns.items()}
         progress = {new_keys.get(key, key): begun for key, begun in progress.items()}
         plain = replace(

@@ -108,12 +108,15 @@ def pending_renames(desired: Table, observed: TableState) -> Renames:
 
     A model that does not manage columns renames none.
     """
-    return _declared(desired, observed.columns)[0] if desired.is_about(Part.COLUMNS) else NO_RENAMES
+    return declared_renames(desired, observed)[0]
 
 
-def contested_renames(desired: Table, observed: TableState) -> tuple[tuple[Path, Path], ...]:
-    """Return the former and new paths of renames whose names both exist: the data of one would be lost."""
-    return _declared(desired, observed.columns)[1] if desired.is_about(Part.COLUMNS) else ()
+def declared_renames(desired: Table, observed: TableState) -> tuple[Renames, tuple[tuple[Path, Path], ...]]:
+    """Return the pending renames, and the former and new paths of which the table has both.
+
+    A rename would lose the data of one of the two.
+    """
+    return _declared(desired, observed.columns) if desired.is_about(Part.COLUMNS) else (NO_RENAMES, ())
 
 
 def declares_renames(model: Table) -> bool:

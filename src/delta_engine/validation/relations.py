@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from typing import Final
 
 from delta_engine.actions import TablePlan
-from delta_engine.aspects.renames import Renames, contested_renames, pending_renames
+from delta_engine.aspects.renames import Renames, declared_renames
 from delta_engine.compile.keys import TableChange, added_foreign_keys, changes_of
 from delta_engine.errors import InvalidModelError, raise_all
 from delta_engine.models import Column, ForeignKey, Part, PrimaryKey, Table
+from delta_engine.models.nested_types import Path
 from delta_engine.models.types import AtomicType, DataType, first_unsupported
 from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import CatalogState, RelationKind, TableState
@@ -116,8 +117,8 @@ def unsupported_relations(model: Table, state: CatalogState) -> Iterator[Invalid
     for former in (name for name in former_names(model) if name.key in others):
         way_out = "Move or drop one of them by hand, or remove renamed_from."
         yield model_refusal(model, f"it is renamed from {former}, and both tables exist", way_out)
-    yield from _contested(model, observed)
-    renames = pending_renames(model, observed)
+    renames, contested = declared_renames(model, observed)
+    yield from _contested(model, contested)
     for reason, way_out, column, _ in (
         *_lost_keys(model, observed, renames),
         *_protecting(observed, renames),
@@ -137,9 +138,9 @@ def unsupported_relations(model: Table, state: CatalogState) -> Iterator[Invalid
             yield model_refusal(model, reason, way_out, column)
 
 
-def _contested(model: Table, observed: TableState) -> Iterator[InvalidModelError]:
+def _contested(model: Table, paths: Iterable[tuple[Path, Path]]) -> Iterator[InvalidModelError]:
     locations = {column.key: column.declared_at for column in model.columns}
-    for old, new in contested_renames(model, observed):
+    for old, new in paths:
         former, name, column = ".".join(old), ".".join(new), new[0]
         yield InvalidModelError(
             f"it is renamed from {former}, and the table has both: the data of one would be lost",
