@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
-from itertools import product, takewhile
+from itertools import product
 from typing import Final, TypeAlias
 
 from delta_engine.actions.policy import matches_any
@@ -89,70 +89,53 @@ _ANOTHER_LETTER: Final = "\0"
 
 def _have_common_table(glob: str, other: str, catalogs: Iterable[str]) -> bool:
     return any(
-        _match_one_name(*pair)
+        all(map(_have_common_text, parts, other_parts))
         for catalog in catalogs
-        for pair in product(_within(catalog.lower(), glob), _within(catalog.lower(), other))
+        for parts, other_parts in product(_parts(catalog.lower(), glob), _parts(catalog.lower(), other))
     )
 
 
 @cache
-def _within(catalog: str, glob: str) -> Sequence[_Symbols]:
-    """Return what a glob says of `schema.table` in a catalog: it matches a whole name, or its end after a dot."""
+def _parts(catalog: str, glob: str) -> Sequence[tuple[_Symbols, _Symbols]]:
+    """Return the globs of schema and table in a catalog: a glob matches a whole name, or its end after a dot."""
     symbols = tuple(_SYMBOLS.findall(glob.lower()))
-    places = {0}
-    for letter in f"{catalog}.":
-        places = {after for place in _started(symbols, places) for after in _after(symbols, place, letter)}
-    ends = (symbols[place:] for place in sorted(_started(symbols, places)))
-    return [one for one in (symbols, (_ANY, ".", *symbols), *ends) if one.count(".") <= 1]
+    names = {symbols, (_ANY, ".", *symbols), *_rests(symbols, f"{catalog}.")}
+    return [pair for name in sorted(names) if name.count(".") <= 1 for pair in _at_dots(name)]
 
 
-def _match_one_name(one: _Symbols, other: _Symbols) -> bool:
-    """Whether both match one `schema.table`: follows both through all names at once."""
-    if _start_differently(one, other):
-        return False
-    letters = {_ANOTHER_LETTER, *(letter for symbol in (*one, *other) for letter in symbol)}
-    seen, following = set(), [(0, 0, 0, True)]
-    while following:
-        state = place, other_place, dots, is_empty = following.pop()
-        if state == (len(one), len(other), 1, False):
-            return True
-        if state in seen:
-            continue
-        seen.add(state)
-        places, other_places = _started(one, {place}), _started(other, {other_place})
-        following += [(*pair, dots, is_empty) for pair in product(places, other_places)]
-        literals = {*one[place : place + 1], *other[other_place : other_place + 1]} & letters
-        for letter in literals - {_ANY, "?"} or letters:
-            if letter == "." and (is_empty or dots):
-                continue
-            pairs = product(_after(one, place, letter), _after(other, other_place, letter))
-            following += [(*pair, dots + (letter == "."), letter == ".") for pair in pairs]
-    return False
+def _rests(symbols: _Symbols, text: str) -> Iterator[_Symbols]:
+    """Yield what may be left of a glob whose beginning matches a text."""
+    if not text:
+        yield symbols
+    elif symbols and symbols[0] == _ANY:
+        yield from _rests(symbols[1:], text)
+        yield from _rests(symbols, text[1:])
+    elif symbols and _takes(symbols[0], text[0]):
+        yield from _rests(symbols[1:], text[1:])
 
 
-def _start_differently(one: _Symbols, other: _Symbols) -> bool:
-    """Whether the letters before the first wildcard of either differ, which is quickly seen."""
-    pairs = takewhile(lambda pair: all(map(_is_letter, pair)), zip(one, other, strict=False))
-    return any(mine != others for mine, others in pairs)
+def _at_dots(symbols: _Symbols) -> Iterator[tuple[_Symbols, _Symbols]]:
+    """Yield both sides of each place that may match the only dot of `schema.table`; neither is empty."""
+    places = [place for place, symbol in enumerate(symbols) if symbol == "."]
+    for place in places or range(len(symbols)):
+        is_any = symbols[place] == _ANY
+        before, after = symbols[: place + is_any], symbols[place + (not is_any) :]
+        if before and after and _takes(symbols[place], "."):
+            yield before, after
 
 
-def _is_letter(symbol: str) -> bool:
-    return len(symbol) == 1 and symbol not in "*?"
+@cache
+def _have_common_text(one: _Symbols, other: _Symbols) -> bool:
+    if not one or not other:
+        return {*one, *other} <= {_ANY}
+    if other[0] == _ANY:
+        one, other = other, one
+    if one[0] == _ANY:
+        return _have_common_text(one[1:], other) or _have_common_text(one, other[1:])
+    letters = {*one[0], *other[0], _ANOTHER_LETTER} - {"."}
+    is_common = any(_takes(one[0], letter) and _takes(other[0], letter) for letter in letters)
+    return is_common and _have_common_text(one[1:], other[1:])
 
 
-def _started(symbols: _Symbols, places: Iterable[int]) -> set[int]:
-    """Return places, and those behind a `*`, which may match nothing."""
-    found = set[int]()
-    for start in places:
-        found |= {
-            start,
-            *takewhile(lambda place: symbols[place - 1] == _ANY, range(start + 1, len(symbols) + 1)),
-        }
-    return found
-
-
-def _after(symbols: _Symbols, place: int, letter: str) -> Sequence[int]:
-    """Return the place after a letter, if it may follow."""
-    if place == len(symbols) or not (symbols[place] == letter or fnmatchcase(letter, symbols[place])):
-        return ()
-    return (place,) if symbols[place] == _ANY else (place + 1,)
+def _takes(symbol: str, letter: str) -> bool:
+    return symbol == letter or fnmatchcase(letter, symbol)
