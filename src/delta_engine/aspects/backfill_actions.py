@@ -9,7 +9,7 @@ from typing import ClassVar, TypeAlias
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.aspects.conversions import ConversionStage, new_name, old_name
 from delta_engine.models import Column
-from delta_engine.models.types import DataType, is_same_type
+from delta_engine.models.types import DataType
 from delta_engine.sql.backfills import (
     Assignment,
     given_values,
@@ -35,11 +35,6 @@ class ExpandColumn:
     desired: Column
     observed: Column
     present: Column | None = None
-
-    @property
-    def is_added(self) -> bool:
-        """Whether an earlier run has added the column with its type."""
-        return self.present is not None and is_same_type(self.present.data_type, self.desired.data_type)
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,9 +109,8 @@ def _diff(comparison: Comparison) -> Iterator[BackfillAction]:
             yield AbandonConversion(observed, stage, _tag_keys(conversion.progress.new))
             continue
         if stage in _BEFORE_SWAP:
-            expand = ExpandColumn(desired, observed, conversion.progress.new)
-            if not expand.is_added:
-                yield expand
+            if conversion.added is None:
+                yield ExpandColumn(desired, observed, conversion.progress.new)
             fills.append(_fill(desired, observed.name, ranges, is_converted=True))
         if conversion.is_pending:
             yield SwapColumn(desired, observed, is_begun=stage is ConversionStage.SWAPPING)

@@ -15,7 +15,7 @@ from delta_engine.aspects.renames import place_of_key
 from delta_engine.aspects.statistics import MissingStatistics, missing_statistics
 from delta_engine.aspects.table_properties import statistics_properties
 from delta_engine.backends.capabilities import Feature
-from delta_engine.models import AUTO, Part, Table
+from delta_engine.models import AUTO, Column, Part, Table
 from delta_engine.models.nested_types import Path, with_field
 from delta_engine.models.types import AtomicType, CharacterType, DataType, DecimalType
 from delta_engine.sql.tables import sql_alter_clustering, sql_cluster_automatically
@@ -104,6 +104,16 @@ def keys_after(comparison: Comparison) -> tuple[str, ...]:
     return () if change.becomes_automatic else change.desired
 
 
+def keys_without_statistics(
+    comparison: Comparison, keys: Sequence[str], columns: Sequence[Column]
+) -> MissingStatistics | None:
+    """Return the keys that have no statistics when a table has its columns in some order."""
+    if not keys:
+        return None
+    is_managed = comparison.observed.location is None
+    return missing_statistics(keys, columns, statistics_properties(comparison), is_managed=is_managed)
+
+
 def was_ever_clustered(observed: TableState) -> bool:
     """Whether a table is or was clustered: its protocol keeps the feature.
 
@@ -144,20 +154,13 @@ def _without_dropped(comparison: Comparison) -> Iterable[ChangeClustering]:
 
 def _missing(comparison: Comparison, keys: Sequence[str]) -> MissingStatistics | None:
     """Return the keys without statistics when the table is clustered: new columns are the last, none is dropped yet."""
-    if not keys:
-        return None
     columns = {column.key: column for column in (*comparison.observed.columns, *comparison.added)}
     for pair in comparison.fields:
         if pair.observed is None and pair.desired is not None:
             whole = columns[pair.path[0].lower()]
             data_type = with_field(whole.data_type, pair.path[1:], pair.desired)
             columns[whole.key] = replace(whole, data_type=data_type)
-    return missing_statistics(
-        keys,
-        tuple(columns.values()),
-        statistics_properties(comparison),
-        is_managed=comparison.observed.location is None,
-    )
+    return keys_without_statistics(comparison, keys, tuple(columns.values()))
 
 
 def _places(comparison: Comparison, keys: Sequence[str]) -> tuple[Path, ...]:

@@ -11,10 +11,9 @@ from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import ColumnOrder
 from delta_engine.aspects.aspect import Aspect, Change, RenderContext, takes_modify
-from delta_engine.aspects.clustering import keys_after
+from delta_engine.aspects.clustering import keys_after, keys_without_statistics
 from delta_engine.aspects.comparison import Comparison
-from delta_engine.aspects.statistics import MissingStatistics, missing_statistics
-from delta_engine.aspects.table_properties import statistics_properties
+from delta_engine.aspects.statistics import MissingStatistics
 from delta_engine.models import Part
 from delta_engine.sql.columns import sql_move_column
 
@@ -67,16 +66,8 @@ def _diff(comparison: Comparison) -> Iterator[MoveColumn]:
 
 def _missing(comparison: Comparison, present: Sequence[str]) -> MissingStatistics | None:
     """Return the clustering keys without statistics in an order: Delta then moves no column (measured on 4.3.1)."""
-    keys = keys_after(comparison)
-    if not keys:
-        return None
     columns = {column.key: column for column in (*comparison.observed.columns, *comparison.desired.columns)}
-    return missing_statistics(
-        keys,
-        [columns[key] for key in present],
-        statistics_properties(comparison),
-        is_managed=comparison.observed.location is None,
-    )
+    return keys_without_statistics(comparison, keys_after(comparison), [columns[key] for key in present])
 
 
 def longest_increasing(numbers: Sequence[int]) -> list[int]:

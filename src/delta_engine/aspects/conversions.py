@@ -72,6 +72,13 @@ class Conversion:
         """Whether readers see the former column, and are to see the new one."""
         return self.is_pending and not self.is_abandoned
 
+    @property
+    def added(self) -> Column | None:
+        """The column for the new values, if an earlier run has added it with its type."""
+        new = self.progress.new
+        is_fit = new is not None and is_same_type(new.data_type, self.desired.data_type)
+        return new if is_fit else None
+
 
 def new_name(column: str) -> str:
     """Return the reserved name of the column that gets the new values."""

@@ -42,7 +42,6 @@ from delta_engine.aspects.facet import TEXTS, Facet
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import Column, Part, Schema, Table
 from delta_engine.models.parts import NOTHING
-from delta_engine.models.types import is_same_type
 from delta_engine.sql.governance import sql_set_tags, sql_unset_tags
 from delta_engine.state.states import SchemaState, TableState
 
@@ -175,9 +174,8 @@ def _column_changes(
 def _tags_of_new_columns(comparison: Comparison) -> Iterable[tuple[str, tuple[EntryChange, ...]]]:
     """Yield the tags that the new columns of conversions lack, unmanaged tags of the former columns included."""
     for conversion in comparison.converted:
-        new = conversion.progress.new
-        is_kept = new is not None and is_same_type(new.data_type, conversion.desired.data_type)
-        changes = _changed_tags(conversion.desired.tags, new.tags if new is not None and is_kept else NOTHING)
+        added = conversion.added
+        changes = _changed_tags(conversion.desired.tags, added.tags if added else NOTHING)
         if changes:
             yield new_name(conversion.observed.name), changes
 
