@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from delta_engine.config.consents import REASON_TO_WRITE
-from delta_engine.orchestrate.backend import databricks_backend
 from delta_engine.state.principals import Permissions
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.projects.commandline import CommandLine, Result
@@ -31,9 +30,7 @@ class CatalogProject:
         self.catalog = FakeUnityCatalog(schemas=("dev.silver", "dev.others"))
         self.catalog.catalogs["dev"] = Permissions(owner=self.catalog.user)
         self._delta_engine = delta_engine
-        for module in ("commands", "state_commands"):
-            where = f"delta_engine.cli.{module}.open_backend"
-            monkeypatch.setattr(where, lambda *_, **__: databricks_backend(self.catalog))
+        delta_engine.reach(lambda: self.catalog)
         self.models = folder / "conf" / "models" / "tables.yml"
         self.config = folder / "conf" / "dev.yml"
         self.models.parent.mkdir(parents=True)
@@ -56,10 +53,7 @@ class CatalogProject:
 
     def by_hand(self, *statements: str, user: str = "jo") -> None:
         """Run statements of another principal."""
-        before, self.catalog.user = self.catalog.user, user
-        for sql in statements:
-            self.catalog.run(sql)
-        self.catalog.user = before
+        self.catalog.by_hand(*statements, user=user)
 
     def run(self, command: str) -> Result:
         """Run a command for dev."""

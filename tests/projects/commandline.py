@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 import typer
 
+from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.cli.app import app, main
+from delta_engine.orchestrate.backend import Backend, databricks_backend
 from delta_engine.telemetry.logs import LOGGER
 
 
@@ -37,6 +39,19 @@ class CommandLine:
         code = stopped.value.code
         assert isinstance(code, int)
         return Result(code, output.out, output.err)
+
+    def reach(self, runner: Callable[[], SqlRunner]) -> None:
+        """Let commands reach a Unity Catalog, over the runner that there is when they open it."""
+
+        def opened(
+            *_arguments: object,
+            decorate: Callable[[SqlRunner], SqlRunner] = lambda runner: runner,
+            **_options: object,
+        ) -> Backend:
+            return databricks_backend(decorate(runner()))
+
+        for module in ("cli.commands", "cli.state_commands", "cli.doctor_commands", "job"):
+            self._monkeypatch.setattr(f"delta_engine.{module}.open_backend", opened)
 
 
 @contextmanager

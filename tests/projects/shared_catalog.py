@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import pytest
 
-from delta_engine.orchestrate.backend import databricks_backend
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.projects.commandline import CommandLine, Result
 
@@ -45,9 +44,7 @@ class SharedCatalog:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> None:
         self.catalog = FakeUnityCatalog(schemas=("dev.silver", "dev.gold"))
         self._delta_engine = delta_engine
-        for module in ("cli.commands", "cli.state_commands", "job"):
-            where = f"delta_engine.{module}.open_backend"
-            monkeypatch.setattr(where, lambda *_, **__: databricks_backend(self.catalog))
+        delta_engine.reach(lambda: self.catalog)
         self.write("base/dev.yml", BASE)
         for team in OWNS:
             self.configure(team)
@@ -68,13 +65,6 @@ class SharedCatalog:
         """Declare the tables of a project, each given as the rest of a YAML mapping."""
         found = "".join(f"  - {{catalog: dev, {one}}}\n" for one in tables)
         self.write(f"teams/{team}/models/tables.yml", f"tables:\n{found or '  []'}")
-
-    def by_hand(self, *statements: str) -> None:
-        """Run statements of another principal."""
-        before, self.catalog.user = self.catalog.user, "jo"
-        for sql in statements:
-            self.catalog.run(sql)
-        self.catalog.user = before
 
     def run(self, team: str, command: str) -> Result:
         """Run a command in one project, or in those that a pattern names."""

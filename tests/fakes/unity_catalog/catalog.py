@@ -119,6 +119,13 @@ class FakeUnityCatalog:
         self.questions: list[str] = []
         self._lock = Lock()
 
+    def by_hand(self, *statements: str, user: str = "jo") -> None:
+        """Run statements of another principal."""
+        before, self.user = self.user, user
+        for sql in statements:
+            self.run(sql)
+        self.user = before
+
     def run(self, sql: str) -> Sequence[Row]:
         with self._lock:
             try:

@@ -135,9 +135,7 @@ def test_drift_is_found_without_the_models(notebook: Notebook) -> None:
     assert not engine.drift()
     engine.sync([ORDERS])
     assert not engine.drift()
-    before, notebook.catalog.user = notebook.catalog.user, "jo"
-    notebook.catalog.run("ALTER TABLE dev.silver.orders ADD COLUMNS (extra INT)")
-    notebook.catalog.user = before
+    notebook.catalog.by_hand("ALTER TABLE dev.silver.orders ADD COLUMNS (extra INT)")
     drift = engine.drift()
     ((_, finding),) = drift.report.findings()
     assert (finding.field, finding.changed and finding.changed.who) == ("column extra", "jo")

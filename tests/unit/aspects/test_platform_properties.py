@@ -33,13 +33,15 @@ SET_BY_PLATFORM = {
 CATALOG_MANAGED = {"delta.feature.catalogManaged": "supported", "delta.enableInCommitTimestamps": "true"}
 
 
-@pytest.mark.parametrize("key", SET_BY_PLATFORM)
-def test_what_the_platform_sets_is_neither_imported_nor_unmanaged(key: str) -> None:
-    state = observed(properties={key: SET_BY_PLATFORM[key], "a": "b"})
-    assert as_model(ORDERS, state).table_properties == {"a": "b"}
-    model = orders()
-    listed = listed_parts([model], catalog_of([model], state), {}, NO_POLICY.column_order)
-    assert [part.key for part in listed] == ["a"]
+SET_BY_CATALOGS = dict.fromkeys(("EXTERNAL", "external", "view.count", "spark.sql.statistics.numRows"), "1")
+
+
+@pytest.mark.parametrize(("key", "value"), [*SET_BY_PLATFORM.items(), *SET_BY_CATALOGS.items()])
+def test_what_platforms_and_catalogs_set_is_neither_imported_nor_unmanaged(key: str, value: str) -> None:
+    state = observed(properties={key: value, "a": "b", "external_owner": "ann"})
+    assert as_model(ORDERS, state).table_properties == {"a": "b", "external_owner": "ann"}
+    listed = listed_parts([orders()], catalog_of([orders()], state), {}, NO_POLICY.column_order)
+    assert [part.key for part in listed] == ["a", "external_owner"]
 
 
 def test_another_spelling_of_the_platform_is_the_same_property() -> None:
@@ -90,14 +92,6 @@ def test_a_declared_property_is_set_changed_and_unset_whatever_its_prefix(key: s
     )
     (removal,) = plan.align_tables[0].of_type(UnsetTableProperties)
     assert removal.properties == ((key, "new"),)
-
-
-@pytest.mark.parametrize("key", ["EXTERNAL", "external", "view.count", "spark.sql.statistics.numRows"])
-def test_what_catalogs_set_is_neither_imported_nor_unmanaged(key: str) -> None:
-    state = observed(properties={key: "1", "external_owner": "ann"})
-    assert as_model(ORDERS, state).table_properties == {"external_owner": "ann"}
-    listed = listed_parts([orders()], catalog_of([orders()], state), {}, NO_POLICY.column_order)
-    assert [part.key for part in listed] == ["external_owner"]
 
 
 @pytest.mark.parametrize("key", ["option.path", "option.x"])

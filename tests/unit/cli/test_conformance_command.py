@@ -2,15 +2,11 @@
 
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import typer
 
-from delta_engine.backends.sql_runner import SqlRunner
-from delta_engine.cli import doctor_commands
-from delta_engine.orchestrate.backend import Backend, databricks_backend
 from tests.builders.conformance_runs import refusing
 from tests.cases.golden_texts import assert_golden
 from tests.fakes.conformance_platform import TARGET, ConformancePlatform
@@ -21,13 +17,9 @@ COMMAND = ("-e", "local", "doctor", "--conformance", TARGET, "--out", "reports")
 
 
 @pytest.fixture
-def platform(project: Path, monkeypatch: pytest.MonkeyPatch) -> ConformancePlatform:
+def platform(project: Path, delta_engine: CommandLine) -> ConformancePlatform:
     platform = ConformancePlatform()
-
-    def opened(_settings: object, *, notify: object, decorate: Callable[[SqlRunner], SqlRunner]) -> Backend:
-        return databricks_backend(decorate(platform))
-
-    monkeypatch.setattr(doctor_commands, "open_backend", opened)
+    delta_engine.reach(lambda: platform)
     return platform
 
 

@@ -7,10 +7,8 @@ import pytest
 from jsonschema import Draft7Validator
 from ruamel.yaml import YAML
 
-from delta_engine.cli import commands
 from delta_engine.cli.terminal import ExitCode
 from delta_engine.config.editor_schemas import editor_schema
-from delta_engine.orchestrate.backend import Backend, databricks_backend
 from tests.fakes.conformance_platform import ConformancePlatform
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.projects.commandline import CommandLine
@@ -40,11 +38,7 @@ def test_editors_check_imported_models(
 ) -> None:
     platform = ConformancePlatform(FakeUnityCatalog(["dev.silver"]))
     platform.run("CREATE TABLE `dev`.`silver`.`stranger` (`a` INT) USING delta")
-
-    def opened(*_arguments: object, **_options: object) -> Backend:
-        return databricks_backend(platform)
-
-    monkeypatch.setattr(commands, "open_backend", opened)
+    delta_engine.reach(lambda: platform)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "conf").mkdir()
     config = tmp_path / "conf" / "dev.yml"

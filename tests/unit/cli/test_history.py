@@ -1,8 +1,9 @@
-"""`history` lists runs, and `state show` tells what a killed run left."""
+"""`history` and `state versions` list runs, and `state show` tells what a killed run left."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,10 +30,14 @@ LINES = f"name: lines, columns: [{ID}]"
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
     """Return a project that was synced twice, each time by another principal."""
-    made = CatalogProject(tmp_path, monkeypatch, delta_engine)
-    made.declare(ORDERS, LINES)
+    return synced_twice(CatalogProject(tmp_path, monkeypatch, delta_engine), (LINES,), (LINES,))
+
+
+def synced_twice(made: CatalogProject, first: Sequence[str], second: Sequence[str]) -> CatalogProject:
+    """Sync a project whose table orders gets a column, beside other tables, each time by another principal."""
+    made.declare(ORDERS, *first)
     made.sync()
-    made.declare(WIDER, LINES)
+    made.declare(WIDER, *second)
     made.catalog.user = "jo@example.com"
     made.sync()
     return made
@@ -213,3 +218,69 @@ def test_a_journal_without_a_document_is_a_lost_document(project: CatalogProject
     done = project.run("state show")
     assert done.code == 3
     assert "left its journal" in " ".join(done.stderr.split())
+
+
+TABLES = tuple(f"name: t{number}, columns: [{ID}]" for number in range(4))
+
+
+@pytest.fixture
+def compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
+    """Return a project that was synced twice, by two principals; the second declares one of five tables."""
+    return synced_twice(CatalogProject(tmp_path, monkeypatch, delta_engine), TABLES, ())
+
+
+def versions(compared: CatalogProject) -> list[str]:
+    done = compared.run("state versions")
+    assert done.code == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_each_version_is_a_run_with_its_principal_and_its_changes(compared: CatalogProject) -> None:
+    current, *earlier = versions(compared)
+    assert current.startswith("current ")
+    assert "  jo@example.com  " in current
+    assert current.endswith("  1 resource changed: dev.silver.orders")
+    added = "6 resources added: dev.silver, dev.silver.orders, dev.silver.t0 and 3 more"
+    assert any(line.endswith(added) for line in earlier)
+    assert "  ann@example.com  " in "\n".join(earlier)
+
+
+def test_a_document_that_no_run_saved_says_that_it_changed_records(compared: CatalogProject) -> None:
+    assert compared.run("state rm dev.silver.t0 --yes").code == 0
+    current, *_ = versions(compared)
+    assert "1 resource removed: dev.silver.t0" in current
+    compared.by_hand("ALTER TABLE dev.silver.orders ALTER COLUMN note COMMENT 'x'")
+    assert compared.run("state sync").code == 0
+    current, *_ = versions(compared)
+    assert current.endswith("records: 1 resource added, 1 changed: dev.silver.orders, dev.silver.t0")
+
+
+def test_machines_get_the_same_versions(compared: CatalogProject) -> None:
+    listed = json.loads(compared.run("state versions --json").stdout)
+    assert listed["current"]["deployed_by"] == "jo@example.com"
+    assert listed["current"]["changes"] == "1 resource changed: dev.silver.orders"
+    assert listed["current"]["serial"] > listed["versions"][0]["serial"]
+    assert {"version_id", "saved_at", "size", "lineage"} <= listed["versions"][0].keys()
+
+
+def test_versions_are_listed_when_a_document_cannot_be_read(compared: CatalogProject) -> None:
+    (document,) = compared.config.parent.parent.rglob("dev.state.json")
+    document.write_text("{")
+    copy, *_ = versions(compared)  # the store keeps a copy of the document
+    assert copy.endswith("1 resource changed: dev.silver.orders")
+    kept = next(path for path in document.parent.rglob("*") if copy.split()[0] in path.name)
+    kept.write_bytes(b"{")
+    assert versions(compared)[0].endswith(" bytes")
+
+
+def test_a_diff_knows_renames_that_models_declare(compared: CatalogProject) -> None:
+    renamed = WIDER.replace("name: note,", "name: remark, renamed_from: note,")
+    compared.declare(renamed, *TABLES)
+    compared.sync()
+    shown = compared.run("state diff").stdout
+    assert "    ~ column remark: note → remark" in shown
+    assert "+ column remark" not in shown
+    assert "- column note" not in shown
+    compared.models.write_text("tables: [{}]")  # refused models leave the comparison as it is
+    plain = compared.run("state diff")
+    assert (plain.code, "+ column remark: string" in plain.stdout) == (0, True)

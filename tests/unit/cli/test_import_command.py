@@ -12,7 +12,6 @@ from delta_engine.cli.terminal import ExitCode
 from delta_engine.deployment.local_files import create_atomically, only_writer
 from delta_engine.errors import StatementError
 from delta_engine.orchestrate import import_folder
-from delta_engine.orchestrate.backend import databricks_backend
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.projects.commandline import CommandLine, Result
 
@@ -54,9 +53,7 @@ class Workspace:
         self._delta_engine = delta_engine
         for sql in TABLES:
             self.catalog.run(sql)
-        monkeypatch.setattr(
-            "delta_engine.cli.commands.open_backend", lambda *_, **__: databricks_backend(self)
-        )
+        delta_engine.reach(lambda: self)
         (folder / "conf").mkdir()
         (folder / "conf" / "dev.yml").write_text(CONFIG)
         monkeypatch.chdir(folder)

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.cli import commands, state_commands
-from delta_engine.orchestrate.backend import Backend, databricks_backend
 from tests.cases.golden_texts import assert_golden
 from tests.fakes.conformance_platform import ConformancePlatform
 from tests.fakes.unity_catalog import FakeUnityCatalog
@@ -49,19 +47,16 @@ SCRUBBED = (
 
 
 @pytest.fixture
-def platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ConformancePlatform:
+def platform(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine
+) -> ConformancePlatform:
     platform = ConformancePlatform(FakeUnityCatalog(["dev.bronze"]))
     (tmp_path / "conf" / "models").mkdir(parents=True)
     (tmp_path / "conf" / "dev.yml").write_text(CONFIG)
     (tmp_path / "conf" / "models" / "silver.yml").write_text(MODELS)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
-
-    def opened(*_arguments: object, **_options: object) -> Backend:
-        return databricks_backend(platform)
-
-    for module in (commands, state_commands):
-        monkeypatch.setattr(module, "open_backend", opened)
+    delta_engine.reach(lambda: platform)
     return platform
 
 

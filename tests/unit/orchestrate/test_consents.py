@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from delta_engine.orchestrate.backend import databricks_backend
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.projects.catalog_project import CONFIG
 from tests.projects.commandline import CommandLine, Result
@@ -41,9 +40,7 @@ def run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, delta_engine: CommandLine, fake: FakeUnityCatalog
 ) -> Run:
     """Return what runs a command in a project whose table is synced, and whose model drops a column now."""
-    for module in ("commands", "state_commands"):
-        where = f"delta_engine.cli.{module}.open_backend"
-        monkeypatch.setattr(where, lambda *_, **__: databricks_backend(fake))
+    delta_engine.reach(lambda: fake)
     (tmp_path / "conf" / "models").mkdir(parents=True)
     (tmp_path / "conf" / "dev.yml").write_text(CONFIG)
     models = tmp_path / "conf" / "models" / "tables.yml"

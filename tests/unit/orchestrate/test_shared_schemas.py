@@ -139,10 +139,10 @@ def test_a_key_without_columns_goes_through_plan_files_and_drift(referenced: Sha
         assert ended.code == 0, ended.stderr
     (key,) = referenced.catalog.tables["dev.silver.web_orders"].state.foreign_keys
     assert (key.name, key.referenced_columns) == ("of_one", ("id",))
-    referenced.by_hand("COMMENT ON TABLE dev.silver.web_orders IS 'theirs'")
+    referenced.catalog.by_hand("COMMENT ON TABLE dev.silver.web_orders IS 'theirs'")
     assert referenced.run("web", "drift --accept --yes").code == 0
     assert "comment: theirs" in Path("teams/web/models/tables.yml").read_text()
-    referenced.by_hand("ALTER TABLE dev.silver.web_orders DROP CONSTRAINT of_one")
+    referenced.catalog.by_hand("ALTER TABLE dev.silver.web_orders DROP CONSTRAINT of_one")
     assert referenced.run("web", "drift --revert --yes").code == 0
     (key,) = referenced.catalog.tables["dev.silver.web_orders"].state.foreign_keys
     assert (key.name, key.referenced_columns) == ("of_one", ("id",))
@@ -224,7 +224,7 @@ def test_what_another_project_references_stays(
 def test_tables_of_others_are_no_drift(shared: SharedCatalog) -> None:
     for team in OWNS:
         shared.sync(team)
-    shared.by_hand(
+    shared.catalog.by_hand(
         "ALTER TABLE `dev`.`silver`.`web_orders` ADD COLUMNS (`note` STRING)",
         "DROP TABLE `dev`.`gold`.`web_totals`",
     )
@@ -243,7 +243,7 @@ def test_tables_of_others_are_no_drift(shared: SharedCatalog) -> None:
 def test_a_table_in_a_projects_globs_is_unmanaged_for_that_project(shared: SharedCatalog) -> None:
     for team in OWNS:
         shared.sync(team)
-    shared.by_hand("CREATE TABLE `dev`.`silver`.`sales_by_web` (`id` INT) USING DELTA")
+    shared.catalog.by_hand("CREATE TABLE `dev`.`silver`.`sales_by_web` (`id` INT) USING DELTA")
     unmanaged = {
         one["project"]: [found["resource"] for found in one["document"]["unmanaged"]]
         for one in shared.documents("drift")
@@ -258,7 +258,7 @@ def test_a_table_in_a_projects_globs_is_unmanaged_for_that_project(shared: Share
 def test_the_drift_task_of_a_project_reports_that_project(shared: SharedCatalog) -> None:
     for team in OWNS:
         shared.sync(team)
-    shared.by_hand("DROP TABLE `dev`.`gold`.`web_totals`")
+    shared.catalog.by_hand("DROP TABLE `dev`.`gold`.`web_totals`")
     found = {
         team: run_drift_report(environment="dev", conf_dir=f"teams/{team}/conf", spark=SPARK).values
         for team in OWNS
@@ -268,7 +268,7 @@ def test_the_drift_task_of_a_project_reports_that_project(shared: SharedCatalog)
 
 def test_the_import_of_a_schema_takes_the_projects_tables(shared: SharedCatalog) -> None:
     shared.sync("web")
-    shared.by_hand(
+    shared.catalog.by_hand(
         "CREATE TABLE `dev`.`silver`.`sales_old` (`id` INT) USING DELTA",
         "COMMENT ON SCHEMA `dev`.`silver` IS 'shared'",
     )
@@ -339,7 +339,7 @@ def test_commands_run_in_all_projects(shared: SharedCatalog) -> None:
 def test_the_most_severe_code_is_that_of_all(shared: SharedCatalog) -> None:
     for team in OWNS:
         shared.sync(team)
-    shared.by_hand("DROP TABLE `dev`.`gold`.`web_totals`")
+    shared.catalog.by_hand("DROP TABLE `dev`.`gold`.`web_totals`")
     drifted = shared.run("*", "drift --fail-on high")
     assert drifted.code == 2
     assert drifted.stdout.endswith(
