@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from delta_engine.actions.policy import Allowance, ColumnOrder, DestructiveKind, Policy, RemovedTables
 from delta_engine.aspects import TABLE_FACETS
 from delta_engine.backends.capabilities import Feature
-from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import (
     AUTO,
     CheckConstraint,
@@ -28,7 +26,7 @@ from delta_engine.models import (
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.planning import plan_unlocked
-from delta_engine.validation.validator import PlanValidator
+from tests.builders import engines
 from tests.builders.deployment import deployment_over
 from tests.builders.engines import engine_on
 from tests.fakes.unity_catalog import FakeUnityCatalog
@@ -182,14 +180,7 @@ WALKS: Mapping[Feature, Walk] = {
 
 def engine_over(backend: Backend, deployment: Deployment) -> Orchestrator:
     """Return an orchestrator that may do everything."""
-    return Orchestrator(
-        reader=backend.reader,
-        action_runner=ActionRunner(backend.runner, backend.addressing, backend.capabilities),
-        planner=TablePlanner(POLICY),
-        validator=PlanValidator(POLICY),
-        deployment=deployment,
-        row_counter=backend.row_counter,
-    )
+    return replace(engines.engine_over(backend, deployment, POLICY), row_counter=backend.row_counter)
 
 
 def walk(engine: Orchestrator, feature: Feature) -> None:

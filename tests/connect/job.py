@@ -13,10 +13,9 @@ from pyspark.sql import SparkSession
 from delta_engine.backends.local_jars import delta_jars
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.errors import StatementError
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, Table
 from delta_engine.orchestrate.backend import embedded_backend
-from delta_engine.orchestrate.orchestrator import Orchestrator
+from tests.builders.engines import engine_over
 
 SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -52,8 +51,7 @@ def main(warehouse: Path) -> None:
     spark = builder.getOrCreate()
     (warehouse / "dev" / "silver").mkdir(parents=True)
     backend = embedded_backend(spark, warehouse)
-    runner = ActionRunner(backend.runner, backend.addressing, backend.capabilities)
-    engine = Orchestrator(reader=backend.reader, action_runner=runner)
+    engine = engine_over(backend)
     left = []
     for model in (FIRST, SECOND):
         engine.sync_tables([model])

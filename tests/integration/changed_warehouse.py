@@ -13,13 +13,11 @@ from pyspark.sql import SparkSession
 from delta_engine.actions.policy import Allowance, DestructiveKind, Policy
 from delta_engine.backends.addressing import PathAddressing
 from delta_engine.backends.sql_runner import Row, SqlRunner
-from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.stored import Identity, StoredDocument
 from delta_engine.deployment.stores.files import FileJournals, FileVersions
 from delta_engine.deployment.stores.memory import MemoryStateStore, memory_journals
 from delta_engine.errors import raise_all
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.models import Table
 from delta_engine.orchestrate.applying import apply_planned
@@ -30,8 +28,8 @@ from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.orchestrate.undoing import UndoRequest, plan_undo
 from delta_engine.state.states import TableState
-from delta_engine.validation.validator import PlanValidator
 from tests.builders.deployment import deployment_over
+from tests.builders.engines import engine_over
 from tests.integration.data_changes import DisturbedRunner, KilledRunner, Life, Shape, Writer
 
 _PROTOCOL = (
@@ -127,17 +125,8 @@ class Warehouse:
         assert report_drift(self._engine(None), self.after).drifted == ()
 
     def _engine(self, runner: SqlRunner | None) -> Orchestrator:
-        backend = self.backend
-        return Orchestrator(
-            reader=backend.reader,
-            action_runner=ActionRunner(
-                runner or backend.runner, backend.addressing, backend.capabilities, parallelism=2
-            ),
-            planner=TablePlanner(POLICY),
-            validator=PlanValidator(POLICY),
-            deployment=self.deployment,
-            versions=backend.versions,
-            history=backend.history,
+        return engine_over(
+            self.backend, self.deployment, POLICY, runner=runner, parallelism=2, with_histories=True
         )
 
     def killed(self, most: int) -> KilledRunner:

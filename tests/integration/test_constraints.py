@@ -10,12 +10,12 @@ import pytest
 
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import StatementError, UnsafePlanError
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, QualifiedName, Table
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.validation.preflight import Preflight
+from tests.builders import engines
 from tests.builders.deployment import deployment_over
 
 ID = Column("id", "bigint", is_nullable=False)
@@ -41,12 +41,8 @@ def orders(*columns: Column, checks: Sequence[CheckConstraint] = (), boss: bool 
 
 
 def engine_over(backend: Backend, deployment: Deployment | None = None) -> Orchestrator:
-    return Orchestrator(
-        reader=backend.reader,
-        deployment=deployment or Deployment.unrecorded(),
-        action_runner=ActionRunner(backend.runner, backend.addressing, backend.capabilities),
-        preflight=Preflight(backend.runner, backend.addressing),
-    )
+    preflight = Preflight(backend.runner, backend.addressing)
+    return replace(engines.engine_over(backend, deployment), preflight=preflight)
 
 
 def test_keys_are_recorded_read_back_and_remade_with_their_parents(backend: Backend, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -11,16 +12,14 @@ from pyspark.sql import SparkSession
 
 from delta_engine.actions.policy import Allowance, DestructiveKind, Policy
 from delta_engine.backends.addressing import PathAddressing
-from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import raise_all
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Column, Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.backend import Backend, embedded_backend
-from delta_engine.orchestrate.orchestrator import Orchestrator, plan_sync
+from delta_engine.orchestrate.orchestrator import plan_sync
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.validation.costs import CostEstimator
-from delta_engine.validation.validator import PlanValidator
+from tests.builders.engines import engine_over
 from tests.proofs import examples
 
 TABLES = examples(4, 200)
@@ -80,13 +79,8 @@ def write_files(backend: Backend, model: Table, random: Random) -> None:
 def test_the_estimates_of_random_tables(spark: SparkSession, tmp_path: Path) -> None:
     random, backend = Random(7), embedded_backend(spark, tmp_path)
     assert isinstance(backend.addressing, PathAddressing)
-    engine = Orchestrator(
-        reader=backend.reader,
-        action_runner=ActionRunner(backend.runner, backend.addressing, backend.capabilities),
-        planner=TablePlanner(POLICY),
-        validator=PlanValidator(POLICY),
-        costs=CostEstimator(backend.runner, backend.addressing),
-    )
+    costs = CostEstimator(backend.runner, backend.addressing)
+    engine = replace(engine_over(backend, policy=POLICY), costs=costs)
     changes = [random_change(random, number) for number in range(TABLES)]
     with open_run(engine, "sync") as run:
         apply_planned(run, plan_sync(run, [before for before, _ in changes])).result()

@@ -16,7 +16,6 @@ from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.drifted_resources import Finding
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Column, QualifiedName, Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.backend import Backend, embedded_backend
@@ -25,8 +24,8 @@ from delta_engine.orchestrate.orchestrator import Orchestrator, find_drift, plan
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.state.lineage import LineageReader
 from delta_engine.state.table_queries import SqlAuditLogReader
-from delta_engine.validation.validator import PlanValidator
 from tests.builders.deployment import deployment_over
+from tests.builders.engines import engine_over
 from tests.fakes.recording_sql_runner import RecordingSqlRunner
 
 
@@ -67,16 +66,8 @@ class Warehouse:
     deployment: Deployment
 
     def engine(self, *allow: str) -> Orchestrator:
-        return Orchestrator(
-            reader=self.backend.reader,
-            action_runner=ActionRunner(
-                self.backend.runner, self.backend.addressing, self.backend.capabilities, parallelism=4
-            ),
-            validator=PlanValidator(Policy(allow=tuple(map(Allowance.parse, allow)))),
-            deployment=self.deployment,
-            versions=self.backend.versions,
-            history=self.backend.history,
-        )
+        policy = Policy(allow=tuple(map(Allowance.parse, allow)))
+        return engine_over(self.backend, self.deployment, policy, with_histories=True)
 
     def report(self, models: list[Table]) -> DriftReport:
         return report_drift(self.engine(), models)

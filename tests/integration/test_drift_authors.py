@@ -15,7 +15,6 @@ from delta_engine.actions.drift_policy import DriftKind as Kind
 from delta_engine.backends.addressing import PathAddressing
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.drift.drifted_resources import Finding
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, ForeignKey, QualifiedName, Table
 from delta_engine.models.constraints import build_not_null_check_name
 from delta_engine.orchestrate.backend import embedded_backend
@@ -23,6 +22,7 @@ from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.table_queries import Commit
 from tests.builders.deployment import deployment_over
+from tests.builders.engines import engine_over
 
 pytestmark = pytest.mark.long
 
@@ -105,15 +105,7 @@ class Warehouse:
     deployment: Deployment
 
     def engine(self) -> Orchestrator:
-        backend = embedded_backend(self.spark, self.folder)
-        runner = ActionRunner(backend.runner, backend.addressing, backend.capabilities, parallelism=4)
-        return Orchestrator(
-            reader=backend.reader,
-            action_runner=runner,
-            deployment=self.deployment,
-            versions=backend.versions,
-            history=backend.history,
-        )
+        return engine_over(embedded_backend(self.spark, self.folder), self.deployment, with_histories=True)
 
     def path(self, name: str) -> Path:
         return PathAddressing(self.folder).folder(QualifiedName("dev", "silver", name))

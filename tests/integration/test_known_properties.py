@@ -17,8 +17,8 @@ from delta_engine.errors import StatementError
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.sql.tables import sql_set_table_properties
 from delta_engine.validation.validator import PlanValidator
+from tests.builders.engines import engine_over
 from tests.builders.models import orders
-from tests.integration.engines import engine_over
 
 ONLY_ON_DATABRICKS = {
     "delta.enableIcebergWriterCompatV1",

@@ -12,9 +12,9 @@ from delta_engine.orchestrate.backend import Backend
 from delta_engine.sql.tables import sql_alter_clustering
 from delta_engine.state.states import ABSENT
 from delta_engine.validation.layout_rules import ClusteringColumnsHaveStatistics
+from tests.builders.engines import apply_anyway, engine_over
 from tests.builders.models import catalog_of, orders
 from tests.fakes.planning import planned
-from tests.integration.engines import apply_anyway, engine_over
 
 WIDE = [Column(f"c{place}", "int") for place in range(40)]
 NESTED = [Column("s", "struct<a: int, b: array<struct<x: int, y: int>>, c: struct<d: int>>"), *WIDE]

@@ -12,9 +12,8 @@ from pyspark.sql import SparkSession
 
 from delta_engine.actions.policy import Allowance, DestructiveKind, Policy
 from delta_engine.backends.sql_runner import Row, SqlRunner
-from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import StatementError, raise_all
-from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
+from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.models import CheckConstraint, Column, Table
 from delta_engine.orchestrate.applying import apply_planned
@@ -25,8 +24,8 @@ from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.orchestrate.undoing import UndoRequest, plan_undo
 from delta_engine.state.states import TableState
-from delta_engine.validation.validator import PlanValidator
 from tests.builders.deployment import deployment_over
+from tests.builders.engines import engine_over
 from tests.integration.data_changes import Kill, KilledRunner
 from tests.proofs import IS_LONG
 
@@ -88,16 +87,7 @@ class Orders:
             apply_planned(run, planned).result()
 
     def engine(self, runner: SqlRunner | None = None) -> Orchestrator:
-        backend = self.backend
-        return Orchestrator(
-            reader=backend.reader,
-            action_runner=ActionRunner(runner or backend.runner, backend.addressing, backend.capabilities),
-            planner=TablePlanner(POLICY),
-            validator=PlanValidator(POLICY),
-            deployment=self.deployment,
-            versions=backend.versions,
-            history=backend.history,
-        )
+        return engine_over(self.backend, self.deployment, POLICY, runner=runner, with_histories=True)
 
     @property
     def rows(self) -> list[Row]:

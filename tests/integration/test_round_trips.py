@@ -25,9 +25,9 @@ from delta_engine.orchestrate.importing import import_tables
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.sql.text import sql_data_type
 from delta_engine.state.spark_delta_reader import SparkDeltaReader
+from tests.builders.engines import apply_anyway, engine_over
 from tests.builders.models import orders
 from tests.builders.strategies import successive_models
-from tests.integration.engines import apply_anyway, engine_over
 
 EVERY_TYPE = [
     *("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal(38,18)", "string"),

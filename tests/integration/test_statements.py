@@ -14,6 +14,7 @@ from delta_engine.models import Column, Table
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.sql.text import sql_literal
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
+from tests.builders.engines import engine_over
 from tests.cases.capability_walks import WALKS, walked_in_memory
 from tests.cases.statement_kinds import (
     PAGE,
@@ -26,7 +27,6 @@ from tests.cases.statement_kinds import (
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.fakes.unity_catalog.example import catalog_of_everything
 from tests.fakes.unity_catalog.views import VIEWS
-from tests.integration.engines import engine_over
 
 COLUMNS = 21
 IS_MEMBER = (

@@ -14,9 +14,9 @@ from delta_engine.models import CheckConstraint, Column, Table
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.sql.string_literals import with_portable_literals
 from delta_engine.sql.text import sql_literal
+from tests.builders.engines import apply_anyway, engine_over
 from tests.builders.strategies import literal_chains
 from tests.fakes.spark_strings import as_delta_stores, as_spark_reads
-from tests.integration.engines import apply_anyway, engine_over
 from tests.proofs import examples
 
 A = Column("a", "string")

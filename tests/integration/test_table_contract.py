@@ -9,16 +9,13 @@ from typing import Any
 import pytest
 
 from delta_engine.actions.policy import Allowance, ColumnOrder, DestructiveKind, Policy
-from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import InvalidModelError, StatementError, UnsafePlanError
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import Column, Table
 from delta_engine.orchestrate.backend import Backend
-from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.states import TableState
-from delta_engine.validation.validator import PlanValidator
 from tests.builders.deployment import deployment_over
+from tests.builders.engines import engine_over
 from tests.builders.models import ORDERS
 
 ANYTHING = Policy(
@@ -37,14 +34,7 @@ def sync(backend: Backend, model: Table, deployment: Deployment | None = None) -
     Args:
         deployment: remembers what was applied; without it, the engine owns nothing that stands.
     """
-    runner = ActionRunner(backend.runner, backend.addressing, backend.capabilities)
-    engine = Orchestrator(
-        reader=backend.reader,
-        action_runner=runner,
-        planner=TablePlanner(ANYTHING),
-        validator=PlanValidator(ANYTHING),
-        deployment=deployment or Deployment.unrecorded(),
-    )
+    engine = engine_over(backend, deployment, ANYTHING)
     engine.sync_tables([model])
     assert not engine.plan_tables([model])
     return backend.reader.snapshot([model]).table(ORDERS)

@@ -11,8 +11,8 @@ from delta_engine.models import Column
 from delta_engine.models.nested_types import Widening, is_widened_by_iceberg, widening
 from delta_engine.models.type_forms import to_data_type
 from delta_engine.orchestrate.backend import Backend
+from tests.builders.engines import engine_over
 from tests.builders.models import ORDERS, orders
-from tests.integration.engines import engine_over
 
 TYPES = [
     *("tinyint", "smallint", "int", "bigint", "float", "double"),

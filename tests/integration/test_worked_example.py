@@ -15,8 +15,8 @@ from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.aspects.primary_key import PrimaryKeyAdd
 from delta_engine.models import Column, PrimaryKey, Table
 from delta_engine.orchestrate.backend import Backend, catalog_backend, embedded_backend
+from tests.builders.engines import engine_over
 from tests.builders.models import WORKED_MODEL
-from tests.integration.engines import engine_over
 
 
 @pytest.fixture(params=["path", "catalog"])

@@ -8,13 +8,13 @@ import pytest
 
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import CatalogReadError
-from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import CheckConstraint, Column, PrimaryKey, Table
 from delta_engine.orchestrate.backend import databricks_backend
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.importing import import_tables
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.ownership.recorded import Status
+from tests.builders import engines
 from tests.builders.deployment import FACTS, deployment_over, recorded_table
 from tests.builders.models import WORKED_MODEL, orders
 from tests.fakes.unity_catalog import FakeUnityCatalog
@@ -29,13 +29,7 @@ def catalog() -> FakeUnityCatalog:
 
 def engine_over(catalog: FakeUnityCatalog, deployment: Deployment | None = None) -> Orchestrator:
     backend = databricks_backend(catalog, parallelism=1)
-    return Orchestrator(
-        reader=backend.reader,
-        action_runner=ActionRunner(catalog, backend.addressing, backend.capabilities, parallelism=1),
-        deployment=deployment or Deployment.unrecorded(),
-        versions=backend.versions,
-        history=backend.history,
-    )
+    return engines.engine_over(backend, deployment, parallelism=1, with_histories=True)
 
 
 def test_the_worked_example_converges(catalog: FakeUnityCatalog) -> None:
