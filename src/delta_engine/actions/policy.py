@@ -22,7 +22,7 @@ class DestructiveKind(Enum):
     DROP_COLUMN_MASK = "drop_column_mask"  # exposes values
     DROP_CONSTRAINT = "drop_constraint"  # an unmanaged one
     BACKFILL_COLUMN = "backfill_column"  # writes values into existing rows
-    REWRITE_TABLE = "rewrite_table"  # writes all rows anew
+    REWRITE_TABLE = "rewrite_table"  # rewrites all rows
     PROTECTED_DATA = "protected_data"  # computes values under policies that are said to except the engine
 
 
@@ -131,8 +131,8 @@ class Policy:
 
     Consent to destructive changes comes from the configuration or the command (`allow`), or from `conf/consents.yml`
     (`consents`). `definitions` is the ownership of undeclared constraints, clustering, comments, defaults, masks and
-    row filters. `rules` holds additional rules as `module:attribute`. `max_rewrite_bytes` limits the files that a plan
-    writes anew.
+    row filters. `rules` holds additional rules as `module:attribute`. `max_rewrite_bytes` limits the data that a plan
+    rewrites.
     """
 
     allow: tuple[Allowance, ...] = ()

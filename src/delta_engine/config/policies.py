@@ -48,7 +48,7 @@ class PolicyDocument(msgspec.Struct):
         column_order: whether a column order that differs from the model is reported or changed.
         removed_tables: whether tables that are no longer declared are kept or, with consent to `drop_table`, dropped.
         rules: further rules, as `module:attribute`.
-        max_rewrite_bytes: how much a plan may write anew: bytes, or a text such as `200 GB`. Without it, any amount.
+        max_rewrite_bytes: how much data a plan may rewrite: bytes, or a text such as `200 GB`. Without it, any amount.
         drift: whether `sync` refuses to undo drift, or undoes all of it.
         drift_from: with `drift: refuse`, the severity from which `sync` refuses; it undoes drift below.
         drift_severities: severities that replace the defaults; the first entry that matches counts.

@@ -124,7 +124,7 @@ def plan_summary(plan: TablePlan) -> str:
     ]
     parts += [f"{count} × {hazard}" for hazard, count in sorted(hazards.items())]
     if size := sum(align.cost.size or 0 for align in plan.align_tables if align.cost is not None):
-        parts.append(f"{described_size(size)} to write anew")
+        parts.append(f"{described_size(size)} to rewrite")
     return ", ".join(parts)
 
 

@@ -133,7 +133,7 @@ class NoUnallowedRewrites:
             if rewrite.problem:
                 yield Problem(f"{change}, and {rewrite.problem}", rewrite.way_out)
             elif not policy.allows(kind, align.table):
-                reason = f"{change}, which writes all rows anew and gives the table another id"
+                reason = f"{change}, which rewrites all rows and gives the table another id"
                 needed = (NeededConsent(kind=kind, table=align.table),)
                 yield Problem(reason, f"Allow it: {consent(kind, align.table)}", needed=needed)
 
@@ -171,12 +171,12 @@ class WithinRewriteLimit:
         written = [align for align in plan.align_tables if align.writes_rows]
         for align in written:
             if align.cost is None or align.cost.size is None:
-                reason = "its files would be written anew, and their size is not known"
+                reason = "its files would be rewritten, and their size is not known"
                 yield plan_refusal(align, reason, "Raise policy.max_rewrite_bytes, or remove it.")
         total = sum(align.cost.size or 0 for align in written if align.cost is not None)
         if total > limit:
             yield UnsafePlanError(
-                f"{described_size(total)} would be written anew in {counted(len(written), 'table')}, and "
+                f"{described_size(total)} would be rewritten in {counted(len(written), 'table')}, and "
                 f"policy.max_rewrite_bytes is {described_size(limit)}",
                 way_out=f"Change fewer tables at a time with {spoken('-t', 'select=[…]')}, or raise the limit.",
             )

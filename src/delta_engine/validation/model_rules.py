@@ -236,7 +236,7 @@ class ReadableProperties:
             if not key:
                 reason = "is empty"
             elif key.lower().startswith("delta.") and spellings.setdefault(key.lower(), key) != key:
-                reason = f"stands beside {spellings[key.lower()]!r}, which is the same to Delta"
+                reason = f"is the same to Delta as {spellings[key.lower()]!r}, which the table also has"
             elif SECRET_KEY.search(key):
                 reason = "cannot be managed: Spark hides the values of such keys"
                 way_out = "Rename or remove it. Credentials never belong into a property."

@@ -206,8 +206,8 @@ def _impossible(change: ColumnTypeChange) -> tuple[str, str]:
     if change.path and isinstance(change.observed, CharacterType):
         return f"{reason}, and Spark changes no char or varchar inside a column", way_out
     if type(change.observed) is type(change.desired):
-        if beside := _lengths(change, change.observed):
-            return f"{reason}, beside {', '.join(beside)}, whose length Spark would lose", way_out
+        if kept := _lengths(change, change.observed):
+            return f"{reason}, and Spark would lose the length of {', '.join(kept)}", way_out
         if added := _lengths(change, change.desired):
             return (
                 f"{reason}, and Spark would lose the length of {', '.join(added)}",

@@ -1,4 +1,4 @@
-"""What a plan writes anew, by what the table tells about itself."""
+"""What a plan rewrites, by what the table tells about itself."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_the_plan_says_it() -> None:
     assert branch.text == (
         "dev.silver.orders  writes 1.0 GB in 10 files of 5,000 rows, about 10 s; the former files are kept for 7 days"
     )
-    assert plan_summary(plan).endswith("1.0 GB to write anew")
+    assert plan_summary(plan).endswith("1.0 GB to rewrite")
     assert Hazard.REWRITES_DATA in REWRITE.hazards
 
 
@@ -105,9 +105,9 @@ def test_the_plan_says_it() -> None:
         (
             10**9 - 1,
             10**9,
-            "1.0 GB would be written anew in 1 table, and policy.max_rewrite_bytes is 1,000 MB",
+            "1.0 GB would be rewritten in 1 table, and policy.max_rewrite_bytes is 1,000 MB",
         ),
-        (10**9, None, "its files would be written anew, and their size is not known"),
+        (10**9, None, "its files would be rewritten, and their size is not known"),
     ],
 )
 def test_a_limit(limit: int | None, size: int | None, reason: str | None) -> None:
