@@ -247,7 +247,7 @@ def test_a_killed_import_of_a_catalog_continues_and_needs_no_changes(
     assert (planned.code, planned.stdout.splitlines()[1:]) == (0, ["dev: no changes (40 models)"]), (
         planned.stderr
     )
-    assert planned.stdout.startswith("adopted: 40 tables as found; ")
+    assert planned.stdout.startswith("adopts: 40 tables as found; ")
 
 
 KILLED_IMPORT = """\

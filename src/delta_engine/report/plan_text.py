@@ -34,14 +34,16 @@ def allowed_lines(consents: Iterable[Consent]) -> Iterator[str]:
         yield f"allowed: {redacted(consent.note)}"
 
 
-def adopted_lines(adopted: Sequence[QualifiedName | str], *, is_full: bool = True) -> Iterator[str]:
-    """Yield which tables a run adopts, and what that means for its undo."""
+def adopted_lines(
+    adopted: Sequence[QualifiedName | str], *, verb: str = "adopts", is_full: bool = True
+) -> Iterator[str]:
+    """Yield which tables a plan adopts, or a run adopted, and what that means for the undo."""
     if not adopted:
         return
     names = [str(name) for name in (adopted if is_full else adopted[:_MOST_ADOPTED])]
     if hidden := len(adopted) - len(names):
         names.append(f"{hidden:,} more, which --full lists")
-    yield f"adopted: {counted(len(adopted), 'table')} as found; {NO_WAY_BACK}: {', '.join(names)}"
+    yield f"{verb}: {counted(len(adopted), 'table')} as found; {NO_WAY_BACK}: {', '.join(names)}"
 
 
 def summary_lines(

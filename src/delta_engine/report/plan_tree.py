@@ -184,7 +184,7 @@ def plan_markdown(
         parts += _refused(refusals)
         parts += _entries(entries)
     parts += _listed("Allowed by consents.yml", [consent.note for consent in consents], "consent")
-    parts += _listed(f"Adopted as found; {NO_WAY_BACK}", list(map(str, adopted)), "table")
+    parts += _listed(f"Adopts as found; {NO_WAY_BACK}", list(map(str, adopted)), "table")
     parts += _listed("Notes", warnings, "note")
     kept = [f"schema {schema}" for schema in plan.kept_schemas] + list(map(str, plan.kept_tables))
     lines = [f"Kept, though no longer declared: {code_span(name)}" for name in kept]

@@ -224,7 +224,7 @@ class RunReport:
         for table in self.tables:
             yield _described(table, table.table)
         yield f"{self.environment}: {self.operation} {self.status.value}: {self.summary}"
-        yield from adopted_lines(self.adopted)
+        yield from adopted_lines(self.adopted, verb="adopted")
         yield from (f"allowed: {one}" for one in self.consents)
         yield from (f"warning: {one}" for one in (*self.warnings, self.unsaved) if one)
 

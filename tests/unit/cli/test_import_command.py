@@ -139,7 +139,7 @@ def test_a_plan_over_what_was_written_has_no_changes(workspace: Workspace, per: 
     planned = workspace.dev("plan --detailed-exitcode")
     adopted, _, rest = planned.stdout.partition("\n")
     assert (planned.code, rest) == (0, "dev: no changes (5 models)\n"), planned.stderr
-    assert adopted.startswith("adopted: 5 tables as found; ")
+    assert adopted.startswith("adopts: 5 tables as found; ")
 
 
 def test_a_catalog_becomes_a_file_per_schema(workspace: Workspace) -> None:

@@ -16,7 +16,7 @@ from tests.projects.commandline import CommandLine
 
 ORDERS = "name: orders, columns: [{name: id, type: bigint}, {name: note, type: string}]"
 OTHERS = "name: others, columns: [{name: id, type: bigint}]"
-LINE = "adopted: 1 table as found; no undo of this run can bring back what they were: dev.silver.orders\n"
+LINE = "adopts: 1 table as found; no undo of this run can bring back what they were: dev.silver.orders\n"
 
 
 @pytest.fixture
@@ -33,14 +33,14 @@ def test_plan_and_sync_say_which_tables_they_adopt(project: CatalogProject) -> N
     assert project.plan()["adopted"] == ["dev.silver.orders"]
     comment = project.run("plan --markdown").stdout
     assert (
-        "**Adopted as found; no undo of this run can bring back what they were**\n\n"
+        "**Adopts as found; no undo of this run can bring back what they were**\n\n"
         "```text\ndev.silver.orders\n```" in comment
     )
     done = project.run("sync --yes")
     assert LINE in done.stdout
     assert done.stdout.endswith("applied: 1 table, 1 statement; 1 verified; 1 table adopted\n")
     for command in ("plan", "sync --yes", "plan --markdown"):
-        assert "dopted" not in project.run(command).stdout, command
+        assert "dopt" not in project.run(command).stdout, command
 
 
 def test_a_sync_without_a_change_adopts_too_and_its_report_says_so(project: CatalogProject) -> None:
