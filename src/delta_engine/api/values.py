@@ -98,7 +98,7 @@ class Plan:
     @property
     def summary(self) -> str:
         """One line with the counts."""
-        return plan_summary(self.actions)
+        return plan_summary(self.actions, is_refused=bool(self.refusals))
 
     def as_json(self) -> str:
         """Return the document that `delta-engine plan --json` prints."""
@@ -153,6 +153,7 @@ class Plan:
             models=self.models,
             consents=self.planned.consents,
             adopted=self.planned.adopted,
+            is_refused=bool(self.refusals),
         )
 
 

@@ -234,6 +234,7 @@ def print_plan_summary(planned: PlannedRun, *, environment: str, models: int, is
         models=models,
         consents=planned.consents,
         adopted=planned.adopted,
+        is_refused=bool(planned.refusals),
         is_full=is_full,
     ):
         say(in_one_line(line))

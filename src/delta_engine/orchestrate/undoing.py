@@ -220,13 +220,22 @@ class _Change:
             )
             yield _refusal(self.name, "the run dropped it, or its record was removed", way_out)
         elif not self.is_last:
-            later = f"run {self.later.run}" if self.later else "a later run"
-            yield _refusal(self.name, f"{later} has changed it since", "Undo that one first.")
+            yield _changed_since(self.name, self.later.run if self.later else None)
         elif is_of_table(self.after) and not _is_applied(self.before) and not self.created:
             yield _refusal(self.name, "no run had recorded it before, and what it was is not known")
         elif why := self.why_not_dropped(capabilities):
             reason = f"the run created it, and the backend {capabilities.name} drops no tables: {why}"
             yield _refusal(self.name, reason)
+
+
+def _changed_since(name: QualifiedName | SchemaName, run: str | None) -> RefusedError:
+    if run is None:
+        lists = command("state versions")
+        return _refusal(
+            name, "a later run has changed it since", f"Undo that run first: {lists} lists the runs."
+        )
+    undo = spoken(command(f"undo {run}"), f"undo({run!r})")
+    return _refusal(name, f"run {run} has changed it since", f"Undo that run first: {undo}.")
 
 
 def _changes(past: PastRun, current: Mapping[str, AnyRecord]) -> Iterator[_Change]:

@@ -91,7 +91,7 @@ def plan_html(
         notes: lines that follow the tree.
         statements: its SQL, which is folded.
     """
-    parts = [f"<p><b>{_text(environment)}</b>: {_text(plan_summary(plan))}</p>"]
+    parts = [f"<p><b>{_text(environment)}</b>: {_text(plan_summary(plan, is_refused=bool(refusals)))}</p>"]
     parts += _refusals(refusals)
     if entries:
         parts.append(f"<p>{_text(consent_heading())}</p><pre>{_text(entries)}</pre>")

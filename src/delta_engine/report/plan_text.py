@@ -54,6 +54,7 @@ def summary_lines(
     models: int,
     consents: Iterable[Consent] = (),
     adopted: Sequence[QualifiedName] = (),
+    is_refused: bool = False,
     is_full: bool = True,
 ) -> Iterator[str]:
     """Yield what a plan keeps and adopts, which consents it has, and a line that counts its changes.
@@ -73,4 +74,4 @@ def summary_lines(
     yield from unmanaged_lines(unmanaged, is_full=is_full)
     yield from adopted_lines(adopted, is_full=is_full)
     yield from allowed_lines(consents)
-    yield f"{environment}: {plan_summary(plan)} ({counted(models, 'model')})"
+    yield f"{environment}: {plan_summary(plan, is_refused=is_refused)} ({counted(models, 'model')})"

@@ -100,10 +100,10 @@ def table_branch(action: TableAction, undone: UndoneDrift, *, is_full: bool = Fa
             return Branch(Sign.REMOVED, f"{table}  {note}{hazards_note(action.hazards)}")
 
 
-def plan_summary(plan: TablePlan) -> str:
+def plan_summary(plan: TablePlan, *, is_refused: bool = False) -> str:
     """Return one line with the counts of a plan."""
     if not plan:
-        return "no changes"
+        return "nothing planned" if is_refused else "no changes"
     hazards = Counter(
         hazard.value
         for align in plan.alignments
@@ -178,7 +178,10 @@ def plan_markdown(
         entries: those that would allow what is refused, as YAML.
         adopted: the tables that exist and are not recorded yet.
     """
-    parts = [f"{MARKER}\n### Plan for {code_span(environment)}", f"**{plan_summary(plan)}**"]
+    parts = [
+        f"{MARKER}\n### Plan for {code_span(environment)}",
+        f"**{plan_summary(plan, is_refused=bool(refusals))}**",
+    ]
     if refusals:
         parts.append("**Refused: nothing will be applied.**")
         parts += _refused(refusals)

@@ -353,7 +353,12 @@ def test_a_table_that_a_later_run_changed_waits_for_its_undo(project: CatalogPro
         runs.append(record(project)["metadata"]["change"]["run"])
     refused = project.run(f"undo --yes {runs[0]}")
     assert refused.code == 3
-    assert f"run {runs[1]} has changed it since. Undo that one first." in refused.stderr
+    assert (
+        f"run {runs[1]} has changed it since. Undo that run first: `delta-engine -e dev undo {runs[1]}`."
+        in refused.stderr
+    )
+    shown = project.run(f"undo --dry-run {runs[0]}")
+    assert (shown.code, shown.stdout) == (3, "dev: nothing planned (1 model)\n")
     ran(project, f"undo --yes {runs[1][:12]}")
     assert project.catalog.tables[KEY].state.table_comment == "first"
     again = project.run(f"undo --yes {runs[1]}")
