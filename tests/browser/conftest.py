@@ -24,8 +24,8 @@ PHONE: ViewportSize = {"width": 390, "height": 844}
 def browser() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
-    found = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
-    chromium = next((path for path in found if path), None)
+    paths = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
+    chromium = next((path for path in paths if path), None)
     if chromium is None:
         pytest.skip(
             "there is no Chromium: the report's page was NOT tested. `sh scripts/browser.sh` installs it"
@@ -87,5 +87,9 @@ def violations(page: Page, part: str | None = None, *, impacts: Collection[str] 
 
     # axe would fetch linked style sheets once more, which a page's policy forbids; the browser has applied them
     options = {"preload": False, "resultTypes": ["violations"]}
-    found = [one for one in Axe().run(page, part, options).response["violations"] if one["impact"] in impacts]
-    return [f"{one['id']}: {node['html'][:120]}" for one in found for node in one["nodes"]]
+    grave = [
+        violation
+        for violation in Axe().run(page, part, options).response["violations"]
+        if violation["impact"] in impacts
+    ]
+    return [f"{violation['id']}: {node['html'][:120]}" for violation in grave for node in violation["nodes"]]

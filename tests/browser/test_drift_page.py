@@ -192,7 +192,7 @@ def test_a_filter_takes_what_to_do_along(open_page: Open) -> None:
 
 def test_a_long_report_folds_what_to_do(open_page: Open) -> None:
     report = huge_report(tables=11, findings=1)
-    assert all(one.alternatives for one in report.drifted)
+    assert all(resource.alternatives for resource in report.drifted)
     page = open_page(drift_html(report))
     assert page.locator(".advice[open]").count() == 0
     page.get_by_text("What to do, one of these").first.click()

@@ -113,10 +113,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def pages(site: Path) -> list[Path]:
     """Return the pages, outside long proofs with one decision for all; 404.html is for servers alone."""
-    found = sorted(path for path in site.rglob("*.html") if path.name != "404.html")
-    assert len(found) > 50
-    assert any('<div class="language-console ' in path.read_text("utf-8") for path in found)
-    return [path for path in found if IS_LONG or path.parent.name != "decisions" or path.name == DECISION]
+    paths = sorted(path for path in site.rglob("*.html") if path.name != "404.html")
+    assert len(paths) > 50
+    assert any('<div class="language-console ' in path.read_text("utf-8") for path in paths)
+    return [path for path in paths if IS_LONG or path.parent.name != "decisions" or path.name == DECISION]
 
 
 @pytest.fixture
@@ -168,13 +168,13 @@ def test_each_page_is_readable_everywhere(
         tab.set_viewport_size(PHONE)
         trouble += [f"{tab.url}: {fault}" for fault in tab.evaluate(FAULTS_OF_A_PHONE)]
         trouble += widths(tab, "dark", (PHONE, DESKTOP))
-        found = violations(tab, impacts=GRAVE) if is_whole else []
+        broken = violations(tab, impacts=GRAVE) if is_whole else []
         trouble += widths(tab, "light", (PHONE, DESKTOP))
         if is_whole:
-            found += violations(tab, impacts=GRAVE)
+            broken += violations(tab, impacts=GRAVE)
         elif IS_LONG:
-            found += violations(tab, ".md-content", impacts=GRAVE)
-        trouble += [f"{path.name}: {one}" for one in found]
+            broken += violations(tab, ".md-content", impacts=GRAVE)
+        trouble += [f"{path.name}: {violation}" for violation in broken]
     assert trouble == []
 
 
@@ -204,8 +204,10 @@ def test_diagrams_are_readable_on_a_phone(tab: Page, pages: list[Path], scheme: 
             tab.goto(path.as_uri())
             drawn = tab.locator("div.mermaid")
             drawn.nth(diagrams - 1).wait_for()
-            found = [fault for one in drawn.all() for fault in one.evaluate(FAULTS_OF_A_DIAGRAM)]
-            faults += [f"{path.name}: {fault}" for fault in found]
+            diagram_faults = [
+                fault for diagram in drawn.all() for fault in diagram.evaluate(FAULTS_OF_A_DIAGRAM)
+            ]
+            faults += [f"{path.name}: {fault}" for fault in diagram_faults]
     assert faults == []
 
 
@@ -219,7 +221,7 @@ def test_the_search_finds_without_a_server(tab: Page, site: Path, trouble: list[
     tab.add_style_tag(content="* {transition: none !important}")
     for scheme in SCHEMES:
         tab.emulate_media(color_scheme=scheme)
-        trouble += [f"{scheme}: {one}" for one in violations(tab, ".md-search", impacts=GRAVE)]
+        trouble += [f"{scheme}: {violation}" for violation in violations(tab, ".md-search", impacts=GRAVE)]
     assert trouble == []
 
 

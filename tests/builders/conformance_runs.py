@@ -91,10 +91,10 @@ def refusing(
 
 
 def group_of(report: ConformanceReport, name: str) -> GroupReport:
-    (found,) = [group for group in report.groups if group.name == name]
-    return found
+    (group,) = [group for group in report.groups if group.name == name]
+    return group
 
 
 def probe_of(report: ConformanceReport, name: str) -> ProbeReport:
-    (found,) = [probe for probe in report.probes if probe.name == name]
-    return found
+    (probe,) = [probe for probe in report.probes if probe.name == name]
+    return probe

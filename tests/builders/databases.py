@@ -142,10 +142,10 @@ class Choices:
 
     def shuffled(self, items: Iterable[Item]) -> list[Item]:
         """Choose an order."""
-        left, found = list(items), []
+        left, order = list(items), []
         while left:
-            found.append(left.pop(self.one_of(range(len(left)))))
-        return found
+            order.append(left.pop(self.one_of(range(len(left)))))
+        return order
 
 
 @st.composite
@@ -153,8 +153,8 @@ def scenarios(draw: st.DrawFn) -> Scenario:
     """Draw two versions of a database whose columns of one name have types of one ladder."""
     choices = Choices(draw(st.binary(max_size=1200)) + draw(st.binary(min_size=400, max_size=400)))
     names = choices.some(NEW_NAMES) or ["items"]
-    known = (*LADDERS, *NESTED_LADDERS, *NESTED_LADDERS)
-    ladders = {name: choices.one_of(known) for name in COLUMNS}
+    all_ladders = (*LADDERS, *NESTED_LADDERS, *NESTED_LADDERS)
+    ladders = {name: choices.one_of(all_ladders) for name in COLUMNS}
     first = {name: ladder[0] for name, ladder in ladders.items()}
     start = [_with_what_stays(choices, _table(choices, name, first)) for name in names]
     types = {name: choices.one_of(ladder) for name, ladder in ladders.items()}
@@ -180,7 +180,7 @@ def declared_schemas(choices: Choices) -> tuple[Schema, ...]:
             choices.one_of((None, *WORDS)),
             tags=choices.one_of(TAGS),
             owner=choices.one_of((None, *PRINCIPALS)),
-            grants={one: choices.some(SCHEMA_PRIVILEGES) for one in choices.some(PRINCIPALS)},
+            grants={principal: choices.some(SCHEMA_PRIVILEGES) for principal in choices.some(PRINCIPALS)},
         )
         for name in choices.some((SCHEMA, OTHER_SCHEMA))
     )
@@ -188,12 +188,12 @@ def declared_schemas(choices: Choices) -> tuple[Schema, ...]:
 
 def _table(choices: Choices, name: str, types: Mapping[str, str]) -> Table:
     wanted = {**dict.fromkeys((*KEYS, *REFERENCES), "bigint"), **types}
-    columns = [_column(choices, one, wanted[one]) for one in choices.shuffled(choices.some(wanted))]
+    columns = [_column(choices, name, wanted[name]) for name in choices.shuffled(choices.some(wanted))]
     is_protected = choices.flag()  # row filters and masks cannot be together with checks
     if is_protected:
         columns = [_masked(choices, column, columns) for column in columns]
     columns = columns or [Column("only", "string")]
-    required = [one.name for one in columns if one.name in KEYS and not one.is_nullable]
+    required = [column.name for column in columns if column.name in KEYS and not column.is_nullable]
     return Table(
         CATALOG,
         SCHEMA,
@@ -219,20 +219,22 @@ def _table(choices: Choices, name: str, types: Mapping[str, str]) -> Table:
 def _with_what_stays(choices: Choices, table: Table) -> Table:
     """Return a new table with what can be said at creation only."""
     columns = list(table.columns)
-    if choices.rarely(3) and any(one.name == "id" for one in columns):
+    if choices.rarely(3) and any(column.name == "id" for column in columns):
         columns.append(Column("twice", "bigint", generated_as="`id` * 2", comment=choices.one_of(WORDS)))
     if choices.rarely(3):
         columns.append(Column("no", "bigint", identity=choices.one_of((Identity(), IDENTITY))))
     if choices.rarely(3) and not table.clusters_automatically:
-        fit = [one.name for one in columns if one.name in REFERENCES]
+        fit = [column.name for column in columns if column.name in REFERENCES]
         return replace(table, columns=tuple(columns), partitioned_by=tuple(fit), cluster_by=())
     return replace(table, columns=tuple(columns))
 
 
 def _staying(start: Table) -> list[Column]:
     """Return the columns that a table cannot do without any more."""
-    needed = {*start.partitioned_by, *("id" for one in start.columns if one.generated_as)}
-    return [one for one in start.columns if one.name in needed or one.generated_as or one.identity]
+    needed = {*start.partitioned_by, *("id" for column in start.columns if column.generated_as)}
+    return [
+        column for column in start.columns if column.name in needed or column.generated_as or column.identity
+    ]
 
 
 def _column(choices: Choices, name: str, data_type: str) -> Column:
@@ -250,14 +252,14 @@ def _column(choices: Choices, name: str, data_type: str) -> Column:
 def _masked(choices: Choices, column: Column, columns: Sequence[Column]) -> Column:
     if column.name not in COLUMNS or not choices.rarely(4):
         return column
-    others = [one.name for one in columns if one.name not in COLUMNS]
+    others = [column.name for column in columns if column.name not in COLUMNS]
     return replace(column, mask=ColumnMask(choices.one_of(FUNCTIONS), choices.some(others)[:2]))
 
 
 def _clustering(choices: Choices, columns: Sequence[Column]) -> Sequence[str]:
     if choices.rarely(6):
         return AUTO
-    fit = [one.name for one in columns if can_cluster(one.data_type) and "." not in one.name]
+    fit = [column.name for column in columns if can_cluster(column.data_type) and "." not in column.name]
     return choices.shuffled(choices.some(fit))[:4] if choices.flag() else ()
 
 
@@ -269,7 +271,7 @@ def _primary_key(choices: Choices, table: str, columns: Sequence[str]) -> Primar
 
 
 def _checks(choices: Choices, columns: Sequence[Column]) -> list[CheckConstraint]:
-    numbers = [one.name for one in columns if one.name in (*KEYS, *REFERENCES)]
+    numbers = [column.name for column in columns if column.name in (*KEYS, *REFERENCES)]
     return [
         CheckConstraint(name, choices.one_of(CONDITIONS).format(choices.one_of(numbers)))
         for name in choices.some(("Check_1", "check_2"))
@@ -280,11 +282,11 @@ def _checks(choices: Choices, columns: Sequence[Column]) -> list[CheckConstraint
 def _row_filter(choices: Choices, columns: Sequence[Column]) -> RowFilter | None:
     if not choices.rarely(3):
         return None
-    return RowFilter(choices.one_of(FUNCTIONS), choices.some([one.name for one in columns])[:2])
+    return RowFilter(choices.one_of(FUNCTIONS), choices.some([column.name for column in columns])[:2])
 
 
 def _grants(choices: Choices) -> dict[str, list[str]]:
-    return {one: choices.some(("SELECT", "modify")) for one in choices.some(PRINCIPALS)}
+    return {principal: choices.some(("SELECT", "modify")) for principal in choices.some(PRINCIPALS)}
 
 
 def _after(choices: Choices, start: Table, goal: Table, ladders: Mapping[str, Sequence[str]]) -> Table:
@@ -292,14 +294,16 @@ def _after(choices: Choices, start: Table, goal: Table, ladders: Mapping[str, Se
     if choices.rarely(10):
         return goal
     present = {column.key for column in start.columns}
-    columns = [one if one.key in present else replace(one, is_nullable=True) for one in goal.columns]
+    columns = [
+        column if column.key in present else replace(column, is_nullable=True) for column in goal.columns
+    ]
     columns = _renamed(choices, columns, start, ladders)
     kept = _staying(start)
-    columns = [*kept, *(one for one in columns if one.key not in {other.key for other in kept})]
-    nullable = {one.key for one in columns if one.is_nullable}
+    columns = [*kept, *(column for column in columns if column.key not in {other.key for other in kept})]
+    nullable = {column.key for column in columns if column.is_nullable}
     key = goal.primary_key
-    is_legal = key and not nullable & {one.lower() for one in key.columns}
-    fit = {one.name for one in columns if can_cluster(one.data_type) and not start.partitioned_by}
+    is_legal = key and not nullable & {name.lower() for name in key.columns}
+    fit = {column.name for column in columns if can_cluster(column.data_type) and not start.partitioned_by}
     goal = replace(
         goal,
         columns=tuple(columns),
@@ -317,9 +321,9 @@ def _renamed(
     choices: Choices, columns: Sequence[Column], start: Table, ladders: Mapping[str, Sequence[str]]
 ) -> list[Column]:
     """Let some of the new columns be former ones under another name."""
-    wanted, present = {one.key for one in columns}, {one.key for one in start.columns}
-    gone = [one for one in start.columns if one.key not in wanted and one.name in ladders]
-    found = []
+    wanted, present = {column.key for column in columns}, {column.key for column in start.columns}
+    gone = [column for column in start.columns if column.key not in wanted and column.name in ladders]
+    all_columns = []
     for column in columns:
         if column.key not in present and column.name in ladders and gone and choices.flag():
             former = gone.pop()
@@ -328,10 +332,10 @@ def _renamed(
             renamed = replace(
                 column, data_type=to_data_type(text), renamed_from=(former.name,), renamed_fields=fields
             )
-            found.append(renamed)
+            all_columns.append(renamed)
         else:
-            found.append(column)
-    return found
+            all_columns.append(column)
+    return all_columns
 
 
 def _referencing(choices: Choices, tables: Sequence[Table]) -> tuple[Table, ...]:
@@ -342,7 +346,7 @@ def _referencing(choices: Choices, tables: Sequence[Table]) -> tuple[Table, ...]
 
 
 def _foreign_keys(choices: Choices, table: Table, others: Sequence[Table]) -> Iterable[ForeignKey]:
-    present = [one.name for one in table.columns if one.name in (*KEYS, *REFERENCES)]
+    present = [column.name for column in table.columns if column.name in (*KEYS, *REFERENCES)]
     for parent in choices.some(others):
         key = parent.primary_key
         if key is not None and len(present) >= len(key.columns):

@@ -12,8 +12,8 @@ def field(name: str = "id", data_type: object = "integer", **metadata: object) -
 
 def metadata(*fields: Mapping[str, object], **rest: object) -> dict[str, object]:
     schema = json.dumps({"type": "struct", "fields": fields or [field()]})
-    found = {"id": "1", "format": {"provider": "parquet", "options": {}}, "schemaString": schema}
-    return {"metaData": {**found, "partitionColumns": [], "configuration": {}, **rest}}
+    described = {"id": "1", "format": {"provider": "parquet", "options": {}}, "schemaString": schema}
+    return {"metaData": {**described, "partitionColumns": [], "configuration": {}, **rest}}
 
 
 def protocol(*features: str, reader: int = 1, writer: int = 2) -> dict[str, object]:

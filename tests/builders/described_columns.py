@@ -112,7 +112,7 @@ def _spark_type(data_type: DataType) -> object:
                 "valueContainsNull": True,
             }
         case StructType(fields):
-            found = [
+            described_fields = [
                 {
                     "name": field.name,
                     "type": _spark_type(field.data_type),
@@ -121,7 +121,7 @@ def _spark_type(data_type: DataType) -> object:
                 }
                 for field in fields
             ]
-            return {"type": "struct", "fields": found}
+            return {"type": "struct", "fields": described_fields}
         case AtomicType("bigint"):
             return "long"
         case AtomicType("int"):

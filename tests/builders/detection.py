@@ -86,7 +86,7 @@ class FakeRefusedVersions:
 
 
 def detect(
-    found: TableState,
+    observed: TableState,
     *,
     state: DeploymentState | None = None,
     policy: DriftPolicy | None = None,
@@ -97,15 +97,15 @@ def detect(
     detector = DriftDetector(
         policy or DriftPolicy(), history=history, versions=versions, is_thorough=is_thorough
     )
-    snapshot = CatalogState(tables={ORDERS.key: found})
+    snapshot = CatalogState(tables={ORDERS.key: observed})
     return drifted_tables(detector.detect(compare(state or deployment_state(MODEL), snapshot), now=LATER))
 
 
-def drift_after(model: Table, *, attempted: Table, found: TableState) -> tuple[ComparedTable, ...]:
+def drift_after(model: Table, *, attempted: Table, observed: TableState) -> tuple[ComparedTable, ...]:
     """Return the drift of a table whose model was applied, and another one attempted since."""
     resource = replace(applied(model, Status.DEGRADED), attempts=(Kept(attempted),))
     state = deployment_state().with_resources({resource_key(ORDERS): resource})
-    return detect(found, state=state)
+    return detect(observed, state=state)
 
 
 def compare(
@@ -119,15 +119,15 @@ def synchronized(
     state: DeploymentState, snapshot: CatalogState, *, managed: Collection[str] | None = None
 ) -> DeploymentState:
     """Return a document with the statuses that a snapshot shows."""
-    found = {resource_key(one.name): one for one in compare(state, snapshot)}
-    return synchronize(state, snapshot, found, managed=managed, now=LATER)
+    compared = {resource_key(resource.name): resource for resource in compare(state, snapshot)}
+    return synchronize(state, snapshot, compared, managed=managed, now=LATER)
 
 
 def compared_with(record: AppliedRecord[Table], observed: TableState) -> ComparedResource:
     """Compare a record with a table."""
     name, resource = record.declared.qualified_name, applied(record.declared)
-    found = Compared(resource=resource, recorded=record, model_name=name, observed=observed)
-    return with_new_names(found, record.renames)
+    compared = Compared(resource=resource, recorded=record, model_name=name, observed=observed)
+    return with_new_names(compared, record.renames)
 
 
 def deviations_from(record: AppliedRecord[Table], observed: TableState) -> tuple[Difference, ...]:

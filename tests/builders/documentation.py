@@ -178,7 +178,7 @@ def _related_table(at: int, name: str, names: list[str]) -> Table:
         parents.append((subject - 1) // 2 * len(KINDS))
     if kind == 9:
         parents.append(at - 1)
-    wanted = [names[one] for one in dict.fromkeys(parents) if one != at]
+    wanted = [names[parent] for parent in dict.fromkeys(parents) if parent != at]
     return Table(
         "dev",
         "sales",
@@ -226,10 +226,10 @@ def _large_columns(count: int) -> Iterator[Column]:
 
 def documented(tables: list[Table]) -> Documentation:
     """Return the site of tables; every tenth has drifted."""
-    found = sorted(resolved(tables), key=lambda table: table.key)
+    in_order = sorted(resolved(tables), key=lambda table: table.key)
     return Documentation(
         environment="dev",
-        tables=tuple(found),
+        tables=tuple(in_order),
         deployment=DeploymentFacts(serial=7, lineage=COMMIT, saved_at=NOON, statuses_of=NOON),
         applied={
             table.key: Applied(
@@ -238,7 +238,7 @@ def documented(tables: list[Table]) -> Documentation:
                 by="ana",
                 run=RUN,
             )
-            for at, table in enumerate(found)
+            for at, table in enumerate(in_order)
         },
         links=SOURCE,
     )

@@ -345,14 +345,14 @@ def histories(draw: st.DrawFn) -> tuple[list[Step], list[Step]]:
     """Draw what happens before the first sync, and after it."""
     topics = draw(st.lists(st.sampled_from(sorted(TOPICS)), min_size=1, max_size=3, unique=True))
     if "mask" in topics or "row filter" in topics:  # Databricks refuses them beside checks
-        topics = [one for one in topics if one != "check"]
+        topics = [topic for topic in topics if topic != "check"]
     if "name" in topics:  # a table that is made again has one of two names
-        topics = [one for one in topics if one not in ("table", "reference")]
+        topics = [topic for topic in topics if topic not in ("table", "reference")]
     facets = [(facet, value) for topic in topics for facet in TOPICS[topic][0] for value in FACETS[facet]]
     changes = [change for topic in topics for change in TOPICS[topic][1]]
     policies = [Configure(key, value) for key, values in POLICIES.items() for value in values]
-    ignores = [Configure("ignored", one) for topic in topics for one in ("", *IGNORED.get(topic, ()))]
-    declarations = [Declare(table, *one) for table in _TABLES for one in facets]
+    ignores = [Configure("ignored", pattern) for topic in topics for pattern in ("", *IGNORED.get(topic, ()))]
+    declarations = [Declare(table, *facet) for table in _TABLES for facet in facets]
     by_hand = [ByHand(table, change) for table in _TABLES for change in changes]
     of_schema = [Declare("silver", facet, value) for facet in SCHEMA[0] for value in FACETS[facet]]
     if "schema" in topics:
@@ -367,7 +367,7 @@ def histories(draw: st.DrawFn) -> tuple[list[Step], list[Step]]:
         st.sampled_from(_FAULTS),
     )
     tables = "aaab" if "reference" in topics else "a"
-    before: list[Step] = [Declare(table, *one) for table in tables for one in facets]
+    before: list[Step] = [Declare(table, *facet) for table in tables for facet in facets]
     before += [ByHand(table, change) for table in tables for change in changes]
     others: list[Step] = [Declare("b", "key", True)] if "reference" in topics else []
     if "schema" in topics:

@@ -88,7 +88,7 @@ def _declare(world: World, name: str, facets: dict[str, object]) -> None:
     """Change a model, unless the models would be invalid. A table is not renamed back."""
     facets["name"] = facets.get("name") or world.facets.get(name, {}).get("name", "")
     model = modelled(name, facets)
-    kept = {one: known for one, known in world.declared.items() if one != name}
+    kept = {other_name: model for other_name, model in world.declared.items() if other_name != name}
     kept |= {name: model} if facets.get("declared", True) else {}
     if _are_valid(kept) and not _has_both_names(world, name, model):
         world.facets[name], world.models[name] = facets, model
@@ -106,9 +106,9 @@ def _are_valid(models: Mapping[str, Table]) -> bool:
 
 def _has_both_names(world: World, name: str, model: Table) -> bool:
     """Whether the table has a renamed column under both names, as after a failed run: the engine refuses that."""
-    found = world.stored(name)
-    there = {column.key for column in found.state.columns} if found else set()
-    return any(one.key in there and not there.isdisjoint(one.renamed_from) for one in model.columns)
+    stored = world.stored(name)
+    there = {column.key for column in stored.state.columns} if stored else set()
+    return any(column.key in there and not there.isdisjoint(column.renamed_from) for column in model.columns)
 
 
 def _note_statements(world: World, statements: Iterable[str]) -> None:
@@ -135,9 +135,9 @@ def _applied(
             planned = plan(run, [*world.declared.values()])
             if not planned.refusals:
                 done = apply_planned(
-                    run, planned, lambda one: outcomes.setdefault(first_name(one.name.table), one)
+                    run, planned, lambda outcome: outcomes.setdefault(first_name(outcome.name.table), outcome)
                 )
-                outcomes |= {one.name.schema: one for one in of_schemas(done.outcomes)}
+                outcomes |= {outcome.name.schema: outcome for outcome in of_schemas(done.outcomes)}
     except Kill:
         has_ended = False
     except InvalidModelError:
@@ -150,7 +150,7 @@ def _applied(
 
 def _sync(world: World, fault: Sync) -> None:
     before = {name: world.seen(name) for name in world.declared}
-    models = {name: one for name, one in world.declared.items() if not is_left_deleted(world, name)}
+    models = {name: declared for name, declared in world.declared.items() if not is_left_deleted(world, name)}
     wanted = {name: after_sync(world, name) for name in models}
     schema_before, schema_wanted = world.seen_schema(), expected_schema.after_sync(world)
     planned, outcomes, has_ended = _applied(world, "sync", plan_sync, fault)
@@ -166,7 +166,7 @@ def _sync(world: World, fault: Sync) -> None:
         has_ended=has_ended,
     )
     touched = {first_name(action.table.table) for action in planned.plan.table_actions()}
-    is_whole = has_ended and not any(one.failure for one in outcomes.values())
+    is_whole = has_ended and not any(outcome.failure for outcome in outcomes.values())
     for name, model in models.items():
         outcome, page = outcomes.get(name), world.pages[name]
         has_failed = name in touched and (outcome is None or outcome.failure is not None)
@@ -213,20 +213,20 @@ def _forget_deleted(world: World) -> None:
 def _accept(world: World, *, is_merged: bool) -> None:
     with open_run(world.engine(), "drift --accept") as run:
         keys = {model.key for model in world.declared.values()}
-        found = find_drift(run, [*world.declared.values()])
+        compared = find_drift(run, [*world.declared.values()])
         keys |= {world.schema.key} if world.schema else set()
-        drifted = [one for one in found if one.drift and one.model_name.key in keys]
+        drifted = [resource for resource in compared if resource.drift and resource.model_name.key in keys]
         record_accepted(run, drifted)
     for name in world.declared:
         world.pages[name].note_agreement(world.seen(name), world.full)
     world.schema_page.note_agreement(world.seen_schema(), world.full)
     schema_runs.note_accepted(world, drifted, is_merged=is_merged)
     models = dict(world.declared)
-    for one in filter(is_table, drifted):
-        name = first_name(one.recorded.declared.table_name)
+    for table in filter(is_table, drifted):
+        name = first_name(table.recorded.declared.table_name)
         drift, left = world.pages[name].drift(world.seen(name), world.full), ignored(world, name)
         world.pages[name].accepted = {part: value for part, value in drift.items() if part not in left}
-        edits = {name: edited(world.models[name], one)} if one.observed.exists else {}
+        edits = {name: edited(world.models[name], table)} if table.observed.exists else {}
         models = {key: model for key, model in models.items() if key != name} | edits
     if is_merged and _are_valid(models):  # else nothing is edited
         for name in world.declared:
@@ -266,8 +266,8 @@ def _revert(world: World) -> None:
 
 
 def followed_under(page: Page, renames: dict[str, str]) -> tuple[Parts, ...]:
-    known = ((page.declared,) if page.declared else ()) + page.attempts
-    return tuple(Seen(one, (), "").renamed(renames).parts for one in known)
+    followed = ((page.declared,) if page.declared else ()) + page.attempts
+    return tuple(Seen(parts, (), "").renamed(renames).parts for parts in followed)
 
 
 def assert_unchanged(former: Seen, seen: Seen, drift: Iterable[str], base: Parts) -> None:

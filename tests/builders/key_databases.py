@@ -49,8 +49,10 @@ def _changed(choices: Choices, table: Table, *, is_new: bool) -> Table:
     if is_new:
         return table
     columns = (
-        replace(one, name=f"{one.name}_new", renamed_from=(one.name,)) if choices.rarely(6) else one
-        for one in table.columns
+        replace(column, name=f"{column.name}_new", renamed_from=(column.name,))
+        if choices.rarely(6)
+        else column
+        for column in table.columns
     )
     table = replace(table, columns=tuple(columns))
     if choices.rarely(4):
@@ -63,7 +65,7 @@ def _with_keys(choices: Choices, tables: Sequence[Table]) -> tuple[Table, ...]:
     names = iter([*choices.shuffled(f"k{number}" for number in range(8)), *[None] * len(tables) ** 2])
     keyed = []
     for table in tables:
-        fit = [one.name for one in table.columns if not one.is_nullable]
+        fit = [column.name for column in table.columns if not column.is_nullable]
         key = choices.shuffled(fit)[: choices.one_of((1, 1, 2))]
         name = next(names) if choices.flag() else None
         keyed.append(table if choices.rarely(4) else replace(table, primary_key=PrimaryKey(key, name)))

@@ -26,8 +26,8 @@ def orders(
     **declared: Any,
 ) -> Table:
     """Return a model of dev.silver.orders, with one column `id bigint` unless columns are given."""
-    found = columns or (Column("id", "bigint"),)
-    return Table("dev", "silver", name, found, comment, properties, primary_key, **declared)
+    declared_columns = columns or (Column("id", "bigint"),)
+    return Table("dev", "silver", name, declared_columns, comment, properties, primary_key, **declared)
 
 
 def observed(

@@ -9,7 +9,7 @@ from delta_engine.plan_files.document import SCHEMA_URI, PlanFile
 
 
 def report_schema(report: type) -> str:
-    defaults = {one.name: one.default for one in fields(report)}
+    defaults = {field.name: field.default for field in fields(report)}
     name, version = str(defaults["format"]).removeprefix("delta-engine/"), defaults["version"]
     uri, title = f"urn:delta-engine:{name}:v{version}", f"Delta Engine {name.replace('-', ' ')}"
     return described_schema(report, uri=uri, title=title)

@@ -33,11 +33,11 @@ def note_synced(
 
 def note_accepted(world: World, drifted: Iterable[ComparedResource], *, is_merged: bool) -> None:
     """Note what was accepted, and edit the model."""
-    for one in filter(is_schema, drifted):
-        found = expected.drift(world)
-        world.schema_page.accepted = {part: found[part] for part in {*found} - expected.ignored(world)}
+    for schema in filter(is_schema, drifted):
+        drift = expected.drift(world)
+        world.schema_page.accepted = {part: drift[part] for part in {*drift} - expected.ignored(world)}
         if is_merged and world.schema is not None:
-            world.schema = accepting(world.schema, one)
+            world.schema = accepting(world.schema, schema)
 
 
 def check_reverted(world: World, before: Seen, drift: set[str], kept: set[str]) -> None:

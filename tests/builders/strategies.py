@@ -82,7 +82,7 @@ def _nested(inner: st.SearchStrategy[DataType]) -> st.SearchStrategy[DataType]:
     return st.one_of(
         inner.map(ArrayType),
         st.builds(MapType, scalars, inner),
-        fields.map(lambda found: StructType(tuple(found))),
+        fields.map(lambda made: StructType(tuple(made))),
     )
 
 
@@ -106,9 +106,9 @@ tag_values = st.sampled_from(["", "it's", "${x}", "a\\b", "yes"])
 
 tags = st.dictionaries(st.sampled_from(["pii", "PII", "cost center", "it's", "ä"]), tag_values, max_size=3)
 
-kept_types = data_types.filter(lambda found: forgotten_clause(found) is None)
+kept_types = data_types.filter(lambda data_type: forgotten_clause(data_type) is None)
 
-addable_types = kept_types.filter(lambda found: not has_not_null_field(found))
+addable_types = kept_types.filter(lambda data_type: not has_not_null_field(data_type))
 
 
 principals = st.sampled_from(["analysts", "jo@example.com", "it's", "${x}", "4b0f"])
@@ -212,8 +212,8 @@ def _checks(draw: st.DrawFn, columns: Sequence[Column]) -> list[CheckConstraint]
     """Draw conditions that hold for every row, over columns of any type."""
     forms = st.sampled_from(["{0} IS NULL OR {0} IS NOT NULL", "({0} IS NULL) IN (true, FALSE)"])
     names_of_columns = st.sampled_from([quote_ident(column.name) for column in columns])
-    found = draw(st.sets(st.sampled_from(["known", "Fine"])))
-    return [CheckConstraint(name, draw(forms).format(draw(names_of_columns))) for name in sorted(found)]
+    names = draw(st.sets(st.sampled_from(["known", "Fine"])))
+    return [CheckConstraint(name, draw(forms).format(draw(names_of_columns))) for name in sorted(names)]
 
 
 @st.composite
@@ -260,17 +260,18 @@ def models(
 def successive_models(draw: st.DrawFn, count: int = 2, *, is_governed: bool = False) -> tuple[Table, ...]:
     """Draw models of one table, whose columns of one name have one type; for any platform unless governed."""
     types = {name: draw(addable_types) for name in NAMES}
-    found = [draw(models(types=types, is_governed=False)) for _ in range(count)]
-    return tuple(draw(governed(model)) if is_governed else model for model in found)
+    drawn = [draw(models(types=types, is_governed=False)) for _ in range(count)]
+    return tuple(draw(governed(model)) if is_governed else model for model in drawn)
 
 
 def reachable(goal: Table, *starts: Table) -> Table:
     """Return a goal as the platform lets tables become it: new columns are nullable, checks and filters are apart."""
     present = set.intersection(*({column.key for column in start.columns} for start in starts))
     columns = tuple(
-        replace(one, is_nullable=one.is_nullable or one.key not in present) for one in goal.columns
+        replace(column, is_nullable=column.is_nullable or column.key not in present)
+        for column in goal.columns
     )
-    nullable = {one.key for one in columns if one.is_nullable}
+    nullable = {column.key for column in columns if column.is_nullable}
     key = goal.primary_key
     is_legal = key is not None and nullable.isdisjoint(map(str.lower, key.columns))
     goal = replace(
@@ -280,8 +281,8 @@ def reachable(goal: Table, *starts: Table) -> Table:
         foreign_keys=goal.foreign_keys if is_legal else (),
     )
     if any(start.checks for start in starts):
-        return replace(goal, row_filter=None, columns=tuple(replace(one, mask=None) for one in columns))
-    is_hidden = any(start.row_filter or any(one.mask for one in start.columns) for start in starts)
+        return replace(goal, row_filter=None, columns=tuple(replace(column, mask=None) for column in columns))
+    is_hidden = any(start.row_filter or any(column.mask for column in start.columns) for start in starts)
     return replace(goal, checks=()) if is_hidden else goal
 
 

@@ -57,10 +57,10 @@ class Catalog(FakeUnityCatalog):
 
     def _read(self, key: str) -> TableState:
         stored, audit = self.tables.get(key), self.histories.audit(key)
-        known = self._known.get(key)
-        if known is None or known[0] is not stored or known[1] != audit:
-            known = self._known[key] = (stored, audit, replace(super()._read(key), audit=audit))
-        return known[2]
+        cached = self._known.get(key)
+        if cached is None or cached[0] is not stored or cached[1] != audit:
+            cached = self._known[key] = (stored, audit, replace(super()._read(key), audit=audit))
+        return cached[2]
 
 
 @dataclass
@@ -83,7 +83,7 @@ class World:
     @property
     def declared(self) -> dict[str, Table]:
         """The models without those that were taken away."""
-        return {name: one for name, one in self.models.items() if self.facets[name].get("declared", True)}
+        return {name: model for name, model in self.models.items() if self.facets[name].get("declared", True)}
 
     @property
     def full(self) -> Kinds:
@@ -91,19 +91,19 @@ class World:
 
     def stored(self, name: str) -> Stored | None:
         """Return a table by its name at first; a model may have renamed it."""
-        found = self.catalog.tables
-        return found.get(f"dev.silver.{name}2") or found.get(f"dev.silver.{name}")
+        tables = self.catalog.tables
+        return tables.get(f"dev.silver.{name}2") or tables.get(f"dev.silver.{name}")
 
     def present_name(self, name: str) -> str:
-        found = self.stored(name)
-        return found.name.table if found else name
+        stored = self.stored(name)
+        return stored.name.table if stored else name
 
     def seen(self, name: str) -> Seen | None:
-        found = self.stored(name)
-        if found is None:
+        stored = self.stored(name)
+        if stored is None:
             return None
-        columns = tuple(column.name for column in found.state.columns)
-        return Seen(parts_of(found.state), columns, self.catalog.histories.id_of(found.name.key))
+        columns = tuple(column.name for column in stored.state.columns)
+        return Seen(parts_of(stored.state), columns, self.catalog.histories.id_of(stored.name.key))
 
     def seen_schema(self) -> Seen:
         return Seen(parts_of_schema(self.catalog.schemas["dev.silver"]), (), "")

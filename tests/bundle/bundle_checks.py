@@ -46,10 +46,10 @@ _PRINCIPALS = {"group_name", "service_principal_name", "user_name"}
 def problems(root: Path) -> list[str]:
     """Return everything that is wrong with the bundle in a folder; empty if nothing is."""
     bundle = load(root)
-    found = [*_file_problems(root, bundle), *_bundle_problems(bundle), *_variable_problems(bundle)]
+    all_problems = [*_file_problems(root, bundle), *_bundle_problems(bundle), *_variable_problems(bundle)]
     for target in bundle["targets"]:
-        found += [f"{target}: {problem}" for problem in _target_problems(root, bundle, target)]
-    return found
+        all_problems += [f"{target}: {problem}" for problem in _target_problems(root, bundle, target)]
+    return all_problems
 
 
 def _file_problems(root: Path, bundle: Mapping[str, Any]) -> Iterator[str]:
@@ -113,27 +113,27 @@ def _key_problems(place: str, kind: str, document: Mapping[str, Any]) -> Iterato
 
 
 def _target_problems(root: Path, bundle: Mapping[str, Any], target: str) -> Iterator[str]:
-    found = deployed(bundle, target)
-    for place, text in texts(found):
+    filled = deployed(bundle, target)
+    for place, text in texts(filled):
         for reference in REFERENCE.findall(text):
             yield f"{place}: ${{{reference}}} is not defined"
     if target not in environments(root / "conf"):
         yield f"there is no conf/{target}.yml"
-    if found.get("workspace", {}).get("host"):
+    if filled.get("workspace", {}).get("host"):
         yield "a host does not belong into the bundle"
-    permissions = found.get("permissions", [])
+    permissions = filled.get("permissions", [])
     yield from _permission_problems(permissions, _BUNDLE_LEVELS)
-    yield from _mode_problems(found)
-    yield from pause_problems(bundle, found)
-    for name, volume in found.get("resources", {}).get("volumes", {}).items():
-        for problem in (*_volume_problems(root, volume, target), *_grant_problems(found, volume)):
+    yield from _mode_problems(filled)
+    yield from pause_problems(bundle, filled)
+    for name, volume in filled.get("resources", {}).get("volumes", {}).items():
+        for problem in (*_volume_problems(root, volume, target), *_grant_problems(filled, volume)):
             yield f"volume {name}: {problem}"
-    for name, dashboard in found.get("resources", {}).get("dashboards", {}).items():
+    for name, dashboard in filled.get("resources", {}).get("dashboards", {}).items():
         theirs = dashboard.get("permissions", [])
         for problem in (*_dashboard_problems(root, dashboard, target), *_overlaps(permissions, theirs)):
             yield f"dashboard {name}: {problem}"
     reported = deployed(bundle, target, _ADDRESSES).get("resources", {}).get("jobs", {})
-    for name, job in found.get("resources", {}).get("jobs", {}).items():
+    for name, job in filled.get("resources", {}).get("jobs", {}).items():
         for problem in (
             *_job_problems(root, job),
             *field_problems(_of_the_api(reported[name])),  # an empty list hides a misspelt field
@@ -144,33 +144,33 @@ def _target_problems(root: Path, bundle: Mapping[str, Any], target: str) -> Iter
             yield f"job {name}: {problem}"
 
 
-def _mode_problems(found: Mapping[str, Any]) -> Iterator[str]:
-    mode = found.get("mode")
+def _mode_problems(filled: Mapping[str, Any]) -> Iterator[str]:
+    mode = filled.get("mode")
     if mode not in ("development", "production"):
         yield f"mode is {mode!r}"
     if mode != "production":
         return
-    if not found.get("permissions"):
+    if not filled.get("permissions"):
         yield "production needs permissions"
-    if not found.get("run_as"):
+    if not filled.get("run_as"):
         yield "production needs run_as"
-    elif found["run_as"].keys() != {"service_principal_name"}:
+    elif filled["run_as"].keys() != {"service_principal_name"}:
         yield "production must run as a service principal"
-    root_path = found.get("workspace", {}).get("root_path", "")
+    root_path = filled.get("workspace", {}).get("root_path", "")
     if not root_path or USER in root_path:
         yield "production needs a root_path of its own"
     if root_path.startswith(("/Workspace/Shared/", "/Shared/")):
         yield f"everybody may write to the root_path {root_path}"
-    if found.get("default"):
+    if filled.get("default"):
         yield "production must not be the default"
 
 
 def _permission_problems(permissions: Iterable[Mapping[str, str]], levels: set[str]) -> Iterator[str]:
-    for one in permissions:
-        if len(one.keys() & _PRINCIPALS) != 1 or one.keys() - _PRINCIPALS != {"level"}:
-            yield f"one permission has {' and '.join(one)}, not one principal and a level"
-        elif one["level"] not in levels:
-            yield f"{one['level']} is no level of permission there"
+    for permission in permissions:
+        if len(permission.keys() & _PRINCIPALS) != 1 or permission.keys() - _PRINCIPALS != {"level"}:
+            yield f"one permission has {' and '.join(permission)}, not one principal and a level"
+        elif permission["level"] not in levels:
+            yield f"{permission['level']} is no level of permission there"
 
 
 def _overlaps(
@@ -178,7 +178,7 @@ def _overlaps(
 ) -> Iterator[str]:
     """Yield who is named in both places: the CLI refuses that, or lets the resource's level win."""
     named = [
-        {(key, value) for one in side for key, value in one.items() if key != "level"}
+        {(key, value) for permission in side for key, value in permission.items() if key != "level"}
         for side in (of_bundle, of_resource)
     ]
     for _, name in sorted(named[0] & named[1]):
@@ -202,8 +202,8 @@ def _of_the_api(job: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _address_problems(job: Mapping[str, Any]) -> Iterator[str]:
-    for one in (job, *job.get("tasks", ())):
-        for place, text in texts(one.get("email_notifications", {})):
+    for settings in (job, *job.get("tasks", ())):
+        for place, text in texts(settings.get("email_notifications", {})):
             if "@" not in text:
                 yield f"{text} in {place} is no mail address"
 
@@ -234,13 +234,13 @@ def _unreached(of: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _leaves(tasks: Mapping[str, Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    needed = {one["task_key"] for task in tasks.values() for one in task.get("depends_on", ())}
+    needed = {dependency["task_key"] for task in tasks.values() for dependency in task.get("depends_on", ())}
     return (task for key, task in tasks.items() if key not in needed)
 
 
 def _fails_with(key: str, leaf: Mapping[str, Any]) -> bool:
     """Whether a leaf does not run, and so fails its run, if a task fails on which it depends directly."""
-    needed = [one["task_key"] for one in leaf.get("depends_on", ())]
+    needed = [dependency["task_key"] for dependency in leaf.get("depends_on", ())]
     return key in needed and leaf.get("run_if", "ALL_SUCCESS") == "ALL_SUCCESS"
 
 
@@ -261,16 +261,19 @@ def _volume_problems(root: Path, volume: Mapping[str, Any], target: str) -> Iter
         yield f"it is {declared}, and conf/{target}.yml says {wanted}"
 
 
-def _grant_problems(found: Mapping[str, Any], volume: Mapping[str, Any]) -> Iterator[str]:
+def _grant_problems(filled: Mapping[str, Any], volume: Mapping[str, Any]) -> Iterator[str]:
     """Yield what the principal of the jobs lacks on a volume, which `permissions` do not reach."""
     grants = volume.get("grants", [])
-    if found.get("mode") != "production":
+    if filled.get("mode") != "production":
         if grants:
             yield "development must not grant anything on it: it is shared, and a deployment replaces its grants"
         return
-    principal = found.get("run_as", {}).get("service_principal_name")
+    principal = filled.get("run_as", {}).get("service_principal_name")
     granted = {
-        name for one in grants if one.get("principal") == principal for name in one.get("privileges", ())
+        name
+        for grant in grants
+        if grant.get("principal") == principal
+        for name in grant.get("privileges", ())
     }
     if any("ALL_PRIVILEGES" in grant.get("privileges", ()) for grant in grants):
         yield "`bundle plan` shows ALL_PRIVILEGES as changed on every run (databricks/cli issue 6030)"
@@ -315,8 +318,8 @@ def _task_problems(root: Path, job: Mapping[str, Any]) -> Iterator[str]:
     for environment in job.get("environments", ()):
         if "../dist/*.whl" not in environment["spec"].get("dependencies", ()):
             yield f"environment {environment['environment_key']} lacks the wheel"
-        floors = [_SDK.fullmatch(one) for one in environment["spec"].get("dependencies", ())]
-        if not any(one and (int(one[1]), int(one[2])) >= _OLDEST_SDK for one in floors):
+        floors = [_SDK.fullmatch(dependency) for dependency in environment["spec"].get("dependencies", ())]
+        if not any(floor and (int(floor[1]), int(floor[2])) >= _OLDEST_SDK for floor in floors):
             yield f"environment {environment['environment_key']} lacks a recent databricks-sdk"
         if not environment["spec"].get("environment_version"):
             yield f"environment {environment['environment_key']} has no environment_version"
@@ -335,7 +338,9 @@ def _notebook_task_problems(
 def _condition_problems(root: Path, tasks: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """Yield conditions that nobody hands values to, and outcomes that nobody waits for."""
     for key, task in tasks.items():
-        needed = {one["task_key"]: one.get("outcome") for one in task.get("depends_on", ())}
+        needed = {
+            dependency["task_key"]: dependency.get("outcome") for dependency in task.get("depends_on", ())
+        }
         condition = task.get("condition_task", {})
         for name, value in _TASK_VALUE.findall(f"{condition.get('left')} {condition.get('right')}"):
             if name not in needed:

@@ -51,7 +51,7 @@ def deployed(
     values |= {**settings.pop("variables", {}), **(given or {})}
     _merge(merged, settings)
     root_path = merged.get("workspace", {}).get("root_path", "")
-    known = {f"var.{name}": value for name, value in values.items()} | {
+    references = {f"var.{name}": value for name, value in values.items()} | {
         "bundle.name": merged["bundle"]["name"],
         "bundle.target": target,
         "bundle.git.commit": COMMIT,
@@ -61,8 +61,8 @@ def deployed(
         "workspace.file_path": f"{root_path}/files",
     }
     for kind, resources in merged.get("resources", {}).items():
-        known |= {f"resources.{kind}.{name}.id": f"<id of {name}>" for name in resources}
-    filled: dict[str, Any] = _fill(merged, known)
+        references |= {f"resources.{kind}.{name}.id": f"<id of {name}>" for name in resources}
+    filled: dict[str, Any] = _fill(merged, references)
     apply_presets(filled)
     return filled
 
@@ -86,22 +86,22 @@ def _merge(into: dict[str, Any], other: Mapping[str, Any]) -> None:
             into[key] = value
 
 
-def _fill(value: Any, known: Mapping[str, Any]) -> Any:
+def _fill(value: Any, references: Mapping[str, Any]) -> Any:
     if isinstance(value, dict):
-        return {key: _fill(item, known) for key, item in value.items()}
+        return {key: _fill(item, references) for key, item in value.items()}
     if isinstance(value, list):
-        return [_fill(item, known) for item in value]
+        return [_fill(item, references) for item in value]
     if isinstance(value, str):
         whole = REFERENCE.fullmatch(value)
         if whole:
-            return _look_up(whole, known)
-        return REFERENCE.sub(lambda part: str(_look_up(part, known)), value)
+            return _look_up(whole, references)
+        return REFERENCE.sub(lambda part: str(_look_up(part, references)), value)
     return value
 
 
-def _look_up(reference: re.Match[str], known: Mapping[str, Any]) -> Any:
+def _look_up(reference: re.Match[str], references: Mapping[str, Any]) -> Any:
     name = reference[1]
-    if name not in known:
+    if name not in references:
         return reference[0]
     # Without itself: a variable that refers back to itself stays, instead of never ending.
-    return _fill(known[name], {key: value for key, value in known.items() if key != name})
+    return _fill(references[name], {key: value for key, value in references.items() if key != name})

@@ -27,9 +27,9 @@ def layout() -> Iterator[Mapping[str, Any]]:
 
 
 def widgets() -> list[tuple[str, Mapping[str, Any]]]:
-    found = [placed["widget"] for placed in layout()]
-    return [(widget["name"], widget) for widget in found if "spec" in widget]
+    placed_widgets = [placed["widget"] for placed in layout()]
+    return [(widget["name"], widget) for widget in placed_widgets if "spec" in widget]
 
 
 def widget_queries() -> list[tuple[str, Mapping[str, Any]]]:
-    return [(name, one["query"]) for name, widget in widgets() for one in widget["queries"]]
+    return [(name, query["query"]) for name, widget in widgets() for query in widget["queries"]]

@@ -65,7 +65,7 @@ def dashboard_problems(dashboard: Mapping[str, Any]) -> Iterator[str]:
 def _kinds(place: str, given: Any, hint: Any) -> Iterator[str]:
     """Yield values that are not of the annotated kind, down to the scalars."""
     if get_origin(hint) is Union:
-        (hint,) = (one for one in get_args(hint) if one is not NoneType)
+        (hint,) = (member for member in get_args(hint) if member is not NoneType)
     origin = get_origin(hint) or hint
     expected: Any = dict if is_dataclass(origin) else str if issubclass(origin, Enum) else origin
     if type(given) is not expected:
@@ -74,11 +74,11 @@ def _kinds(place: str, given: Any, hint: Any) -> Iterator[str]:
         if given not in {member.value for member in origin}:
             yield f"{place.rstrip('.')} is {given!r}, not a {origin.__name__}"
     elif origin is list:
-        for position, one in enumerate(given):
-            yield from _kinds(f"{place}{position}.", one, get_args(hint)[0])
+        for position, item in enumerate(given):
+            yield from _kinds(f"{place}{position}.", item, get_args(hint)[0])
     elif origin is dict:
-        for key, one in given.items():
-            yield from _kinds(f"{place}{key}.", one, get_args(hint)[1])
+        for key, item in given.items():
+            yield from _kinds(f"{place}{key}.", item, get_args(hint)[1])
     elif is_dataclass(origin):
         fields = get_type_hints(origin)
         for key in given.keys() & fields.keys():
@@ -96,7 +96,7 @@ def _differences(place: str, given: Any, understood: Any) -> Iterator[str]:
                 else:
                     yield from _differences(f"{place}{key}.", value, understood[key])
         case list(), list() if len(given) == len(understood):
-            for position, (one, other) in enumerate(zip(given, understood, strict=True)):
-                yield from _differences(f"{place}{position}.", one, other)
+            for position, (item, other) in enumerate(zip(given, understood, strict=True)):
+                yield from _differences(f"{place}{position}.", item, other)
         case _ if given != understood:
             yield f"{place.rstrip('.')} is {given!r}, understood as {understood!r}"

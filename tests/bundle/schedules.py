@@ -22,8 +22,8 @@ def apply_presets(target: Mapping[str, Any]) -> None:
     default = "PAUSED" if target.get("mode") == "development" else "UNPAUSED"
     preset = target.get("presets", {}).get("trigger_pause_status") or default
     for job in _jobs(target).values():
-        for one in (job[key] for key in _TRIGGERS if key in job):
-            one["pause_status"] = one.get("pause_status") or preset
+        for trigger in (job[key] for key in _TRIGGERS if key in job):
+            trigger["pause_status"] = trigger.get("pause_status") or preset
 
 
 def pause_problems(bundle: Mapping[str, Any], target: Mapping[str, Any]) -> Iterator[str]:

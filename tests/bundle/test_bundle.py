@@ -40,13 +40,13 @@ def test_the_targets() -> None:
     bundle = load(ROOT)
     assert list(bundle["targets"]) == ["dev", "stage", "prod"]
     for target in bundle["targets"]:
-        found = deployed(bundle, target)
-        jobs = found["resources"]["jobs"]
+        filled = deployed(bundle, target)
+        jobs = filled["resources"]["jobs"]
         tasks = [task["task_key"] for task in jobs["delta_engine_sync"]["tasks"]]
         assert tasks == ["sync", "sync_succeeded", "is_report_due", "drift_report"]
         parameters = {p["name"]: p["default"] for p in jobs["delta_engine_sync"]["parameters"]}
         assert parameters["environment"] == target
-        assert parameters["conf_dir"] == f"{found['workspace']['root_path']}/files/conf"
+        assert parameters["conf_dir"] == f"{filled['workspace']['root_path']}/files/conf"
 
 
 @pytest.mark.parametrize(
@@ -114,9 +114,9 @@ def test_a_broken_copy_is_found_out(copy: Path, file: str, replace: str, by: str
     text = path.read_text("utf-8")
     assert replace in text
     path.write_text(text.replace(replace, by), "utf-8")
-    found = problems(copy)
+    all_problems = problems(copy)
     exact = not problem.endswith(": ")
-    assert any(one == problem if exact else one.startswith(problem) for one in found), found
+    assert any(line == problem if exact else line.startswith(problem) for line in all_problems), all_problems
 
 
 def test_a_key_that_is_there_twice_is_refused(copy: Path) -> None:

@@ -111,8 +111,8 @@ def test_a_history_table_elsewhere_is_found_out(copy: Path) -> None:
     path = copy / "conf" / "dev.yml"
     text = path.read_text("utf-8").replace("delta_engine.drift_history", "other.drift_history")
     path.write_text("".join(line for line in text.splitlines(True) if "run_history" not in line), "utf-8")
-    found = [problem for problem in problems(copy) if "dashboard" in problem]
-    assert found == [
+    dashboard_problems = [problem for problem in problems(copy) if "dashboard" in problem]
+    assert dashboard_problems == [
         "dev: dashboard drift: it shows dev.delta_engine.drift_history, and conf/dev.yml says dev.other.drift_history",
         "dev: dashboard drift: it shows dev.delta_engine.run_history, which conf/dev.yml does not keep",
     ]
@@ -148,7 +148,9 @@ def test_every_field_of_a_widget_is_in_its_dataset(name: str, query: Mapping[str
 def test_every_widget_shows_fields_that_it_asks_for(name: str, widget: Mapping[str, Any]) -> None:
     spec = widget["spec"]
     assert spec["version"] == VERSIONS[spec["widgetType"]]
-    asked = {one["name"]: [field["name"] for field in one["query"]["fields"]] for one in widget["queries"]}
+    asked = {
+        query["name"]: [field["name"] for field in query["query"]["fields"]] for query in widget["queries"]
+    }
     shown = list(encoded(spec["encodings"]))
     assert shown
     for encoding in shown:
@@ -163,7 +165,7 @@ def test_filters_reach_every_dataset_that_has_their_field() -> None:
         if not widget["spec"]["widgetType"].startswith("filter-"):
             continue
         field = name.removesuffix("-filter")
-        reached = {one["query"]["datasetName"] for one in widget["queries"]}
+        reached = {query["query"]["datasetName"] for query in widget["queries"]}
         assert reached == {dataset for dataset in QUERIES if field in columns(dataset)}
 
 
@@ -176,7 +178,7 @@ def test_the_layout_fills_the_grid_without_overlaps() -> None:
         }
         for place in (placed["position"] for placed in layout())
     ]
-    assert not any(one & other for one, other in combinations(cells, 2))
+    assert not any(cell & other for cell, other in combinations(cells, 2))
     taken = set().union(*cells)
     assert taken == {
         (column, row) for column in range(COLUMNS) for row in range(max(row for _, row in taken) + 1)

@@ -45,8 +45,8 @@ def jobs(repository: Path) -> Mapping[str, Any]:
             shutil.copytree(source, part, dirs_exist_ok=True)
         else:
             shutil.copy2(source, part)
-    found: Mapping[str, Any] = deployed(load(repository), "prod")["resources"]["jobs"]
-    return found
+    jobs_by_name: Mapping[str, Any] = deployed(load(repository), "prod")["resources"]["jobs"]
+    return jobs_by_name
 
 
 def nested(job: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -67,7 +67,7 @@ def test_its_projects_fit_together(delta_engine: CommandLine) -> None:
 
 def test_each_project_has_a_schema_for_its_deployment_state() -> None:
     places = [load_settings(folder.conf_dir, "prod").state_backend.place for folder in find_projects(["**"])]
-    assert [one.schema for one in places if isinstance(one, DatabricksState)] == [
+    assert [place.schema for place in places if isinstance(place, DatabricksState)] == [
         "delta_engine_sales",
         "delta_engine_stock",
     ]
@@ -90,12 +90,12 @@ def test_code_owners_name_each_project() -> None:
     ],
 )
 def test_the_commands_exist_with_those_options(name: str, expected: list[tuple[str, str]]) -> None:
-    found = [
+    commands_used = [
         (job, parsed(re.sub(r" \|\| .*", "", command)))
         for job, step in steps(read(Path("workflows", name)))
         for command in COMMAND.findall(step.get("run", ""))
     ]
-    assert found == expected
+    assert commands_used == expected
 
 
 def test_what_is_planned_is_what_is_applied() -> None:
@@ -158,7 +158,7 @@ def test_a_notebook_gets_each_parameter_once(jobs: Mapping[str, Any]) -> None:
 
 def test_serverless_retries_no_refusal(jobs: Mapping[str, Any]) -> None:
     for name in ("sync_projects", "report_drift"):
-        declared = {one["environment_key"] for one in jobs[name]["environments"]}
+        declared = {entry["environment_key"] for entry in jobs[name]["environments"]}
         for task in nested(jobs[name]):
             assert task["environment_key"] in declared
             assert task["disable_auto_optimization"]

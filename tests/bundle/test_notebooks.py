@@ -103,12 +103,12 @@ def test_notebooks_begin_with_what_they_are(path: Path) -> None:
 
 @pytest.mark.parametrize("target", ["dev", "stage", "prod"])
 def test_every_task_of_every_job_calls_the_engine(job: RecordingJob, target: str) -> None:
-    found = deployed(load(ROOT), target)
-    conf_dir = f"{found['workspace']['root_path']}/files/conf"
+    filled = deployed(load(ROOT), target)
+    conf_dir = f"{filled['workspace']['root_path']}/files/conf"
     expected = {"environment": target, "conf_dir": conf_dir, "spark": SPARK, "tables": ()}
     summaries = [
         _run(task, settings)
-        for settings in found["resources"]["jobs"].values()
+        for settings in filled["resources"]["jobs"].values()
         for task in settings["tasks"]
         if "notebook_task" in task
     ]

@@ -26,8 +26,8 @@ def steps(recipe: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
             yield name, step
     for stage in recipe.get("stages", ()):
         for job in stage["jobs"]:
-            found = job.get("steps") or job["strategy"]["runOnce"]["deploy"]["steps"]
-            for step in found:
+            listed = job.get("steps") or job["strategy"]["runOnce"]["deploy"]["steps"]
+            for step in listed:
                 yield stage["stage"], step
 
 
@@ -41,8 +41,10 @@ def commands(path: Path) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: str(path.name))
 def test_its_commands_exist_with_those_options(path: Path) -> None:
-    found = [(job, parsed(command.replace("$(Pipeline.Workspace)", "."))) for job, command in commands(path)]
-    assert found == [("plan", "validate"), ("plan", "plan"), ("apply", "apply")]
+    parsed_commands = [
+        (job, parsed(command.replace("$(Pipeline.Workspace)", "."))) for job, command in commands(path)
+    ]
+    assert parsed_commands == [("plan", "validate"), ("plan", "plan"), ("apply", "apply")]
 
 
 def test_a_command_with_an_option_that_is_not_there_is_found_out() -> None:
@@ -52,10 +54,10 @@ def test_a_command_with_an_option_that_is_not_there_is_found_out() -> None:
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: str(path.name))
 def test_what_the_plan_writes_is_what_is_applied(path: Path) -> None:
-    found = {job: command for job, command in commands(path) if job == "apply" or " --out " in command}
-    assert "--out plan.json" in found["plan"]
-    assert "plan.json" in found["apply"]
-    assert "--yes" in found["apply"]
+    command_of = {job: command for job, command in commands(path) if job == "apply" or " --out " in command}
+    assert "--out plan.json" in command_of["plan"]
+    assert "plan.json" in command_of["apply"]
+    assert "--yes" in command_of["apply"]
 
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: str(path.name))
@@ -76,10 +78,10 @@ def test_it_installs_this_version_for_an_environment_that_is_there(path: Path) -
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: str(path.name))
 def test_what_it_uses_is_pinned_to_a_major_version(path: Path) -> None:
     used = [step.get("uses") or step.get("task") for _, step in steps(read(path))]
-    named = [one for one in used if one]
+    named = [name for name in used if name]
     assert named
-    for one in named:
-        assert re.fullmatch(r"(actions/[\w-]+@v\d+|\w+@\d+)", one), one
+    for action in named:
+        assert re.fullmatch(r"(actions/[\w-]+@v\d+|\w+@\d+)", action), action
 
 
 def test_github_gives_each_job_the_least() -> None:
@@ -126,6 +128,6 @@ def test_how_it_logs_in_is_one_of_the_sdks_ways(path: Path) -> None:
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: str(path.name))
 def test_its_steps_outputs_are_set(path: Path) -> None:
-    found = " ".join(text for _, text in texts(read(path)))
-    assert "pending" in found
-    assert re.search(r"(pending=\$code|variable=pending;isOutput=true\]\$code)", found)
+    recipe_text = " ".join(text for _, text in texts(read(path)))
+    assert "pending" in recipe_text
+    assert re.search(r"(pending=\$code|variable=pending;isOutput=true\]\$code)", recipe_text)

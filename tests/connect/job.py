@@ -56,14 +56,14 @@ def main(warehouse: Path) -> None:
     for model in (FIRST, SECOND):
         engine.sync_tables([model])
         left.append(bool(engine.plan_tables([model])))
-    found = backend.reader.snapshot([SECOND]).table(SECOND.qualified_name)
+    table = backend.reader.snapshot([SECOND]).table(SECOND.qualified_name)
     try:
         error = ""
         SparkSqlRunner(spark).run("SELECT * FROM nothing")
     except StatementError as refusal:
         error = str(refusal.error_class)
-    columns = {column.name: column.comment for column in found.columns}
-    checks = [check.name for check in found.checks]
+    columns = {column.name: column.comment for column in table.columns}
+    checks = [check.name for check in table.checks]
     print(
         json.dumps(
             {

@@ -47,8 +47,8 @@ def test_a_full_disk_leaves_the_old_document(tmp_path: Path) -> None:
     repository = repository_over(LocalStateStore(tmp_path, "test"), tmp_path)
     base = repository.save(deployment_state(orders(), serial=0), None)
     command = [sys.executable, "-c", SAVE_ON_A_FULL_DISK, str(tmp_path)]
-    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    message, *_, journal = found.stdout.splitlines()
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    message, *_, journal = done.stdout.splitlines()
     assert "cannot be written: File too large" in message
     assert "Make room" in message
     assert journal == "StoreError"
@@ -56,7 +56,7 @@ def test_a_full_disk_leaves_the_old_document(tmp_path: Path) -> None:
     lines = LocalJournalStore(tmp_path, "test").read()["run"]
     assert (set(lines), lines[-1]) == ({b"x" * 1000, b"after it"}, b"after it")  # none is torn
     assert not list(tmp_path.glob(".*.tmp"))
-    assert "nor written to" in found.stdout
+    assert "nor written to" in done.stdout
     assert not list(tmp_path.glob("errored-*"))
     repository.save(base.state, base)
 

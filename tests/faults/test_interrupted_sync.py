@@ -49,8 +49,8 @@ def read_line(process: subprocess.Popen[str], text: str) -> str:
 def healthy_tables(folder: Path) -> set[str]:
     loaded = repository_over(LocalStateStore(folder / "state", "test"), folder).load()
     assert loaded is not None
-    found = loaded.state.resources.items()
-    healthy = {key for key, one in found if one.status is Status.HEALTHY}
+    resources = loaded.state.resources.items()
+    healthy = {key for key, resource in resources if resource.status is Status.HEALTHY}
     return {key.removeprefix("table.") for key in healthy if key.startswith("table.")}
 
 

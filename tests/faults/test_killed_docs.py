@@ -60,13 +60,13 @@ def site_in(folder: Path) -> Site:
 @pytest.fixture
 def sites(project: Path, delta_engine: CommandLine) -> tuple[Site, Site]:
     """Return the site that is in its place, and the one that the next run writes."""
-    found = []
+    both = []
     for comment, folder in (("first", "site"), ("second", "elsewhere/site")):
         declare(project, comment)
         assert delta_engine(*COMMAND[:-1], folder).code == 0
-        found.append(site_in(project / folder))
-    assert found[0].keys() == found[1].keys()
-    return found[0], found[1]
+        both.append(site_in(project / folder))
+    assert both[0].keys() == both[1].keys()
+    return both[0], both[1]
 
 
 def killed_when(is_reached: Callable[[], bool]) -> None:
@@ -93,8 +93,8 @@ def files_in(folder: Path) -> int:
 def assert_whole(project: Path, old: Site, new: Site) -> None:
     """Check that the place has a whole site, or that the old one waits beside it for the next run."""
     place = project / "site"
-    found = site_in(place if place.exists() else project / ".site.old.tmp")
-    assert found in (old, new)
+    site = site_in(place if place.exists() else project / ".site.old.tmp")
+    assert site in (old, new)
 
 
 def assert_recovers(project: Path, new: Site, delta_engine: CommandLine) -> None:

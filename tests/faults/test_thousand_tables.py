@@ -88,7 +88,7 @@ def test_a_statement_that_was_done_twice_fails_its_table_until_the_next_run(tmp_
     platform, deployment, models = Twice(), deployment_over(tmp_path), MODELS[:20]
     with pytest.raises(ApplyFailedError) as failed:
         sync(platform, deployment, *models)
-    assert [str(one.name) for one in failed.value.outcomes if one.failure] == ["dev.silver.t7"]
+    assert [str(outcome.name) for outcome in failed.value.outcomes if outcome.failure] == ["dev.silver.t7"]
     assert statuses(deployment)["t7"] == "failed"
     platform.statements.clear()
     sync(platform, deployment, *models)
@@ -111,7 +111,7 @@ def test_a_runner_that_dies_fails_its_tables_and_leaves_a_document(tmp_path: Pat
         OutcomeKind.CREATED: 5,
         OutcomeKind.FAILED: 3,
     }
-    (reason, *_) = [one.failure.message for one in failed.value.outcomes if one.failure]
+    (reason, *_) = [outcome.failure.message for outcome in failed.value.outcomes if outcome.failure]
     assert reason == f"no answer: {type(error).__name__}: {error}"
     whole = FakePlatform()
     whole.states = platform.states

@@ -48,8 +48,8 @@ class CatalogProject:
 
     def declare(self, *tables: str, schemas: str = "") -> None:
         """Declare tables of dev.silver, each given as the rest of a YAML mapping, and schemas."""
-        found = "".join(f"  - {{catalog: dev, schema: silver, {table}}}\n" for table in tables)
-        self.models.write_text(f"tables:\n{found or '  []'}{schemas}")
+        entries = "".join(f"  - {{catalog: dev, schema: silver, {table}}}\n" for table in tables)
+        self.models.write_text(f"tables:\n{entries or '  []'}{schemas}")
 
     def by_hand(self, *statements: str, user: str = "jo") -> None:
         """Run statements of another principal."""
@@ -69,7 +69,8 @@ class CatalogProject:
         report = json.loads(self.run("drift --json").stdout)
         parts = (*report["drifted"], *report["deleted"], *report["schemas"])
         return {
-            one["resource"]: [(found["kind"], found["field"]) for found in one["findings"]] for one in parts
+            part["resource"]: [(finding["kind"], finding["field"]) for finding in part["findings"]]
+            for part in parts
         }
 
     def plan(self) -> Any:

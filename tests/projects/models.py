@@ -118,8 +118,8 @@ def tables(draw: st.DrawFn, name: st.SearchStrategy[str] = hostile_names) -> Tab
 @st.composite
 def table_contents(draw: st.DrawFn, catalog: str, schema: str, name: str) -> Table:
     """Draw everything but a table's name."""
-    found = draw(column_lists)
-    names = st.permutations([column.name for column in found])
+    columns = draw(column_lists)
+    names = st.permutations([column.name for column in columns])
     key = PrimaryKey(
         draw(names)[: draw(st.integers(1, 3))], draw(st.none() | hostile_texts), draw(st.booleans())
     )
@@ -129,7 +129,7 @@ def table_contents(draw: st.DrawFn, catalog: str, schema: str, name: str) -> Tab
             catalog,
             schema,
             name,
-            found,
+            columns,
             draw(hostile_texts),
             draw(properties),
             draw(st.sampled_from([None, key])),
@@ -208,8 +208,8 @@ def load_python(text: str, settings: Settings) -> tuple[Table, ...]:
 
 
 def _tables_and_schemas(settings: Settings) -> Declared:
-    found = load_declared(settings)
-    return found.tables, found.schemas
+    declared = load_declared(settings)
+    return declared.tables, declared.schemas
 
 
 def declared_in_python(text: str, settings: Settings) -> Declared:

@@ -74,5 +74,5 @@ class Repository:
         """Return the projects that changed since a commit."""
         done = self._delta_engine("-e", "local", "projects", "list", "--changed-since", since, "--json")
         assert done.code == 0, done.stderr
-        found: list[str] = json.loads(done.stdout)
-        return found
+        projects: list[str] = json.loads(done.stdout)
+        return projects

@@ -63,8 +63,8 @@ class SharedCatalog:
 
     def declare(self, team: str, *tables: str) -> None:
         """Declare the tables of a project, each given as the rest of a YAML mapping."""
-        found = "".join(f"  - {{catalog: dev, {one}}}\n" for one in tables)
-        self.write(f"teams/{team}/models/tables.yml", f"tables:\n{found or '  []'}")
+        entries = "".join(f"  - {{catalog: dev, {table}}}\n" for table in tables)
+        self.write(f"teams/{team}/models/tables.yml", f"tables:\n{entries or '  []'}")
 
     def run(self, team: str, command: str) -> Result:
         """Run a command in one project, or in those that a pattern names."""
@@ -88,5 +88,5 @@ class SharedCatalog:
     def serial(self, team: str) -> int:
         """Return the serial of a project's deployment state."""
         path = Path("teams", team, ".delta-engine", "state", "dev.state.json")
-        found: int = json.loads(path.read_text())["serial"]
-        return found
+        document_serial: int = json.loads(path.read_text())["serial"]
+        return document_serial

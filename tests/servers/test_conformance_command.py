@@ -58,7 +58,9 @@ def test_an_interrupted_run_drops_everything_and_reports_in_the_words_of_the_pla
     assert document["outcome"] == "stopped"
     assert document["platform_version"] == "databricks sql 2026.40"
     (refused,) = [
-        one for one in document["statements"] if one["place"] == "column order, step 1" and one["error"]
+        statement
+        for statement in document["statements"]
+        if statement["place"] == "column order, step 1" and statement["error"]
     ]
     assert refused["error"]["condition"] == "INSUFFICIENT_PERMISSIONS"
     assert refused["error"]["sql_state"] == "42000"

@@ -58,7 +58,7 @@ class Project:
         assert sum(document["counts"].values()) == len(document["checks"])
         assert self.workspace.files.files == {} or self.workspace.files.keeps_files
         questions = ("SELECT", "DESCRIBE", "SHOW")
-        assert [one for one in self.sql.statements if not one.startswith(questions)] == []
+        assert [statement for statement in self.sql.statements if not statement.startswith(questions)] == []
         return Examined(result.code, document["checks"])
 
     def hold(self, *privileges: str, principal: str = USER) -> None:
@@ -97,10 +97,10 @@ def project(
     monkeypatch: pytest.MonkeyPatch,
     delta_engine: CommandLine,
 ) -> Project:
-    found = Project(make_project(workspace, tmp_path, monkeypatch), workspace, sql, delta_engine)
+    prepared = Project(make_project(workspace, tmp_path, monkeypatch), workspace, sql, delta_engine)
     sql.catalog.schemas |= {name: SchemaState(owner=ANN) for name in ("dev.silver", "dev.delta_engine")}
-    found.hold("ALL PRIVILEGES", "MANAGE")
-    return found
+    prepared.hold("ALL PRIVILEGES", "MANAGE")
+    return prepared
 
 
 def test_everything_is_there(project: Project) -> None:
@@ -237,8 +237,11 @@ REFUSED = (
     ("system.access", "INSUFFICIENT_PERMISSIONS", "cannot tell rights: lineage in system.access"),
 )
 CASES |= {
-    f"no answer to {words}": (partial(Project.refuse, words=words, error_class=error_class), {found: ""})
-    for words, error_class, found in REFUSED
+    f"no answer to {words}": (
+        partial(Project.refuse, words=words, error_class=error_class),
+        {status_found: ""},
+    )
+    for words, error_class, status_found in REFUSED
 }
 
 
@@ -247,9 +250,9 @@ def test_what_is_not_in_order(project: Project, case: str) -> None:
     change, expected = CASES[case]
     change(project)
     examined = project.examine()
-    found = {f"{status} {key}": way_out for key, (status, way_out) in examined.not_ok().items()}
-    assert found.keys() == expected.keys()
-    assert [key for key, way_out in expected.items() if way_out not in found[key]] == []
+    not_ok = {f"{status} {key}": way_out for key, (status, way_out) in examined.not_ok().items()}
+    assert not_ok.keys() == expected.keys()
+    assert [key for key, way_out in expected.items() if way_out not in not_ok[key]] == []
     assert examined.code == (3 if any(key.startswith("missing") for key in expected) else 0)
     topics = {check["topic"] for check in examined.checks}
     assert topics >= ({"packages"} if case == "a wrong configuration" else {"packages", "lock", "login"})
@@ -302,7 +305,7 @@ def test_a_column_and_a_view_that_are_not_there(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "found"),
+    ("fault", "answer"),
     [
         ("denied", "PERMISSION_DENIED"),
         ("empty", "has another content when it is read back"),
@@ -311,7 +314,7 @@ def test_a_column_and_a_view_that_are_not_there(project: Project) -> None:
         ("no volume", "NOT_FOUND"),
     ],
 )
-def test_a_volume_that_cannot_be_used(project: Project, fault: str, found: str) -> None:
+def test_a_volume_that_cannot_be_used(project: Project, fault: str, answer: str) -> None:
     files = project.workspace.files
     files.faults = ["ok", fault]  # the first upload finds no folder
     files.ignores_conditions, files.keeps_files = fault == "conditions", fault == "kept"
@@ -321,8 +324,8 @@ def test_a_volume_that_cannot_be_used(project: Project, fault: str, found: str) 
     assert examined.code == 3
     (status, way_out) = examined.not_ok()[f"deployment state: {VOLUME}"]
     assert status == "missing"
-    assert found in examined.found("deployment state")[0]
-    if found.isupper():
+    assert answer in examined.found("deployment state")[0]
+    if answer.isupper():
         grant = "GRANT READ VOLUME, WRITE VOLUME ON VOLUME `dev`.`delta_engine`.`deployment_state`"
         assert f"{grant} TO `{USER}`" in way_out
 

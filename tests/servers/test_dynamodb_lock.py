@@ -70,9 +70,9 @@ def test_a_hidden_retry_conflicts_with_its_own_lock(lock_table: LockTable) -> No
     lock_table.proxy.spoil(Fault.LOST_ANSWER, "POST", PUT, times=1)
     with pytest.raises(ConflictError):
         records.replace(lock_record(), None)
-    found = records.read()
-    assert found is not None
-    assert found[0] == lock_record()
+    record = records.read()
+    assert record is not None
+    assert record[0] == lock_record()
 
 
 @pytest.mark.parametrize("fault", [Fault.LOST_ANSWER, Fault.RESET, Fault.BROKEN, Fault.GIBBERISH])

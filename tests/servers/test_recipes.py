@@ -59,7 +59,7 @@ def _command_line(folder: Path) -> Path:
 
 @pytest.mark.parametrize(
     "recipe",
-    [RECIPES[0], *(pytest.param(one, marks=pytest.mark.long) for one in RECIPES[1:])],
+    [RECIPES[0], *(pytest.param(recipe, marks=pytest.mark.long) for recipe in RECIPES[1:])],
     ids=lambda path: str(path.name),
 )
 def test_a_merge_applies_what_was_planned(

@@ -63,9 +63,9 @@ def test_a_hidden_retry_conflicts_with_its_own_lock(saved: Saved) -> None:
     records = S3LockRecords(saved.folder, "prod")
     saved.bucket.proxy.spoil(Fault.LOST_ANSWER, "PUT", LOCK, times=1)
     assert type(error_of(lambda: records.replace(lock_record(), None))) is ConflictError
-    found = records.read()
-    assert found is not None
-    assert found[0] == lock_record()
+    record = records.read()
+    assert record is not None
+    assert record[0] == lock_record()
 
 
 @pytest.mark.parametrize(

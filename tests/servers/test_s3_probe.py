@@ -51,10 +51,10 @@ class MemoryServer:
             return self._write(name, data, fits=self._fits(name, expected))
 
     def _fits(self, name: str, expected: str | None) -> bool:
-        found = self._objects.get(name)
+        stored = self._objects.get(name)
         if self._ignored == ("create" if expected is None else "replace"):
             return True
-        return (found and found[1]) == expected
+        return (stored and stored[1]) == expected
 
     def _write(self, name: str, data: bytes, *, fits: bool) -> bool:
         if fits:

@@ -94,9 +94,9 @@ def test_objects_are_where_people_look_for_them(bucket: Bucket) -> None:
 def test_an_object_says_who_saved_it_and_when(bucket: Bucket, tmp_path: Path) -> None:
     state = msgspec.structs.replace(deployment_state(serial=0), updated_by="Ünal@example.com")
     repository_over(S3StateStore(bucket.folder(), "prod"), tmp_path).save(state, None)
-    found = bucket.raw.head_object(Bucket=bucket.name, Key=DOCUMENT_KEY)["Metadata"]
-    assert found["deployed-by"] == "%C3%9Cnal@example.com"
-    assert found["deployed-at"] == NOON.isoformat()
+    metadata = bucket.raw.head_object(Bucket=bucket.name, Key=DOCUMENT_KEY)["Metadata"]
+    assert metadata["deployed-by"] == "%C3%9Cnal@example.com"
+    assert metadata["deployed-at"] == NOON.isoformat()
 
 
 def test_environments_do_not_see_each_other(bucket: Bucket) -> None:
@@ -137,9 +137,9 @@ def test_a_document_put_there_by_hand_is_read_as_it_is(bucket: Bucket) -> None:
     store = S3StateStore(bucket.folder(), "prod")
     saved = store.replace(document(1), identity(1), None)
     bucket.raw.put_object(Bucket=bucket.name, Key=DOCUMENT_KEY, Body=b"{}")
-    found = store.read()
-    assert found is not None
-    assert found.data == b"{}"
+    stored = store.read()
+    assert stored is not None
+    assert stored.data == b"{}"
     with pytest.raises(ConflictError):
         store.replace(document(2), identity(2), saved)
 
@@ -193,9 +193,9 @@ def test_a_report_is_replaced_and_says_what_it_is(bucket: Bucket, name: str, con
         files.write(name, PAGE)
         == f"s3://{bucket.name}/{PREFIX}/{name} at http://127.0.0.1:{bucket.server.port}"
     )
-    found = bucket.raw.get_object(Bucket=bucket.name, Key=f"{PREFIX}/{name}")
-    assert found["Body"].read() == PAGE
-    assert found["ContentType"] == content_type
+    report = bucket.raw.get_object(Bucket=bucket.name, Key=f"{PREFIX}/{name}")
+    assert report["Body"].read() == PAGE
+    assert report["ContentType"] == content_type
 
 
 def test_reports_are_no_documents_versions_or_journals(bucket: Bucket) -> None:

@@ -170,7 +170,7 @@ def test_a_first_sync_without_create_table_is_told_the_grants_at_once(
         in refused.stderr
     )
     assert "Traceback" not in refused.stderr
-    assert len([one for one in sql.statements if one.startswith("CREATE TABLE")]) == 1
+    assert len([statement for statement in sql.statements if statement.startswith("CREATE TABLE")]) == 1
     assert len(sql.statements) <= 10
 
 
@@ -214,7 +214,9 @@ def _many_tables(sql: WarehouseSql) -> None:
             f"CONSTRAINT `pk_{number}` PRIMARY KEY (`id`)) USING delta COMMENT '- no. {number}'"
         )
     for number in range(1, 40):
-        child, parent = (("shop", "web", "bronze")[one % 3] + f"`.`t{one}" for one in (number, number - 1))
+        child, parent = (
+            ("shop", "web", "bronze")[place % 3] + f"`.`t{place}" for place in (number, number - 1)
+        )
         sql.catalog.run(
             f"ALTER TABLE `dev`.`{child}` ADD CONSTRAINT `fk_{number}` FOREIGN KEY (`id`) REFERENCES "
             f"`dev`.`{parent}` (`id`)"

@@ -137,5 +137,5 @@ def test_an_apply_that_is_throttled_for_minutes_ends_at_once(warehouse: Warehous
     with pytest.raises(ApplyStoppedError) as stopped:
         ActionRunner(runner, CatalogAddressing(), DATABRICKS).apply(compiled(plan), control=control)
     assert monotonic() - before < 30
-    assert {one.kind for one in stopped.value.outcomes} == {OutcomeKind.STOPPED}
+    assert {outcome.kind for outcome in stopped.value.outcomes} == {OutcomeKind.STOPPED}
     assert warehouse.workspace.submitted == []

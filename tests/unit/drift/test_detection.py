@@ -220,9 +220,9 @@ def test_an_attempt_without_a_value_explains_no_new_one(
 
     model = having(applied_value, "a table")
     attempted, done = replace(MODEL, comment="new"), state_of(replace(model, comment="new"))
-    assert drift_after(model, attempted=attempted, found=done) == ()
+    assert drift_after(model, attempted=attempted, observed=done) == ()
     changed = state_of(having(later, "new"))
-    assert kinds(drift_after(model, attempted=attempted, found=changed)) == [kind]
+    assert kinds(drift_after(model, attempted=attempted, observed=changed)) == [kind]
 
 
 def test_a_known_table_is_not_unmanaged() -> None:

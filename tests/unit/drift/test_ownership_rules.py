@@ -90,14 +90,14 @@ def test_a_field_that_no_model_declares_is_not_taken_over() -> None:
 
 def test_a_killed_run_explains_the_column_that_it_dropped() -> None:
     model = orders(Column("id", "bigint"), X)
-    assert drift_after(model, attempted=orders(comment="new"), found=observed()) == ()
+    assert drift_after(model, attempted=orders(comment="new"), observed=observed()) == ()
 
 
 def test_a_killed_run_explains_nothing_inside_a_field_that_it_has_not_dropped() -> None:
     model = orders(Column("s", "struct<a: int, b: int>"))
     attempted = orders(Column("s", "struct<a: int>"), comment="new")
     found = observed(Column("s", "struct<a: int, b: int comment 'theirs'>"))
-    assert kinds(drift_after(model, attempted=attempted, found=found)) == ["column_comment"]
+    assert kinds(drift_after(model, attempted=attempted, observed=found)) == ["column_comment"]
 
 
 def accepted(kind: DriftKind, field: str, actual: str) -> AcceptedDrift:
