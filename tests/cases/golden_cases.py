@@ -118,7 +118,7 @@ class GoldenCase:
     def _last_applied(self) -> Declared:
         """Return the tables and schemas of `last_applied.yml`; nothing by default."""
         if not (self.folder / "last_applied.yml").exists():
-            return Declared(tables=(), schemas=(), is_whole=True)
+            return Declared(models=(), is_whole=True)
         return load_declared(settings_for(self.folder, yaml="last_applied.yml"))
 
     def _beside(self, what: str) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def _changes(
     before: Table | Schema, after: Table | Schema | None, renames: Mapping[str, str]
 ) -> Iterator[str]:
     if after is None:
-        yield f"remove the {'schema' if isinstance(before, Schema) else 'table'}"
+        yield f"remove the {before.qualified_name.kind}"
         return
     for field in fields_of(before):
         if field.key == "columns" and isinstance(before, Table) and isinstance(after, Table):

@@ -56,7 +56,7 @@ class EntryWriter:
             fields: the changed fields, as a report names them.
         """
         entry = {
-            "resource": f"{'schema' if isinstance(name, SchemaName) else 'table'}.{self._name(name)}",
+            "resource": f"{name.kind}.{self._name(name)}",
             "fields": [*fields],
             **self._ending(),
         }
@@ -85,7 +85,7 @@ class EntryWriter:
         }
 
     def _name(self, name: QualifiedName | SchemaName) -> str:
-        names = (name.schema,) if isinstance(name, SchemaName) else (name.schema, name.table)
+        _, *names = str(name).split(".")
         return ".".join((catalog_text(name.catalog, self.variables), *map(escaped, names)))
 
     def _ending(self) -> dict[str, object]:

@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from delta_engine.config.settings import Settings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Declared:
     """Loaded models, in the order of the configuration.
 
@@ -40,10 +41,19 @@ class Declared:
         contents: the checksums of the YAML files as they were parsed.
     """
 
-    tables: tuple[Table, ...]
-    schemas: tuple[Schema, ...]
+    models: tuple[Table | Schema, ...]
     is_whole: bool
     contents: Mapping[Path, str] = field(default_factory=dict)
+
+    @cached_property
+    def tables(self) -> tuple[Table, ...]:
+        """The tables."""
+        return tuple(model for model in self.models if isinstance(model, Table))
+
+    @cached_property
+    def schemas(self) -> tuple[Schema, ...]:
+        """The schemas."""
+        return tuple(model for model in self.models if isinstance(model, Schema))
 
 
 @no_garbage_collection()
@@ -66,20 +76,18 @@ def load_declared(settings: Settings, globs: Sequence[str] = ()) -> Declared:
         files, python, globs, settings, lambda path: loaded(_yaml_models(path, settings, contents))
     )
     raise_all(refusals)
-    models = [*python, *(model for path in files for model in by_file.get(path, ()))]
-    tables = tuple(model for model in models if isinstance(model, Table))
-    is_whole = len(by_file) == len({*files})
-    if not is_whole and not all(any(map(_matches(pattern), tables)) for pattern in globs):
+    models = (*python, *(model for path in files for model in by_file.get(path, ())))
+    declared = Declared(models=models, is_whole=len(by_file) == len({*files}), contents=contents)
+    if not declared.is_whole and not all(any(map(_matches(pattern), declared.tables)) for pattern in globs):
         return load_declared(settings)  # the refusal of an unknown name suggests similar ones
-    if not tables:
+    if not declared.tables:
         shown = _shown(files[0], settings.project_dir) if files else ""
         raise ConfigError(
             "its model files declare no tables" if files else "it names no models",
             location=settings.locate(("models",)),
             way_out=f"Declare one in {shown}." if files else "List them under models.yaml or models.python.",
         )
-    schemas = tuple(model for model in models if isinstance(model, Schema))
-    return Declared(tables=tables, schemas=schemas, is_whole=is_whole, contents=contents)
+    return declared
 
 
 def load_present(settings: Settings, files: Iterable[Path]) -> tuple[Table | Schema, ...]:
@@ -105,11 +113,7 @@ def given_models(models: Sequence[Table | Schema], settings: Settings) -> Declar
     refusals: list[RefusedError] = []
     filled = tuple(_collected(_filled_in(models, settings), refusals))
     raise_all(refusals)
-    return Declared(
-        tables=tuple(model for model in filled if isinstance(model, Table)),
-        schemas=tuple(model for model in filled if isinstance(model, Schema)),
-        is_whole=True,
-    )
+    return Declared(models=filled, is_whole=True)
 
 
 def read_contents(settings: Settings) -> Mapping[Path, str]:
@@ -266,10 +270,11 @@ def _with_shown_places(model: _Model, project_dir: Path) -> _Model:
             names[place.file] = _shown(Path(place.file), project_dir)
         return SourceLocation(names[place.file], place.line)
 
-    if isinstance(model, Schema):
-        return replace(model, declared_at=shown(model.declared_at))
+    model = replace(model, declared_at=shown(model.declared_at))
+    if not isinstance(model, Table):
+        return model
     columns = tuple(replace(column, declared_at=shown(column.declared_at)) for column in model.columns)
-    return replace(model, columns=columns, declared_at=shown(model.declared_at))
+    return replace(model, columns=columns)
 
 
 def _shown(path: Path, project_dir: Path) -> str:

@@ -100,7 +100,7 @@ def _refused_edit(edit: ModelEdit) -> ConfigError | None:
     if not is_editable(before):
         return _refusal(edit, "only models in YAML files can be edited")
     if after is not None and after.qualified_name != before.qualified_name and not _is_renamed(before, after):
-        return _refusal(edit, f"a {_kind(before)}'s name cannot be edited")
+        return _refusal(edit, f"a {before.qualified_name.kind}'s name cannot be edited")
     if (
         isinstance(after, Table)
         and isinstance(before, Table)
@@ -116,7 +116,7 @@ def _refused_edit(edit: ModelEdit) -> ConfigError | None:
 
 def _is_renamed(before: Table | Schema, after: Table | Schema) -> bool:
     """Whether the edited model renames the table within its schema."""
-    if isinstance(before, Schema) or isinstance(after, Schema):
+    if not (isinstance(before, Table) and isinstance(after, Table)):
         return False
     in_place = replace(after.qualified_name, table=before.table_name)
     return in_place == before.qualified_name and before.table_name in after.renamed_from
@@ -201,7 +201,7 @@ def _splices(text: str, node: Node, edit: ModelEdit, after: Table | Schema) -> I
 
 def _comparable(model: Table | Schema) -> Table | Schema:
     """Return a model without insignificant differences: check order and columns that the platform chooses."""
-    if isinstance(model, Schema):
+    if not isinstance(model, Table):
         return model
     return replace(
         model,
@@ -213,7 +213,7 @@ def _comparable(model: Table | Schema) -> Table | Schema:
 def _placed(loaded: Sequence[Table | Schema]) -> Iterator[tuple[Place, Table | Schema]]:
     counts: Counter[str] = Counter()
     for model in loaded:
-        key = f"{_kind(model)}s"
+        key = f"{model.qualified_name.kind}s"
         yield (key, counts[key]), model
         counts[key] += 1
 
@@ -232,7 +232,7 @@ def _declared(before: Table | Schema, loaded: Sequence[Table | Schema]) -> tuple
 
 def _is_same(declared: Table | Schema, loaded: Table | Schema) -> bool:
     """Whether a loaded model is the declared one; loading completes foreign keys (`models.constraints.resolved`)."""
-    if isinstance(declared, Schema) or isinstance(loaded, Schema):
+    if not (isinstance(declared, Table) and isinstance(loaded, Table)):
         return declared == loaded
     keys = zip(declared.foreign_keys, loaded.foreign_keys, strict=False)
     return replace(declared, foreign_keys=loaded.foreign_keys) == loaded and (
@@ -257,7 +257,7 @@ def _completes(key: ForeignKey, written: ForeignKey, table: QualifiedName) -> bo
 def as_written(edit: ModelEdit, declared: Table | Schema) -> ModelEdit:
     """Return an edit of the model as its file has it: foreign keys that stay keep the file's spelling."""
     before, after = edit.before, edit.after
-    if isinstance(declared, Schema) or isinstance(before, Schema) or not isinstance(after, Table):
+    if not (isinstance(declared, Table) and isinstance(before, Table) and isinstance(after, Table)):
         return replace(edit, before=declared)
     written = dict(zip(before.foreign_keys, declared.foreign_keys, strict=True))
     keys = tuple(written.get(key, key) for key in after.foreign_keys)
@@ -275,14 +275,12 @@ def _refusal(edit: ModelEdit, reason: str, way_out: str = "") -> ConfigError:
 
 
 def _about(model: Table | Schema, reason: str, way_out: str) -> ConfigError:
-    if isinstance(model, Schema):
-        reason = f"schema {model.qualified_name}: {reason}"
-        return ConfigError(reason, location=model.declared_at, way_out=way_out)
-    return ConfigError(reason, table=str(model.qualified_name), location=model.declared_at, way_out=way_out)
-
-
-def _kind(model: Table | Schema) -> str:
-    return "schema" if isinstance(model, Schema) else "table"
+    if isinstance(model, Table):
+        return ConfigError(
+            reason, table=str(model.qualified_name), location=model.declared_at, way_out=way_out
+        )
+    name = model.qualified_name
+    return ConfigError(f"{name.kind} {name}: {reason}", location=model.declared_at, way_out=way_out)
 
 
 def replace_files(contents: Mapping[Path, bytes]) -> None:

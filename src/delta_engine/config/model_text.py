@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
 from delta_engine.aspects.facet import TEXT, Facet, Form, Written
 from delta_engine.config.yaml_text import block, in_lines, list_item, one_line, pair
-from delta_engine.models import Column, Part, Schema, Table
+from delta_engine.models import Column, Part, QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.type_text import parse_data_type, type_schema
 from delta_engine.sql.readable_types import laid_out_data_type, readable_data_type
 
@@ -56,7 +56,7 @@ def arguments(fields: Fields, model: Table | Schema | Column) -> list[tuple[str,
 
 def fields_of(model: Table | Schema) -> Fields:
     """Return the keys of a table or a schema."""
-    return SCHEMA_FIELDS if isinstance(model, Schema) else TABLE_FIELDS
+    return FIELDS[model.qualified_name.kind]
 
 
 def column_call(column: Column) -> Call:
@@ -269,6 +269,9 @@ SCHEMA_FIELDS: Fields = (
     _required("name", "schema_name", "the schema"),
     *_written(SCHEMA_FACETS),
 )
+
+FIELDS: Final[Mapping[str, Fields]] = {SchemaName.kind: SCHEMA_FIELDS, QualifiedName.kind: TABLE_FIELDS}
+"""The keys of each kind, in the order in which model files have the kinds."""
 
 BLOCKS = frozenset(("columns", *(facet.key for facet in TABLE_FACETS if facet.entry is not None)))
 """The keys whose values take a line per entry."""

@@ -134,12 +134,7 @@ def _pattern_at(pattern: str, repository: Path, root: Path) -> str:
 
 
 def _present(settings: Settings) -> Declared:
-    models = load_present(settings, ())
-    return Declared(
-        tables=tuple(model for model in models if isinstance(model, Table)),
-        schemas=tuple(model for model in models if isinstance(model, Schema)),
-        is_whole=True,
-    )
+    return Declared(models=load_present(settings, ()), is_whole=True)
 
 
 def _reason_for_all(project: Project, former: _Former, compared: ComparedRepository) -> str:

@@ -181,11 +181,9 @@ def declared_models(settings: Settings, declare: Callable[[Settings], Declared] 
     """
     left_out = _left_out(settings)
     declared = declare(settings)
-    return replace(
-        declared,
-        tables=tuple(without_features(model, left_out) for model in declared.tables),
-        schemas=() if Feature.SCHEMA_METADATA in left_out else declared.schemas,
-    )
+    tables = (without_features(model, left_out) for model in declared.tables)
+    schemas = () if Feature.SCHEMA_METADATA in left_out else declared.schemas
+    return replace(declared, models=(*tables, *schemas))
 
 
 def load_rules(settings: Settings) -> RuleSet:
