@@ -15,6 +15,7 @@ from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.errors import StatementError
 from delta_engine.models import CheckConstraint, Column, FillBy, QualifiedName, Table
 from delta_engine.sql.text import sql_literal
+from tests.builders.worlds import Kill
 
 AMOUNT = "cast(replace(amount, ',', '') as decimal(18,2))"
 REGION = "coalesce(region, 'unknown')"
@@ -218,10 +219,6 @@ class Writer:
 
     def _address(self, shape: Shape) -> str:
         return self.addressing.table(QualifiedName("dev", "silver", shape.name))
-
-
-class Kill(BaseException):
-    """Ends a run between two statements, as `kill -9` does."""
 
 
 @dataclass

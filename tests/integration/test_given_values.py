@@ -9,8 +9,9 @@ from random import Random
 from pyspark.sql import SparkSession
 
 from delta_engine.models import Column, Table, Using
+from tests.builders.worlds import Kill
 from tests.integration.changed_warehouse import Warehouse
-from tests.integration.data_changes import Kill, KilledRunner
+from tests.integration.data_changes import KilledRunner
 
 
 def test_a_value_that_was_given_is_never_given_again(spark: SparkSession, tmp_path: Path) -> None:

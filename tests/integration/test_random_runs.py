@@ -13,8 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from delta_engine.execute.action_runner import ApplyFailedError
+from tests.builders.worlds import Kill
 from tests.integration.changed_warehouse import Tables, Warehouse
-from tests.integration.data_changes import Kill
 from tests.proofs import examples
 
 RUNS = range(examples(8, 500))

@@ -26,7 +26,8 @@ from delta_engine.orchestrate.undoing import UndoRequest, plan_undo
 from delta_engine.state.states import TableState
 from tests.builders.deployment import deployment_over
 from tests.builders.engines import engine_over
-from tests.integration.data_changes import Kill, KilledRunner
+from tests.builders.worlds import Kill
+from tests.integration.data_changes import KilledRunner
 from tests.proofs import IS_LONG
 
 POLICY = Policy(

@@ -40,6 +40,19 @@ class CommandLine:
         assert isinstance(code, int)
         return Result(code, output.out, output.err)
 
+    def at_a_terminal(self, *, yes: bool) -> list[str]:
+        """Answer questions at a terminal; return them as they come."""
+        questions: list[str] = []
+
+        def answer(question: str, **_options: object) -> bool:
+            questions.append(question)
+            return yes
+
+        for stream in (sys.stdin, sys.stderr):
+            self._monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
+        self._monkeypatch.setattr(typer, "confirm", answer)
+        return questions
+
     def reach(self, runner: Callable[[], SqlRunner]) -> None:
         """Let commands reach a Unity Catalog, over the runner that there is when they open it."""
 

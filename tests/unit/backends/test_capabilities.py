@@ -132,14 +132,12 @@ def test_the_runtime_is_asked_for(answer: Answer, version: str, monkeypatch: pyt
     assert len(platform.statements) == 1
 
 
+@pytest.mark.usefixtures("no_credentials")
 @pytest.mark.parametrize(("version", "columns"), [("15.4", OLDER), ("client.4.9", CURRENT)])
 def test_the_backend_has_the_capabilities_of_its_runtime(
     version: str, columns: ColumnsPerStatement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("DATABRICKS_HOST", "DATABRICKS_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(VARIABLE, version)
-    monkeypatch.setenv("DATABRICKS_CONFIG_FILE", str(tmp_path / "none"))
     settings = replace(settings_for(tmp_path, yaml="none.yml"), backend=BackendType.DATABRICKS)
     session = SimpleNamespace(conf=Conf({WORKSPACE_URL: "adb-1.azuredatabricks.net"}))  # runs no statement
     backend = open_backend(settings, cast("SparkSession", session))

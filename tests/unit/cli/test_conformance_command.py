@@ -1,11 +1,9 @@
 """`doctor --conformance` at a terminal and without one: it asks before it makes anything, and shows how it gets on."""
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
-import typer
 
 from tests.builders.conformance_runs import refusing
 from tests.cases.golden_texts import assert_golden
@@ -23,24 +21,10 @@ def platform(project: Path, delta_engine: CommandLine) -> ConformancePlatform:
     return platform
 
 
-def at_a_terminal(monkeypatch: pytest.MonkeyPatch, *, yes: bool) -> list[str]:
-    """Answer questions at a terminal; return them as they come."""
-    questions: list[str] = []
-
-    def answer(question: str, **_options: object) -> bool:
-        questions.append(question)
-        return yes
-
-    for stream in (sys.stdin, sys.stderr):
-        monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(typer, "confirm", answer)
-    return questions
-
-
 def test_nothing_is_made_after_a_no(
-    project: Path, platform: ConformancePlatform, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch
+    project: Path, platform: ConformancePlatform, delta_engine: CommandLine
 ) -> None:
-    questions = at_a_terminal(monkeypatch, yes=False)
+    questions = delta_engine.at_a_terminal(yes=False)
     refused = delta_engine(*COMMAND)
     assert refused.code == 130
     (question,) = questions
@@ -50,9 +34,9 @@ def test_nothing_is_made_after_a_no(
 
 
 def test_a_terminal_shows_a_bar(
-    project: Path, platform: ConformancePlatform, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch
+    project: Path, platform: ConformancePlatform, delta_engine: CommandLine
 ) -> None:
-    questions = at_a_terminal(monkeypatch, yes=True)
+    questions = delta_engine.at_a_terminal(yes=True)
     platform.faults = [refusing(lambda sql: sql.startswith("DROP TABLE") and "_tags`" in sql)]
     done = delta_engine(*COMMAND)
     assert done.code == 1

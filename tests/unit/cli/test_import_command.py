@@ -12,6 +12,7 @@ from delta_engine.cli.terminal import ExitCode
 from delta_engine.deployment.local_files import create_atomically, only_writer
 from delta_engine.errors import StatementError
 from delta_engine.orchestrate import import_folder
+from tests.builders.worlds import Kill
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.projects.commandline import CommandLine, Result
 
@@ -235,10 +236,6 @@ def test_nothing_that_can_be_read_is_refused(workspace: Workspace) -> None:
     assert workspace.files() == {}
 
 
-class KilledError(BaseException):
-    """Ends the process at once."""
-
-
 @pytest.mark.parametrize("per", ["table", "schema"])
 @pytest.mark.parametrize("batch", [1, 1000])
 def test_a_killed_import_continues(
@@ -254,13 +251,13 @@ def test_a_killed_import_continues(
         def create_some(path: Path, data: bytes, left: Iterator[int] = left) -> None:
             if next(left, None) is None:
                 path.with_name(".delta-engine-1-0.tmp").write_bytes(data[:20])
-                raise KilledError
+                raise Kill
             create_atomically(path, data)
 
         target = f"conf/models/{after}"
         with monkeypatch.context() as patched:
             patched.setattr(import_folder, "create_atomically", create_some)
-            with pytest.raises(KilledError):
+            with pytest.raises(Kill):
                 workspace.imports("--per", per, to=target)
         kept = {name for name in workspace.files(target) if name.endswith(".yml")}
         assert len(kept) == after

@@ -10,6 +10,7 @@ from delta_engine.cli import staged_files
 from delta_engine.cli.project_files import merged_lines
 from delta_engine.cli.terminal import ExitCode
 from delta_engine.deployment.local_files import only_writer
+from tests.builders.worlds import Kill
 from tests.projects.commandline import CommandLine
 
 WANTED = b".venv/\n.delta-engine/\ndist/\n"
@@ -174,21 +175,18 @@ def test_a_killed_init_is_completed(
     assert delta_engine("init", "whole").code == 0
     moved = iter(range(100))
 
-    class KilledError(BaseException):
-        pass
-
     def killed(self: staged_files.StagedFiles, *_: object) -> None:
         """Leave everything as it is: a killed process cleans nothing up."""
 
     def move(temporary: Path, path: Path) -> None:
         if next(moved) == after:
-            raise KilledError
+            raise Kill
         temporary.replace(path)
 
     with monkeypatch.context() as patched:
         patched.setattr(staged_files, "move_without_replacing", move)
         patched.setattr(staged_files.StagedFiles, "__exit__", killed)
-        with pytest.raises(KilledError):
+        with pytest.raises(Kill):
             delta_engine("init", "killed")
     killed_files = contents(tmp_path / "killed")
     assert len([name for name in killed_files if ".delta-engine-" not in name]) == after

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-import typer
 
 from delta_engine.deployment.locks.file import FileLock
 from tests.builders.deployment import HOLDER
@@ -30,48 +29,33 @@ def project(tmp_path: Path, delta_engine: CommandLine, monkeypatch: pytest.Monke
     return made
 
 
-class Answer:
-    """Somebody at a terminal, who is asked and says yes or no."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, yes: bool) -> None:
-        self.questions: list[str] = []
-        self._yes = yes
-        for stream in (sys.stdin, sys.stderr):
-            monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
-        monkeypatch.setattr(typer, "confirm", self._confirm)
-
-    def _confirm(self, question: str, **_options: object) -> bool:
-        self.questions.append(question)
-        return self._yes
-
-
 @pytest.mark.parametrize("options", [(), ("--json",), ("--timings",)])
 @pytest.mark.parametrize("is_file", [False, True])
 def test_a_run_asks_although_its_results_go_into_a_file(
-    project: PlanProject, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], is_file: bool
+    project: PlanProject, delta_engine: CommandLine, options: tuple[str, ...], is_file: bool
 ) -> None:
     project.plan()
     command = ("apply", "plan.json", *options) if is_file else ("sync", *options)
-    answer = Answer(monkeypatch, yes=False)
+    questions = delta_engine.at_a_terminal(yes=False)
     refused = project.run(*command)
     assert refused.code == 130
-    assert answer.questions == ["Apply these changes?"]
+    assert questions == ["Apply these changes?"]
     assert "dev.silver.a" in refused.stderr  # what is asked about is to be seen
     assert project.platform.statements == []
     if "--json" in options:
         assert refused.stdout == ""
 
     assert project.run(*command, "--yes").code == 0
-    assert len(answer.questions) == 1
+    assert len(questions) == 1
 
 
-def test_who_agrees_gets_the_results(project: PlanProject, monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = Answer(monkeypatch, yes=True)
+def test_who_agrees_gets_the_results(project: PlanProject, delta_engine: CommandLine) -> None:
+    questions = delta_engine.at_a_terminal(yes=True)
     done = project.run("sync", "--json")
-    assert (done.code, len(answer.questions)) == (0, 1)
+    assert (done.code, len(questions)) == (0, 1)
     assert json.loads(done.stdout)["counts"]["created"] == 1
     assert project.run("sync").code == 0
-    assert len(answer.questions) == 1  # nothing to do, nothing to ask
+    assert len(questions) == 1  # nothing to do, nothing to ask
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -197,15 +196,6 @@ def test_a_table_that_may_only_be_browsed_is_refused_where_a_mask_may_be_hidden(
         "table dev.silver.orders: you may only browse it: information_schema hides its column masks from you. Ask for "
         "SELECT on it."
     )
-
-
-@pytest.fixture
-def no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Leave the SDK nothing to find."""
-    for name in ("DATABRICKS_HOST", "DATABRICKS_TOKEN", "DATABRICKS_RUNTIME_VERSION"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("DATABRICKS_CONFIG_FILE", str(tmp_path / "none"))
-    monkeypatch.setenv("PATH", str(tmp_path))
 
 
 @pytest.mark.usefixtures("no_credentials")

@@ -24,6 +24,7 @@ from delta_engine.tools.conformance.statement_log import (
     StatementLog,
 )
 from tests.builders.conformance_runs import LOCATION, RUN_ID, Clock, Rig, group_of, refusing
+from tests.builders.worlds import Kill
 from tests.fakes.conformance_platform import TARGET, USER, ConformancePlatform
 
 PREFIX = f"delta_engine_conformance_{RUN_ID}"
@@ -288,18 +289,14 @@ def test_ctrl_c_ends_the_run_and_drops_everything(statement: int) -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
-class KilledError(BaseException):
-    """The process is gone: nothing that comes after it happens."""
-
-
 @pytest.mark.parametrize("statement", [60, 200, 300])
 def test_what_a_killed_run_left_is_named_by_the_next(statement: int) -> None:
     def kill() -> None:
-        raise KilledError
+        raise Kill
 
     first = Rig(run_id="deadbeef")
     first.platform.faults = [at_statement(statement, kill)]
-    with pytest.raises(KilledError):
+    with pytest.raises(Kill):
         first.run()
     left = first.platform.leftovers()
     assert left
