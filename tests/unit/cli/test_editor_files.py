@@ -11,15 +11,8 @@ from delta_engine.cli.terminal import ExitCode
 from delta_engine.config.editor_schemas import editor_schema
 from tests.fakes.conformance_platform import ConformancePlatform
 from tests.fakes.unity_catalog import FakeUnityCatalog
+from tests.projects.catalog_project import CONFIG
 from tests.projects.commandline import CommandLine
-
-CONFIG = """\
-environment: dev
-backend: {type: databricks}
-variables: {catalog: dev}
-models: {yaml: ["conf/models/*.yml"]}
-state_backend: {type: local}
-"""
 
 
 def test_editors_check_the_files_of_a_new_project(
