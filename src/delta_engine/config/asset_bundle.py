@@ -6,6 +6,7 @@ The Databricks CLI and the engine read different files, so both name the catalog
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,9 @@ from delta_engine.errors import ConfigError, SourceLocation
 BUNDLE_FILE: Final = "databricks.yml"
 VOLUME: Final = "deployment_state"
 """The key of the volume in the bundle that `delta-engine init` writes."""
+
+_OF_SHELL: Final = "BUNDLE_VAR_"
+"""How environment variables begin that set a bundle's variables, before any file (docs: "Set a variable's value")."""
 
 _REFERENCE: Final = re.compile(r"\$\{([^}]*)\}")
 _PARTS: Final = {"catalog_name": "catalog", "schema_name": "schema", "name": "volume"}
@@ -46,7 +50,9 @@ def refuse_other_volume(settings: Settings) -> None:
                 f"the deployment state is in {'.'.join(named)}, but the bundle's target {settings.environment} creates "
                 f"{'.'.join(value.text for value in volume)} ({value.location})",
                 location=settings.locate(("state_backend", "databricks", "schema")),
-                way_out=f"Write the same {part} in both files.",
+                way_out=f"Set {value.location} to {name}, or unset it."
+                if value.location.file.startswith(_OF_SHELL)
+                else f"Write the same {part} in both files.",
             )
 
 
@@ -103,6 +109,11 @@ class _Bundle:
         return None
 
     def _variable(self, name: str) -> _Value | None:
+        """Return the value of a declared variable, in the order of the CLI."""
+        in_shell = os.environ.get(f"{_OF_SHELL}{name}")
+        is_declared = any(_at(document.value, ("variables", name)) is not None for document in self.documents)
+        if in_shell is not None and is_declared:
+            return _Value(in_shell, SourceLocation(f"{_OF_SHELL}{name}"))
         of_target = ("targets", self.target, "variables", name)
         return self._first(of_target, (*of_target, "default"), ("variables", name, "default"))
 

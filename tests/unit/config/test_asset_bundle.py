@@ -121,6 +121,24 @@ def test_another_volume_is_refused_with_both_places(
         assert str(caught.value) == message
 
 
+@pytest.mark.parametrize("variables", [VARIABLES, VARIABLES.replace("{default: delta_engine}", "{}")])
+def test_a_variable_of_the_shell_decides_as_in_a_deployment(
+    project: Project, monkeypatch: pytest.MonkeyPatch, variables: str
+) -> None:
+    conf = project({"bundle/variables.yml": variables})
+    monkeypatch.setenv("BUNDLE_VAR_state_schema", "other")
+    with pytest.raises(ConfigError) as caught:
+        load_project(conf, "prod")
+    assert str(caught.value) == (
+        "conf/prod.yml:7: the deployment state is in retail.delta_engine.deployment_state, but the bundle's target "
+        "prod creates retail.other.deployment_state (BUNDLE_VAR_state_schema). Set BUNDLE_VAR_state_schema to "
+        "delta_engine, or unset it."
+    )
+    monkeypatch.setenv("BUNDLE_VAR_state_schema", "delta_engine")
+    project({"bundle/variables.yml": VARIABLES.replace("default: delta_engine", "default: other")})
+    load_project(conf, "prod")
+
+
 def test_a_remembered_verdict_does_not_hide_it(project: Project) -> None:
     conf = project()
     count_valid_models(conf, "prod")
