@@ -77,9 +77,7 @@ def main() -> int:
     policy = DriftPolicy()
 
     seconds, detected = _timed(
-        lambda: DriftDetector(policy).detect(
-            compared(state, table_records(state), {}, observed, NO_POLICY, models).values(), now=NOW
-        )
+        lambda: DriftDetector(policy).detect(compared(state, observed, NO_POLICY, models).values(), now=NOW)
     )
     more, report = _timed(
         lambda: drift_report(

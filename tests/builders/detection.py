@@ -8,12 +8,11 @@ from typing import Any
 from delta_engine.actions.drift_policy import DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, Policy
 from delta_engine.aspects import Difference
+from delta_engine.aspects.renames import NO_RENAMES, Renames
 from delta_engine.deployment.document import DeploymentState
-from delta_engine.deployment.recorded_models import schema_records, table_records
 from delta_engine.drift.comparison import compared, deviations, with_new_names
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import (
-    AppliedRecord,
     Compared,
     ComparedResource,
     ComparedTable,
@@ -23,6 +22,7 @@ from delta_engine.drift.status import synchronize
 from delta_engine.models import Column, QualifiedName, Table
 from delta_engine.ownership.recorded import (
     Kept,
+    Recorded,
     Status,
     resource_key,
 )
@@ -112,7 +112,7 @@ def compare(
     state: DeploymentState, snapshot: CatalogState, policy: Policy = NO_POLICY
 ) -> tuple[ComparedResource, ...]:
     """Compare a document with a snapshot."""
-    return tuple(compared(state, table_records(state), schema_records(state), snapshot, policy, ()).values())
+    return tuple(compared(state, snapshot, policy, ()).values())
 
 
 def synchronized(
@@ -123,16 +123,19 @@ def synchronized(
     return synchronize(state, snapshot, compared, managed=managed, now=LATER)
 
 
-def compared_with(record: AppliedRecord[Table], observed: TableState) -> ComparedResource:
-    """Compare a record with a table."""
-    name, resource = record.declared.qualified_name, applied(record.declared)
-    compared = Compared(resource=resource, recorded=record, model_name=name, observed=observed)
-    return with_new_names(compared, record.renames)
+def compared_with(
+    record: Recorded[Table], observed: TableState, renames: Renames = NO_RENAMES
+) -> ComparedTable:
+    """Compare a record with a table, whose columns and fields were renamed since."""
+    found = Compared(record=record, model_name=record.name, observed=observed, attempted=record.attempted)
+    return with_new_names(found, renames)
 
 
-def deviations_from(record: AppliedRecord[Table], observed: TableState) -> tuple[Difference, ...]:
+def deviations_from(
+    record: Recorded[Table], observed: TableState, renames: Renames = NO_RENAMES
+) -> tuple[Difference, ...]:
     """Return the drift of a table."""
-    return deviations(compared_with(record, observed))
+    return deviations(compared_with(record, observed, renames))
 
 
 def kinds(tables: Sequence[ComparedTable]) -> list[str]:

@@ -223,7 +223,7 @@ def _accept(world: World, *, is_merged: bool) -> None:
     schema_runs.note_accepted(world, drifted, is_merged=is_merged)
     models = dict(world.declared)
     for table in filter(is_table, drifted):
-        name = first_name(table.recorded.declared.table_name)
+        name = first_name(table.declared.table_name)
         drift, left = world.pages[name].drift(world.seen(name), world.full), ignored(world, name)
         world.pages[name].accepted = {part: value for part, value in drift.items() if part not in left}
         edits = {name: edited(world.models[name], table)} if table.observed.exists else {}

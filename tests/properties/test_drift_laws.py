@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from delta_engine.aspects.renames import Renames
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.drift.drifted_resources import AppliedRecord
 from delta_engine.drift.handling import accepted
 from delta_engine.models import Table
 from delta_engine.orchestrate.importing import as_model
+from delta_engine.ownership.recorded import Recorded
 from delta_engine.state.states import CatalogState, TableState
 from tests.builders.detection import deviations_from
 from tests.builders.strategies import models
@@ -21,8 +21,8 @@ def state_of(model: Table) -> TableState:
     return created(model)
 
 
-def applied(model: Table, **renames: str) -> AppliedRecord[Table]:
-    return AppliedRecord(declared=model, column_order=(), renames=Renames.of_columns(renames))
+def applied(model: Table) -> Recorded[Table]:
+    return replace(Recorded.of(model), column_order=())
 
 
 @given(models())
@@ -54,7 +54,7 @@ def test_a_rename_alone_is_one_finding(model: Table) -> None:
     observed = state_of(Renames.of_columns({old: "renamed"}).applied_to(model))
     (found,) = (
         one
-        for one in deviations_from(applied(model, **{old: "renamed"}), observed)
+        for one in deviations_from(applied(model), observed, Renames.of_columns({old: "renamed"}))
         if one.kind.value != "primary_key"
     )
     assert (found.change.desired, found.change.observed) == (old, "renamed")

@@ -89,7 +89,7 @@ def detected(
 def test_a_revert_leaves_no_drift_and_takes_nothing_from_others(drawn: Drawn) -> None:
     catalog, state, found = made(drawn)
     before = {key: dict(schema.tags) for key, schema in catalog.schemas.items()}
-    assert all(reverted_drift(schema.recorded.declared, schema) == schema.details for schema in found)
+    assert all(reverted_drift(schema.declared, schema) == schema.details for schema in found)
     bring(catalog, [restored(schema, AS_APPLIED) for schema in found])
     assert detected(catalog, state, drawn[0]) == ()
     assert all(before[key].keys() <= catalog.schemas[key].tags.keys() for key in before)
@@ -100,9 +100,7 @@ def test_a_revert_leaves_no_drift_and_takes_nothing_from_others(drawn: Drawn) ->
 def test_what_is_accepted_is_no_drift_and_leaves_nothing_to_do(drawn: Drawn) -> None:
     catalog, _, found = made(drawn)
     taken = {
-        schema.name.key: accepting(schema.recorded.declared, schema)
-        for schema in found
-        if schema.observed.exists
+        schema.name.key: accepting(schema.declared, schema) for schema in found if schema.observed.exists
     }
     gone = {schema.name.key for schema in found if not schema.observed.exists}
     models = [taken.get(model.key, model) for model in drawn[0] if model.key not in gone]

@@ -8,7 +8,6 @@ from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.definitions import as_table, define
 from delta_engine.drift.baselines import with_unmanaged_parts
 from delta_engine.drift.comparison import explained
-from delta_engine.drift.drifted_resources import AppliedRecord
 from delta_engine.drift.handling import accepted
 from delta_engine.models import Table
 from delta_engine.ownership.recorded import Recorded
@@ -21,16 +20,6 @@ KEY = "dev.silver.orders"
 PLANNER = TablePlanner()
 
 
-def applied_record(record: Recorded[Table]) -> AppliedRecord[Table]:
-    assert record.declared is not None
-    return AppliedRecord(
-        declared=record.declared,
-        with_unmanaged_parts=record.with_unmanaged_parts,
-        attempted=record.attempted,
-        column_order=None,
-    )
-
-
 def synced(
     model: Table, state: TableState, earlier: Recorded[Table] | None = None
 ) -> tuple[TableState, Recorded[Table]]:
@@ -39,7 +28,7 @@ def synced(
     end = after(PLANNER.plan([model], orders_in(state), known), orders_in(state)).tables[KEY]
     whole = with_unmanaged_parts(model, state, earlier)
     record = Recorded.of(as_table(define(model)), baseline=whole)
-    assert deviations_from(applied_record(record), end) == ()
+    assert deviations_from(record, end) == ()
     return end, record
 
 
@@ -57,8 +46,8 @@ def test_a_revert_brings_back_every_change(drawn: tuple[Table, ...]) -> None:
     theirs, ours, later = drawn
     ours = reachable(ours, theirs, later)
     _, record = synced(ours, created(theirs))
-    applied = applied_record(record)
     changed = created(later)
-    wanted = accepted(applied.baseline, changed, explained(compared_with(applied, changed)))
+    found = compared_with(record, changed)
+    wanted = accepted(found.baseline, changed, explained(found))
     plan = PLANNER.restoring().plan([wanted], orders_in(changed))
-    assert deviations_from(applied, after(plan, orders_in(changed)).tables[KEY]) == ()
+    assert deviations_from(record, after(plan, orders_in(changed)).tables[KEY]) == ()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
@@ -24,7 +24,6 @@ from delta_engine.drift.baselines import (
     with_dropped_columns,
 )
 from delta_engine.drift.drifted_resources import (
-    AppliedRecord,
     Compared,
     ComparedResource,
     UnmanagedPart,
@@ -32,7 +31,7 @@ from delta_engine.drift.drifted_resources import (
 from delta_engine.models import Part, QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.nested_types import Path, all_differences, paths_inside
 from delta_engine.models.types import DataType
-from delta_engine.ownership.recorded import AcceptedDrift, AnyRecord, Recorded, is_of_schema, resource_key
+from delta_engine.ownership.recorded import AcceptedDrift, Recorded, is_of_schema, resource_key
 from delta_engine.sql.readable_types import readable_data_type
 from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import CatalogState, SchemaState, TableState
@@ -48,45 +47,37 @@ DriftKey: TypeAlias = tuple[str, str, str | None]
 
 @no_garbage_collection()
 def compared(
-    state: DeploymentState | None,
-    records: Mapping[str, Recorded[Table]],
-    schema_records: Mapping[str, Recorded[Schema]],
-    observed: CatalogState,
-    policy: Policy,
-    models: Iterable[Table],
+    state: DeploymentState | None, observed: CatalogState, policy: Policy, models: Iterable[Table]
 ) -> dict[str, ComparedResource]:
     """Compare every record with what exists, once, by resource key. Resources that were not read are left out.
 
     Args:
-        records: of tables, by `QualifiedName.key`.
-        schema_records: of schemas, by `Schema.key`.
         policy: of the environment.
         models: the declared tables. A table that one of them renames is compared under its former name.
     """
     new_names, held = _pending_names(models), as_applied(policy)
+    records = state.resources if state else {}
     found = {}
-    for key, resource in sorted(state.resources.items()) if state else ():
-        name_key = key.partition(".")[2]
-        known: Mapping[str, Recorded[Securable]]
-        known = schema_records if is_of_schema(resource) else records
-        record: Recorded[Securable] | None = known.get(name_key)
-        name = new_names.get(name_key, resource.name)
+    for key, record in sorted(records.items()):
+        name = new_names.get(record.name.key, record.name)
         present = state_under(name, observed)
-        if record is None or record.applied is None or present is None:
+        if record.applied is None or present is None:
             continue
+        attempted = () if is_of_schema(record) else record.attempted  # an unfinished schema is not compared
         if isinstance(present, TableState) and present.former_name is not None:
-            if present.former_name.key != name_key:
+            if present.former_name.key != record.name.key:
                 continue  # the record of a table that is gone: another one gets its name
             present = replace(present, former_name=None)
-            again = known.get(name.key)
+            again = records.get(resource_key(name))
             if again is not None:  # an unfinished run that renames it has its attempts under the new name
-                record = replace(record, attempts=(*again.attempts, *record.attempts))
+                attempted = (*again.attempted, *attempted)
         found[key] = _with_changes(
             Compared(
-                resource=resource,
-                recorded=applied_record(resource, record, held),
+                record=record,
                 model_name=name,
                 observed=present,
+                policy=_as_recorded(held, record.full_ownership),
+                attempted=attempted,
             )
         )
     return found
@@ -102,46 +93,25 @@ def state_under(name: QualifiedName | SchemaName, observed: CatalogState) -> Sec
     return observed.schema(name) if isinstance(name, SchemaName) else observed.tables.get(name.key)
 
 
-def applied_record(
-    resource: AnyRecord, record: Recorded[Securable], policy: Policy
-) -> AppliedRecord[Securable]:
-    """Return the record of an applied resource, with the policy that decides which undeclared parts are drift.
-
-    Args:
-        policy: of `as_applied`.
-    """
-    assert record.declared is not None
-    return AppliedRecord(
-        declared=record.declared,
-        with_unmanaged_parts=record.with_unmanaged_parts,
-        attempted=() if is_of_schema(resource) else record.attempted,  # an unfinished schema is not compared
-        column_order=resource.column_order,
-        policy=_as_recorded(policy, resource.full_ownership),
-    )
-
-
 def with_new_names(found: SomeCompared, renames: Renames) -> SomeCompared:
     """Compare a table again, whose columns or fields were renamed since."""
-    return _with_changes(replace(found, recorded=replace(found.recorded, renames=renames)))
+    return _with_changes(replace(found, renames=renames))
 
 
 def deviations(found: ComparedResource) -> tuple[Difference, ...]:
     """Return the drift of an existing table or schema, without what the catalog only shows late."""
-    known, resource = found.recorded, found.resource
-    renamed = _renamed(known, resource.accepted)
-    everything = (*renamed, *unexplained(found), *_reordered(known, found.observed))
-    late = {Change(part.field, observed=part.actual, desired=part.expected) for part in resource.lag}
+    everything = (*_renamed(found), *unexplained(found), *_reordered(found))
+    late = {Change(part.field, observed=part.actual, desired=part.expected) for part in found.record.lag}
     return tuple(difference for difference in everything if difference.change not in late)
 
 
 def _with_changes(found: SomeCompared) -> SomeCompared:
-    changes = _changes(_present_names(found.recorded), found.observed) if found.observed.exists else ()
-    return replace(found, changes=changes)
+    return replace(found, changes=_changes(found) if found.observed.exists else ())
 
 
-def _present_names(known: AppliedRecord[Securable]) -> AppliedRecord[Securable]:
-    """Return a record under the present names of columns and fields."""
-    return known.renamed() if known.renames else known
+def _renamer(found: ComparedResource) -> Callable[[Any], Any]:
+    """Return what gives a recorded model the present names of columns and fields."""
+    return found.renames.applied_to if found.renames else lambda model: model
 
 
 def _as_recorded(policy: Policy, full_ownership: Sequence[str] | None) -> Policy:
@@ -155,13 +125,14 @@ def _as_recorded(policy: Policy, full_ownership: Sequence[str] | None) -> Policy
     )
 
 
-def _changes(known: AppliedRecord[Securable], observed: SecurableState) -> tuple[Difference, ...]:
+def _changes(found: ComparedResource) -> tuple[Difference, ...]:
     """Return the changes since the baseline. Removing an unmanaged part is not a change."""
-    found = tuple(_differences(known.baseline, observed, known.policy))
-    if not found or known.with_unmanaged_parts is None:
-        return found
-    subjects = {subject_of(one) for one in _differences(known.declared, observed, known.policy)}
-    return tuple(one for one in found if subject_of(one) in subjects)
+    renamed, side = _renamer(found), (found.observed, found.policy)
+    changes = tuple(_differences(renamed(found.baseline), *side))
+    if not changes or found.record.whole is None:
+        return changes
+    subjects = {*map(subject_of, _differences(renamed(found.declared), *side))}
+    return tuple(change for change in changes if subject_of(change) in subjects)
 
 
 def unexplained(found: ComparedResource) -> tuple[Difference, ...]:
@@ -169,16 +140,17 @@ def unexplained(found: ComparedResource) -> tuple[Difference, ...]:
 
     A run may also have dropped keys and checks that blocked its changes, and NOT NULL where a check replaces it.
     """
-    left, observed = found.changes, found.observed
-    if not left or not found.recorded.attempted:
+    left, observed, renamed = found.changes, found.observed, _renamer(found)
+    if not left or not found.attempted:
         return left
-    known = _present_names(found.recorded)
-    removed: AnyRecord = Recorded.of(known.declared)
-    before = {*map(accepted_key, found.resource.accepted)}
-    for model in known.attempted:
-        attempted = _with_kept_parts(model, known, observed)
-        seen = {subject_of(one) for one in _differences(attempted, observed, known.policy, removed)}
-        left = tuple(one for one in left if drift_key(one) in before or not _explains(one, seen))
+    removed, baseline = Recorded.of(renamed(found.declared)), renamed(found.baseline)
+    before = {*map(accepted_key, found.record.accepted)}
+    for model in map(renamed, found.attempted):
+        attempted = _with_kept_parts(model, baseline, observed)
+        undone = {*map(subject_of, _differences(attempted, observed, found.policy, removed))}
+        left = tuple(
+            change for change in left if drift_key(change) in before or not _explains(change, undone)
+        )
     return left
 
 
@@ -190,8 +162,8 @@ def may_be_renamed(found: ComparedResource) -> bool:
 
 def still_accepted(found: ComparedResource) -> tuple[AcceptedDrift, ...]:
     """Return the accepted drift that was not undone by hand. Only the history tells of renames and replacements."""
-    accepted = found.resource.accepted
-    if not accepted or found.recorded.attempted:
+    accepted = found.record.accepted
+    if not accepted or found.attempted:
         return accepted
     left = {*map(drift_key, deviations(found))}
     beyond = {DriftKind.TABLE_REPLACED.value, *([DriftKind.COLUMN_RENAMED.value] if found.changes else [])}
@@ -200,24 +172,21 @@ def still_accepted(found: ComparedResource) -> tuple[AcceptedDrift, ...]:
 
 def explained(found: ComparedResource) -> tuple[Difference, ...]:
     """Return the changes since the baseline that an unfinished run may have made. They are not drift."""
-    known = found.recorded
-    if not known.attempted:
+    if not found.attempted:
         return ()
-    settled, drift = replace(known, attempted=()), deviations(found)
-    everything = (*_renamed(settled), *found.changes, *_reordered(settled, found.observed))
-    return tuple(one for one in everything if one not in drift)
+    settled, drift = replace(found, attempted=()), deviations(found)
+    everything = (*_renamed(settled), *found.changes, *_reordered(settled))
+    return tuple(difference for difference in everything if difference not in drift)
 
 
-def beyond_drift(
-    known: AppliedRecord[Securable], observed: SecurableState, policy: Policy
-) -> Iterator[Difference]:
+def beyond_drift(found: ComparedResource, policy: Policy) -> Iterator[Difference]:
     """Yield what a policy would remove and is no drift: tags and grants from before it became `full`."""
-    if {*policy.full_ownership} <= {*known.policy.full_ownership}:
+    if {*policy.full_ownership} <= {*found.policy.full_ownership}:
         return
-    drift = tuple(_differences(known.baseline, observed, known.policy))
-    for one in _differences(known.baseline, observed, policy):
-        if one not in drift:
-            yield one
+    drift = tuple(_differences(found.baseline, found.observed, found.policy))
+    for difference in _differences(found.baseline, found.observed, policy):
+        if difference not in drift:
+            yield difference
 
 
 def listed_parts(
@@ -236,6 +205,8 @@ def listed_parts(
     """
     for model in models:
         record, table = records.get(model.key), observed.table(model.qualified_name)
+        if not table.exists:
+            continue
         resource = resource_key(model.qualified_name)
         for one in unmanaged_parts(model, table, record):
             yield UnmanagedPart(resource=resource, key=one.change.subject, value=one.change.observed or "")
@@ -310,11 +281,8 @@ def _may_be_side_effect(difference: Difference) -> bool:
     return difference.kind is DriftKind.COLUMN_NULLABILITY
 
 
-def _with_kept_parts(
-    attempted: Securable, known: AppliedRecord[Securable], observed: SecurableState
-) -> Securable:
+def _with_kept_parts(attempted: Securable, baseline: Securable, observed: SecurableState) -> Securable:
     """Return an attempted model with what its run left as it was."""
-    baseline = known.baseline
     if isinstance(attempted, Schema) or isinstance(baseline, Schema) or isinstance(observed, SchemaState):
         return attempted
     attempted = replace(
@@ -325,13 +293,13 @@ def _with_kept_parts(
     return with_dropped_columns(attempted, baseline, observed)
 
 
-def _renamed(known: AppliedRecord[Securable], accepted: Iterable[AcceptedDrift] = ()) -> Iterator[Difference]:
+def _renamed(found: ComparedResource) -> Iterator[Difference]:
     """Yield the renames that no unfinished run can have made. Accepted ones were there before the run."""
-    before = {*map(accepted_key, accepted)}
-    for old, new in known.renames.paths.items():
+    before = {*map(accepted_key, found.record.accepted)}
+    for old, new in found.renames.paths.items():
         renamed = _renamed_column(old, new)
         is_accepted = drift_key(renamed) in before
-        if is_accepted or not any(_declares_rename(model, old, new) for model in known.attempted):
+        if is_accepted or not any(_declares_rename(model, old, new) for model in found.attempted):
             yield renamed
 
 
@@ -352,13 +320,14 @@ def accepted_key(drift: AcceptedDrift) -> DriftKey:
     return drift.kind, drift.field, drift.actual
 
 
-def _reordered(known: AppliedRecord[Securable], observed: SecurableState) -> tuple[Difference, ...]:
-    if known.column_order is None or known.attempted:
+def _reordered(found: ComparedResource) -> tuple[Difference, ...]:
+    order = found.record.column_order
+    if order is None or found.attempted:
         return ()  # the order is unknown, or an unfinished run was moving columns
-    new_names = {old.lower(): new.lower() for old, new in known.renames.columns.items()}
-    applied = [name.lower() for name in known.column_order] or _column_keys(known.declared)
+    new_names = {old.lower(): new.lower() for old, new in found.renames.columns.items()}
+    applied = [name.lower() for name in order] or _column_keys(found.declared)
     expected = [new_names.get(name, name) for name in applied]
-    wanted, actual = _shared_order(expected, _column_keys(observed))
+    wanted, actual = _shared_order(expected, _column_keys(found.observed))
     if wanted == actual:
         return ()
     change = Change("column order", observed=actual, desired=wanted)

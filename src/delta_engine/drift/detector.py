@@ -100,7 +100,7 @@ class DriftDetector:
             others: the undeclared tables of the models' schemas.
         """
         ids = {
-            found.resource.delta_table_id: name
+            found.record.delta_table_id: name
             for found in missing
             for name in [found.name]
             if isinstance(name, QualifiedName)
@@ -156,7 +156,7 @@ class DriftDetector:
     def _current_versions(self, suspects: Iterable[ComparedResource]) -> Mapping[str, TableVersion]:
         """Read the versions of tables that may have been replaced, by table key."""
         names = [
-            found.recorded.declared.qualified_name
+            found.declared.qualified_name
             for found in suspects
             if is_table(found) and self._may_be_replaced(found)
         ]
@@ -169,7 +169,7 @@ class DriftDetector:
     ) -> Mapping[str, tuple[Commit, ...]]:
         """Read the history of existing tables that differ, or that their version does not tell from others."""
         names = [
-            found.recorded.declared.qualified_name
+            found.declared.qualified_name
             for found in suspects
             if is_table(found)
             and found.observed.exists
@@ -180,7 +180,7 @@ class DriftDetector:
     def _may_be_replaced(self, found: ComparedResource) -> bool:
         if self._versions is None or not is_table(found) or not found.observed.exists:
             return False
-        recorded, shown = found.resource, found.observed.audit
+        recorded, shown = found.record, found.observed.audit
         is_another = is_created_again(recorded, found.observed)
         if recorded.delta_table_id is None:
             return bool(is_another)  # nothing else distinguishes it from another table
@@ -201,7 +201,7 @@ class DriftDetector:
         if is_table(found):
             replaced = replacement(found, version, commits)
             found, commits = _with_history(found, commits, is_replaced=replaced is not None)
-        resource = found.resource
+        resource = found.record
         written = last_written(found.observed.audit, resource.deployed_at)
         accepted = {accepted_key(drift): Acceptance(by=drift.by, at=drift.at) for drift in resource.accepted}
         details = tuple(
@@ -225,7 +225,7 @@ def _schema_key(name: QualifiedName) -> tuple[str, str]:
 
 def _is_known(one: ComparedResource) -> bool:
     """Whether it is known what runs of the engine did to it."""
-    return not one.resource.is_half_done or bool(one.recorded.attempted)
+    return not one.record.is_half_done or bool(one.attempted)
 
 
 def _differences(found: ComparedResource) -> tuple[Difference, ...]:
@@ -240,12 +240,12 @@ def _with_history(
     found: ComparedTable, commits: tuple[Commit, ...], *, is_replaced: bool
 ) -> tuple[ComparedTable, tuple[Commit, ...]]:
     """Return a table under its present names, and the commits that may have changed it, which are all if replaced."""
-    recorded = found.resource.version
+    recorded = found.record.version
     applied = recorded.version if recorded else None
     news = since_recreated(commits) if is_replaced else since(commits, applied)
     is_whole = bool(commits) and commits[-1].version <= (0 if applied is None else applied + 1)
     moved = {old: new for old, new in renames(news).items() if has_path(found.observed.columns, new)}
-    renamed = _of_baseline(moved, found.recorded.declared.columns)
+    renamed = _of_baseline(moved, found.declared.columns)
     if renamed:
         found = with_new_names(found, Renames(renamed))
     return replace(found, is_history_whole=is_whole), news
@@ -263,7 +263,7 @@ def _of_baseline(found: Mapping[Path, Path], columns: Sequence[Column]) -> Mappi
 
 
 def _deleted(one: ComparedResource) -> Difference:
-    resource = one.resource
+    resource = one.record
     kind = DriftKind.TABLE_DELETED if is_table(one) else DriftKind.SCHEMA_DELETED
     at, by = resource.deployed_at, resource.deployed_by
     expected = f"applied {shown_moment(at)} by {by}" if at else "applied"

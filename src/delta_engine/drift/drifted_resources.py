@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeGuard
 
 from delta_engine.actions import Action
 from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftKind, DriftPolicy, IgnoreEntry, Severity
@@ -22,7 +22,7 @@ from delta_engine.deployment.document import DeploymentState
 from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.open_struct import Moment
-from delta_engine.ownership.recorded import Recorded, resource_key
+from delta_engine.ownership.recorded import Recorded
 from delta_engine.state.states import CatalogState, SchemaState, TableState
 from delta_engine.telemetry.visible import shown_moment
 
@@ -144,40 +144,6 @@ def undone_field(field: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AppliedRecord(Generic[Model_co]):
-    """The record of a table or schema that was applied.
-
-    Args:
-        column_order: the column names in table order after the apply; None if unknown.
-        renames: the later renames of columns and fields.
-        policy: decides which undeclared parts are drift.
-    """
-
-    declared: Model_co
-    with_unmanaged_parts: Model_co | None = None
-    attempted: tuple[Model_co, ...] = ()
-    column_order: tuple[str, ...] | None = None
-    renames: Renames = NO_RENAMES
-    policy: Policy = AS_APPLIED
-
-    @property
-    def baseline(self) -> Model_co:
-        """The table or schema as the last apply left it."""
-        return self.with_unmanaged_parts or self.declared
-
-    def renamed(self) -> AppliedRecord[Model_co]:
-        """Return the record under the new names of columns and fields."""
-        rename: Callable[[Any], Any] = self.renames.applied_to
-        whole = self.with_unmanaged_parts
-        return replace(
-            self,
-            declared=rename(self.declared),
-            with_unmanaged_parts=whole and rename(whole),
-            attempted=tuple(map(rename, self.attempted)),
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class UnmanagedPart:
     """A difference that a sync keeps: a part that no model declares, or the order of columns, unless it is enforced.
 
@@ -222,17 +188,23 @@ class Compared(Generic[Model_co, State_co]):
     """A recorded table or schema next to what exists; as soon as drift is detected, with its drift.
 
     Args:
+        record: what the deployment state has of it.
         model_name: its name in the models: another one than the recorded name while a rename of the table is pending.
+        policy: decides which undeclared parts are drift.
+        attempted: what unfinished runs attempted. What they left behind is no drift. An unfinished schema has none.
+        renames: the later renames of columns and fields.
         changes: what differs from the baseline; empty if it does not exist.
         is_history_whole: whether the history of a table reaches back to the apply, so that renames are known.
         renamed_to: the present name of a missing table, if one of its schema has its Delta id.
         details: its drift.
     """
 
-    resource: Recorded[Model_co]
-    recorded: AppliedRecord[Model_co]
+    record: Recorded[Model_co]
     model_name: QualifiedName | SchemaName
     observed: State_co
+    policy: Policy = AS_APPLIED
+    attempted: tuple[Model_co, ...] = ()
+    renames: Renames = NO_RENAMES
     changes: tuple[Difference, ...] = ()
     is_history_whole: bool = False
     renamed_to: QualifiedName | None = None
@@ -241,12 +213,23 @@ class Compared(Generic[Model_co, State_co]):
     @property
     def name(self) -> QualifiedName | SchemaName:
         """The recorded name, under which the table or schema exists."""
-        return self.recorded.declared.qualified_name
+        return self.record.name
+
+    @property
+    def declared(self) -> Model_co:
+        """The table or schema as it was applied last."""
+        assert self.record.declared is not None
+        return self.record.declared
+
+    @property
+    def baseline(self) -> Model_co:
+        """The table or schema as the last apply left it."""
+        return self.record.with_unmanaged_parts or self.declared
 
     @property
     def key(self) -> str:
         """The key in the deployment state."""
-        return resource_key(self.name)
+        return self.record.key
 
     @property
     def drift(self) -> tuple[ClassifiedDrift, ...]:
@@ -271,12 +254,12 @@ def drifted_schemas(found: Iterable[ComparedResource]) -> tuple[ComparedSchema, 
 
 def is_schema(drifted: ComparedResource) -> TypeGuard[ComparedSchema]:
     """Whether the resource is a schema."""
-    return isinstance(drifted.recorded.declared, Schema)
+    return isinstance(drifted.name, SchemaName)
 
 
 def is_table(drifted: ComparedResource) -> TypeGuard[ComparedTable]:
     """Whether the resource is a table."""
-    return isinstance(drifted.recorded.declared, Table)
+    return isinstance(drifted.name, QualifiedName)
 
 
 def classified(

@@ -82,7 +82,7 @@ def reverted_drift(
     if not observed.exists:
         return drifted.details
     kept = _with_ignored_renames(model, drifted)
-    planned = tuple(aspects.differences(Comparison.of(kept, observed, drifted.recorded, policy)))
+    planned = tuple(aspects.differences(Comparison.of(kept, observed, drifted, policy)))
     wanted = {(one.change.subject, one.change.desired) for one in planned}
     columns = model.columns if isinstance(model, Table) else ()
     moves_columns = any(one.kind is DriftKind.COLUMN_ORDER for one in planned)
@@ -269,10 +269,10 @@ def edits_to_replace(model: Securable, drifted: ComparedResource) -> Iterator[Ch
 def restored(drifted: Compared[Model, Any], policy: Policy) -> Model:
     """Return the baseline with all that is no drift, or ignored. Renamed columns are renamed back."""
     if not drifted.observed.exists:
-        return drifted.recorded.baseline
+        return drifted.baseline
     kept = [detail.difference for detail in drifted.details if detail.ignored_by is not None]
-    kept += (*explained(drifted), *beyond_drift(drifted.recorded, drifted.observed, policy))
-    model = accepted(drifted.recorded.baseline, drifted.observed, kept)
+    kept += (*explained(drifted), *beyond_drift(drifted, policy))
+    model = accepted(drifted.baseline, drifted.observed, kept)
     if isinstance(model, Schema):
         return model
     return with_former_names(model, all_renames(detail.difference for detail in drifted.drift))

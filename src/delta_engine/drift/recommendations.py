@@ -288,7 +288,7 @@ def _with_parents(table: ComparedTable, facts: DriftFacts) -> list[ComparedTable
     covered = {table.name.key: table}
     to_visit = [table] if kinds & {DriftKind.FOREIGN_KEY, DriftKind.TABLE_DELETED} else []
     while to_visit:
-        for key in to_visit.pop().recorded.baseline.foreign_keys:
+        for key in to_visit.pop().baseline.foreign_keys:
             parent = facts.missing_tables.get(key.references.lower())
             if parent is not None and parent.name.key not in covered:
                 covered[parent.name.key] = parent
@@ -341,7 +341,7 @@ def _of_many(text: str) -> str:
 
 def _data_of(table: ComparedTable, files: Mapping[str, bool]) -> str:
     """Return what a revert of a deleted table does about its rows."""
-    if table.recorded.baseline.location is None:
+    if table.baseline.location is None:
         return "without its data"
     match files.get(table.name.key):
         case True:

@@ -136,7 +136,7 @@ def taken_renames(models: Iterable[Table], drifted: Iterable[ComparedResource]) 
     taken = {}
     for table in drifted_tables(drifted):
         columns = by_key.get(table.model_name.key, {})
-        renames = {**Renames.of_columns(_renamed_in(table).columns).paths, **table.recorded.renames.fields}
+        renames = {**Renames.of_columns(_renamed_in(table).columns).paths, **table.renames.fields}
         paths = {old: new for old, new in renames.items() if _is_taken(columns, old, new)}
         if paths:
             taken[table.model_name.key] = Renames(paths)

@@ -46,8 +46,8 @@ def is_replaced_by_run(observed: TableState, record: RecordedModels[Table]) -> b
 
 def needs_history(found: ComparedTable, version: TableVersion | None) -> bool:
     """Whether the history of a table that may be another one tells more than its present version."""
-    recorded, observed = found.resource, found.observed
-    if is_replaced_by_run(observed, found.recorded):
+    recorded, observed = found.record, found.observed
+    if is_replaced_by_run(observed, found):
         return False
     if _has_another_id(recorded, version):
         return True
@@ -63,8 +63,8 @@ def replacement(
         version: the present one; None if it was not read.
         commits: the latest ones, newest first; empty if they were not read.
     """
-    recorded, observed = found.resource, found.observed
-    if is_replaced_by_run(observed, found.recorded):
+    recorded, observed = found.record, found.observed
+    if is_replaced_by_run(observed, found):
         return None
     if version is not None and _has_another_id(recorded, version):
         return _replaced(f"id {recorded.delta_table_id}", f"id {version.table_id}")

@@ -260,7 +260,7 @@ def _pending(planned: Iterable[Difference], drifted: ComparedResource | None) ->
 
 def _renamed_names(drifted: ComparedResource) -> Iterator[str]:
     """Yield both names of each renamed column, and both paths of each renamed field, in lower case."""
-    yield from (".".join(path).lower() for pair in drifted.recorded.renames.paths.items() for path in pair)
+    yield from (".".join(path).lower() for pair in drifted.renames.paths.items() for path in pair)
 
 
 def _reverts(difference: Difference, findings: Sequence[Finding]) -> bool:

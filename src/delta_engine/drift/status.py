@@ -217,7 +217,7 @@ def _synchronized(record: AnyRecord, observed: CatalogState, compared: ComparedR
     if not compared.changes:
         return _with_status(record, Status.HEALTHY)
     checksum = schema_checksum(define_columns(found.columns)) if isinstance(found, TableState) else None
-    if compared.recorded.attempted and (unexplained_drift := unexplained(compared)):
+    if compared.attempted and (unexplained_drift := unexplained(compared)):
         drift = _documented(unexplained_drift)
         return _with_status(
             record, Status.DRIFTED, reason=record.reason, drift=drift, actual_checksum=checksum

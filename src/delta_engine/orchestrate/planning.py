@@ -128,14 +128,14 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
     in_history = {
         key
         for key, one in basis.compared.items()
-        if may_be_renamed(one) or has_accepted_replacement(one.resource)
+        if may_be_renamed(one) or has_accepted_replacement(one.record)
     }
     if in_history or draft.meets_drift:
         # Worth a statement per table: the history tells renames from drops and replaced tables, and names the author.
         found = in_history | {one.key for one in drifted}
         records = [one for key, one in basis.compared.items() if key in found]
         drifted = detected_drift(environment, records, basis.observed, basis.models, now=now)
-        if any(one.recorded.renames for one in drifted):
+        if any(one.renames for one in drifted):
             draft = _planned(environment, basis, drifted, draft.seen)
         draft = _with_undone(environment, draft, drifted)
     return draft
@@ -237,9 +237,9 @@ def draft_revert(
         plan=plan,
         compiled=environment.compiled(plan),
         basis=replace(basis, observed=observed, warnings=_together(basis.warnings, warnings)),
-        models=tuple(table.recorded.declared for table in changed),
+        models=tuple(table.declared for table in changed),
         wanted=wanted,
-        schemas=tuple(schema.recorded.declared for schema in schemas),
+        schemas=tuple(schema.declared for schema in schemas),
         policy=planner.policy,
         seen=seen,
         replan=replan,
@@ -449,9 +449,7 @@ def observe(
         loaded=state,
         state=settled,
         records=under_new_names(records, models, observed),
-        compared=compared(
-            settled, records, schema_records(settled), observed, environment.planner.policy, models
-        ),
+        compared=compared(settled, observed, environment.planner.policy, models),
         is_partial=is_partial,
         unreadable=reading.unreadable,
         warnings=reading.warnings,
@@ -482,7 +480,7 @@ def with_statuses(basis: Observation) -> Observation:
         return basis
     managed = None if basis.is_partial else {resource_key(model.qualified_name) for model in basis.models}
     state = synchronize(basis.state, basis.observed, basis.compared, managed=managed, now=utc_now())
-    current = {key: replace(found, resource=state.resources[key]) for key, found in basis.compared.items()}
+    current = {key: replace(found, record=state.resources[key]) for key, found in basis.compared.items()}
     return replace(basis, state=state, compared=current)
 
 

@@ -10,11 +10,11 @@ from delta_engine.actions.policy import Allowance, DestructiveKind, Policy
 from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.renames import Renames
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.drift.drifted_resources import AppliedRecord
 from delta_engine.drift.handling import accepted
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, ColumnMask, Part, PrimaryKey, RowFilter, Table
 from delta_engine.ownership.recorded import (
+    Recorded,
     records_of,
 )
 from delta_engine.state.states import CatalogState, TableState
@@ -81,26 +81,20 @@ def test_a_rename_of_nothing_adds_the_column() -> None:
 def test_a_declared_rename_that_was_done_by_hand_is_done_and_no_drift_to_undo() -> None:
     before = orders(ID, Column("remark", "string"))
     by_hand = state(ID, Column("note", "string"))
-    (renamed,) = deviations_from(
-        AppliedRecord(declared=before, column_order=None, renames=Renames.of_columns({"remark": "note"})),
-        by_hand,
-    )
+    (renamed,) = deviations_from(Recorded.of(before), by_hand, Renames.of_columns({"remark": "note"}))
     assert renamed.kind is DriftKind.COLUMN_RENAMED
     assert not TablePlanner().plan([RENAMED], catalog_of(by_hand), records_of([before]))
 
 
 def test_a_column_renamed_back_by_hand_is_drift_that_the_models_can_take_in() -> None:
     observed = state(ID, Column("remark", "string"))
-    applied = AppliedRecord(
-        declared=RENAMED, column_order=None, renames=Renames.of_columns({"note": "remark"})
-    )
-    differences = deviations_from(applied, observed)
+    differences = deviations_from(Recorded.of(RENAMED), observed, Renames.of_columns({"note": "remark"}))
     assert [difference.kind for difference in differences] == [DriftKind.COLUMN_RENAMED]
     assert accepted(RENAMED, observed, differences).columns == (ID, Column("remark", "string"))
 
 
 def test_without_a_history_a_former_name_is_not_guessed_to_be_the_column() -> None:
-    applied = AppliedRecord(declared=orders(ID, Column("note", "string")))
+    applied = Recorded.of(orders(ID, Column("note", "string")))
     differences = deviations_from(applied, state(ID, Column("remark", "string")))
     assert {difference.kind for difference in differences} == {
         DriftKind.COLUMN_DROPPED,

@@ -94,7 +94,7 @@ def test_a_sync_of_a_changed_table_records_and_confirms_it_besides(counted: Coun
     assert counted.of(counted.uses["sync"], CHANGED) == {"ours": 2, "adopted": 2}
 
 
-@pytest.mark.parametrize(("use", "most"), [("drift", 5), ("sync", 3)])
+@pytest.mark.parametrize(("use", "most"), [("drift", 4), ("sync", 3)])
 def test_drift_costs_what_it_takes_to_see_who_undoes_it(counted: Counted, use: str, most: int) -> None:
     counted.catalog.run("COMMENT ON TABLE `dev`.`silver`.`ours` IS 'theirs'")
     found = counted.of(counted.uses[use], BOTH)

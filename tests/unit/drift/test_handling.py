@@ -50,7 +50,7 @@ from tests.fakes.recording_sql_runner import RecordingSqlRunner
 
 def refused(models: Sequence[Table], found: ComparedTable, policy: Policy = NO_POLICY) -> list[DriftRefusal]:
     planner = TablePlanner(policy)
-    plan = planner.plan(models, catalog_of(models, found.observed), records_of([found.recorded.declared]))
+    plan = planner.plan(models, catalog_of(models, found.observed), records_of([found.declared]))
     return list(refusals(overwritten_drift(plan, models, [found]), DriftPolicy()))
 
 

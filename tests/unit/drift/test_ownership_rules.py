@@ -13,15 +13,11 @@ from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.renames import Renames
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.definitions import define, define_attempt, kept
-from delta_engine.deployment.recorded_models import (
-    table_records,
-)
 from delta_engine.deployment.resources import (
     unfinished,
 )
 from delta_engine.drift.baselines import with_unmanaged_parts
 from delta_engine.drift.comparison import compared, deviations
-from delta_engine.drift.drifted_resources import AppliedRecord
 from delta_engine.drift.status import attempted_by, with_accepted_drift
 from delta_engine.models import CheckConstraint, Column, Part, QualifiedName, Table, Using
 from delta_engine.ownership.recorded import (
@@ -153,8 +149,8 @@ STRUCT, RENAMED_FIELD = orders(Column("s", "struct<a: int>")), Column("s", "stru
     ],
 )
 def test_a_killed_run_explains_the_renames_that_it_names(attempted: Table, found: list[DriftKind]) -> None:
-    record = AppliedRecord(declared=orders(X), attempted=(attempted,), renames=Renames.of_columns({"x": "n"}))
-    assert [one.kind for one in deviations_from(record, observed(Column("n", "int")))] == found
+    record, renames = Recorded.of(orders(X), attempted=[attempted]), Renames.of_columns({"x": "n"})
+    assert [one.kind for one in deviations_from(record, observed(Column("n", "int")), renames)] == found
 
 
 @pytest.mark.parametrize(
@@ -165,14 +161,14 @@ def test_a_killed_run_explains_the_renames_of_fields_that_it_names(
     former: dict[str, tuple[str, ...]], is_explained: bool
 ) -> None:
     attempted = orders(replace(RENAMED_FIELD, renamed_fields=former))
-    record = AppliedRecord(declared=STRUCT, attempted=(attempted,), renames=Renames({("s", "a"): ("s", "b")}))
-    assert (deviations_from(record, observed(RENAMED_FIELD)) == ()) is is_explained
+    record, renames = Recorded.of(STRUCT, attempted=[attempted]), Renames({("s", "a"): ("s", "b")})
+    assert (deviations_from(record, observed(RENAMED_FIELD), renames) == ()) is is_explained
 
 
 def test_attempts_are_compared_under_the_new_names_of_columns() -> None:
     attempted = orders(Column("x", "int", comment="new"))
-    record = AppliedRecord(declared=orders(X), attempted=(attempted,), renames=Renames.of_columns({"x": "n"}))
-    found = deviations_from(record, observed(Column("n", "int", comment="new")))
+    record, renames = Recorded.of(orders(X), attempted=[attempted]), Renames.of_columns({"x": "n"})
+    found = deviations_from(record, observed(Column("n", "int", comment="new")), renames)
     assert [one.kind for one in found] == [DriftKind.COLUMN_RENAMED]
 
 
@@ -219,24 +215,22 @@ def test_an_attempted_table_of_a_schema_that_was_not_read_keeps_its_record() -> 
 
 
 def test_a_killed_run_may_have_moved_columns() -> None:
-    record = AppliedRecord(declared=orders(Column("id", "bigint"), X), column_order=("id", "x"))
+    record = replace(Recorded.of(orders(Column("id", "bigint"), X)), column_order=("id", "x"))
     moved = observed(X, Column("id", "bigint"))
     assert [one.kind for one in deviations_from(record, moved)] == [DriftKind.COLUMN_ORDER]
-    assert deviations_from(replace(record, attempted=(orders(comment="new"),)), moved) == ()
+    assert deviations_from(record.attempting([orders(comment="new")]), moved) == ()
 
 
 def test_the_order_of_columns_follows_their_renames() -> None:
-    order = ("id", "x")
-    record = AppliedRecord(
-        declared=orders(Column("id", "bigint"), X), column_order=order, renames=Renames.of_columns({"x": "n"})
-    )
-    found = deviations_from(record, observed(Column("n", "int"), Column("id", "bigint")))
+    record = replace(Recorded.of(orders(Column("id", "bigint"), X)), column_order=("id", "x"))
+    moved = observed(Column("n", "int"), Column("id", "bigint"))
+    found = deviations_from(record, moved, Renames.of_columns({"x": "n"}))
     assert [(one.kind, one.change.desired) for one in found][-1] == (DriftKind.COLUMN_ORDER, "(id, n)")
 
 
 def test_a_killed_run_explains_no_change_of_unmanaged_parts() -> None:
     theirs = orders(checks=[CheckConstraint("theirs", "id > 0")])
-    record = AppliedRecord(declared=orders(), with_unmanaged_parts=theirs, attempted=(orders(comment="new"),))
+    record = Recorded.of(orders(), baseline=theirs, attempted=[orders(comment="new")])
     changed = replace(observed(comment="new"), checks=(CheckConstraint("theirs", "id > 1"),))
     assert [one.change.subject for one in deviations_from(record, changed)] == ["check theirs"]
 
@@ -269,5 +263,5 @@ def test_a_killed_run_that_renames_a_table_explains_its_changes() -> None:
     for comment, found in (("mine", []), ("theirs", [DriftKind.TABLE_COMMENT])):
         table = replace(observed(comment=comment), former_name=ORDERS)
         snapshot = CatalogState(tables={renamed.key: table})
-        (one,) = compared(state, table_records(state), {}, snapshot, NO_POLICY, [model]).values()
+        (one,) = compared(state, snapshot, NO_POLICY, [model]).values()
         assert [drift.kind for drift in deviations(one)] == found
