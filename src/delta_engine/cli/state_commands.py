@@ -103,7 +103,8 @@ def list_resources(context: Context, globs: Sequence[str], statuses: Sequence[st
     state = _open(context).load().state
     resources = {
         key: resource
-        for key, resource in sorted(state.resources.items())
+        for key in sorted(state.resources)
+        for resource in [state.resources[key]]
         if resource.status in chosen and (not globs or _matches(key, resource, globs))
     }
     if as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -145,6 +146,7 @@ StoredState.__doc__ = DeploymentState.__doc__  # the published schema describes 
 
 _SHARED: Final = ("change", "full_ownership", "drift", "accepted")
 _OF_TABLES: Final = (
+    *_SHARED,
     "column_order",
     "delta_table_id",
     "delta_version",
@@ -154,61 +156,63 @@ _OF_TABLES: Final = (
     "lag",
     "adopted_at",
 )
+"""What a record and the details in its document have under the same name."""
+
+_shared_values, _table_values = attrgetter(*_SHARED), attrgetter(*_OF_TABLES)
 
 
 def record_of(resource: Resource) -> AnyRecord:
     """Return the record in a document; `msgspec.ValidationError` for an id that is not a whole name."""
-    metadata = resource.metadata
-    facts: dict[str, Any] = {field: getattr(metadata, field) for field in _SHARED}
-    if isinstance(metadata, TableMetadata):
-        facts |= {field: getattr(metadata, field) for field in _OF_TABLES}
-        facts |= {
-            "warning": metadata.sync_warning,
-            "whole": kept_baseline(metadata.declared, metadata.baseline),
-        }
-    unknown = {"record": resource.unknown, "details": metadata.unknown}
+    details = resource.metadata
+    if isinstance(details, TableMetadata):
+        facts: dict[str, Any] = dict(zip(_OF_TABLES, _table_values(details), strict=True))
+        facts["warning"] = details.sync_warning
+        if details.baseline is not None:
+            facts["whole"] = kept_baseline(details.declared, details.baseline)
+    else:
+        facts = dict(zip(_SHARED, _shared_values(details), strict=True))
+    if resource.unknown or details.unknown:
+        unknown = {"record": resource.unknown, "details": details.unknown}
+        facts["unknown"] = {part: fields for part, fields in unknown.items() if fields}
     return Recorded(
         _name(resource),
-        applied=kept(metadata.declared) if metadata.declared is not None else None,
-        attempts=tuple(map(kept, metadata.attempted)),
+        applied=kept(details.declared) if details.declared is not None else None,
+        attempts=tuple(map(kept, details.attempted)),
         status=resource.status,
-        reason=metadata.sync_error,
+        reason=details.sync_error,
         deployed_at=resource.deployed_at,
         deployed_by=resource.deployed_by,
         config_checksum=resource.config_checksum,
         dependencies=resource.dependencies,
-        unknown={part: fields for part, fields in unknown.items() if fields},
         **facts,
     )
 
 
 def resource_of(record: AnyRecord) -> Resource:
     """Return a record as documents have it."""
-    facts: dict[str, Any] = {field: getattr(record, field) for field in _SHARED}
-    facts |= {
+    details: dict[str, Any] = {
         "declared": record.applied and definition_of(record.applied),
         "attempted": tuple(map(attempt_of, record.attempts)),
         "sync_error": record.reason,
         "unknown": record.unknown.get("details"),
     }
-    metadata: TableMetadata | SchemaMetadata
-    if is_of_table(record):
-        facts |= {field: getattr(record, field) for field in _OF_TABLES}
-        metadata = TableMetadata(**facts, sync_warning=record.warning, baseline=baseline_of_record(record))
-    else:
-        metadata = SchemaMetadata(**facts)
-    shape: Any = TableResource if is_of_table(record) else SchemaResource
-    resource: Resource = shape(
-        id=str(record.name),
-        deployed_at=record.deployed_at,
-        deployed_by=record.deployed_by,
-        config_checksum=record.config_checksum,
-        status=record.status,
-        dependencies=record.dependencies,
-        metadata=metadata,
-        unknown=record.unknown.get("record"),
-    )
-    return resource
+    frame: dict[str, Any] = {
+        "id": str(record.name),
+        "deployed_at": record.deployed_at,
+        "deployed_by": record.deployed_by,
+        "config_checksum": record.config_checksum,
+        "status": record.status,
+        "dependencies": record.dependencies,
+        "unknown": record.unknown.get("record"),
+    }
+    if not is_of_table(record):
+        facts = zip(_SHARED, _shared_values(record), strict=True)
+        return SchemaResource(**frame, metadata=SchemaMetadata(**details, **dict(facts)))
+    if record.whole is not None:
+        details["baseline"] = baseline_of_record(record)
+    facts = zip(_OF_TABLES, _table_values(record), strict=True)
+    metadata = TableMetadata(**details, **dict(facts), sync_warning=record.warning)
+    return TableResource(**frame, metadata=metadata)
 
 
 def _name(resource: Resource) -> QualifiedName | SchemaName:

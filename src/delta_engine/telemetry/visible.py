@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
+from functools import lru_cache
 from typing import Final
 from unicodedata import is_normalized, normalize
 
@@ -121,6 +122,7 @@ def listed(places: Sequence[str], most: int) -> Iterator[str]:
         yield f"  and {len(places) - most:,} more"
 
 
+@lru_cache(maxsize=1024)  # the records of a run share its moments
 def shown_moment(at: datetime) -> str:
     """Return a moment as all text shows it: `2026-11-24 04:07:12 UTC`. Without a time zone, it is UTC already."""
     moment = at if at.tzinfo is None else at.astimezone(timezone.utc)
