@@ -20,7 +20,7 @@ from delta_engine.models import (
     Table,
 )
 from delta_engine.models.constraints import resolved
-from delta_engine.ownership.recorded import Difference
+from delta_engine.ownership.recorded import RecordedDifference
 from delta_engine.tools.site.documented import (
     Applied,
     DeploymentFacts,
@@ -125,7 +125,7 @@ def everything(text: str = "as bought") -> Documentation:
                 run=RUN,
                 is_behind=True,
                 drift=(
-                    Difference(field="table comment", expected=text, actual="changed"),
+                    RecordedDifference(field="table comment", expected=text, actual="changed"),
                     Finding(
                         kind=DriftKind.COLUMN_ADDED,
                         field="column extra",

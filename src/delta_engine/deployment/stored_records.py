@@ -21,9 +21,9 @@ from delta_engine.models.open_struct import Count, Moment, OpenStruct
 from delta_engine.ownership.recorded import (
     AcceptedDrift,
     AnyRecord,
-    Difference,
     LastChange,
     Recorded,
+    RecordedDifference,
     Status,
     is_of_table,
 )
@@ -43,7 +43,7 @@ class _Metadata(OpenStruct, frozen=True, kw_only=True):
 
     change: LastChange | None = None
     full_ownership: tuple[str, ...] | None = None
-    drift: tuple[Difference, ...] = ()
+    drift: tuple[RecordedDifference, ...] = ()
     accepted: tuple[AcceptedDrift, ...] = ()
     sync_error: str | None = None
 
@@ -77,7 +77,7 @@ class TableMetadata(_Metadata, frozen=True, kw_only=True):
     created_at: Moment | None = None
     schema_checksum: Checksum | None = None
     actual_checksum: Checksum | None = None
-    lag: tuple[Difference, ...] = ()
+    lag: tuple[RecordedDifference, ...] = ()
     sync_warning: str | None = None
     attempted: tuple[TableDefinition, ...] = ()
     adopted_at: Moment | None = None

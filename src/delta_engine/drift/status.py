@@ -35,9 +35,9 @@ from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.ownership.recorded import (
     HALF_DONE,
     AnyRecord,
-    Difference,
     Kept,
     Recorded,
+    RecordedDifference,
     Status,
     is_of_schema,
     is_of_table,
@@ -230,7 +230,9 @@ def _has_tables(name: QualifiedName | SchemaName, observed: CatalogState) -> boo
     return isinstance(name, SchemaName) and tuple(name.key.split(".")) in observed.schemas
 
 
-def _changed(record: AnyRecord, drift: tuple[Difference, ...], actual_checksum: str | None) -> AnyRecord:
+def _changed(
+    record: AnyRecord, drift: tuple[RecordedDifference, ...], actual_checksum: str | None
+) -> AnyRecord:
     if record.is_half_done:
         status = Status.UNKNOWN if record.status in _SETTLED else record.status
     else:
@@ -251,7 +253,7 @@ def _with_status(
     status: Status,
     *,
     reason: str | None = None,
-    drift: tuple[Difference, ...] = (),
+    drift: tuple[RecordedDifference, ...] = (),
     actual_checksum: str | None = None,
 ) -> AnyRecord:
     lag = () if status is Status.HEALTHY else record.lag
@@ -263,9 +265,9 @@ def _with_status(
     )
 
 
-def _documented(found: Iterable[aspects.Difference]) -> tuple[Difference, ...]:
+def _documented(found: Iterable[aspects.Difference]) -> tuple[RecordedDifference, ...]:
     return tuple(
-        Difference(field=one.change.subject, expected=one.change.desired, actual=one.change.observed)
+        RecordedDifference(field=one.change.subject, expected=one.change.desired, actual=one.change.observed)
         for one in found
     )
 

@@ -34,7 +34,7 @@ HALF_DONE: Final = (Status.DEGRADED, Status.UNKNOWN)
 """Statuses of resources that a run of the engine left unfinished: the run's changes are not drift."""
 
 
-class Difference(OpenStruct, frozen=True, kw_only=True):
+class RecordedDifference(OpenStruct, frozen=True, kw_only=True):
     """A field in which a resource differs from what was applied; None on a side: it does not exist there."""
 
     field: str
@@ -160,9 +160,9 @@ class Recorded(Generic[Model_co]):
     status: Status = Status.HEALTHY
     reason: str | None = None
     warning: str | None = None
-    drift: tuple[Difference, ...] = ()
+    drift: tuple[RecordedDifference, ...] = ()
     accepted: tuple[AcceptedDrift, ...] = ()
-    lag: tuple[Difference, ...] = ()
+    lag: tuple[RecordedDifference, ...] = ()
     change: LastChange | None = None
     full_ownership: tuple[str, ...] | None = None
     column_order: tuple[str, ...] | None = None

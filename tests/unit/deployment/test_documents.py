@@ -28,7 +28,7 @@ from delta_engine.deployment.stored_records import StoredState, loaded_state
 from delta_engine.errors import RefusedError
 from delta_engine.models import Column, Schema, Table
 from delta_engine.models.open_struct import UNKNOWN_KEY, canonical_checksum, decode_open
-from delta_engine.ownership.recorded import Difference, Status, is_of_table
+from delta_engine.ownership.recorded import RecordedDifference, Status, is_of_table
 from tests.builders.deployment import NOON, deployment_state
 from tests.builders.models import WORKED_MODEL, orders
 from tests.builders.strategies import models
@@ -86,7 +86,7 @@ def test_journals_without_a_lock_are_replayed_in_the_order_of_their_runs() -> No
         assert found.state.resources["table.dev.silver.lines"].status is Status.UNKNOWN
 
 
-LATE = Difference(field="table comment", expected="a", actual=None)
+LATE = RecordedDifference(field="table comment", expected="a", actual=None)
 
 
 def test_every_truncation_is_refused() -> None:

@@ -20,8 +20,8 @@ from delta_engine.drift.renames import irreversible
 from delta_engine.drift.reporting import drift_report
 from delta_engine.models import Column, PrimaryKey, QualifiedName, Table
 from delta_engine.ownership.recorded import (
-    Difference,
     Kept,
+    RecordedDifference,
     Status,
     records_of,
     resource_key,
@@ -169,7 +169,7 @@ def test_ids_are_read_where_the_catalog_has_no_times_unless_the_read_has_shown_t
 
 
 def test_what_the_catalog_showed_late_after_our_apply_is_no_drift_and_hides_none() -> None:
-    late = Difference(field="table comment", expected="'a table'", actual="'before'")
+    late = RecordedDifference(field="table comment", expected="'a table'", actual="'before'")
     resource = applied(MODEL, Status.UNKNOWN)
     lagging = replace(resource, drift=(late,), lag=(late,))
     state = deployment_state().with_resources({resource_key(ORDERS): lagging})

@@ -22,9 +22,9 @@ from delta_engine.drift.status import attempted_by, with_accepted_drift
 from delta_engine.models import CheckConstraint, Column, Part, QualifiedName, Table, Using
 from delta_engine.ownership.recorded import (
     AcceptedDrift,
-    Difference,
     Kept,
     Recorded,
+    RecordedDifference,
     Status,
     resource_key,
 )
@@ -173,7 +173,7 @@ def test_attempts_are_compared_under_the_new_names_of_columns() -> None:
 
 
 def test_a_late_change_keeps_the_reason_of_its_run() -> None:
-    late = Difference(field="table comment", expected="'new'", actual="''")
+    late = RecordedDifference(field="table comment", expected="'new'", actual="''")
     resource = applied(orders(comment="new"), Status.UNKNOWN)
     record = replace(resource, lag=(late,), reason="the catalog lags")
     state = deployment_state().with_resources({resource_key(ORDERS): record})

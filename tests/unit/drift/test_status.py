@@ -28,7 +28,7 @@ from delta_engine.drift.status import compare_states, confirmed
 from delta_engine.models import CheckConstraint, Column, QualifiedName, SchemaName
 from delta_engine.ownership.recorded import (
     AnyRecord,
-    Difference,
+    RecordedDifference,
     Status,
     resource_key,
 )
@@ -99,7 +99,10 @@ def test_a_changed_table_is_drifted_and_says_how() -> None:
         "property delta.autoOptimize.optimizeWrite",
         "table comment",
     }
-    assert Difference(field="table comment", expected="'Orders table'", actual="'by hand'") in resource.drift
+    assert (
+        RecordedDifference(field="table comment", expected="'Orders table'", actual="'by hand'")
+        in resource.drift
+    )
     metadata = recorded_table(found, KEY)
     assert metadata.actual_checksum not in (None, metadata.schema_checksum)
     assert resource.declared == state.resources[KEY].declared

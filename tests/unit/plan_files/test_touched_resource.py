@@ -14,7 +14,7 @@ from delta_engine.deployment.resources import (
 )
 from delta_engine.models import Column, QualifiedName, Reference, Schema
 from delta_engine.models.open_struct import canonical_checksum
-from delta_engine.ownership.recorded import AcceptedDrift, Difference, Kept
+from delta_engine.ownership.recorded import AcceptedDrift, Kept, RecordedDifference
 from delta_engine.plan_files.document import TouchedResource
 from delta_engine.plan_files.touched import touched_resource
 from delta_engine.state.states import (
@@ -156,7 +156,7 @@ def test_what_is_planned_from_a_record_counts(changes: dict[str, Any]) -> None:
     assert record(**changes) != record()
 
 
-LATE = Difference(field="table comment", expected="a", actual="b")
+LATE = RecordedDifference(field="table comment", expected="a", actual="b")
 
 
 @pytest.mark.parametrize(

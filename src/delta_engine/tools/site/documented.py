@@ -16,7 +16,7 @@ from delta_engine.drift.drifted_resources import Finding
 from delta_engine.errors import InvalidCommandError, SourceLocation
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.constraints import referenced_table
-from delta_engine.ownership.recorded import Difference
+from delta_engine.ownership.recorded import RecordedDifference
 from delta_engine.tools.site.files import table_path
 
 
@@ -67,7 +67,7 @@ class Applied:
     by: str | None = None
     run: str | None = None
     is_behind: bool = False
-    drift: Sequence[Difference | Finding] = ()
+    drift: Sequence[RecordedDifference | Finding] = ()
     problem: str = ""
 
 
