@@ -69,7 +69,10 @@ def bring(catalog: FakeUnityCatalog, schemas: Sequence[Schema]) -> None:
 
 
 def recorded(schemas: Sequence[Schema]) -> DeploymentState:
-    resources = {resource_key(one.qualified_name): applied_schema(one, at=NOON, by="ana") for one in schemas}
+    resources = {
+        resource_key(one.qualified_name): applied_schema(one.qualified_name, one, at=NOON, by="ana")
+        for one in schemas
+    }
     return deployment_state().with_resources(resources)
 
 

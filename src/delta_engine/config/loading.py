@@ -14,9 +14,10 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from delta_engine.actions.policy import matches_any
+from delta_engine.aspects import KINDS
 from delta_engine.config.declared_names import with_variables
 from delta_engine.config.file_patterns import matching_files
 from delta_engine.config.model_files import models_in
@@ -241,6 +242,9 @@ def _yaml_models(
     yield from models_in(parse_document(text, file))
 
 
+_MODELS: Final = frozenset(kind.model for kind in KINDS)
+
+
 def _python_models(reference: str, settings: Settings) -> Iterator[_Model | RefusedError]:
     location = settings.locate(("models", "python", settings.python_models.index(reference)))
     models = load_reference(
@@ -250,8 +254,9 @@ def _python_models(reference: str, settings: Settings) -> Iterator[_Model | Refu
         project_dir=settings.project_dir,
         named_at=location,
     )
-    for model in models if isinstance(models, Iterable) else [models]:
-        if not isinstance(model, (Table, Schema)):
+    declared: Iterable[Any] = models if isinstance(models, Iterable) else [models]
+    for model in declared:
+        if type(model) not in _MODELS:
             raise ConfigError(
                 f"{reference!r} gives a {type(model).__name__}, not a Table or Schema",
                 location=location,

@@ -17,7 +17,6 @@ import msgspec
 from delta_engine.config.json_schema import described_schema
 from delta_engine.deployment.document import SCHEMA_URI, VERSION, DeploymentState
 from delta_engine.deployment.errors import CorruptStateError, NewerStateError
-from delta_engine.deployment.stored_definitions import SchemaDefinition
 from delta_engine.deployment.stored_records import (
     Resource,
     StoredState,
@@ -125,7 +124,7 @@ def _verify(key: str, resource: Resource, where: str) -> None:
     if key != f"{kind}.{resource.id}".lower():
         raise _edited(f"the record under {key} is of {kind} {resource.id}", where)
     definition, checksum = resource.metadata.declared, resource.config_checksum
-    has_none = isinstance(definition, SchemaDefinition) and checksum is None  # as older engines left it
+    has_none = kind == "schema" and checksum is None  # as older engines left it
     if definition is not None and not has_none and canonical_checksum(definition) != checksum:
         raise _edited(f"the definition of {key} does not match its config_checksum", where)
 

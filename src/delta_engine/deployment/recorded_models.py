@@ -114,5 +114,5 @@ def _with_grants(model: _Declared, recorded: dict[str, Grants]) -> _Declared:
 
 def _keys_of(model: Table | Schema) -> tuple[str, ...]:
     """Return the key of a model, and those of its former names."""
-    former = () if isinstance(model, Schema) else former_names(model)
+    former = former_names(model) if isinstance(model, Table) else ()
     return model.key, *(name.key for name in former)

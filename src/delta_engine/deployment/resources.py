@@ -86,21 +86,26 @@ def applied_table(
 
 
 def applied_schema(
-    schema: Schema | SchemaName,
+    name: SchemaName,
+    schema: Schema | None = None,
     *,
     at: datetime,
     by: str,
     earlier: Recorded[Schema] | None = None,
     full_ownership: tuple[str, ...] | None = None,
 ) -> Recorded[Schema]:
-    """Return the record of an existing schema; an unchanged definition keeps the time and author of `earlier`."""
-    if isinstance(schema, SchemaName):
-        return Recorded(schema, deployed_at=at, deployed_by=by)
+    """Return the record of an existing schema; an unchanged definition keeps the time and author of `earlier`.
+
+    Args:
+        schema: its model; None if no model declares it.
+    """
+    if schema is None:
+        return Recorded(name, deployed_at=at, deployed_by=by)
     model: Kept[Schema] = kept(define_schema(schema))
-    known: Recorded[Schema] = earlier or Recorded(schema.qualified_name)
+    known: Recorded[Schema] = earlier or Recorded(name)
     is_same = known.applied == model and known.status is Status.HEALTHY
     return Recorded(
-        known.name if is_same else schema.qualified_name,
+        known.name if is_same else name,
         applied=model,
         change=known.change,
         full_ownership=full_ownership,
@@ -128,9 +133,7 @@ def unfinished(
 
 def unapplied(name: QualifiedName | SchemaName) -> AnyRecord:
     """Return the record of a table or schema that no run has applied."""
-    if isinstance(name, SchemaName):
-        return Recorded(name)
-    return Recorded(name, dependencies=(resource_key(SchemaName(name.catalog, name.schema)),))
+    return Recorded(name, dependencies=tuple(map(resource_key, name.parents)))
 
 
 def unmanaged_table(name: QualifiedName, earlier: AnyRecord | None = None) -> AnyRecord:

@@ -28,13 +28,13 @@ from delta_engine.drift.drifted_resources import (
     ComparedResource,
     UnmanagedPart,
 )
-from delta_engine.models import Part, QualifiedName, Schema, SchemaName, Table
+from delta_engine.models import Part, QualifiedName, Table
 from delta_engine.models.nested_types import Path, all_differences, paths_inside
 from delta_engine.models.types import DataType
 from delta_engine.ownership.recorded import AcceptedDrift, Recorded, is_of_schema, resource_key
 from delta_engine.sql.readable_types import readable_data_type
 from delta_engine.state.catalog_reader import former_names
-from delta_engine.state.states import CatalogState, SchemaState, TableState
+from delta_engine.state.states import CatalogState, TableState
 from delta_engine.telemetry.garbage import no_garbage_collection
 
 _NAME = attrgetter("name")
@@ -60,7 +60,7 @@ def compared(
     found = {}
     for key, record in sorted(records.items()):
         name = new_names.get(record.name.key, record.name)
-        present = state_under(name, observed)
+        present = observed.of(name)
         if record.applied is None or present is None:
             continue
         attempted = () if is_of_schema(record) else record.attempted  # an unfinished schema is not compared
@@ -86,11 +86,6 @@ def compared(
 def _pending_names(models: Iterable[Table]) -> dict[str, QualifiedName]:
     """Return the new names of tables that models rename, by the keys of the former ones."""
     return {former.key: model.qualified_name for model in models for former in former_names(model)}
-
-
-def state_under(name: QualifiedName | SchemaName, observed: CatalogState) -> SecurableState | None:
-    """Return the state under a name; None if the snapshot does not cover it."""
-    return observed.schema(name) if isinstance(name, SchemaName) else observed.tables.get(name.key)
 
 
 def with_new_names(found: SomeCompared, renames: Renames) -> SomeCompared:
@@ -266,8 +261,7 @@ def _explains(difference: Difference, differing: Collection[Subject]) -> bool:
 
 def _declares_rename(model: Securable, old: Path, new: Path) -> bool:
     """Whether a model names the former name of a column or field. Without that, a run renames nothing."""
-    columns = () if isinstance(model, Schema) else model.columns
-    column = next((one for one in columns if one.key == new[0].lower()), None)
+    column = next((one for one in model.columns if one.key == new[0].lower()), None)
     if column is None:
         return False
     former = column.renamed_fields.get(".".join(new[1:]), ()) if len(new) > 1 else column.renamed_from
@@ -283,7 +277,9 @@ def _may_be_side_effect(difference: Difference) -> bool:
 
 def _with_kept_parts(attempted: Securable, baseline: Securable, observed: SecurableState) -> Securable:
     """Return an attempted model with what its run left as it was."""
-    if isinstance(attempted, Schema) or isinstance(baseline, Schema) or isinstance(observed, SchemaState):
+    if not (
+        isinstance(attempted, Table) and isinstance(baseline, Table) and isinstance(observed, TableState)
+    ):
         return attempted
     attempted = replace(
         attempted,
@@ -342,4 +338,4 @@ def _shared_order(expected: Sequence[str], present: Sequence[str]) -> tuple[str,
 
 
 def _column_keys(side: Securable | SecurableState) -> list[str]:
-    return [] if isinstance(side, (Schema, SchemaState)) else [column.key for column in side.columns]
+    return [column.key for column in side.columns]

@@ -40,7 +40,6 @@ from delta_engine.drift.renames import (
 from delta_engine.models import Column, Schema, Table
 from delta_engine.models.nested_types import Path
 from delta_engine.ownership.recorded import resource_key
-from delta_engine.state.states import SchemaState
 from delta_engine.telemetry.context import command
 
 Model = TypeVar("Model", Table, Schema)
@@ -63,11 +62,11 @@ class OverwrittenDrift:
 
 def accepted(model: Model, observed: SecurableState, taken: Sequence[Difference]) -> Model:
     """Return a model with the observed side of the differences in `taken`, and its own side of all others."""
-    if isinstance(model, Schema):
+    if not isinstance(model, Table):
         return aspects.accept(model, observed, taken)
     renames = Renames(by_model_names(model, all_renames(taken)))
     model = aspects.accept(renames.applied_to(model), observed, taken)
-    if isinstance(observed, SchemaState) or all(one.kind is not DriftKind.COLUMN_ORDER for one in taken):
+    if all(one.kind is not DriftKind.COLUMN_ORDER for one in taken):
         return model
     places = {column.key: place for place, column in enumerate(observed.columns)}
     ordered = sorted(model.columns, key=lambda column: places.get(column.key, len(places)))
@@ -84,17 +83,16 @@ def reverted_drift(
     kept = _with_ignored_renames(model, drifted)
     planned = tuple(aspects.differences(Comparison.of(kept, observed, drifted, policy)))
     wanted = {(one.change.subject, one.change.desired) for one in planned}
-    columns = model.columns if isinstance(model, Table) else ()
     moves_columns = any(one.kind is DriftKind.COLUMN_ORDER for one in planned)
     return tuple(
         detail
         for detail in drifted.details
-        if _is_reverted(detail.difference, columns, wanted, moves_columns=moves_columns)
+        if _is_reverted(detail.difference, model.columns, wanted, moves_columns=moves_columns)
     )
 
 
 def _with_ignored_renames(model: Securable, drifted: ComparedResource) -> Securable:
-    if isinstance(model, Schema):
+    if not isinstance(model, Table):
         return model
     renames = []
     for detail in drifted.details:
@@ -273,7 +271,7 @@ def restored(drifted: Compared[Model, Any], policy: Policy) -> Model:
     kept = [detail.difference for detail in drifted.details if detail.ignored_by is not None]
     kept += (*explained(drifted), *beyond_drift(drifted, policy))
     model = accepted(drifted.baseline, drifted.observed, kept)
-    if isinstance(model, Schema):
+    if not isinstance(model, Table):
         return model
     return with_former_names(model, all_renames(detail.difference for detail in drifted.drift))
 
@@ -339,11 +337,10 @@ def _refusal(drift: OverwrittenDrift) -> DriftRefusal:
     elif finding.may_be_hidden:
         way_out = f"{command('drift')} shows the details, and what to do."
     reason = f"{event}, and a sync would {effect}: {_both_sides(finding)}"
-    if isinstance(model, Schema):
-        reason = f"schema {model.qualified_name}: {reason}"
-        return DriftRefusal(reason, location=model.declared_at, way_out=way_out)
-    table = str(model.qualified_name)
-    return DriftRefusal(reason, table=table, location=model.declared_at, way_out=way_out)
+    name, place = model.qualified_name, model.declared_at
+    if name.kind == "table":
+        return DriftRefusal(reason, table=str(name), location=place, way_out=way_out)
+    return DriftRefusal(f"{name.kind} {name}: {reason}", location=place, way_out=way_out)
 
 
 def _both_sides(finding: Finding) -> str:

@@ -29,7 +29,7 @@ from delta_engine.deployment.definitions import (
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.resources import noted, unmanaged_table
 from delta_engine.drift.baselines import kept_parts, unmanaged_parts
-from delta_engine.drift.comparison import state_under, still_accepted, unexplained
+from delta_engine.drift.comparison import still_accepted, unexplained
 from delta_engine.drift.drifted_resources import ComparedResource
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.ownership.recorded import (
@@ -204,7 +204,7 @@ def has_accepted_replacement(record: AnyRecord) -> bool:
 
 
 def _synchronized(record: AnyRecord, observed: CatalogState, compared: ComparedResource | None) -> AnyRecord:
-    found = state_under(record.name, observed)
+    found = observed.of(record.name)
     if found is not None and not found.exists and (is_of_schema(record) or record.applied):
         reason = f"the catalog does not show the {record.kind}"
         return _with_status(record, Status.MISSING, reason=reason)
@@ -227,7 +227,7 @@ def _synchronized(record: AnyRecord, observed: CatalogState, compared: ComparedR
 
 def _has_tables(name: QualifiedName | SchemaName, observed: CatalogState) -> bool:
     """Whether it is a schema with tables in the snapshot: undeclared schemas are not read themselves."""
-    return isinstance(name, SchemaName) and tuple(name.key.split(".")) in observed.schemas
+    return name.parts in observed.schemas
 
 
 def _changed(
@@ -298,7 +298,7 @@ def _with_unmanaged(
 
 
 def _is_given_up(record: AnyRecord, listed: Collection[tuple[str, str]]) -> bool:
-    if isinstance(record.name, SchemaName) or record.applied:
+    if not is_of_table(record) or record.applied:
         return False
     schema = (record.name.catalog.lower(), record.name.schema.lower())
     return record.status is not Status.UNMANAGED and schema in listed

@@ -26,6 +26,11 @@ class QualifiedName:
         return str(self).lower()
 
     @property
+    def parents(self) -> tuple[SchemaName, ...]:
+        """The securables that it is in: its schema."""
+        return (SchemaName(self.catalog, self.schema),)
+
+    @property
     def parts(self) -> tuple[str, str, str]:
         """The three parts in lower case; only hand-made names have dots in them."""
         return self.catalog.lower(), self.schema.lower(), self.table.lower()
@@ -67,6 +72,11 @@ class SchemaName:
     def key(self) -> str:
         """The dotted name in lower case, by which schemas compare."""
         return str(self).lower()
+
+    @property
+    def parents(self) -> tuple[SchemaName, ...]:
+        """The securables that it is in: none that the engine manages."""
+        return ()
 
     @property
     def parts(self) -> tuple[str, str]:

@@ -274,7 +274,7 @@ def _record_unchanged(
     plan = planned.plan
     touched = {name.key for name in plan.changed_names()}
     wanted = {model.key for model in planned.wanted}
-    records.adopt([schema for schema in planned.schemas if schema.key not in touched])
+    records.adopt_schemas(schema for schema in planned.schemas if schema.key not in touched)
     unchanged = [one for one in planned.models if one.key in wanted - touched]
     versions = None if stop.is_requested() else run.environment.versions
     new = records.with_new_version(unchanged) if versions is not None else []

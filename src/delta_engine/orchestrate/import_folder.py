@@ -18,7 +18,7 @@ from typing import Final
 
 from delta_engine.config.conf_folder import environments
 from delta_engine.config.editor_files import editor_files, schema_line
-from delta_engine.config.loading import load_present
+from delta_engine.config.loading import Declared, load_present
 from delta_engine.config.model_writer import yaml_models
 from delta_engine.config.settings import Settings
 from delta_engine.config.yaml_documents import MAX_BYTES
@@ -116,7 +116,8 @@ def import_to_folder(
     files = {folder.file_of(name) for name in targets.names}
     files |= {folder.file_of_schema(name.schema) for name in targets.names}
     present = load_present(folder.settings, [path.absolute() for path in files if path.is_file()])
-    declared = {model.key: model for model in present if isinstance(model, Table)}
+    found = Declared(models=present, is_whole=False)
+    declared = {table.key: table for table in found.tables}
     names = [name for name in targets.names if name.key not in declared]
     report = FolderReport(
         declared=len(targets.names) - len(names), refusals=[*targets.refusals], notes=[*targets.notes]
@@ -124,7 +125,7 @@ def import_to_folder(
     folder.path.mkdir(parents=True, exist_ok=True)
     with only_writer(folder.path):
         names = [*_free(names, folder, report)]
-        writer = _Writer(folder, report, declared, {one.key for one in present if isinstance(one, Schema)})
+        writer = _Writer(folder, report, declared, {schema.key for schema in found.schemas})
         writer.awaited = {name.key for name in names}
         done = 0
         for batch in _batches(names):

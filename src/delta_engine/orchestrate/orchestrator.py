@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from delta_engine.actions import TablePlan
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.drift.absences import without_hidden
-from delta_engine.drift.comparison import state_under
 from delta_engine.drift.drifted_resources import ComparedResource
 from delta_engine.drift.status import is_accepted_deletion
 from delta_engine.errors import raise_all
@@ -236,7 +235,7 @@ def _forget_deleted(run: OpenRun, basis: Observation) -> None:
     declared = {resource_key(model.qualified_name) for model in basis.models}
     declared |= {resource_key(schema.qualified_name) for schema in planner.schemas}
     for key, record in list(resources.items()):
-        state = state_under(record.name, basis.observed)
+        state = basis.observed.of(record.name)
         if key in declared or (state is not None and state.exists):
             continue
         is_applied = is_of_table(record) and record.applied is not None

@@ -188,8 +188,8 @@ class OutcomeRecording:
 
     def _applied(self, name: QualifiedName | SchemaName) -> AnyRecord:
         recorder = self._recorder
-        if isinstance(name, SchemaName):
-            return self.records.applied_schema(self._declared_schemas.get(name.key, name))
+        if not isinstance(name, QualifiedName):
+            return self.records.applied_schema(name, self._declared_schemas.get(name.key))
         model = self._tables[name.key]
         self.records.note_schema(model)
         earlier, is_rewritten = table_record(recorder.resources, name), name.key in self._replaced
@@ -209,7 +209,7 @@ class OutcomeRecording:
 def _is_touched(name: QualifiedName | SchemaName, outcome: AnyOutcome) -> bool:
     """Whether a run may have changed a resource: a table that only waited for a failed one was not touched."""
     is_sent = bool(outcome.statements or (outcome.failure and outcome.failure.sql))
-    return isinstance(name, SchemaName) or is_sent
+    return is_sent or not isinstance(name, QualifiedName)
 
 
 def _log_outcome(outcome: AnyOutcome) -> None:

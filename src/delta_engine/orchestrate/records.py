@@ -144,12 +144,16 @@ class RunRecords:
         """
         return self._undo.former[model.key] if model.key in self._undo.restored else earlier
 
+    def adopt_schemas(self, schemas: Iterable[Schema]) -> None:
+        """Record schemas that are as their models say without a statement of this run."""
+        for schema in schemas:
+            name = schema.qualified_name
+            self._recorder.resources[resource_key(name)] = self.applied_schema(name, schema)
+
     def adopt(
-        self,
-        models: Sequence[Table | Schema],
-        versions: Mapping[str, TableVersion] = MappingProxyType({}),
+        self, models: Sequence[Table], versions: Mapping[str, TableVersion] = MappingProxyType({})
     ) -> None:
-        """Record tables and schemas that are as their models say without a statement of this run.
+        """Record tables that are as their models say without a statement of this run.
 
         Args:
             versions: the current ones of the tables in `with_new_version`, by `QualifiedName.key`.
@@ -157,9 +161,6 @@ class RunRecords:
         resources = self._recorder.resources
         for model in models:
             key = resource_key(model.qualified_name)
-            if isinstance(model, Schema):
-                resources[key] = self.applied_schema(model)
-                continue
             earlier = table_record(resources, model.qualified_name)
             self.note_schema(model)
             is_known = earlier and earlier.config_checksum == canonical_checksum(define(model))
@@ -175,11 +176,11 @@ class RunRecords:
             if record is not earlier:
                 resources[key] = record
 
-    def applied_schema(self, schema: Schema | SchemaName) -> Recorded[Schema]:
-        """Return the record of a schema that is as its model says."""
-        name = schema if isinstance(schema, SchemaName) else schema.qualified_name
+    def applied_schema(self, name: SchemaName, schema: Schema | None = None) -> Recorded[Schema]:
+        """Return the record of a schema that is as its model says; None if no model declares it."""
         earlier = schema_record(self._recorder.resources, name)
         return applied_schema(
+            name,
             schema,
             at=self._recorder.now(),
             by=self._recorder.who,

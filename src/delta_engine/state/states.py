@@ -20,6 +20,7 @@ from delta_engine.models import (
     Reference,
     RowFilter,
     SchemaName,
+    SecurableName,
     Table,
 )
 from delta_engine.models.parts import read_only, set_fields, to_grants, to_items, to_names
@@ -220,6 +221,10 @@ class CatalogState:
     def table(self, name: QualifiedName) -> TableState:
         """Return one table's state; KeyError if it was not requested."""
         return self.tables[name.key]
+
+    def of(self, name: SecurableName) -> TableState | SchemaState | None:
+        """Return the state under a name; None if the snapshot does not cover it."""
+        return self.schema(name) if isinstance(name, SchemaName) else self.tables.get(name.key)
 
     def schema(self, name: SchemaName) -> SchemaState | None:
         """Return one schema's state; None if the snapshot does not know whether it exists."""

@@ -136,7 +136,8 @@ def test_the_checksum_covers_what_a_newer_minor_added() -> None:
 
 
 def test_an_edited_schema_is_refused() -> None:
-    schema = applied_schema(Schema("dev", "silver", comment="Clean"), at=NOON, by="ana")
+    model = Schema("dev", "silver", comment="Clean")
+    schema = applied_schema(model.qualified_name, model, at=NOON, by="ana")
     state = deployment_state().with_resources({"schema.dev.silver": schema})
     assert decoded(encode_state(state)).resources == state.resources
     raw = json.loads(encode_state(state))
