@@ -44,13 +44,13 @@ class Block:
 def blocks(page: Path) -> Iterator[Block]:
     """Yield the blocks of code of a page."""
     text = page.read_text("utf-8")
-    for found in _FENCED.finditer(text):
+    for match in _FENCED.finditer(text):
         yield Block(
             page=page,
-            line=text.count("\n", 0, found.start()) + 1,
-            language=found["language"],
-            title=found["title"] or "",
-            text=dedent(found["text"]),
+            line=text.count("\n", 0, match.start()) + 1,
+            language=match["language"],
+            title=match["title"] or "",
+            text=dedent(match["text"]),
         )
 
 

@@ -22,18 +22,18 @@ VARIABLES = {"catalog": "dev"}
 def example(language: str) -> str:
     """Return the code of the example in a language."""
     _, _, section = PAGE.read_text("utf-8").partition("## Everything at once")
-    found = re.search(rf"```{language}\n(.*?)```", section, re.DOTALL)
-    assert found is not None
-    return found[1]
+    match = re.search(rf"```{language}\n(.*?)```", section, re.DOTALL)
+    assert match is not None
+    return match[1]
 
 
 def declared(facets: Iterable[Facet[Any, Any, Any]], models: Iterable[Any]) -> dict[str, Any]:
     """Return the fields of facets, each with the value of the first model that declares it."""
-    found = [*models]
+    all_models = [*models]
     return {
-        facet.attribute: next(facet.declared(model) for model in found if facet.is_declared(model))
+        facet.attribute: next(facet.declared(model) for model in all_models if facet.is_declared(model))
         for facet in facets
-        if any(map(facet.is_declared, found))
+        if any(map(facet.is_declared, all_models))
     }
 
 

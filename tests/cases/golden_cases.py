@@ -106,7 +106,9 @@ class GoldenCase:
                 state.relation is RelationKind.STREAMING_TABLE for state in states.values()
             ),
         }
-        is_lacking = any(is_needed and one in capabilities.refused for one, is_needed in needed.items())
+        is_lacking = any(
+            is_needed and feature in capabilities.refused for feature, is_needed in needed.items()
+        )
         is_lacking |= any(
             feature in capabilities.refused
             for model in self.models
@@ -177,8 +179,8 @@ def state_from_json(document: Any) -> TableState:
     """Return the state that a JSON document describes."""
     if document is None:
         return ABSENT
-    found = {key: _READ[key](value) if key in _READ else value for key, value in document.items()}
-    return TableState(**{_FIELDS.get(key, key): value for key, value in found.items()})
+    values = {key: _READ[key](value) if key in _READ else value for key, value in document.items()}
+    return TableState(**{_FIELDS.get(key, key): value for key, value in values.items()})
 
 
 _FIELDS = {"comment": "table_comment", "properties": "table_properties"}
@@ -188,12 +190,13 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     "columns": lambda columns: tuple(map(_column_from_json, columns)),
     "primary_key": lambda key: PrimaryKey(key["columns"], key["name"]),
     "foreign_keys": lambda keys: tuple(
-        ForeignKey(one["columns"], one["references"], one["referenced_columns"], one["name"]) for one in keys
+        ForeignKey(key["columns"], key["references"], key["referenced_columns"], key["name"]) for key in keys
     ),
     "checks": lambda checks: tuple(CheckConstraint(*pair) for pair in checks.items()),
-    "row_filter": lambda one: RowFilter(one["function"], one["columns"]),
+    "row_filter": lambda document: RowFilter(document["function"], document["columns"]),
     "referenced_by": lambda references: tuple(
-        Reference(table=QualifiedName(*one["table"].split(".")), name=one["name"]) for one in references
+        Reference(table=QualifiedName(*document["table"].split(".")), name=document["name"])
+        for document in references
     ),
     "relation": lambda name: RelationKind[name],
     "former_name": lambda name: QualifiedName(*name.split(".")),

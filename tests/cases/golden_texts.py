@@ -11,7 +11,7 @@ import pytest
 
 def assert_golden_lines(texts: Sequence[str], path: Path, request: pytest.FixtureRequest) -> None:
     """Compare texts with the lines of a golden file, control characters escaped; `--rewrite-golden` writes it."""
-    lines = [re.sub(r"[\x00-\x1f]", lambda found: repr(found[0])[1:-1], text) for text in texts]
+    lines = [re.sub(r"[\x00-\x1f]", lambda match: repr(match[0])[1:-1], text) for text in texts]
     if request.config.getoption("--rewrite-golden"):
         path.parent.mkdir(exist_ok=True)
         path.write_text("".join(f"{line}\n" for line in lines), "utf-8")

@@ -40,8 +40,8 @@ def after_sync(world: World, name: str) -> Parts:
     if seen is None:
         return {**OF_NEW_TABLES, **model}
     base, left = page.renamed_base(), ignored(world, name) - {"table", "column order"}
-    left = {one for one in left if kind_of(one) != "column" or holder_of(one) in {"", *model}}
-    columns = {one for one in left if kind_of(one) == "column" and model.get(one) == base.get(one)}
+    left = {part for part in left if kind_of(part) != "column" or holder_of(part) in {"", *model}}
+    columns = {part for part in left if kind_of(part) == "column" and model.get(part) == base.get(part)}
     model = {part: value for part, value in model.items() if not is_inside(part, columns)}
     model |= {part: value for part, value in seen.parts.items() if is_inside(part, columns)}
     after = page.after_sync(model, seen, world.full)
@@ -93,7 +93,7 @@ def changed(world: World, name: str) -> set[str]:
 def undone(world: World, name: str) -> dict[str, str]:
     """Return the drift that a sync undoes, each with what the plan changes: the new name of a column that is gone."""
     page, seen, model = world.pages[name], world.seen(name), parts_of(world.models[name])
-    found, differing, left = dict[str, str](), changed(world, name), ignored(world, name)
+    overwritten, differing, left = dict[str, str](), changed(world, name), ignored(world, name)
     renames = {
         old: new
         for old, new in declared_renames(world.models[name]).items()
@@ -114,8 +114,8 @@ def undone(world: World, name: str) -> dict[str, str]:
         else:
             is_undone = new in differing
         if is_undone:
-            found[part] = new
-    return found
+            overwritten[part] = new
+    return overwritten
 
 
 def kept_order(world: World, name: str, seen: Seen) -> tuple[str, ...]:
@@ -126,8 +126,8 @@ def kept_order(world: World, name: str, seen: Seen) -> tuple[str, ...]:
 
 def moves_columns(world: World, name: str) -> bool:
     seen, model = view(world, name)[1], [*column_names(world.models[name])]
-    left = [one for one in seen.columns if one in model] if seen else []
-    end = [*left, *(one for one in model if one not in left)]
+    left = [column for column in seen.columns if column in model] if seen else []
+    end = [*left, *(column for column in model if column not in left)]
     return (
         world.policy.column_order is ColumnOrder.ENFORCE
         and end != model
@@ -140,7 +140,7 @@ def pending(world: World, name: str) -> set[str] | None:
     page, seen = world.pages[name], world.seen(name)
     if seen is None:
         return set() if page.declared is None else None
-    after, drift, known = after_sync(world, name), page.drift(seen, world.full), page.known_renames(seen)
+    after, drift, renames = after_sync(world, name), page.drift(seen, world.full), page.known_renames(seen)
     page, model = view(world, name)[0], parts_of(world.models[name])
     base = followed(page.base, page.known_renames(seen))  # a field may have the name of one that is gone
     reverted = {part for part in drift if kind_of(part) == "column" or after.get(part) == base.get(part)}
@@ -152,7 +152,7 @@ def pending(world: World, name: str) -> set[str] | None:
         or (kind_of(part) == "mask" and model.get(part) == declared.get(part))
     }
     reverted |= {part for part in as_before if is_lost(part, seen, after)}
-    halves = {f"column {column}" for pair in known.items() for column in pair}
+    halves = {f"column {column}" for pair in renames.items() for column in pair}
     names = {f"column {new}" for new in renames_of(world.models[name], seen).values()}
     if world.present_name(name) != world.models[name].table_name:
         names.add("table name")

@@ -34,7 +34,7 @@ class Seen:
 
     def renamed(self, renames: Mapping[str, str]) -> Seen:
         """Return the table with new names of columns, by the old ones."""
-        columns = tuple(renames.get(one, one) for one in self.columns)
+        columns = tuple(renames.get(column, column) for column in self.columns)
         return replace(self, parts=followed(self.parts, renames), columns=columns)
 
 
@@ -45,13 +45,13 @@ def parts_of(table: Table | TableState) -> dict[str, str]:
     """
     key, rows = table.primary_key, table.row_filter
     comment = table.comment if isinstance(table, Table) else table.table_comment
-    found = {
+    parts = {
         "table comment": comment,
         "clustering": ",".join(table.cluster_by),
         "primary key": f"{key.name} {','.join(key.columns)}" if key else "",
         "row filter": f"{rows.function} ({','.join(rows.columns)})" if rows else "",
         "owner": table.owner or "",
-        **{f"check {one.name}": one.expression.strip("( )") for one in table.checks},
+        **{f"check {check.name}": check.expression.strip("( )") for check in table.checks},
         **{
             f"property {name}": value
             for name, value in table.table_properties.items()
@@ -62,41 +62,41 @@ def parts_of(table: Table | TableState) -> dict[str, str]:
     }
     for foreign in table.foreign_keys:
         parent = f"{foreign.references.rpartition('.')[2]}({','.join(foreign.referenced_columns)})"
-        found[f"foreign key {foreign.name}"] = f"{','.join(foreign.columns)} → {parent}"
+        parts[f"foreign key {foreign.name}"] = f"{','.join(foreign.columns)} → {parent}"
     for column in table.columns:
         name = f"column {column.name}"
-        found |= _parts_of_field(name, column)
-        found[f"{name} default"] = (column.default or "").strip("( )")
+        parts |= _parts_of_field(name, column)
+        parts[f"{name} default"] = (column.default or "").strip("( )")
         if column.mask:
-            found[f"{name} mask"] = f"{column.mask.function} ({','.join(column.mask.using_columns)})"
-        found |= {f"{name} tag {tag}": value for tag, value in column.tags.items()}
-    return {part: value for part, value in found.items() if value}
+            parts[f"{name} mask"] = f"{column.mask.function} ({','.join(column.mask.using_columns)})"
+        parts |= {f"{name} tag {tag}": value for tag, value in column.tags.items()}
+    return {part: value for part, value in parts.items() if value}
 
 
-def _parts_of_field(name: str, one: Column | StructField) -> dict[str, str]:
+def _parts_of_field(name: str, column: Column | StructField) -> dict[str, str]:
     """Return the parts of a column or field, and of the fields inside."""
-    fields = one.data_type.fields if isinstance(one.data_type, StructType) else ()
-    found = {
+    fields = column.data_type.fields if isinstance(column.data_type, StructType) else ()
+    parts = {
         name: "exists",
-        f"{name} type": "struct" if fields else str(one.data_type),
-        f"{name} comment": one.comment,
-        f"{name} nullability": "" if one.is_nullable else "NOT NULL",
+        f"{name} type": "struct" if fields else str(column.data_type),
+        f"{name} comment": column.comment,
+        f"{name} nullability": "" if column.is_nullable else "NOT NULL",
     }
     for field_inside in fields:
-        found |= _parts_of_field(f"{name}.{field_inside.name}", field_inside)
-    return found
+        parts |= _parts_of_field(f"{name}.{field_inside.name}", field_inside)
+    return parts
 
 
 def parts_of_schema(schema: Schema | SchemaState) -> dict[str, str]:
     """Return the parts of the model or of the state of a schema."""
-    found = {
+    parts = {
         "schema comment": schema.comment or "",
         "owner": schema.owner or "",
         **{f"tag {name}": value for name, value in schema.tags.items()},
         **{f"grant {right} to {who}": "granted" for who, rights in schema.grants.items() for right in rights},
     }
     clears = {"schema comment": ""} if isinstance(schema, Schema) and schema.comment == "" else {}
-    return clears | {part: value for part, value in found.items() if value}
+    return clears | {part: value for part, value in parts.items() if value}
 
 
 def kind_of(part: str) -> str:
@@ -143,11 +143,13 @@ def followed(parts: Parts, renames: Mapping[str, str]) -> dict[str, str]:
     """Return parts under the new names of columns."""
     if not renames:
         return dict(parts)
-    found = {}
+    renamed_parts = {}
     for part, value in parts.items():
-        names = [renames.get(one, one) for one in value.split(",")] if part == "clustering" else [value]
-        found[under_new_name(part, renames)] = ",".join(names)
-    return found
+        names = (
+            [renames.get(column, column) for column in value.split(",")] if part == "clustering" else [value]
+        )
+        renamed_parts[under_new_name(part, renames)] = ",".join(names)
+    return renamed_parts
 
 
 @dataclass
@@ -202,13 +204,13 @@ class Page:
 
     def under(self, renames: Mapping[str, str]) -> Page:
         """Return the page with all parts under new names of columns."""
-        attempts = tuple(followed(one, renames) for one in self.attempts)
+        attempts = tuple(followed(attempt, renames) for attempt in self.attempts)
         declared = None if self.declared is None else followed(self.declared, renames)
         return replace(self, before=followed(self.before, renames), declared=declared, attempts=attempts)
 
     def note_rename(self, old: str, new: str) -> None:
         """Note that a column or field was renamed, unless it was added in place of an applied one."""
-        first = next((one for one, now in self.names.items() if now == old), old)
+        first = next((former for former, now in self.names.items() if now == old), old)
         if self.names.get(first, first) == old:
             self.names = {**self.names, first: new}
 
@@ -223,13 +225,13 @@ class Page:
 
     def known_renames(self, seen: Seen) -> dict[str, str]:
         """Return the renames of applied columns that still hold."""
-        renames, known = self.renames, self.declared or {}
+        renames, declared_parts = self.renames, self.declared or {}
         return {
             old: new
             for old, new in renames.items()
             if f"column {new}" in seen.parts
-            and f"column {old}" in known
-            and (new in renames or f"column {new}" not in known)
+            and f"column {old}" in declared_parts
+            and (new in renames or f"column {new}" not in declared_parts)
         }
 
     def taken(self, model: Parts) -> dict[str, str]:
@@ -241,22 +243,22 @@ class Page:
         if self.declared is None or seen is None:
             return {} if self.declared is None else {"table": ""}
         renames = self.known_renames(seen)
-        found = {"table": seen.birth} if self.birth not in (None, seen.birth) else {}
+        drifted = {"table": seen.birth} if self.birth not in (None, seen.birth) else {}
         for old, new in renames.items():
             if (old, new) not in self.attempted_renames or self.accepted.get(f"column {old}") == new:
-                found[f"column {old}"] = new
+                drifted[f"column {old}"] = new
         page = self.under(renames)
         base = page.base
         for part in {*base, *seen.parts}:
             if (base.get(part) or "") != (seen.parts.get(part) or "") and page._is_drift(
                 part, base, seen, full
             ):
-                found[part] = described(part, seen.parts)
-        order = [renames.get(one, one) for one in self.order]
-        actual = [one for one in seen.columns if one in order]
-        if not self.attempts and actual != [one for one in order if one in seen.columns]:
-            found["column order"] = ",".join(actual)
-        return found
+                drifted[part] = described(part, seen.parts)
+        order = [renames.get(column, column) for column in self.order]
+        actual = [column for column in seen.columns if column in order]
+        if not self.attempts and actual != [column for column in order if column in seen.columns]:
+            drifted["column order"] = ",".join(actual)
+        return drifted
 
     def after_sync(self, model: Parts, seen: Seen, full: Kinds) -> dict[str, str]:
         """Return what a sync leads to; the columns of the table have the names of the model."""
@@ -270,8 +272,8 @@ class Page:
 
     def unmanaged(self, model: Parts, order: tuple[str, ...], seen: Seen, full: Kinds) -> set[str]:
         """Return the parts that a plan lists as unmanaged: tags and grants follow policies of their own."""
-        present = [one for one in seen.columns if one in order]
-        moved = {"column order"} if present != [one for one in order if one in present] else set()
+        present = [column for column in seen.columns if column in order]
+        moved = {"column order"} if present != [column for column in order if column in present] else set()
         kept = {*(self.after_sync(model, seen, full).items() & seen.parts.items())}
         return moved | {
             part
@@ -285,22 +287,24 @@ class Page:
         self, model: Parts, order: tuple[str, ...], before: Seen | None, seen: Seen, full: Kinds
     ) -> None:
         """Note that a run brought a table to its model; `before` is the table as the run found it."""
-        renames, found = self.taken(model), self.after_sync(model, before, full) if before else {}
-        known = followed(self.before, renames)
+        renames, parts_after = self.taken(model), self.after_sync(model, before, full) if before else {}
+        base_parts = followed(self.before, renames)
         if self.declared is None:
-            known = {part: found[part] for part in found if kind_of(part) in LISTED}
+            base_parts = {part: parts_after[part] for part in parts_after if kind_of(part) in LISTED}
         else:
             columns = {"", *map(column_of, followed(self.declared, renames))}
-            known |= {
-                part: found[part]
-                for part in found
+            base_parts |= {
+                part: parts_after[part]
+                for part in parts_after
                 if kind_of(part) in LISTED and column_of(part) not in columns
             }
         kept = {
-            part: without_columns(part, value, model) for part, value in known.items() if part not in model
+            part: without_columns(part, value, model)
+            for part, value in base_parts.items()
+            if part not in model
         }
         columns = {"", *map(column_of, model)}
-        self.order = tuple(renames.get(one, one) for one in self.order)
+        self.order = tuple(renames.get(column, column) for column in self.order)
         self.note_order(before if self.declared is not None else None, seen, order)
         self.before = {part: value for part, value in kept.items() if value and column_of(part) in columns}
         self.declared, self.attempts, self.attempted_renames = model, (), frozenset()
@@ -311,14 +315,14 @@ class Page:
         if before is None or seen.columns == order:
             self.order = seen.columns
         else:
-            kept = [one for one in self.order if one in seen.columns and one in before.columns]
-            self.order = (*kept, *(one for one in seen.columns if one not in kept))
+            kept = [column for column in self.order if column in seen.columns and column in before.columns]
+            self.order = (*kept, *(column for column in seen.columns if column not in kept))
 
     def note_agreement(self, seen: Seen | None, full: Kinds) -> None:
         """Note that a run looked: drift that was undone, or that the models have taken, is accepted no more."""
         drift = self.drift(seen, full)
         if not self.attempts:
-            self.accepted = {part: one for part, one in self.accepted.items() if drift.get(part) == one}
+            self.accepted = {part: value for part, value in self.accepted.items() if drift.get(part) == value}
 
     def _is_drift(self, part: str, base: Parts, seen: Seen, full: Kinds) -> bool:
         there, kind, holder = seen.parts.get(part), kind_of(part), holder_of(part)
@@ -329,7 +333,7 @@ class Page:
                 return False
             if there is None:
                 return False  # others may remove what they made
-        explained = [{**self.before, **one}.get(part) == there for one in self.attempts]
+        explained = [{**self.before, **attempt}.get(part) == there for attempt in self.attempts]
         is_side_effect = kind == "nullability" or (kind == "constraint" and there is None)
         is_explained = any(explained) or bool(self.attempts and is_side_effect)
         return not is_explained or self.accepted.get(part) == (there or "")
@@ -341,7 +345,7 @@ class Page:
         if kind == "owner":
             return True
         declared = self.declared or {}
-        if part in declared or any(part in one for one in self.attempts):
+        if part in declared or any(part in attempt for attempt in self.attempts):
             return False
         if kind != "value" or self.declared is None:
             return kind not in full
@@ -352,13 +356,13 @@ def described(part: str, parts: Parts) -> str:
     """Return what a part is; of a column or field, what reports say of it."""
     if kind_of(part) != "column" or part not in parts:
         return parts.get(part, "")
-    said = {one for one in parts if one.endswith(("type", "nullability", "comment"))}
-    return ", ".join(f"{one} {parts[one]}" for one in sorted(said) if is_inside(one, (part,)))
+    told_parts = {key for key in parts if key.endswith(("type", "nullability", "comment"))}
+    return ", ".join(f"{key} {parts[key]}" for key in sorted(told_parts) if is_inside(key, (part,)))
 
 
 def without_columns(part: str, value: str, model: Parts) -> str:
     """Return the value of a part without the columns that a model drops. Masks and filters do not live without them."""
     if part == "clustering":
-        return ",".join(one for one in value.split(",") if f"column {one}" in model)
+        return ",".join(column for column in value.split(",") if f"column {column}" in model)
     read = value.partition("(")[2].strip(")").split(",") if kind_of(part) == "mask" else ()
-    return value if all(f"column {one}" in model for one in read if one) else ""
+    return value if all(f"column {column}" in model for column in read if column) else ""

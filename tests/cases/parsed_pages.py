@@ -24,11 +24,11 @@ class Page(HTMLParser):
     @property
     def structure(self) -> list[tuple[str, tuple[str, ...]]]:
         """The elements without marks in values; a command has one span per word, which do not count."""
-        found = [element for element in self.elements if element[0] not in MARKS]
+        without_marks = [element for element in self.elements if element[0] not in MARKS]
         return [
-            one
-            for before, one in pairwise([WORD, *found])
-            if one != WORD or before not in (WORD, ("code", ("id",)))
+            element
+            for before, element in pairwise([WORD, *without_marks])
+            if element != WORD or before not in (WORD, ("code", ("id",)))
         ]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

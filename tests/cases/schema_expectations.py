@@ -22,8 +22,10 @@ def ignored(world: World) -> set[str]:
 
 def expected_drift(world: World) -> dict[str, bool]:
     """Return the drift of the schema, each with whether it was accepted."""
-    found = drift(world)
-    return {part: world.schema_page.accepted.get(part) == found[part] for part in {*found} - ignored(world)}
+    drifted = drift(world)
+    return {
+        part: world.schema_page.accepted.get(part) == drifted[part] for part in {*drifted} - ignored(world)
+    }
 
 
 def after_sync(world: World) -> Parts:
@@ -58,7 +60,7 @@ def pending(world: World) -> set[str]:
 
 def is_refused(world: World) -> bool:
     """Whether a sync refuses to undo the drift of the schema."""
-    policy, seen, found = world.drift_policy, world.seen_schema(), expected_drift(world)
+    policy, seen, drifted = world.drift_policy, world.seen_schema(), expected_drift(world)
     return policy.handling is DriftHandling.REFUSE and any(
-        severity_of(part, seen) >= policy.refused_from.rank or found[part] for part in undone(world)
+        severity_of(part, seen) >= policy.refused_from.rank or drifted[part] for part in undone(world)
     )

@@ -108,7 +108,7 @@ def _of_table(change: TableChange) -> str:
         case RenameColumn(path):
             return f"RENAME COLUMN{_of_fields([path])}"
         case AlterColumns(changes):
-            (verb,) = {_of_column(one) for _, one in changes}
+            (verb,) = {_of_column(change) for _, change in changes}
             several = ", several columns" if len(changes) > 1 else ""
             return f"ALTER COLUMN … {verb}{_of_fields(path for path, _ in changes)}{several}"
         case ClusterBy(paths, is_automatic):
@@ -139,8 +139,10 @@ def _of_column(change: ColumnChange) -> str:
 
 def emitted_statements(backend: str = "databricks") -> list[str]:
     """Return every statement that a golden case has for a backend, on older runtimes of it as well; no queries."""
-    found = [sql for path in sorted(FOLDER.glob(f"*/plan.{backend}*.sql")) for sql in statements_in(path)]
-    return [sql for sql in found if not sql.startswith("SELECT ")]
+    all_statements = [
+        sql for path in sorted(FOLDER.glob(f"*/plan.{backend}*.sql")) for sql in statements_in(path)
+    ]
+    return [sql for sql in all_statements if not sql.startswith("SELECT ")]
 
 
 def statements_in(script: Path) -> list[str]:
@@ -150,11 +152,11 @@ def statements_in(script: Path) -> list[str]:
 
 def statements_by_kind(statements: Iterable[str]) -> Mapping[str, list[str]]:
     """Return statements by their kinds, sorted; one with several clauses stands under each."""
-    found: dict[str, list[str]] = {}
+    by_kind: dict[str, list[str]] = {}
     for sql in statements:
         for kind in kinds_of(sql):
-            found.setdefault(kind, []).append(sql)
-    return {kind: found[kind] for kind in sorted(found)}
+            by_kind.setdefault(kind, []).append(sql)
+    return {kind: by_kind[kind] for kind in sorted(by_kind)}
 
 
 def is_parsed_by_sqlglot(sql: str) -> bool:

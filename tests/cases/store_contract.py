@@ -67,8 +67,8 @@ def check_state_store(make_store: Callable[[], StateStore]) -> None:
     store = make_store()
     assert store.versions.back_up("test.state.v0.backup.json", document(0))
     assert "test.state.v0.backup.json" in store.versions.back_up("test.state.v0.backup.json", document(0))
-    assert [one.version_id for one in store.versions.list()] == [
-        one.version_id for one in make_store().versions.list()
+    assert [version.version_id for version in store.versions.list()] == [
+        version.version_id for version in make_store().versions.list()
     ]
 
 
@@ -108,7 +108,9 @@ def check_restore_of_a_lost_document(
     with pytest.raises(StaleStateError):
         repository.save(base.state, base)
     following = repository.save(restored.state, restored)
-    serials = [int(one.version_id[:8]) for one in repository.versions() if one.version_id[:8].isdecimal()]
+    serials = [
+        int(version.version_id[:8]) for version in repository.versions() if version.version_id[:8].isdecimal()
+    ]
     assert max(serials) < following.state.serial
 
 
@@ -242,12 +244,12 @@ def _check_versions(make_store: Callable[[], StateStore]) -> None:
     assert store.versions.read(version_id(9)) is None
     for serial in (9, 10, 2):
         store.versions.keep(version_id(serial), document(serial, text="ü" * serial))
-    found = kept(make_store())
-    assert [version.version_id for version in found] == [version_id(n) for n in (10, 9, 2)]
-    assert all(version.size > 0 for version in found)
-    assert all(version.saved_at.utcoffset() == timedelta(0) for version in found)
+    versions = kept(make_store())
+    assert [version.version_id for version in versions] == [version_id(n) for n in (10, 9, 2)]
+    assert all(version.size > 0 for version in versions)
+    assert all(version.saved_at.utcoffset() == timedelta(0) for version in versions)
     assert all(
-        begin <= version.saved_at <= datetime.now(timezone.utc) + timedelta(seconds=5) for version in found
+        begin <= version.saved_at <= datetime.now(timezone.utc) + timedelta(seconds=5) for version in versions
     )
     make_store().versions.keep(version_id(9), document(9, text="ü" * 9))
     assert [version.version_id for version in kept(store)] == [version_id(n) for n in (10, 9, 2)]
@@ -266,8 +268,8 @@ def _save_at_once(stores: Sequence[StateStore], expected: StoredDocument | None,
 
 def _check_record_race(make_records: Callable[[], LockRecords], *, fence: int) -> None:
     clients = [make_records() for _ in range(RACERS)]
-    found = make_records().read()
-    token = found[1] if found else None
+    stored = make_records().read()
+    token = stored[1] if stored else None
 
     def take(number: int) -> str:
         clients[number].replace(lock_record(f"racer-{fence}-{number}", fence=fence), token)
@@ -299,6 +301,6 @@ def _entries(journal: JournalStore) -> dict[str, Sequence[bytes]]:
 
 
 def _read(records: LockRecords) -> tuple[LockRecord, str]:
-    found = records.read()
-    assert found is not None
-    return found
+    stored = records.read()
+    assert stored is not None
+    return stored

@@ -31,7 +31,7 @@ def apply_in_some_order(plan: TablePlan, runner: SqlRunner, choose: Choose) -> N
         StatementError: a statement was refused.
     """
     steps = compile_plan(plan, CatalogAddressing(), DATABRICKS).steps
-    left = {position: [one.sql for one in step.statements] for position, step in enumerate(steps)}
+    left = {position: [statement.sql for statement in step.statements] for position, step in enumerate(steps)}
     while left:
         current = min(steps[position].round for position in left)
         free = [
@@ -88,5 +88,5 @@ def created(model: Table) -> TableState:
     """Return the state of a table that was just created; the tables that it references need not exist."""
     (whole,) = resolved([model])
     alone = replace(whole, foreign_keys=())
-    found = catalog_of(alone).snapshot([alone]).table(alone.qualified_name)
-    return replace(found, foreign_keys=whole.foreign_keys)
+    state = catalog_of(alone).snapshot([alone]).table(alone.qualified_name)
+    return replace(state, foreign_keys=whole.foreign_keys)

@@ -47,11 +47,11 @@ class ConformancePlatform:
             raise StatementError(
                 "it is read-only", sql=sql, error_class="INSUFFICIENT_PERMISSIONS", sql_state="42501"
             )
-        if found := _FUNCTION.match(sql):
-            (self.functions.add if found[1] == "CREATE" else self.functions.discard)(found[2])
+        if match := _FUNCTION.match(sql):
+            (self.functions.add if match[1] == "CREATE" else self.functions.discard)(match[2])
             return ()
-        if found := _SCHEMA.match(sql):
-            self.catalog.schemas.pop(f"{found[1]}.{found[2]}", None)
+        if match := _SCHEMA.match(sql):
+            self.catalog.schemas.pop(f"{match[1]}.{match[2]}", None)
             return ()
         if _SMALL.search(sql):
             return () if sql.startswith("DROP") else self.small.run(sql)

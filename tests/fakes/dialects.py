@@ -34,10 +34,10 @@ class Dialect(Enum):
 
     def error(self, code: str, message: str) -> dict[str, object]:
         """Return the document of an error."""
-        found: dict[str, object] = {"error_code": self.code(code), "message": message}
+        body: dict[str, object] = {"error_code": self.code(code), "message": message}
         if self is Dialect.OPEN_SOURCE:
-            found["details"] = [{"@type": "google.rpc.ErrorInfo", "reason": found["error_code"]}]
-        return found
+            body["details"] = [{"@type": "google.rpc.ErrorInfo", "reason": body["error_code"]}]
+        return body
 
     def page(self, tables: Sequence[Mapping[str, object]], token: str) -> dict[str, object]:
         """Return a page of tables.
@@ -49,7 +49,7 @@ class Dialect(Enum):
         if self is Dialect.DATABRICKS:
             return self._numbered_page(tables, token)
         following = sorted(
-            (one for one in tables if str(one["name"]) > token), key=lambda one: str(one["name"])
+            (table for table in tables if str(table["name"]) > token), key=lambda table: str(table["name"])
         )
         shown = following[: self.value]
         is_full = len(shown) == self.value

@@ -64,11 +64,11 @@ class FakePlatform:
 
     def run(self, sql: str) -> Sequence[Row]:
         self.statements.append(sql)
-        found = re.search(r"TABLE `dev`\.`silver`\.`(\w+)`", sql)
-        assert found, sql
-        if found[1] == self.failing:
+        match = re.search(r"TABLE `dev`\.`silver`\.`(\w+)`", sql)
+        assert match, sql
+        if match[1] == self.failing:
             raise StatementError("no", sql=sql, error_class="NO")
-        key = f"dev.silver.{found[1]}"
+        key = f"dev.silver.{match[1]}"
         if sql.startswith("DROP TABLE"):
             del self.states[key]
         elif " RENAME TO " in sql:
@@ -102,8 +102,10 @@ def recorded(deployment: Deployment) -> DeploymentState:
 
 
 def statuses(deployment: Deployment) -> dict[str, str]:
-    found = recorded(deployment).resources.items()
-    return {key.rsplit(".", 1)[1]: one.status.value for key, one in found if key.startswith("table")}
+    resources = recorded(deployment).resources.items()
+    return {
+        key.rsplit(".", 1)[1]: resource.status.value for key, resource in resources if key.startswith("table")
+    }
 
 
 def comments(deployment: Deployment) -> dict[str, str]:

@@ -28,8 +28,8 @@ class RecordedRunner(ScriptedSqlRunner):
         super().__init__({**of_views, ".information_schema.": (), **(texts or {})})
 
     def asked(self, view: str) -> str:
-        (found,) = [sql for sql in self.statements if sql.split("\nWHERE")[0].endswith(f".{view}")]
-        return found
+        (queries,) = [sql for sql in self.statements if sql.split("\nWHERE")[0].endswith(f".{view}")]
+        return queries
 
 
 def table_row(name: str = "orders", schema: str = "silver", **changes: object) -> Row:

@@ -280,7 +280,7 @@ def test_fields_beside_one_that_is_read_change_freely() -> None:
     catalog.run("ALTER TABLE dev.silver.checked DROP COLUMNS (s.b)")
     catalog.run("ALTER TABLE dev.silver.checked RENAME COLUMN s.c TO d")
     columns = read(catalog, QualifiedName("dev", "silver", "checked")).columns
-    assert [one for one in columns if one.name == "s"] == [Column("s", "struct<a: int, d: int>")]
+    assert [column for column in columns if column.name == "s"] == [Column("s", "struct<a: int, d: int>")]
 
 
 def test_rely_cannot_be_read_back() -> None:
@@ -307,9 +307,9 @@ def test_columns_move_and_fields_change() -> None:
         catalog.run(sql)
     state = read(catalog, CHILD)
     assert [column.name for column in state.columns][:3] == ["z", "id", "region"]
-    (found,) = [column for column in state.columns if column.name == "s"]
+    (struct_column,) = [column for column in state.columns if column.name == "s"]
     wanted = Column("s", "struct<b2: string COMMENT 'new', c: array<struct<x: int, y: string>> COMMENT 'c'>")
-    assert found == wanted
+    assert struct_column == wanted
 
 
 def test_schemas_and_grants() -> None:

@@ -92,8 +92,8 @@ class SmallTables:
                 self._database.execute(f'CREATE TABLE IF NOT EXISTS "{table.name}" ({names})')
                 return ()
             case exp.Select():
-                found = self._database.execute(_sqlite(statement)).fetchall()
-                return [dict(row) for row in found]
+                rows = self._database.execute(_sqlite(statement)).fetchall()
+                return [dict(row) for row in rows]
             case exp.Update() | exp.Delete():
                 changed = self._database.execute(_sqlite(statement)).rowcount
                 return [{"num_affected_rows": changed}]
@@ -125,8 +125,8 @@ def _parsed(sql: str) -> exp.Expression:
 
 def _sqlite(statement: exp.Expression) -> str:
     """Return a statement in SQLite's words: tables without catalog and schema."""
-    found = statement.copy()
-    for table in found.find_all(exp.Table):
+    rewritten = statement.copy()
+    for table in rewritten.find_all(exp.Table):
         table.set("db", None)
         table.set("catalog", None)
-    return found.sql("sqlite")
+    return rewritten.sql("sqlite")

@@ -285,7 +285,7 @@ def answer_of(rows: Sequence[Row]) -> Answer:
 
 
 def _type_text(values: Sequence[object]) -> str:
-    value = next((one for one in values if one is not None), None)
+    value = next((value for value in values if value is not None), None)
     match value:
         case bool():
             return "BOOLEAN"
@@ -316,9 +316,9 @@ def _text(value: object) -> str | None:
             moment = value.astimezone(timezone.utc).replace(tzinfo=None)
             return f"{moment.isoformat(timespec='milliseconds')}Z"
         case list():
-            return json.dumps([_text(one) for one in value])
+            return json.dumps([_text(item) for item in value])
         case Mapping():
-            return json.dumps({str(key): _text(one) for key, one in value.items()})
+            return json.dumps({str(key): _text(item) for key, item in value.items()})
     return str(value)
 
 

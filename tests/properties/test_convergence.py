@@ -89,8 +89,10 @@ def planned(
     validator.validate_models(models)
     observed = snapshot_with_former_names(catalog, models, schemas.declared)
     recorded = records_of(with_settled_renames(models, applied, observed).values())
-    recorded |= {key: recorded[key].attempting(found) for key, found in attempts.items()}
-    known = under_new_names(recorded, models, observed)
+    recorded |= {
+        key: recorded[key].attempting(attempted_models) for key, attempted_models in attempts.items()
+    }
+    renamed_records = under_new_names(recorded, models, observed)
     removed = removed_tables(catalog, models, applied)
     gone = [Table(name.catalog, name.schema, name.table, ()) for name in removed]
     observed = observed.with_tables(catalog.snapshot(gone))
@@ -99,7 +101,7 @@ def planned(
     plan = checked_plan(
         models,
         observed,
-        lambda: planner.plan(models, observed, known, removed, schema_records),
+        lambda: planner.plan(models, observed, renamed_records, removed, schema_records),
     )
     validator.validate_plan(plan)
     return plan
@@ -107,13 +109,13 @@ def planned(
 
 def with_settled_renames(models: Sequence[Table], applied: Applied, observed: CatalogState) -> Applied:
     """Take records along to new names where tables have them by now, as a sync does before it plans."""
-    known = dict(applied)
+    settled = dict(applied)
     for model in models:
-        found = observed.table(model.qualified_name)
+        state = observed.table(model.qualified_name)
         for former in former_names(model):
-            if former.key in known and found.exists and found.former_name is None:
-                known[model.key] = replace(known.pop(former.key), table_name=model.table_name)
-    return known
+            if former.key in settled and state.exists and state.former_name is None:
+                settled[model.key] = replace(settled.pop(former.key), table_name=model.table_name)
+    return settled
 
 
 def removed_tables(
@@ -278,16 +280,18 @@ def test_what_a_run_that_died_anywhere_did_goes_with_its_models(scenario: Scenar
         state = deployment_state(*resolved(start))
         attempted = attempted_by(plan, resolved(goal), (), state.resources)
         tables = {
-            key.partition(".")[2]: tuple(as_table(one) for one in found if isinstance(one, TableDefinition))
-            for key, found in attempted.items()
+            key.partition(".")[2]: tuple(
+                as_table(definition) for definition in definitions if isinstance(definition, TableDefinition)
+            )
+            for key, definitions in attempted.items()
         }
         plan = planned(catalog, start, remembered(start), tables)
     except RefusedError:
         return
     ActionRunner(catalog, CatalogAddressing(), DATABRICKS, parallelism=1).apply(compiled(plan))
-    found = catalog.snapshot(start)
+    catalog_state = catalog.snapshot(start)
     for table in start:
-        state_now = found.table(table.qualified_name)
+        state_now = catalog_state.table(table.qualified_name)
         assert dict(state_now.tags) == {**table.tags, "theirs": "x"}
         assert {*state_now.grants} == {*(name for name, held in table.grants.items() if held), "them"}
         assert (state_now.row_filter is None) == (table.row_filter is None)
@@ -310,7 +314,7 @@ def test_columns_are_changed_or_held_whoever_owns_the_rest(scenario: Scenario, c
             Table(table.catalog_name, table.schema_name, table.table_name, columns, manages=["columns"])
             for table in scenario.goal
             if table.table_name in present
-            for columns in [[replace(one, comment="", tags={}, mask=None) for one in table.columns]]
+            for columns in [[replace(column, comment="", tags={}, mask=None) for column in table.columns]]
         ]
         outcome(catalog, columns_alone, NEVER, choose)
 

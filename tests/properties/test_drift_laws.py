@@ -40,24 +40,30 @@ def test_what_was_accepted_is_drift_no_more(model: Table, other: Table) -> None:
 @given(models(), models(), st.data())
 def test_each_finding_can_be_accepted_by_itself(model: Table, other: Table, data: st.DataObject) -> None:
     observed = state_of(other)
-    found = [one for one in deviations_from(applied(model), observed) if one.action is not None]
-    if not found:
+    acceptable = [
+        difference
+        for difference in deviations_from(applied(model), observed)
+        if difference.action is not None
+    ]
+    if not acceptable:
         return
-    chosen = data.draw(st.sampled_from(found))
+    chosen = data.draw(st.sampled_from(acceptable))
     left = deviations_from(applied(accepted(model, observed, [chosen])), observed)
-    assert (chosen.kind, chosen.change.subject) not in {(one.kind, one.change.subject) for one in left}
+    assert (chosen.kind, chosen.change.subject) not in {
+        (difference.kind, difference.change.subject) for difference in left
+    }
 
 
 @given(models(is_governed=False))
 def test_a_rename_alone_is_one_finding(model: Table) -> None:
     model, old = replace(model, checks=()), model.columns[0].name
     observed = state_of(Renames.of_columns({old: "renamed"}).applied_to(model))
-    (found,) = (
-        one
-        for one in deviations_from(applied(model), observed, Renames.of_columns({old: "renamed"}))
-        if one.kind.value != "primary_key"
+    (rename,) = (
+        difference
+        for difference in deviations_from(applied(model), observed, Renames.of_columns({old: "renamed"}))
+        if difference.kind.value != "primary_key"
     )
-    assert (found.change.desired, found.change.observed) == (old, "renamed")
+    assert (rename.change.desired, rename.change.observed) == (old, "renamed")
 
 
 @given(models())

@@ -43,8 +43,8 @@ def check(world: World) -> None:
     left = {name: ignored(world, name) for name in world.pages} | {
         "silver": schema_expectations.ignored(world)
     }
-    found = by_table((one.resource, one.finding.field) for one in report.ignored)
-    assert found == {name: parts for name, parts in left.items() if parts}
+    ignored_by_table = by_table((ignored.resource, ignored.finding.field) for ignored in report.ignored)
+    assert ignored_by_table == {name: parts for name, parts in left.items() if parts}
     if planned is None:
         return
     unmanaged = {
@@ -53,7 +53,7 @@ def check(world: World) -> None:
         for page, seen in [view(world, name)]
         if seen is not None
     }
-    listed = by_table((one.resource, one.key) for one in planned.unmanaged_parts)
+    listed = by_table((part.resource, part.key) for part in planned.unmanaged_parts)
     assert listed == {name: parts for name, parts in unmanaged.items() if parts}
     reverted = {
         name: {*undone(world, name).values()} for name in world.declared if not is_replaced(world, name)
@@ -63,7 +63,7 @@ def check(world: World) -> None:
     changes = {name: pending(world, name) for name in world.declared}
     changes["silver"] = schema_expectations.pending(world) or None
     assert pending_in(report) == {name: parts for name, parts in changes.items() if parts is not None}
-    has_refused = any(isinstance(one, DriftRefusal) for one in planned.refusals)
+    has_refused = any(isinstance(refusal, DriftRefusal) for refusal in planned.refusals)
     refused = [is_refused(world, name) for name in world.declared]
     assert has_refused == any([*refused, schema_expectations.is_refused(world)])
 
@@ -79,29 +79,34 @@ def plan_of(world: World, models: Sequence[Table]) -> PlannedRun | None:
 
 def drift_in(report: DriftReport) -> dict[str, dict[str, bool]]:
     return {
-        first_name(one.resource.rpartition(".")[2]): {
-            named(finding.field): finding.accepted is not None for finding in one.findings
+        first_name(resource.resource.rpartition(".")[2]): {
+            named(finding.field): finding.accepted is not None for finding in resource.findings
         }
-        for one in (*report.drifted, *report.deleted, *report.schemas)
+        for resource in (*report.drifted, *report.deleted, *report.schemas)
     }
 
 
 def pending_in(report: DriftReport) -> dict[str, set[str]]:
     """Return the pending changes by table, without the moves of columns."""
-    found = {one.resource: {part.field for part in one.changes} for one in report.pending}
-    kept = {key: {part for part in parts if not part.endswith(" place")} for key, parts in found.items()}
+    changes_by_resource = {
+        resource.resource: {part.field for part in resource.changes} for resource in report.pending
+    }
+    kept = {
+        key: {part for part in parts if not part.endswith(" place")}
+        for key, parts in changes_by_resource.items()
+    }
     return {
         first_name(key.rpartition(".")[2]): {*map(named, kept[key])}
-        for key in found
-        if kept[key] or not found[key]
+        for key in changes_by_resource
+        if kept[key] or not changes_by_resource[key]
     }
 
 
 def by_table(parts: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
+    parts_by_table: dict[str, set[str]] = {}
     for resource, part in parts:
-        found.setdefault(first_name(resource.rpartition(".")[2]), set()).add(named(part))
-    return found
+        parts_by_table.setdefault(first_name(resource.rpartition(".")[2]), set()).add(named(part))
+    return parts_by_table
 
 
 def named(part: str) -> str:

@@ -88,15 +88,15 @@ def unordered(data_type: DataType) -> DataType:
         case MapType(key, value):
             return MapType(unordered(key), unordered(value))
         case StructType(fields):
-            found = (replace(field, data_type=unordered(field.data_type)) for field in fields)
-            return StructType(tuple(sorted(found, key=lambda field: field.name.lower())))
+            unordered_fields = (replace(field, data_type=unordered(field.data_type)) for field in fields)
+            return StructType(tuple(sorted(unordered_fields, key=lambda field: field.name.lower())))
     return data_type
 
 
 def following(a: Table, b: Table) -> Table:
     """Return a model that can follow another one that nobody remembers: what that has of a filter or masks stays."""
     if a.checks:
-        return replace(b, row_filter=None, columns=tuple(replace(one, mask=None) for one in b.columns))
+        return replace(b, row_filter=None, columns=tuple(replace(column, mask=None) for column in b.columns))
     is_hidden = a.row_filter is not None or any(column.mask for column in a.columns)
     return replace(b, checks=()) if is_hidden else b
 
@@ -111,9 +111,9 @@ def test_applying_a_plan_leads_to_the_model_and_leaves_nothing_to_do(both: tuple
     end = after(plan, state)
     assert not PLANNER.plan([b], end, records_of([b]))
     assert not PLANNER.plan([b], end)
-    found = end.tables[KEY]
-    assert meaning(found) == meaning(created(b))
-    assert dict(b.effective_table_properties).items() <= dict(found.table_properties).items()
+    table = end.tables[KEY]
+    assert meaning(table) == meaning(created(b))
+    assert dict(b.effective_table_properties).items() <= dict(table.table_properties).items()
 
 
 @given(successive_models(), table_properties)
@@ -127,14 +127,16 @@ def test_what_was_applied_and_is_no_longer_wanted_is_removed_and_nothing_else(
     state = CatalogState(tables={KEY: replace(observed, table_properties=properties)})
     end = after(PLANNER.plan([b], state, records_of([a])), state)
 
-    found, wanted = end.tables[KEY].table_properties, b.effective_table_properties
+    left_properties, wanted = end.tables[KEY].table_properties, b.effective_table_properties
     ours = {*a.effective_table_properties, *wanted, *added}
-    assert {key: value for key, value in found.items() if key in ours and not is_feature_key(key)} == {
+    assert {
+        key: value for key, value in left_properties.items() if key in ours and not is_feature_key(key)
+    } == {
         **added,
         **wanted,
     }
     assert {*observed.table_properties} - {*a.effective_table_properties} <= {
-        *found,
+        *left_properties,
         *(key for key in observed.table_properties if key.startswith("delta.constraints.")),
     }
     assert not PLANNER.plan([b], end, records_of([b]))
@@ -160,8 +162,8 @@ def test_aspects_of_columns_have_nothing_to_say_where_all_columns_are_equal(a: T
         a, TableState(columns=a.columns, not_null_checks=checked), Recorded.of(following(a, b))
     )
     assert comparison.has_equal_columns
-    found = [action for one in ASPECTS if one.is_of_columns for action in one.diff(comparison)]
-    assert found == []
+    changes = [action for aspect in ASPECTS if aspect.is_of_columns for action in aspect.diff(comparison)]
+    assert changes == []
 
 
 @given(models())

@@ -96,13 +96,13 @@ def edited(draw: st.DrawFn, before: Table) -> tuple[Table, Mapping[str, str]]:
     for column in kept:
         changed = draw(column_lists)[0] if draw(st.booleans()) else column
         renamed = draw(hostile_names) if draw(st.integers(0, 3)) == 0 else column.name
-        taken = {one.key for one in (*after, *columns) if one.key != column.key}
+        taken = {existing.key for existing in (*after, *columns) if existing.key != column.key}
         if renamed != column.name and renamed.lower() not in taken:
             renames[column.name] = renamed
         name = renames.get(column.name, column.name)
         after.append(replace(changed, name=name))
-    for column in draw(st.lists(column_lists.map(lambda found: found[0]), max_size=2)):
-        if column.key not in {one.key for one in (*after, *columns)}:
+    for column in draw(st.lists(column_lists.map(lambda columns: columns[0]), max_size=2)):
+        if column.key not in {existing.key for existing in (*after, *columns)}:
             after.insert(draw(st.integers(0, len(after))), column)
     other = draw(table_contents(before.catalog_name, before.schema_name, before.table_name))
     chosen = {

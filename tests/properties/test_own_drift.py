@@ -134,7 +134,7 @@ def _undo(run: OpenRun) -> PlannedRun:
 
 def _accept(world: World, *, is_merged: bool) -> None:
     with open_run(world.engine(), "drift --accept") as run:
-        drifted = [one for one in find_drift(run, _models(world)) if one.drift]
+        drifted = [resource for resource in find_drift(run, _models(world)) if resource.drift]
         record_accepted(run, drifted)
     models = [edited(world.models["a"], table) for table in drifted_tables(drifted) if table.observed.exists]
     if is_merged and not any(PlanValidator().model_violations(models)):
@@ -149,6 +149,6 @@ def _drift(world: World) -> set[DriftKind]:
     report = report_drift(world.engine(), _models(world))
     return {
         finding.kind
-        for one in (*report.drifted, *report.deleted, *report.schemas)
-        for finding in one.findings
+        for resource in (*report.drifted, *report.deleted, *report.schemas)
+        for finding in resource.findings
     }

@@ -51,11 +51,11 @@ def test_tags_of_others_stay_and_what_was_applied_goes_with_its_model(
     after = synced(b, before, a, Ownership.ADDITIVE)
     foreign = {key: value for key, value in others.items() if key not in a.tags}
     assert dict(after.tags) == {**foreign, **b.tags}
-    known = {column.key: column.tags for column in a.columns}
+    tags_by_column = {column.key: column.tags for column in a.columns}
     wanted = {column.key: column.tags for column in b.columns}
     for column in after.columns:
-        shared = others if column.key in known else {}
-        kept = {key: value for key, value in shared.items() if key not in known[column.key]}
+        shared = others if column.key in tags_by_column else {}
+        kept = {key: value for key, value in shared.items() if key not in tags_by_column[column.key]}
         assert dict(column.tags) == {**kept, **wanted[column.key]}
 
 
@@ -77,7 +77,7 @@ def test_grants_of_others_stay_and_what_was_applied_goes_with_its_model(
 ) -> None:
     a, b = both[0], reachable(both[1], both[0])
     before = applied(a)
-    with_others = {name: (*before.grants.get(name, ()), *found) for name, found in others.items()}
+    with_others = {name: (*before.grants.get(name, ()), *privileges) for name, privileges in others.items()}
     state = replace(before, grants=to_grants({**before.grants, **with_others}))
     after = synced(b, state, a, Ownership.ADDITIVE)
     for principal, privileges in others.items():

@@ -125,26 +125,33 @@ class Checkouts:
         models = models_of(self.theirs)
         with suppress(DeltaEngineError), open_run(self.world.engine(), "drift") as run:
             record_statuses(run, models)
-            found = find_drift(run, models)
-            record_accepted(run, [one for one in found if one.drift and one.model_name.key.endswith(accepts)])
+            compared = find_drift(run, models)
+            record_accepted(
+                run,
+                [
+                    resource
+                    for resource in compared
+                    if resource.drift and resource.model_name.key.endswith(accepts)
+                ],
+            )
 
     def plan(self, only: str) -> PlannedRun:
         models = models_of(self.ours, only)
         return plan_unlocked(self.world.engine(), models, is_partial=bool(only), allow_cached=False)
 
     def project(self, only: str) -> Project:
-        known = replace(
+        settings = replace(
             some_settings(), policy=self.world.policy, drift_policy=self.world.drift_policy, environment="any"
         )
         models = tuple(models_of(self.ours, only))
-        return Project(settings=known, models=models, rules=load_rules(known), is_partial=bool(only))
+        return Project(settings=settings, models=models, rules=load_rules(settings), is_partial=bool(only))
 
 
 def edit(facets: dict[str, dict[str, object]], step: Edit) -> None:
     """Change a model, unless the models would be invalid. A table is not renamed back."""
-    known = facets[step.table]
-    changed = {**known, step.facet: step.value}
-    changed["name"] = changed.get("name") or known.get("name", "")
+    facets_of_table = facets[step.table]
+    changed = {**facets_of_table, step.facet: step.value}
+    changed["name"] = changed.get("name") or facets_of_table.get("name", "")
     models = models_of({**facets, step.table: changed})
     names = {model.key for model in models}
     parents = {key.references for model in models for key in model.foreign_keys}
@@ -154,9 +161,9 @@ def edit(facets: dict[str, dict[str, object]], step: Edit) -> None:
 
 def models_of(facets: Mapping[str, dict[str, Any]], only: str = "") -> list[Table]:
     return [
-        modelled(name, known)
-        for name, known in facets.items()
-        if known.get("declared", True) and (not only or name in only)
+        modelled(name, facets_of_table)
+        for name, facets_of_table in facets.items()
+        if facets_of_table.get("declared", True) and (not only or name in only)
     ]
 
 
@@ -211,23 +218,25 @@ def record_of(record: AnyRecord | None) -> object:
 
 def touched_by(file: PlanFile, checkouts: Checkouts, only: str) -> set[str]:
     """Return the tables of the file's statements, and those that a key connects with them."""
-    changed = {one.table for one in file.statements}
-    changed |= {name for name in tables() if any(quoted(name) in one.sql for one in renames(file))}
+    changed = {statement.table for statement in file.statements}
+    changed |= {
+        name for name in tables() if any(quoted(name) in statement.sql for statement in renames(file))
+    }
     links = {
         (model.key, key.references) for model in models_of(checkouts.ours, only) for key in model.foreign_keys
     }
     links |= {
         (name, key.references)
-        for name, one in checkouts.world.catalog.tables.items()
-        for key in one.state.foreign_keys
+        for name, table in checkouts.world.catalog.tables.items()
+        for key in table.state.foreign_keys
     }
     return changed | {
-        one for ends in links if changed & {*ends} for one in ends if f"table.{one}" in file.touched
+        end for ends in links if changed & {*ends} for end in ends if f"table.{end}" in file.touched
     }
 
 
 def renames(file: PlanFile) -> list[Any]:
-    return [one for one in file.statements if " RENAME TO " in one.sql]
+    return [statement for statement in file.statements if " RENAME TO " in statement.sql]
 
 
 def quoted(name: str) -> str:
@@ -285,7 +294,7 @@ def test_a_file_is_applied_unless_what_it_touches_moved(
     for step in steps:
         checkouts.do(step)
     after = facts(checkouts, only)
-    is_still_so = policy == checkouts.world.policy and all(before[one] == after[one] for one in touched)
+    is_still_so = policy == checkouts.world.policy and all(before[key] == after[key] for key in touched)
     fresh = None
     with suppress(DeltaEngineError):
         fresh = checkouts.plan(only)
@@ -301,7 +310,10 @@ def test_a_file_is_applied_unless_what_it_touches_moved(
 
     end = end_of(apply, fresh)
     assert (end == "stale") == (not (is_same and is_still_so))
-    ran, reviewed = checkouts.world.catalog.statements[sent:], [one.sql for one in file.statements]
+    ran, reviewed = (
+        checkouts.world.catalog.statements[sent:],
+        [statement.sql for statement in file.statements],
+    )
     assert ran == {"applied": reviewed, "failed": [sql for sql in reviewed if sql in ran]}.get(end, [])
     event(end)
     if end == "applied":

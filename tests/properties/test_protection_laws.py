@@ -192,7 +192,7 @@ class Dice:
 
     def column(self, name: str, kind: str, names: Sequence[str], using: str | None = None) -> Column:
         """Draw a column, with a mask and tags now and then."""
-        others = [one for one in names if one != name]
+        others = [other for other in names if other != name]
         taken = self.random.sample(others, self.random.randint(0, 1))
         return Column(
             name,
@@ -247,7 +247,9 @@ def goal_of(dice: Dice, table: Table) -> Table:
     """Draw changes of data and governance: conversions, fills, new columns, other partitions, masks."""
     names = ["id", *TYPES]
     columns = [changed(dice, column, names) if dice.falls(0.3) else column for column in table.columns[1:]]
-    added = [name for name in ("e", "f") if name not in {one.key for one in columns} and dice.falls(0.25)]
+    added = [
+        name for name in ("e", "f") if name not in {column.key for column in columns} and dice.falls(0.25)
+    ]
     for name in added:
         using = dice.using("string", dice.random.choice(["a", "c"]))
         columns.append(dice.column(name, "string", [*names, *added], using))
@@ -261,13 +263,13 @@ def changed(dice: Dice, column: Column, names: Sequence[str]) -> Column:
     kind = sql_data_type(column.data_type)
     match dice.random.choice(["convert", "fill", "govern"]):
         case "convert":
-            kind = dice.random.choice([one for one in USINGS if one != kind])
+            kind = dice.random.choice([using for using in USINGS if using != kind])
             using = Using(dice.using(kind, column.name))
             return replace(column, data_type=AtomicType(kind), using=using, is_nullable=True)
         case "fill":
             return replace(column, is_nullable=False, using=Using(dice.using(kind, column.name)))
-    found = dice.column(column.name, kind, names)
-    return replace(column, mask=found.mask, tags=found.tags, using=None)
+    drawn = dice.column(column.name, kind, names)
+    return replace(column, mask=drawn.mask, tags=drawn.tags, using=None)
 
 
 def ran(world: World, goal: Table, plan: Callable[[OpenRun], PlannedRun], fault: Sync) -> str:
@@ -295,7 +297,7 @@ def assert_declared(stored: Stored, goal: Table) -> None:
     """Everything that a model declares of protection is there."""
     there = {column.key: column for column in stored.state.columns}
     assert [*there] == [column.key for column in goal.columns] or {*there} == {
-        one.key for one in goal.columns
+        column.key for column in goal.columns
     }
     for column in goal.columns:
         assert (there[column.key].mask is not None) is (column.mask is not None), column.name
@@ -319,7 +321,11 @@ def test_no_state_between_two_statements_shows_what_is_protected(seed: int) -> N
     is_excepted = not any(
         policy.is_for(ENGINE) for policy in catalog.policies if policy.policy_type != "GRANT"
     )
-    consents = [one for one in EVERYTHING if is_excepted or one.kind is not DestructiveKind.PROTECTED_DATA]
+    consents = [
+        allowance
+        for allowance in EVERYTHING
+        if is_excepted or allowance.kind is not DestructiveKind.PROTECTED_DATA
+    ]
     world = World(
         catalog=catalog, deployment=deployment_over(FOLDER), policy=PlanPolicy(allow=tuple(consents))
     )

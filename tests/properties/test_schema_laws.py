@@ -1,4 +1,4 @@
-"""Laws of drift of schemas: it is found, and can be reverted, accepted or ignored."""
+"""Laws of drift of schemas: it is compared, and can be reverted, accepted or ignored."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -44,7 +44,7 @@ def changed_schemas(draw: st.DrawFn) -> Drawn:
 
 
 def made(drawn: Drawn) -> tuple[FakeUnityCatalog, DeploymentState, tuple[ComparedSchema, ...]]:
-    """Return a catalog in which schemas were applied and then changed, what is recorded, and what is found."""
+    """Return a catalog in which schemas were applied and then changed, what is recorded, and what is compared."""
     applied, changes, is_dropped = drawn
     catalog = FakeUnityCatalog()
     bring(catalog, applied)
@@ -90,10 +90,10 @@ def detected(
 @settings(max_examples=examples(50, 200), deadline=None)
 @given(changed_schemas())
 def test_a_revert_leaves_no_drift_and_takes_nothing_from_others(drawn: Drawn) -> None:
-    catalog, state, found = made(drawn)
+    catalog, state, compared = made(drawn)
     before = {key: dict(schema.tags) for key, schema in catalog.schemas.items()}
-    assert all(reverted_drift(schema.declared, schema) == schema.details for schema in found)
-    bring(catalog, [restored(schema, AS_APPLIED) for schema in found])
+    assert all(reverted_drift(schema.declared, schema) == schema.details for schema in compared)
+    bring(catalog, [restored(schema, AS_APPLIED) for schema in compared])
     assert detected(catalog, state, drawn[0]) == ()
     assert all(before[key].keys() <= catalog.schemas[key].tags.keys() for key in before)
 
@@ -101,17 +101,17 @@ def test_a_revert_leaves_no_drift_and_takes_nothing_from_others(drawn: Drawn) ->
 @settings(max_examples=examples(50, 200), deadline=None)
 @given(changed_schemas())
 def test_what_is_accepted_is_no_drift_and_leaves_nothing_to_do(drawn: Drawn) -> None:
-    catalog, _, found = made(drawn)
+    catalog, _, compared = made(drawn)
     taken = {
-        schema.name.key: accepting(schema.declared, schema) for schema in found if schema.observed.exists
+        schema.name.key: accepting(schema.declared, schema) for schema in compared if schema.observed.exists
     }
-    gone = {schema.name.key for schema in found if not schema.observed.exists}
+    gone = {schema.name.key for schema in compared if not schema.observed.exists}
     models = [taken.get(model.key, model) for model in drawn[0] if model.key not in gone]
     assert detected(catalog, recorded(models), models) == ()
     assert not planned(catalog, models, models)
     assert all(
         replace(accepting(model, schema), declared_at=None) == replace(model, declared_at=None)
-        for schema in found
+        for schema in compared
         for model in models
         if model.key == schema.name.key
     )
@@ -121,6 +121,6 @@ def test_what_is_accepted_is_no_drift_and_leaves_nothing_to_do(drawn: Drawn) -> 
 @given(changed_schemas())
 def test_what_is_ignored_is_left_alone(drawn: Drawn) -> None:
     catalog, state, _ = made(drawn)
-    found = detected(catalog, state, drawn[0], IGNORE_ALL)
-    assert not any(schema.drift for schema in found)
-    assert not planned(catalog, with_ignored_drift(drawn[0], found), drawn[0])
+    compared = detected(catalog, state, drawn[0], IGNORE_ALL)
+    assert not any(schema.drift for schema in compared)
+    assert not planned(catalog, with_ignored_drift(drawn[0], compared), drawn[0])

@@ -24,8 +24,8 @@ def synced(
     model: Table, state: TableState, earlier: Recorded[Table] | None = None
 ) -> tuple[TableState, Recorded[Table]]:
     """Return a table after a sync, which makes no drift of what it leaves alone; and what is on record then."""
-    known = {KEY: earlier} if earlier else {}
-    end = after(PLANNER.plan([model], orders_in(state), known), orders_in(state)).tables[KEY]
+    earlier_records = {KEY: earlier} if earlier else {}
+    end = after(PLANNER.plan([model], orders_in(state), earlier_records), orders_in(state)).tables[KEY]
     whole = with_unmanaged_parts(model, state, earlier)
     record = Recorded.of(as_table(define(model)), baseline=whole)
     assert deviations_from(record, end) == ()

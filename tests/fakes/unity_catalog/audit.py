@@ -38,14 +38,14 @@ class AuditLog:
         """Return the events whose action and name a query names, the latest first."""
         return [
             {
-                "event_time": one.at,
-                "who": one.user,
-                "action_name": one.action,
-                "full_name": one.name,
+                "event_time": event.at,
+                "who": event.user,
+                "action_name": event.action,
+                "full_name": event.name,
                 "response": '{"status_code":200}',
             }
-            for one in reversed(self._events)
-            if f"'{one.action.lower()}'" in sql and f"'{one.name}'" in sql
+            for event in reversed(self._events)
+            if f"'{event.action.lower()}'" in sql and f"'{event.name}'" in sql
         ]
 
 

@@ -135,8 +135,8 @@ class FakeUnityCatalog:
                 is_of_key = self._drops_key(statement)
                 self._apply(statement)
                 if not is_of_key:
-                    found = self.tables.get(".".join(statement.name).lower())
-                    self.histories.note(statement, self.user, found.state if found else None)
+                    stored = self.tables.get(".".join(statement.name).lower())
+                    self.histories.note(statement, self.user, stored.state if stored else None)
                 if self.audit_log is not None:
                     self.audit_log.note(statement, self.user)
             except Refusal as refusal:
@@ -156,9 +156,9 @@ class FakeUnityCatalog:
     def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
         names = [model.qualified_name for model in models]
         pairs = {(name.catalog.lower(), name.schema.lower()) for name in names}
-        pairs |= {(one.catalog_name.lower(), one.schema_name.lower()) for one in schemas}
+        pairs |= {(schema.catalog_name.lower(), schema.schema_name.lower()) for schema in schemas}
         asked = {name.key: self._read(name.key) for name in names}
-        beside = [one for one in self.tables.values() if (one.name.catalog, one.name.schema) in pairs]
+        beside = [table for table in self.tables.values() if (table.name.catalog, table.name.schema) in pairs]
         return CatalogState(
             tables=asked,
             missing_schemas=frozenset(pair for pair in pairs if ".".join(pair) not in self.schemas),
@@ -173,17 +173,17 @@ class FakeUnityCatalog:
 
     def stored(self, key: str) -> Stored:
         """Return a table with the foreign keys that point at it."""
-        found = self.tables.get(key)
-        if found is None:
+        stored = self.tables.get(key)
+        if stored is None:
             raise Refusal("TABLE_OR_VIEW_NOT_FOUND", f"there is no table {key}")
         require(key not in self.without_files, "DELTA_PATH_DOES_NOT_EXIST", f"{key} is not a Delta table")
         references = tuple(
-            Reference(table=one.name, name=str(foreign.name))
-            for one in self.tables.values()
-            for foreign in one.state.foreign_keys
+            Reference(table=table.name, name=str(foreign.name))
+            for table in self.tables.values()
+            for foreign in table.state.foreign_keys
             if foreign.references == key
         )
-        return replace(found.with_state(referenced_by=references), governed_tags=self.governed_tags)
+        return replace(stored.with_state(referenced_by=references), governed_tags=self.governed_tags)
 
     def _read(self, key: str) -> TableState:
         return as_read(self.stored(key)) if key in self.tables else ABSENT
@@ -193,7 +193,7 @@ class FakeUnityCatalog:
         tables, schemas = shown_to(user, *self._visible())
         return Shown(
             views=self.views,
-            tables={key: one.with_state(audit=self._audit(key)) for key, one in tables.items()},
+            tables={key: table.with_state(audit=self._audit(key)) for key, table in tables.items()},
             schemas=schemas,
             catalogs=self.catalogs,
             user=self.user,
@@ -260,8 +260,8 @@ class FakeUnityCatalog:
 
     def hidden_by(self, key: str, user: str) -> str | None:
         """Return what hides stored values of a table from a user; None for nothing."""
-        found = policies.effective(self.policies, key)
-        return policies.hides(found, user, self.stored(key).state, self.inherited_tags(key))
+        effective = policies.effective(self.policies, key)
+        return policies.hides(effective, user, self.stored(key).state, self.inherited_tags(key))
 
     def inherited_tags(self, key: str) -> Tags:
         """Return the tags of a table's catalog and schema."""
@@ -333,9 +333,9 @@ class FakeUnityCatalog:
                     stored.with_state(grants=governance.altered_grants(stored.state.grants, statement))
                 )
             case statements.Grant("SCHEMA", path) | statements.Revoke("SCHEMA", path):
-                found = self.schemas[self._schema(path)]
-                grants = governance.altered_grants(found.grants, statement)
-                self.schemas[self._schema(path)] = replace(found, grants=grants)
+                schema = self.schemas[self._schema(path)]
+                grants = governance.altered_grants(schema.grants, statement)
+                self.schemas[self._schema(path)] = replace(schema, grants=grants)
             case _:
                 raise Refusal("PARSE_SYNTAX_ERROR", f"not understood: {statement}")
 
@@ -344,19 +344,19 @@ class FakeUnityCatalog:
         if files is None:
             return created(table, state, self.tables)
         try:
-            found = replace(locations.taken(state, files), owner=state.owner)
+            taken_state = replace(locations.taken(state, files), owner=state.owner)
         except Refusal:
             self.files[locations.normal_form(str(state.location))] = files
             raise
-        return Stored(name=table, state=found)
+        return Stored(name=table, state=taken_state)
 
     def _described(self, path: Path) -> Stored:
         """Return a table by its name or by its location."""
         if not locations.is_by_path(path):
             return self.stored(_dotted(path, 3))
-        found = self.files.get(locations.normal_form(path[1]))
-        require(found is not None, "DELTA_MISSING_DELTA_TABLE", f"`{path[1]}` is not a Delta table")
-        return Stored(name=QualifiedName("none", "none", "none"), state=found or ABSENT)
+        stored_files = self.files.get(locations.normal_form(path[1]))
+        require(stored_files is not None, "DELTA_MISSING_DELTA_TABLE", f"`{path[1]}` is not a Delta table")
+        return Stored(name=QualifiedName("none", "none", "none"), state=stored_files or ABSENT)
 
     def _changed(self, stored: Stored, change: statements.TableChange) -> Stored:
         match change:
@@ -373,8 +373,8 @@ class FakeUnityCatalog:
                 return columns.altered(stored, change)
             case statements.ClusterBy():
                 return layout.clustered(stored, change)
-            case statements.SetProperties(found):
-                return properties.with_properties(stored, found)
+            case statements.SetProperties(changes_made):
+                return properties.with_properties(stored, changes_made)
             case statements.UnsetProperties(keys):
                 return properties.without_properties(stored, keys)
             case statements.SetTags() | statements.UnsetTags():
@@ -396,13 +396,13 @@ class FakeUnityCatalog:
         assert_never(change)
 
     def _alter_schema(self, name: str, change: statements.SchemaChange) -> None:
-        found = self.schemas[self._schema(tuple(name.split(".")))]
+        schema = self.schemas[self._schema(tuple(name.split(".")))]
         match change:
             case statements.SetValue(field, value):
                 changes: dict[str, Any] = {field: value}
-                self.schemas[name] = replace(found, **changes)
+                self.schemas[name] = replace(schema, **changes)
             case statements.SetTags() | statements.UnsetTags():
-                self.schemas[name] = replace(found, tags=governance.altered_tags(found.tags, change))
+                self.schemas[name] = replace(schema, tags=governance.altered_tags(schema.tags, change))
 
     def _drops_key(self, statement: statements.Statement) -> bool:
         """Whether a statement drops a key, which is in no commit."""
@@ -421,8 +421,8 @@ class FakeUnityCatalog:
         if dropped.state.location is not None:
             self.files[locations.normal_form(dropped.state.location)] = locations.left_files(dropped.state)
         del self.tables[key]
-        for name, one in self.tables.items():  # documented on "DROP TABLE"
-            self.tables[name] = constraints.without_references_to(one, parent)
+        for name, table in self.tables.items():  # documented on "DROP TABLE"
+            self.tables[name] = constraints.without_references_to(table, parent)
 
     def _rename(self, stored: Stored, change: statements.RenameTable) -> None:
         name = self._new_name(change.name)
@@ -431,15 +431,15 @@ class FakeUnityCatalog:
         )
         del self.tables[stored.name.key]
         self.tables[name.key] = replace(stored, name=name)
-        for key, one in self.tables.items():
-            self.tables[key] = constraints.with_renamed_parent(one, stored.name, name)
+        for key, table in self.tables.items():
+            self.tables[key] = constraints.with_renamed_parent(table, stored.name, name)
 
     def _drop_references_to(self, stored: Stored, column: str) -> None:
         """Renaming a key's column takes other tables' foreign keys with it."""
         key = stored.state.primary_key
-        if key is not None and column.lower() in [one.lower() for one in key.columns]:
-            for name, one in self.tables.items():
-                self.tables[name] = constraints.without_references_to(one, stored.name)
+        if key is not None and column.lower() in [name_of_key.lower() for name_of_key in key.columns]:
+            for name, table in self.tables.items():
+                self.tables[name] = constraints.without_references_to(table, stored.name)
 
     def _keep(self, stored: Stored) -> None:
         self.tables[stored.name.key] = stored

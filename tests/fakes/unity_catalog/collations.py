@@ -33,4 +33,4 @@ def collated_type(data_type: DataType, collation: str) -> DataType:
         return data_type
     if isinstance(data_type, CharacterType) or data_type == AtomicType("string"):
         return UnsupportedType(f"string collate {collation}", "Delta tables hold the default collation only")
-    return rebuilt(data_type, [collated_type(one, collation) for _, one in inside(data_type)])
+    return rebuilt(data_type, [collated_type(inner, collation) for _, inner in inside(data_type)])

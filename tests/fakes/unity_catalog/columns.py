@@ -62,7 +62,7 @@ def added(stored: Stored, change: statements.AddColumns) -> Stored:
 
 def _with_new_column(stored: Stored, column: Column, after: str | None) -> Stored:
     check_column(stored, column)
-    taken = [one.key for one in stored.state.columns]
+    taken = [column.key for column in stored.state.columns]
     require(column.key not in taken, "FIELD_ALREADY_EXISTS", f"{stored.name} has {column.name} already")
     place = len(taken) if after is None else taken.index(after.lower()) + 1
     columns, added = stored.state.columns, collated(column, stored.collation)
@@ -117,7 +117,7 @@ def dropped(stored: Stored, change: statements.DropColumns) -> Stored:
             stored = stored.with_column(path[0], data_type=outer)
             continue
         _check_drop(stored, path[0])
-        kept = tuple(one for one in stored.state.columns if one.key != path[0].lower())
+        kept = tuple(column for column in stored.state.columns if column.key != path[0].lower())
         require(kept, "DELTA_DROP_COLUMN_ON_SINGLE_FIELD_SCHEMA", f"{path[0]} is the only column")
         nulls = {name: count for name, count in stored.nulls.items() if name != path[0].lower()}
         stored = replace(stored.with_state(columns=kept), nulls=nulls)
@@ -156,7 +156,9 @@ def _filtered(stored: Stored) -> list[str]:
 
 
 def _masked_by(stored: Stored) -> list[str]:
-    return [name for one in stored.state.columns if one.mask for name in keys(one.mask.using_columns)]
+    return [
+        name for column in stored.state.columns if column.mask for name in keys(column.mask.using_columns)
+    ]
 
 
 def _in_foreign_keys(stored: Stored) -> list[str]:
@@ -171,7 +173,7 @@ def renamed(stored: Stored, change: statements.RenameColumn) -> Stored:
     if len(path) > 1:
         return _with_renamed_field(stored, path, name)
     column = stored.column(path[0])
-    taken = {one.key for one in stored.state.columns} - {column.key}
+    taken = {column.key for column in stored.state.columns} - {column.key}
     require(name.lower() not in taken, "FIELD_ALREADY_EXISTS", f"{stored.name} has {name} already")
     is_filtered = column.key in _filtered(stored)
     require(
@@ -181,7 +183,10 @@ def renamed(stored: Stored, change: statements.RenameColumn) -> Stored:
     require(not is_masking, "COLUMN_MASKS_INCOMPATIBLE_SCHEMA_CHANGE", f"a mask needs {path[0]}")
     stored = stored.with_column(path[0], name=name)
     check_change_feed(stored, "RESERVED_CDC_COLUMNS_ON_WRITE")
-    nulls = {name.lower() if one == column.key else one: count for one, count in stored.nulls.items()}
+    nulls = {
+        name.lower() if null_column == column.key else null_column: count
+        for null_column, count in stored.nulls.items()
+    }
     return replace(
         stored.with_state(
             cluster_by=_with_new_step(stored.state.cluster_by, path, name),
@@ -193,7 +198,7 @@ def renamed(stored: Stored, change: statements.RenameColumn) -> Stored:
 
 def _with_renamed_field(stored: Stored, path: Path, name: str) -> Stored:
     def check(fields: Fields) -> Fields:
-        taken = set(keys(one.name for one in fields)) - {path[-1].lower()}
+        taken = set(keys(field.name for field in fields)) - {path[-1].lower()}
         require(name.lower() not in taken, "FIELD_ALREADY_EXISTS", f"there is a {name} beside {path[-1]}")
         return fields
 
@@ -212,15 +217,19 @@ def _with_new_step(places: Sequence[str], path: Path, name: str) -> tuple[str, .
 
 
 def _with_new_name(names: Sequence[str], key: str, name: str) -> tuple[str, ...]:
-    return tuple(name if one.lower() == key else one for one in names)
+    return tuple(name if listed_name.lower() == key else listed_name for listed_name in names)
 
 
 def altered(stored: Stored, change: statements.AlterColumns) -> Stored:
     """Alter columns and fields: one change of each, all or none."""
     paths = [tuple(keys(path)) for path, _ in change.changes]
     require(len({*paths}) == len(paths), "NOT_SUPPORTED_CHANGE_SAME_COLUMN", "one column twice")
-    for path, one in change.changes:
-        stored = _altered_field(stored, path, one) if len(path) > 1 else _altered_column(stored, path[0], one)
+    for path, altered_part in change.changes:
+        stored = (
+            _altered_field(stored, path, altered_part)
+            if len(path) > 1
+            else _altered_column(stored, path[0], altered_part)
+        )
     return stored
 
 
@@ -307,8 +316,8 @@ def _is_beyond_iceberg(observed: DataType, desired: DataType) -> bool:
     return observed == AtomicType("date")
 
 
-def _is_same_but_for_length(one: DataType, other: DataType) -> bool:
-    return isinstance(one, CharacterType) and widening(one, other) is Widening.NOTHING
+def _is_same_but_for_length(data_type: DataType, other: DataType) -> bool:
+    return isinstance(data_type, CharacterType) and widening(data_type, other) is Widening.NOTHING
 
 
 def _check_keys_keep_types(stored: Stored, column: Column) -> None:
@@ -348,14 +357,14 @@ def check_defaults(stored: Stored, default: str | None) -> None:
 
 
 def _moved(stored: Stored, column: Column, after: str | None) -> Stored:
-    others = [one for one in stored.state.columns if one.key != column.key]
+    others = [existing for existing in stored.state.columns if existing.key != column.key]
     place = 0 if after is None else others.index(stored.column(after)) + 1
     return stored.with_state(columns=(*others[:place], column, *others[place:]))
 
 
 def _moved_field(fields: Fields, name: str, after: str | None) -> Fields:
-    (moved,) = [one for one in fields if one.name.lower() == name.lower()]
-    others = [one for one in fields if one is not moved]
-    names = keys(one.name for one in others)
+    (moved,) = [field for field in fields if field.name.lower() == name.lower()]
+    others = [field for field in fields if field is not moved]
+    names = keys(field.name for field in others)
     place = 0 if after is None else names.index(after.lower()) + 1
     return (*others[:place], moved, *others[place:])

@@ -66,7 +66,11 @@ def _with_foreign_key(stored: Stored, key: ForeignKey, tables: Tables) -> Stored
         types = stored.column(own).data_type, parent.column(other).data_type
         require(is_same_type(*types), "INVALID_PARAMETER_VALUE", f"{own} is not of the type of {other}")
     made = ForeignKey(
-        (stored.column(one).name for one in key.columns), str(parent_name), referenced.columns, name, key.rely
+        (stored.column(name_of_key).name for name_of_key in key.columns),
+        str(parent_name),
+        referenced.columns,
+        name,
+        key.rely,
     )
     return stored.with_state(foreign_keys=(*stored.state.foreign_keys, made))
 
@@ -75,7 +79,7 @@ def _with_check(stored: Stored, check: CheckConstraint) -> Stored:
     is_protected = stored.state.row_filter or any(column.mask for column in stored.state.columns)
     require(not is_protected, None, f"{stored.name} has a row filter or masks, so it cannot have checks")
     name = check.name.lower()
-    taken = {one.name for one in stored.state.checks}
+    taken = {check.name for check in stored.state.checks}
     require(name not in taken, "DELTA_CONSTRAINT_ALREADY_EXISTS", f"{stored.name} has {name} already")
     expression = as_delta_stores(check.expression)
     _check_condition(expression)
@@ -98,8 +102,8 @@ def _check_condition(text: str) -> None:
         None: exp.Query,
     }
     for error_class, kinds in refused.items():
-        found = [node for node in tree.walk() if isinstance(node, kinds)]
-        require(not found, error_class, f"{text!r} is no condition on single rows")
+        subqueries = [node for node in tree.walk() if isinstance(node, kinds)]
+        require(not subqueries, error_class, f"{text!r} is no condition on single rows")
     require(
         not isinstance(tree, exp.Literal), "DELTA_NON_BOOLEAN_CHECK_CONSTRAINT", f"{text} is no condition"
     )
@@ -113,7 +117,7 @@ def without_constraint(stored: Stored, change: DropConstraint) -> Stored:
         return stored.with_state(primary_key=None)
     keys_left = tuple(key for key in state.foreign_keys if key.name != name)
     checks_left = tuple(check for check in state.checks if check.name != name.lower())
-    unique_left = tuple(one for one in state.unique_constraints if one != name)
+    unique_left = tuple(unique for unique in state.unique_constraints if unique != name)
     left = {"foreign_keys": keys_left, "checks": checks_left, "unique_constraints": unique_left}
     is_found = any(getattr(state, field) != parts for field, parts in left.items())
     require(is_found or change.if_exists, "CONSTRAINT_DOES_NOT_EXIST", f"{stored.name} has no {name}")
@@ -126,7 +130,9 @@ def without_keys_on(stored: Stored, column: str) -> Stored:
     return stored.with_state(
         primary_key=None if key and column.lower() in keys(key.columns) else key,
         foreign_keys=tuple(
-            one for one in stored.state.foreign_keys if column.lower() not in keys(one.columns)
+            foreign_key
+            for foreign_key in stored.state.foreign_keys
+            if column.lower() not in keys(foreign_key.columns)
         ),
     )
 
@@ -150,14 +156,22 @@ def replace_reference(key: ForeignKey, parent: str) -> ForeignKey:
 
 
 def _new_name(stored: Stored, name: str | None, tables: Tables) -> str:
-    found = (name or "").lower()
-    require(0 < len(found) <= _MAX_NAME, "INVALID_PARAMETER_VALUE", f"{name!r} is no constraint's name")
+    lower_name = (name or "").lower()
+    require(0 < len(lower_name) <= _MAX_NAME, "INVALID_PARAMETER_VALUE", f"{name!r} is no constraint's name")
     within = {**tables, stored.name.key: stored}.values()
     schema = (stored.name.catalog, stored.name.schema)
-    beside = (one for one in within if (one.name.catalog, one.name.schema) == schema)
-    taken = {name for one in beside for name in _key_names(one)}
-    require(found not in taken, "INVALID_PARAMETER_VALUE", f"the schema has a constraint {found} already")
-    return found
+    beside = (
+        stored_table
+        for stored_table in within
+        if (stored_table.name.catalog, stored_table.name.schema) == schema
+    )
+    taken = {name for stored_table in beside for name in _key_names(stored_table)}
+    require(
+        lower_name not in taken,
+        "INVALID_PARAMETER_VALUE",
+        f"the schema has a constraint {lower_name} already",
+    )
+    return lower_name
 
 
 def _key_names(stored: Stored) -> Iterable[str | None]:
@@ -169,5 +183,9 @@ def _key_names(stored: Stored) -> Iterable[str | None]:
 
 
 def _require_distinct(names: Iterable[str]) -> None:
-    found = keys(names)
-    require(len({*found}) == len(found), "COLUMN_ALREADY_EXISTS", f"a key has a column twice: {found}")
+    lower_names = keys(names)
+    require(
+        len({*lower_names}) == len(lower_names),
+        "COLUMN_ALREADY_EXISTS",
+        f"a key has a column twice: {lower_names}",
+    )

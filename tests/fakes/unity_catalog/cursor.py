@@ -58,9 +58,9 @@ class Cursor:
 
     def take(self, *words: str) -> bool:
         """Step over these words if they come next."""
-        found = self.at(*words)
-        self._place += len(words) * found
-        return found
+        is_taken = self.at(*words)
+        self._place += len(words) * is_taken
+        return is_taken
 
     def expect(self, *words: str) -> None:
         if not self.take(*words):
@@ -95,23 +95,23 @@ class Cursor:
         return sign * int(self._next(Kind.SYMBOL).text)
 
     def items(self, item: Callable[[], Item]) -> tuple[Item, ...]:
-        found = [item()]
+        items_read = [item()]
         while self.take(","):
-            found.append(item())
-        return tuple(found)
+            items_read.append(item())
+        return tuple(items_read)
 
     def listed(self, item: Callable[[], Item]) -> tuple[Item, ...]:
         self.expect("(")
-        found = self.items(item)
+        items_read = self.items(item)
         self.expect(")")
-        return found
+        return items_read
 
     def sql_in_parentheses(self) -> str:
         """Take everything between a parenthesis and the one that closes it, as it is written."""
         self.expect("(")
-        found = self.sql_until(")")
+        sql = self.sql_until(")")
         self.expect(")")
-        return found
+        return sql
 
     def sql_until(self, *stops: str) -> str:
         """Take everything up to one of the words or symbols outside of parentheses, as it is written."""
@@ -121,10 +121,10 @@ class Cursor:
                 break
             depth += self.at("(") - self.at(")")
             self._place += 1
-        found = self.sql[start.start : self._pieces[self._place - 1].end]
-        if not found:
+        sql = self.sql[start.start : self._pieces[self._place - 1].end]
+        if not sql:
             raise self.error("expected an expression")
-        return found
+        return sql
 
     def error(self, what: str) -> StatementError:
         place = self._pieces[self._place]
@@ -163,8 +163,8 @@ def _of_token(token: Token, sql: str, offset: int) -> Iterator[Piece]:
         yield Piece(Kind.SYMBOL, written, start, end)
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    code = found[1]
+def _unescaped(match: re.Match[str]) -> str:
+    code = match[1]
     if len(code) == 1:
         return _SPECIAL.get(code, code)
     return chr(int(code[1:], 16) if code[0] == "u" else int(code, 8))

@@ -61,7 +61,7 @@ def as_grants(object_type: str, key: str, grants: Grants) -> list[Row]:
 
 def _policies(state: TableState) -> dict[str, object]:
     """Return the masks and the row filter; what there is none of is left out, as the platform does."""
-    found: dict[str, object] = {}
+    policies: dict[str, object] = {}
     masks = [
         {
             "column_name": column.name,
@@ -72,11 +72,14 @@ def _policies(state: TableState) -> dict[str, object]:
         if column.mask
     ]
     if masks:
-        found["column_masks"] = masks
+        policies["column_masks"] = masks
     if state.row_filter:
         columns = list(state.row_filter.columns)
-        found["row_filter"] = {"function_name": _function(state.row_filter.function), "column_names": columns}
-    return found
+        policies["row_filter"] = {
+            "function_name": _function(state.row_filter.function),
+            "column_names": columns,
+        }
+    return policies
 
 
 def _function(name: str) -> dict[str, str]:

@@ -30,13 +30,15 @@ class Exposure:
             case statements.AlterTable(_, statements.AddColumns(columns)):
                 held |= {column.key: frozenset() for path, column in columns if len(path) == 1}
             case statements.AlterTable(_, statements.DropColumns(paths)):
-                held = {name: one for name, one in held.items() if (name,) not in _lower(paths)}
+                held = {
+                    name: columns_read for name, columns_read in held.items() if (name,) not in _lower(paths)
+                }
             case statements.AlterTable(_, statements.RenameColumn((former,), name)):
                 held[name.lower()] = held.pop(former.lower())
             case statements.Update():
                 for column, read in _assignments(sql):
                     own = () if is_reserved_name(column) else (column,)
-                    held[column] = held[column].union(own, *(held[one] for one in read))
+                    held[column] = held[column].union(own, *(held[column_read] for column_read in read))
             case statements.Restore(_, restored):
                 held = dict(self._versions[restored])
         self.held = held
@@ -44,7 +46,11 @@ class Exposure:
 
     def bare(self, stored: Stored, column: str) -> list[str]:
         """Return the columns without a mask that may hold values of a column, by its first name."""
-        return [one.key for one in stored.state.columns if one.mask is None and column in self.held[one.key]]
+        return [
+            existing.key
+            for existing in stored.state.columns
+            if existing.mask is None and column in self.held[existing.key]
+        ]
 
 
 def _lower(paths: Iterable[statements.Path]) -> list[tuple[str, ...]]:

@@ -34,9 +34,9 @@ def altered_tags(tags: Tags, change: SetTags | UnsetTags) -> Tags:
         require(is_short, "INVALID_PARAMETER_VALUE", f"tag {key!r} is too long, or empty")
         is_plain = not _NOT_IN_TAG_KEYS & set(key) and key == key.strip()
         require(is_plain, "INVALID_PARAMETER_VALUE", f"tag {key!r} has a character that is not allowed")
-    found = {**tags, **change.tags}
-    require(len(found) <= _MAX_TAGS, "INVALID_PARAMETER_VALUE", f"more than {_MAX_TAGS} tags")
-    return found
+    all_tags = {**tags, **change.tags}
+    require(len(all_tags) <= _MAX_TAGS, "INVALID_PARAMETER_VALUE", f"more than {_MAX_TAGS} tags")
+    return all_tags
 
 
 def check_mask(stored: Stored, column: Column) -> None:
@@ -67,21 +67,21 @@ def with_row_filter(stored: Stored, row_filter: RowFilter | None) -> Stored:
 
 def altered_grants(grants: Grants, change: Grant | Revoke) -> Grants:
     """Return grants with privileges of a principal given, or taken away."""
-    known = _PRIVILEGES[change.kind]
-    strange = {*change.privileges} - known
+    grantable = _PRIVILEGES[change.kind]
+    strange = {*change.privileges} - grantable
     require(not strange, "INVALID_PARAMETER_VALUE", f"no privileges on a {change.kind}: {sorted(strange)}")
     mine = {*grants.get(change.principal, ())}
     mine = mine | {*change.privileges} if isinstance(change, Grant) else mine - {*change.privileges}
-    found: Mapping[str, tuple[str, ...]] = {**grants, change.principal: tuple(sorted(mine))}
-    return {principal: found[principal] for principal in sorted(found) if found[principal]}
+    all_grants: Mapping[str, tuple[str, ...]] = {**grants, change.principal: tuple(sorted(mine))}
+    return {principal: all_grants[principal] for principal in sorted(all_grants) if all_grants[principal]}
 
 
 def restored(former: TableState, present: TableState) -> TableState:
     """Return a table after RESTORE: what Delta's history has is former, and what the catalog alone has is present."""
-    known = {column.key: column for column in present.columns}
+    present_columns = {column.key: column for column in present.columns}
     columns = tuple(
-        replace(column, tags=known[column.key].tags, mask=known[column.key].mask)
-        if column.key in known
+        replace(column, tags=present_columns[column.key].tags, mask=present_columns[column.key].mask)
+        if column.key in present_columns
         else replace(column, tags={}, mask=None)
         for column in former.columns
     )

@@ -412,9 +412,9 @@ def _data_type(cursor: Cursor) -> DataType:
 
 def _inside(cursor: Cursor, read: Callable[[], tuple[Part, ...]]) -> tuple[Part, ...]:
     cursor.expect("<")
-    found = read()
+    parts_read = read()
     cursor.expect(">")
-    return found
+    return parts_read
 
 
 def _field(cursor: Cursor) -> StructField:

@@ -73,10 +73,10 @@ class Histories:
 
     def state_at(self, key: str, version: int) -> TableState:
         """Return a former version of a table."""
-        found = self._states.get(key, {}).get(version)
-        if found is None:
+        state = self._states.get(key, {}).get(version)
+        if state is None:
             raise Refusal("DELTA_CANNOT_RESTORE_TABLE_VERSION", f"{key} has no version {version}")
-        return found
+        return state
 
     def _add(self, key: str, commit: Commit, state: TableState | None) -> None:
         self._tables[key] = (*self._tables.get(key, ()), commit)
@@ -109,7 +109,9 @@ class Histories:
         if not commits:
             return NO_AUDIT
         first = next(
-            one for one in reversed(commits) if one.operation.startswith(_CREATIONS) or one is commits[0]
+            commit
+            for commit in reversed(commits)
+            if commit.operation.startswith(_CREATIONS) or commit is commits[0]
         )
         created = Audit(created_at=first.at, created_by=first.user)
         if first is commits[-1]:

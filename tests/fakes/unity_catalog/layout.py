@@ -31,10 +31,10 @@ def clustered(stored: Stored, change: ClusterBy) -> Stored:
     require(len({*names}) == count, "COLUMN_ALREADY_EXISTS", f"one column twice: {names}")
     for path in change.paths:
 
-        def checked(found: DataType) -> DataType:
-            is_fit = not _is_complex(found) and not _has_no_statistics(found)
-            require(is_fit, "DELTA_CLUSTERING_COLUMNS_DATATYPE_NOT_SUPPORTED", f"{found}")
-            return found
+        def checked(data_type: DataType) -> DataType:
+            is_fit = not _is_complex(data_type) and not _has_no_statistics(data_type)
+            require(is_fit, "DELTA_CLUSTERING_COLUMNS_DATATYPE_NOT_SUPPORTED", f"{data_type}")
+            return data_type
 
         changed_type(stored.column(path[0]).data_type, path[1:], checked)
         is_indexed = _has_statistics(stored, tuple(keys(path)))
@@ -54,17 +54,25 @@ def _has_statistics(stored: Stored, path: tuple[str, ...]) -> bool:
     named, number = (values.get(f"delta.dataskipping{key}") for key in ("statscolumns", "numindexedcols"))
     if named is not None:
         paths = [tuple(name.strip().replace("`", "").lower().split(".")) for name in named.split(",")]
-        return any(path[: len(one)] == one for one in paths)
+        return any(path[: len(other_path)] == other_path for other_path in paths)
     if number is None and stored.state.location is None:
         return True
-    fields = [one for column in stored.state.columns for one in _fields((column.key,), column.data_type)]
+    fields = [
+        field_path
+        for column in stored.state.columns
+        for field_path in _fields((column.key,), column.data_type)
+    ]
     return number == "-1" or path in fields[: int(number or _INDEXED)]
 
 
-def _fields(path: tuple[str, ...], found: DataType) -> list[tuple[str, ...]]:
-    if not isinstance(found, StructType):
+def _fields(path: tuple[str, ...], data_type: DataType) -> list[tuple[str, ...]]:
+    if not isinstance(data_type, StructType):
         return [path]
-    return [one for field in found.fields for one in _fields((*path, field.name.lower()), field.data_type)]
+    return [
+        field_path
+        for field in data_type.fields
+        for field_path in _fields((*path, field.name.lower()), field.data_type)
+    ]
 
 
 def _as_ever_clustered(stored: Stored) -> Stored:
@@ -96,8 +104,8 @@ def rewritten(stored: Stored, state: TableState) -> Stored:
         "DELTA_CLUSTERING_REPLACE_TABLE_WITH_PARTITIONED_TABLE",
         f"{stored.name}",
     )
-    columns = (replace(one, is_nullable=True, tags={}) for one in stored.state.columns)
-    found = stored.with_state(
+    columns = (replace(column, is_nullable=True, tags={}) for column in stored.state.columns)
+    rewritten_table = stored.with_state(
         columns=tuple(columns),
         primary_key=None,
         foreign_keys=(),
@@ -110,8 +118,8 @@ def rewritten(stored: Stored, state: TableState) -> Stored:
         table_properties={**state.table_properties, **features_of(stored.state)},
         location=state.location,
     )
-    check_partitioning(found)
-    return found
+    check_partitioning(rewritten_table)
+    return rewritten_table
 
 
 def check_partitioning(stored: Stored) -> None:
@@ -127,9 +135,9 @@ def check_partitioning(stored: Stored) -> None:
     require(not is_both, "SPECIFY_CLUSTER_BY_WITH_PARTITIONED_BY_IS_NOT_ALLOWED", f"{stored.name}")
 
 
-def _is_complex(found: DataType) -> bool:
-    return isinstance(found, (ArrayType, MapType, StructType)) or found == AtomicType("variant")
+def _is_complex(data_type: DataType) -> bool:
+    return isinstance(data_type, (ArrayType, MapType, StructType)) or data_type == AtomicType("variant")
 
 
-def _has_no_statistics(found: DataType) -> bool:
-    return isinstance(found, AtomicType) and found.name in _NO_STATISTICS
+def _has_no_statistics(data_type: DataType) -> bool:
+    return isinstance(data_type, AtomicType) and data_type.name in _NO_STATISTICS

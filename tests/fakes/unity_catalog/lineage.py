@@ -39,7 +39,7 @@ def lineage_rows(sql: str, events: Sequence[LineageEvent]) -> list[Row]:
     names = ("source_table", "source_column", "entity_type", "entity_id", "created_by", "target_table")
     rows = [
         {**dict(zip(names, reader, strict=True)), "last_read": at, "readers": len(latest)}
-        for reader, at in sorted(latest.items(), key=lambda one: (one[1], str(one[0])), reverse=True)
+        for reader, at in sorted(latest.items(), key=lambda entry: (entry[1], str(entry[0])), reverse=True)
     ]
     limit = _LIMIT.search(sql)
     assert limit is not None

@@ -79,12 +79,12 @@ def hides(
     policies: Iterable[Policy], user: str, state: TableState, inherited: Mapping[str, str]
 ) -> str | None:
     """Return what hides stored values of a table from a user: its own filter or mask, or a policy; None for nothing."""
-    found = tuple(policies)
+    all_policies = tuple(policies)
     if is_protected(state):
         return "its row filter or a mask"
-    if filters_rows(found, user, {**inherited, **state.tags}):
+    if filters_rows(all_policies, user, {**inherited, **state.tags}):
         return "a policy that filters rows"
-    if any(masks(found, user, column.tags) for column in state.columns):
+    if any(masks(all_policies, user, column.tags) for column in state.columns):
         return "a policy that masks a column"
     return None
 

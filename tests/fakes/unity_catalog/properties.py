@@ -54,21 +54,21 @@ _OF_NEW_TABLES = {
 
 def of_new_table(properties: Mapping[str, str]) -> Mapping[str, str]:
     """Return what a new table has besides what CREATE TABLE says."""
-    found = dict(_OF_NEW_TABLES)
+    given = dict(_OF_NEW_TABLES)
     for key, value in properties.items():
         is_mapping = _spelled(key) == _MAPPING_MODE and value in MAPPED
-        found = _with(found, _spelled(key), "name" if is_mapping else value)
-        found |= {_MAPPING_MODE: value} if is_mapping else {}  # a new table may have either mode
-    return found
+        given = _with(given, _spelled(key), "name" if is_mapping else value)
+        given |= {_MAPPING_MODE: value} if is_mapping else {}  # a new table may have either mode
+    return given
 
 
 def with_properties(stored: Stored, properties: Mapping[str, str]) -> Stored:
     """Set properties, and what comes with them."""
     _check_catalog_managed(stored, properties)
-    found = dict(stored.state.table_properties)
+    changed_properties = dict(stored.state.table_properties)
     for key, value in properties.items():
-        found = _with(found, _spelled(key), value)
-    changed = stored.with_state(table_properties=found)
+        changed_properties = _with(changed_properties, _spelled(key), value)
+    changed = stored.with_state(table_properties=changed_properties)
     check_change_feed(changed, "DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS")
     return changed
 
@@ -83,14 +83,14 @@ def check_change_feed(stored: Stored, condition: str) -> None:
 def without_properties(stored: Stored, keys: tuple[str, ...]) -> Stored:
     """Unset properties; what is not there is no error, and what a feature means cannot go."""
     _check_catalog_managed(stored, keys)
-    found = dict(stored.state.table_properties)
+    left_properties = dict(stored.state.table_properties)
     for key in map(_spelled, keys):
         is_protocol = key.startswith(_FEATURE) or key in _VERSIONS or key.startswith("delta.constraints.")
-        require(not (is_protocol and key in found), None, f"{key} cannot be unset")
-        is_mapped = key == _MAPPING_MODE and found.get(key) in MAPPED
+        require(not (is_protocol and key in left_properties), None, f"{key} cannot be unset")
+        is_mapped = key == _MAPPING_MODE and left_properties.get(key) in MAPPED
         require(not is_mapped, "DELTA_UNSUPPORTED_COLUMN_MAPPING_MODE_CHANGE", f"{key} cannot be unset")
-        found.pop(key, None)
-    return stored.with_state(table_properties=found)
+        left_properties.pop(key, None)
+    return stored.with_state(table_properties=left_properties)
 
 
 def _check_catalog_managed(stored: Stored, keys: Iterable[str]) -> None:

@@ -40,8 +40,8 @@ def require_manager(
     key: str, user: str, tables: Mapping[str, Stored], schemas: Mapping[str, SchemaState]
 ) -> None:
     """Refuse a user who neither owns a table or schema nor has MANAGE on it; what is not there is refused later."""
-    found = tables[key].state if key in tables else schemas.get(key)
-    may = found is None or found.owner == user or "MANAGE" in found.grants.get(user, ())
+    securable = tables[key].state if key in tables else schemas.get(key)
+    may = securable is None or securable.owner == user or "MANAGE" in securable.grants.get(user, ())
     require(may, ERROR_CLASS, f"you neither own {key} nor have MANAGE on it")
 
 
@@ -53,10 +53,13 @@ def shown_to(
         return tables, schemas
     return (
         {
-            key: one.with_state(grants=_shown(one.state.grants, one.state.owner, user))
-            for key, one in tables.items()
+            key: table.with_state(grants=_shown(table.state.grants, table.state.owner, user))
+            for key, table in tables.items()
         },
-        {key: replace(one, grants=_shown(one.grants, one.owner, user)) for key, one in schemas.items()},
+        {
+            key: replace(schema, grants=_shown(schema.grants, schema.owner, user))
+            for key, schema in schemas.items()
+        },
     )
 
 
@@ -73,15 +76,15 @@ def visible_to(
     """
 
     holders = {
-        **{key: _holders(one.state.owner, one.state.grants) for key, one in tables.items()},
-        **{key: _holders(one.owner, one.grants) for key, one in schemas.items()},
-        **{key: _holders(one.owner, one.grants) for key, one in catalogs.items()},
+        **{key: _holders(table.state.owner, table.state.grants) for key, table in tables.items()},
+        **{key: _holders(schema.owner, schema.grants) for key, schema in schemas.items()},
+        **{key: _holders(catalog.owner, catalog.grants) for key, catalog in catalogs.items()},
     }
 
     def is_visible(key: str) -> bool:
         levels = [key.rsplit(".", count)[0] for count in range(key.count(".") + 1)]
-        held = {one for level in levels for one in holders.get(level, ())}
-        held = {*holders.get(key, ()), *(one for one in held if one[1] not in _USES)}
+        held = {holding for level in levels for holding in holders.get(level, ())}
+        held = {*holders.get(key, ()), *(holding for holding in held if holding[1] not in _USES)}
         return any(name in who for name, _ in held)
 
     def may_use(key: str) -> bool:
@@ -92,8 +95,8 @@ def visible_to(
         )
 
     return (
-        {key: one for key, one in tables.items() if is_visible(key) and may_use(key)},
-        {key: one for key, one in schemas.items() if is_visible(key)},
+        {key: table for key, table in tables.items() if is_visible(key) and may_use(key)},
+        {key: schema for key, schema in schemas.items() if is_visible(key)},
     )
 
 

@@ -28,15 +28,15 @@ def as_read(stored: Stored) -> TableState:
     state = stored.state
     key = state.primary_key
     properties = {name: text for name, text in shown_properties(state).items() if name != AUTOMATIC}
-    others = (one for one in state.referenced_by if one.table != stored.name)
+    others = (reference for reference in state.referenced_by if reference.table != stored.name)
     return replace(
         state,
-        referenced_by=tuple(sorted(others, key=lambda one: (one.table.key, one.name))),
+        referenced_by=tuple(sorted(others, key=lambda reference: (reference.table.key, reference.name))),
         columns=tuple(_column(stored.name, column) for column in state.columns),
         table_properties=properties,
         primary_key=PrimaryKey(key.columns, key.name) if key else None,
-        foreign_keys=tuple(sorted(map(_foreign_key, state.foreign_keys), key=lambda one: str(one.name))),
-        checks=tuple(sorted(map(_check, state.checks), key=lambda one: one.name)),
+        foreign_keys=tuple(sorted(map(_foreign_key, state.foreign_keys), key=lambda key: str(key.name))),
+        checks=tuple(sorted(map(_check, state.checks), key=lambda check: check.name)),
         row_filter=state.row_filter
         and RowFilter(function_name(stored.name, state.row_filter.function), state.row_filter.columns),
     )
@@ -44,17 +44,17 @@ def as_read(stored: Stored) -> TableState:
 
 def shown_properties(state: TableState) -> Mapping[str, str]:
     """Return a table's properties with those that stand for something else."""
-    found = dict(state.table_properties)
+    properties = dict(state.table_properties)
     for check in state.checks:
-        found[f"delta.constraints.{check.name}"] = respelled(check.expression)
-        found["delta.feature.checkConstraints"] = "supported"
+        properties[f"delta.constraints.{check.name}"] = respelled(check.expression)
+        properties["delta.feature.checkConstraints"] = "supported"
     if state.clusters_automatically:
-        found[AUTOMATIC] = "true"
+        properties[AUTOMATIC] = "true"
     if any(column.identity for column in state.columns):
-        found["delta.feature.identityColumns"] = "supported"
+        properties["delta.feature.identityColumns"] = "supported"
     if any(column.generated_as for column in state.columns):
-        found["delta.feature.generatedColumns"] = "supported"
-    return found
+        properties["delta.feature.generatedColumns"] = "supported"
+    return properties
 
 
 def respelled(expression: str) -> str:
@@ -88,4 +88,4 @@ def _check(check: CheckConstraint) -> CheckConstraint:
 
 
 def names_of(tables: Iterable[Stored]) -> list[QualifiedName]:
-    return sorted((one.name for one in tables), key=lambda name: name.key)
+    return sorted((table.name for table in tables), key=lambda name: name.key)

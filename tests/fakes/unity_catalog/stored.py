@@ -45,7 +45,9 @@ class Stored:
     def with_column(self, known_as: str, **changes: Any) -> Stored:
         changed = replace(self.column(known_as), **changes)
         return self.with_state(
-            columns=tuple(changed if one.key == known_as.lower() else one for one in self.state.columns)
+            columns=tuple(
+                changed if column.key == known_as.lower() else column for column in self.state.columns
+            )
         )
 
     def column(self, name: str) -> Column:
@@ -121,13 +123,13 @@ def changed_type(
             return MapType(changed_type(key, rest, change), value)
         case MapType(key, value) if step == "value":
             return MapType(key, changed_type(value, rest, change))
-        case StructType(fields) if step in [one.name.lower() for one in fields]:
+        case StructType(fields) if step in [field.name.lower() for field in fields]:
             return StructType(
                 tuple(
-                    replace(one, data_type=changed_type(one.data_type, rest, change))
-                    if one.name.lower() == step
-                    else one
-                    for one in fields
+                    replace(field, data_type=changed_type(field.data_type, rest, change))
+                    if field.name.lower() == step
+                    else field
+                    for field in fields
                 )
             )
     raise Refusal("FIELD_NOT_FOUND", f"there is no {path[0]} in {data_type}")
@@ -141,10 +143,10 @@ def changed_fields(
 ) -> DataType:
     """Return a type with the fields of the struct at a path inside it changed."""
 
-    def changed(found: DataType) -> DataType:
-        if not isinstance(found, StructType):
-            raise Refusal("FIELD_NOT_FOUND", f"{found} has no fields")
-        return StructType(change(found.fields))
+    def changed(inside: DataType) -> DataType:
+        if not isinstance(inside, StructType):
+            raise Refusal("FIELD_NOT_FOUND", f"{inside} has no fields")
+        return StructType(change(inside.fields))
 
     return changed_type(data_type, path, changed)
 
@@ -157,10 +159,12 @@ def changed_field(
 
     def changed(fields: Fields) -> Fields:
         require(
-            name in [one.name.lower() for one in fields], "FIELD_NOT_FOUND", f"there is no field {path[-1]}"
+            name in [field.name.lower() for field in fields],
+            "FIELD_NOT_FOUND",
+            f"there is no field {path[-1]}",
         )
-        found = (change(one) if one.name.lower() == name else one for one in fields)
-        kept = tuple(one for one in found if one is not None)
+        changed_fields = (change(field) if field.name.lower() == name else field for field in fields)
+        kept = tuple(field for field in changed_fields if field is not None)
         require(kept, "DELTA_DROP_COLUMN_ON_SINGLE_FIELD_SCHEMA", f"{path[-1]} is the only field")
         return kept
 

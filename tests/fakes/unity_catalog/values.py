@@ -29,8 +29,10 @@ def _owner(cursor: Cursor) -> str | None:
 
 def _optimization(cursor: Cursor) -> str | None:
     settings = ("ENABLE", "DISABLE", "INHERIT")
-    found = (one.lower() for one in settings if cursor.take(one, "PREDICTIVE", "OPTIMIZATION"))
-    return next(found, None)
+    settings_named = (
+        setting.lower() for setting in settings if cursor.take(setting, "PREDICTIVE", "OPTIMIZATION")
+    )
+    return next(settings_named, None)
 
 
 def _described_optimization(setting: str | None) -> str:

@@ -112,7 +112,10 @@ def _selected(query: object, shown: Shown) -> Iterator[Row]:
             yield (
                 row
                 if is_whole
-                else {one.alias_or_name: _value(one.unalias(), row, shown) for one in query.selects}
+                else {
+                    selected.alias_or_name: _value(selected.unalias(), row, shown)
+                    for selected in query.selects
+                }
             )
 
 
@@ -122,11 +125,13 @@ def _from(query: exp.Select, shown: Shown) -> Iterator[Row]:
         yield {}
         return
     require(view.db == "information_schema", "TABLE_OR_VIEW_NOT_FOUND", str(query))
-    known = {name.split(".")[0] for name in shown.schemas}
+    catalogs = {name.split(".")[0] for name in shown.schemas}
     require(
-        view.catalog in {*known, "system"}, "NO_SUCH_CATALOG_EXCEPTION", f"there is no catalog {view.catalog}"
+        view.catalog in {*catalogs, "system"},
+        "NO_SUCH_CATALOG_EXCEPTION",
+        f"there is no catalog {view.catalog}",
     )
-    for catalog in sorted(known) if view.catalog == "system" else {view.catalog} - shown.renamed:
+    for catalog in sorted(catalogs) if view.catalog == "system" else {view.catalog} - shown.renamed:
         yield from _view(view.name, catalog, shown)
 
 
@@ -137,23 +142,23 @@ def schemas_of(catalog: str, schemas: Schemas) -> list[Row]:
 
 def _value(node: object, row: Row, shown: Shown) -> object:
     match node:
-        case exp.And(this=one, expression=other):
-            return _value(one, row, shown) and _value(other, row, shown)
-        case exp.Or(this=one, expression=other):
-            return _value(one, row, shown) or _value(other, row, shown)
-        case exp.Paren(this=one):
-            return _value(one, row, shown)
-        case exp.EQ(this=one, expression=other):
-            return _value(one, row, shown) == _value(other, row, shown)
-        case exp.In(this=one, expressions=others):
-            return _value(one, row, shown) in [_value(other, row, shown) for other in others]
-        case exp.Coalesce(this=one, expressions=others):
-            values = (_value(other, row, shown) for other in (one, *others))
+        case exp.And(this=inner, expression=other):
+            return _value(inner, row, shown) and _value(other, row, shown)
+        case exp.Or(this=inner, expression=other):
+            return _value(inner, row, shown) or _value(other, row, shown)
+        case exp.Paren(this=inner):
+            return _value(inner, row, shown)
+        case exp.EQ(this=inner, expression=other):
+            return _value(inner, row, shown) == _value(other, row, shown)
+        case exp.In(this=inner, expressions=others):
+            return _value(inner, row, shown) in [_value(other, row, shown) for other in others]
+        case exp.Coalesce(this=inner, expressions=others):
+            values = (_value(other, row, shown) for other in (inner, *others))
             return next((value for value in values if value is not None), None)
         case exp.CurrentUser():
             return shown.user
-        case exp.Anonymous(this="is_account_group_member", expressions=[one]):
-            return _value(one, row, shown) in shown.groups
+        case exp.Anonymous(this="is_account_group_member", expressions=[inner]):
+            return _value(inner, row, shown) in shown.groups
         case exp.Literal():
             return node.name
         case exp.Column():
@@ -201,8 +206,8 @@ def _schemata(place: Place, schema: SchemaState) -> Rows:
 
 
 def _audited(audit: Audit) -> dict[str, object]:
-    found = (audit.created_at, audit.created_by, audit.altered_at, audit.altered_by)
-    return dict(zip(_AUDIT, found, strict=True))
+    audit_values = (audit.created_at, audit.created_by, audit.altered_at, audit.altered_by)
+    return dict(zip(_AUDIT, audit_values, strict=True))
 
 
 def _tables(stored: Stored, _shown: Shown) -> Rows:
@@ -376,6 +381,6 @@ def _full_data_type(data_type: DataType) -> str:
         case MapType(key, value):
             return f"map<{_full_data_type(key)},{_full_data_type(value)}>"
         case StructType(fields):
-            inside = (f"{quote_ident(one.name)}:{_full_data_type(one.data_type)}" for one in fields)
+            inside = (f"{quote_ident(field.name)}:{_full_data_type(field.data_type)}" for field in fields)
             return f"struct<{','.join(inside)}>"
     return shown_type(data_type)
