@@ -40,17 +40,18 @@ def with_absences(
         principals: None where rights cannot be read.
     """
     missing = [
-        one.name
-        for one in drifted
-        if not one.observed.exists
-        and one.renamed_to is None
-        and (is_schema(one) or one.model_name.key in declared)
+        resource.name
+        for resource in drifted
+        if not resource.observed.exists
+        and resource.renamed_to is None
+        and (is_schema(resource) or resource.model_name.key in declared)
     ]
     if not missing or visibility is Visibility.WHOLE:
         return tuple(drifted)
     absences = _absences(missing, principals, observed)
     return tuple(
-        _with_absence(one, absences[one.name.key]) if one.name.key in absences else one for one in drifted
+        _with_absence(resource, absences[resource.name.key]) if resource.name.key in absences else resource
+        for resource in drifted
     )
 
 

@@ -59,7 +59,9 @@ def attribution(difference: Difference, commits: Sequence[Commit]) -> Attributio
     traces, author, value, possible = _traces(difference), None, object(), None
     for place, commit in enumerate(commits):
         later, earlier = commits[:place], commits[place + 1 :]
-        touched = next((one for trace, one in _touched(commit, later, earlier) if trace in traces), None)
+        touched = next(
+            (values for trace, values in _touched(commit, later, earlier) if trace in traces), None
+        )
         if touched is not None:
             if author is not None and touched != (value,):
                 break
@@ -69,8 +71,8 @@ def attribution(difference: Difference, commits: Sequence[Commit]) -> Attributio
         if _recreates(commit, difference):
             author = author or possible or commit
             break
-    found = author or possible
-    return by_commit(found) if found is not None else None
+    responsible = author or possible
+    return by_commit(responsible) if responsible is not None else None
 
 
 def last_written(audit: Audit, applied_at: datetime | None) -> Attribution | None:
@@ -112,13 +114,13 @@ def is_understood(commit: Commit) -> bool:
 
 def _traces(difference: Difference) -> set[str]:
     """Return the names of the changed part in `_touched`."""
-    found = {difference.change.subject}
+    traces = {difference.change.subject}
     match difference:
         case Difference(action=ColumnNullabilityChange(name, path=())):  # a CHECK may stand for NOT NULL
-            found.add(f"check {build_not_null_check_name(name)}")
+            traces.add(f"check {build_not_null_check_name(name)}")
         case Difference(action=PrimaryKeyAdd(name, replaced=PrimaryKey(name=former))):
-            found |= {f"primary key {name}", f"primary key {former}"}
-    return {one.lower() for one in found}
+            traces |= {f"primary key {name}", f"primary key {former}"}
+    return {trace.lower() for trace in traces}
 
 
 def _may_have_made(difference: Difference, commit: Commit) -> bool:
@@ -172,25 +174,25 @@ def _touched(commit: Commit, later: Sequence[Commit], earlier: Sequence[Commit])
 
 def _names(path: Path, later: Sequence[Commit], earlier: Sequence[Commit]) -> set[str]:
     """Return the names of a column or field at the last apply and now."""
-    found = {path_before(path, earlier), path_after(path, later)}
-    return {f"column {'.'.join(one)}".lower() for one in found if one}
+    paths = {path_before(path, earlier), path_after(path, later)}
+    return {f"column {'.'.join(place)}".lower() for place in paths if place}
 
 
 def _facets(name: str, definition: Mapping[str, object]) -> Iterator[_Touched]:
     """Yield what a definition says of a column or field."""
     metadata = definition.get("metadata")
-    known = metadata if isinstance(metadata, dict) else {}
-    yield f"{name} type", ((definition["type"], known.get(_LENGTH)) if "type" in definition else object(),)
+    details = metadata if isinstance(metadata, dict) else {}
+    yield f"{name} type", ((definition["type"], details.get(_LENGTH)) if "type" in definition else object(),)
     yield f"{name} nullability", (definition.get("nullable", object()),)
     for facet, key in (("comment", "comment"), ("default", "CURRENT_DEFAULT")):
-        yield f"{name} {facet}", (known.get(key) if metadata is known else object(),)
+        yield f"{name} {facet}", (details.get(key) if metadata is details else object(),)
 
 
 def _properties(text: str) -> Iterable[tuple[str, object]]:
     """Return the properties of SET, which logs them with their values, or of UNSET, which logs a list of keys."""
     match parsed(text):
-        case dict(found):
-            return found.items()
+        case dict(properties):
+            return properties.items()
         case list(keys):
             return ((str(key), None) for key in keys)
     return ()
@@ -248,40 +250,40 @@ def with_audited_authors(facts: DriftFacts, log: AuditLogReader) -> DriftFacts:
             f"The audit log may not be read, which knows who deleted, granted and tagged: {error.first_line}"
         )
         return replace(facts, notes=(*facts.notes, note))
-    found = {change: _author(change, applied_at, events) for change, applied_at in unexplained.items()}
-    return replace(facts, drifted=[_with_authors(one, found) for one in facts.drifted])
+    authors = {change: _author(change, applied_at, events) for change, applied_at in unexplained.items()}
+    return replace(facts, drifted=[_with_authors(resource, authors) for resource in facts.drifted])
 
 
 def _unexplained(facts: DriftFacts) -> Iterator[tuple[_Change, datetime]]:
-    for one in facts.drifted:
-        resource = facts.state.resources.get(one.key) if facts.state else None
-        applied_at = resource.deployed_at if resource else None
-        for detail in one.drift:
+    for resource in facts.drifted:
+        record = facts.state.resources.get(resource.key) if facts.state else None
+        applied_at = record.deployed_at if record else None
+        for detail in resource.drift:
             if applied_at and detail.finding.changed is None and detail.finding.kind in ACTIONS:
-                yield (detail.finding.kind, one.name.key), applied_at
+                yield (detail.finding.kind, resource.name.key), applied_at
 
 
 def _author(change: _Change, applied_at: datetime, events: Sequence[AuditEvent]) -> Attribution | None:
     """Return the author of the newest change of a kind; None if several principals made some."""
     kind, name = change
-    found = [
+    candidates = [
         event
         for event in events
         if event.action.lower() == ACTIONS[kind].lower() and event.name == name and event.at > applied_at
     ]
-    if not found or (kind not in _DELETIONS and len({event.who for event in found}) > 1):
+    if not candidates or (kind not in _DELETIONS and len({event.who for event in candidates}) > 1):
         return None
-    return Attribution(who=found[0].who, at=found[0].at, operation=found[0].action)
+    return Attribution(who=candidates[0].who, at=candidates[0].at, operation=candidates[0].action)
 
 
 def _with_authors(
     drifted: ComparedResource, authors: Mapping[_Change, Attribution | None]
 ) -> ComparedResource:
     details = tuple(
-        replace(one, finding=replace(one.finding, changed=author, last_written=None))
-        if one.finding.changed is None and author is not None
-        else one
-        for one in drifted.details
-        for author in [authors.get((one.finding.kind, drifted.name.key))]
+        replace(detail, finding=replace(detail.finding, changed=author, last_written=None))
+        if detail.finding.changed is None and author is not None
+        else detail
+        for detail in drifted.details
+        for author in [authors.get((detail.finding.kind, drifted.name.key))]
     )
     return replace(drifted, details=details)

@@ -27,15 +27,15 @@ def renames(commits: Sequence[Commit]) -> dict[Path, Path]:
 
     Leave out those that were dropped or are back at their former names.
     """
-    found: dict[Path, Path] = {}
+    paths: dict[Path, Path] = {}
     for place, commit in reversed(list(enumerate(commits))):
         if commit.operation == "RENAME COLUMN":
             old, new = renamed(commit)
             former = path_before(old, commits[place + 1 :])
             present = path_after(new, commits[:place])
             if former and present and lower_path(former) != lower_path(present):
-                found.setdefault(former, present)
-    return dict(sorted(found.items(), key=lambda item: len(item[0])))
+                paths.setdefault(former, present)
+    return dict(sorted(paths.items(), key=lambda item: len(item[0])))
 
 
 def path_after(path: Path, later: Sequence[Commit]) -> Path | None:
@@ -72,8 +72,11 @@ def columns(commit: Commit) -> Iterator[tuple[Path, Mapping[str, object]]]:
 
     They are names, structs, or structs within `{"column": …}`.
     """
-    found = parsed(commit.parameters.get("columns", "[]"))
-    for entry in [*(found if isinstance(found, list) else []), parsed(commit.parameters.get("column", ""))]:
+    entries = parsed(commit.parameters.get("columns", "[]"))
+    for entry in [
+        *(entries if isinstance(entries, list) else []),
+        parsed(commit.parameters.get("column", "")),
+    ]:
         match entry:
             case {"column": {"name": str(name)} as definition} | ({"name": str(name)} as definition):
                 yield _path(name), definition
@@ -108,5 +111,5 @@ def _path(text: str) -> Path:
     if ".".join(step[0] for step in steps) != text:
         return (text,)
     return tuple(
-        (quoted or "").replace("``", "`") or plain for quoted, plain in (one.groups() for one in steps)
+        (quoted or "").replace("``", "`") or plain for quoted, plain in (step.groups() for step in steps)
     )

@@ -57,7 +57,7 @@ def compared(
     """
     new_names, held = _pending_names(models), as_applied(policy)
     records = state.resources if state else {}
-    found = {}
+    resources = {}
     for key, record in sorted(records.items()):
         name = new_names.get(record.name.key, record.name)
         present = observed.of(name)
@@ -71,7 +71,7 @@ def compared(
             again = records.get(resource_key(name))
             if again is not None:  # an unfinished run that renames it has its attempts under the new name
                 attempted = (*again.attempted, *attempted)
-        found[key] = _with_changes(
+        resources[key] = _with_changes(
             Compared(
                 record=record,
                 model_name=name,
@@ -80,7 +80,7 @@ def compared(
                 attempted=attempted,
             )
         )
-    return found
+    return resources
 
 
 def _pending_names(models: Iterable[Table]) -> dict[str, QualifiedName]:
@@ -88,25 +88,25 @@ def _pending_names(models: Iterable[Table]) -> dict[str, QualifiedName]:
     return {former.key: model.qualified_name for model in models for former in former_names(model)}
 
 
-def with_new_names(found: SomeCompared, renames: Renames) -> SomeCompared:
+def with_new_names(resource: SomeCompared, renames: Renames) -> SomeCompared:
     """Compare a table again, whose columns or fields were renamed since."""
-    return _with_changes(replace(found, renames=renames))
+    return _with_changes(replace(resource, renames=renames))
 
 
-def deviations(found: ComparedResource) -> tuple[Difference, ...]:
+def deviations(resource: ComparedResource) -> tuple[Difference, ...]:
     """Return the drift of an existing table or schema, without what the catalog only shows late."""
-    everything = (*_renamed(found), *unexplained(found), *_reordered(found))
-    late = {Change(part.field, observed=part.actual, desired=part.expected) for part in found.record.lag}
+    everything = (*_renamed(resource), *unexplained(resource), *_reordered(resource))
+    late = {Change(part.field, observed=part.actual, desired=part.expected) for part in resource.record.lag}
     return tuple(difference for difference in everything if difference.change not in late)
 
 
-def _with_changes(found: SomeCompared) -> SomeCompared:
-    return replace(found, changes=_changes(found) if found.observed.exists else ())
+def _with_changes(resource: SomeCompared) -> SomeCompared:
+    return replace(resource, changes=_changes(resource) if resource.observed.exists else ())
 
 
-def _renamer(found: ComparedResource) -> Callable[[Any], Any]:
+def _renamer(resource: ComparedResource) -> Callable[[Any], Any]:
     """Return what gives a recorded model the present names of columns and fields."""
-    return found.renames.applied_to if found.renames else lambda model: model
+    return resource.renames.applied_to if resource.renames else lambda model: model
 
 
 def _as_recorded(policy: Policy, full_ownership: Sequence[str] | None) -> Policy:
@@ -120,66 +120,66 @@ def _as_recorded(policy: Policy, full_ownership: Sequence[str] | None) -> Policy
     )
 
 
-def _changes(found: ComparedResource) -> tuple[Difference, ...]:
+def _changes(resource: ComparedResource) -> tuple[Difference, ...]:
     """Return the changes since the baseline. Removing an unmanaged part is not a change."""
-    renamed, side = _renamer(found), (found.observed, found.policy)
-    changes = tuple(_differences(renamed(found.baseline), *side))
-    if not changes or found.record.whole is None:
+    renamed, side = _renamer(resource), (resource.observed, resource.policy)
+    changes = tuple(_differences(renamed(resource.baseline), *side))
+    if not changes or resource.record.whole is None:
         return changes
-    subjects = {*map(subject_of, _differences(renamed(found.declared), *side))}
+    subjects = {*map(subject_of, _differences(renamed(resource.declared), *side))}
     return tuple(change for change in changes if subject_of(change) in subjects)
 
 
-def unexplained(found: ComparedResource) -> tuple[Difference, ...]:
+def unexplained(resource: ComparedResource) -> tuple[Difference, ...]:
     """Return the changes that no unfinished run can have made. Accepted ones were there before the run.
 
     A run may also have dropped keys and checks that blocked its changes, and NOT NULL where a check replaces it.
     """
-    left, observed, renamed = found.changes, found.observed, _renamer(found)
-    if not left or not found.attempted:
+    left, observed, renamed = resource.changes, resource.observed, _renamer(resource)
+    if not left or not resource.attempted:
         return left
-    removed, baseline = Recorded.of(renamed(found.declared)), renamed(found.baseline)
-    before = {*map(accepted_key, found.record.accepted)}
-    for model in map(renamed, found.attempted):
+    removed, baseline = Recorded.of(renamed(resource.declared)), renamed(resource.baseline)
+    before = {*map(accepted_key, resource.record.accepted)}
+    for model in map(renamed, resource.attempted):
         attempted = _with_kept_parts(model, baseline, observed)
-        undone = {*map(subject_of, _differences(attempted, observed, found.policy, removed))}
+        undone = {*map(subject_of, _differences(attempted, observed, resource.policy, removed))}
         left = tuple(
             change for change in left if drift_key(change) in before or not _explains(change, undone)
         )
     return left
 
 
-def may_be_renamed(found: ComparedResource) -> bool:
+def may_be_renamed(resource: ComparedResource) -> bool:
     """Whether a drop and an add of columns or fields may be a rename, which only the history can tell."""
-    kinds = {type(one.action) for one in found.changes}
+    kinds = {type(change.action) for change in resource.changes}
     return {ColumnAdd, ColumnDrop} <= kinds or {FieldAdd, FieldDrop} <= kinds
 
 
-def still_accepted(found: ComparedResource) -> tuple[AcceptedDrift, ...]:
+def still_accepted(resource: ComparedResource) -> tuple[AcceptedDrift, ...]:
     """Return the accepted drift that was not undone by hand. Only the history tells of renames and replacements."""
-    accepted = found.record.accepted
-    if not accepted or found.attempted:
+    accepted = resource.record.accepted
+    if not accepted or resource.attempted:
         return accepted
-    left = {*map(drift_key, deviations(found))}
-    beyond = {DriftKind.TABLE_REPLACED.value, *([DriftKind.COLUMN_RENAMED.value] if found.changes else [])}
+    left = {*map(drift_key, deviations(resource))}
+    beyond = {DriftKind.TABLE_REPLACED.value, *([DriftKind.COLUMN_RENAMED.value] if resource.changes else [])}
     return tuple(drift for drift in accepted if drift.kind in beyond or accepted_key(drift) in left)
 
 
-def explained(found: ComparedResource) -> tuple[Difference, ...]:
+def explained(resource: ComparedResource) -> tuple[Difference, ...]:
     """Return the changes since the baseline that an unfinished run may have made. They are not drift."""
-    if not found.attempted:
+    if not resource.attempted:
         return ()
-    settled, drift = replace(found, attempted=()), deviations(found)
-    everything = (*_renamed(settled), *found.changes, *_reordered(settled))
+    settled, drift = replace(resource, attempted=()), deviations(resource)
+    everything = (*_renamed(settled), *resource.changes, *_reordered(settled))
     return tuple(difference for difference in everything if difference not in drift)
 
 
-def beyond_drift(found: ComparedResource, policy: Policy) -> Iterator[Difference]:
+def beyond_drift(resource: ComparedResource, policy: Policy) -> Iterator[Difference]:
     """Yield what a policy would remove and is no drift: tags and grants from before it became `full`."""
-    if {*policy.full_ownership} <= {*found.policy.full_ownership}:
+    if {*policy.full_ownership} <= {*resource.policy.full_ownership}:
         return
-    drift = tuple(_differences(found.baseline, found.observed, found.policy))
-    for difference in _differences(found.baseline, found.observed, policy):
+    drift = tuple(_differences(resource.baseline, resource.observed, resource.policy))
+    for difference in _differences(resource.baseline, resource.observed, policy):
         if difference not in drift:
             yield difference
 
@@ -203,8 +203,8 @@ def listed_parts(
         if not table.exists:
             continue
         resource = resource_key(model.qualified_name)
-        for one in unmanaged_parts(model, table, record):
-            yield UnmanagedPart(resource=resource, key=one.change.subject, value=one.change.observed or "")
+        for part in unmanaged_parts(model, table, record):
+            yield UnmanagedPart(resource=resource, key=part.change.subject, value=part.change.observed or "")
         for key, value in _other_cases(model, table):
             yield UnmanagedPart(resource=resource, key=key, value=value)
         order = _order_kept(model, table) if column_order is ColumnOrder.REPORT else None
@@ -213,9 +213,9 @@ def listed_parts(
         if not model.is_about(Part.PROPERTIES):
             continue
         ours = record.ours if record else ()
-        known = {comparable(key) for one in (model, *ours) for key in one.effective_table_properties}
+        declared = {comparable(key) for side in (model, *ours) for key in side.effective_table_properties}
         for name, value in table.table_properties.items():
-            if comparable(name) not in known and not (is_set_by_platform(name) or is_feature_key(name)):
+            if comparable(name) not in declared and not (is_set_by_platform(name) or is_feature_key(name)):
                 yield UnmanagedPart(resource=resource, key=name, value=value)
 
 
@@ -261,7 +261,7 @@ def _explains(difference: Difference, differing: Collection[Subject]) -> bool:
 
 def _declares_rename(model: Securable, old: Path, new: Path) -> bool:
     """Whether a model names the former name of a column or field. Without that, a run renames nothing."""
-    column = next((one for one in model.columns if one.key == new[0].lower()), None)
+    column = next((candidate for candidate in model.columns if candidate.key == new[0].lower()), None)
     if column is None:
         return False
     former = column.renamed_fields.get(".".join(new[1:]), ()) if len(new) > 1 else column.renamed_from
@@ -289,13 +289,13 @@ def _with_kept_parts(attempted: Securable, baseline: Securable, observed: Secura
     return with_dropped_columns(attempted, baseline, observed)
 
 
-def _renamed(found: ComparedResource) -> Iterator[Difference]:
+def _renamed(resource: ComparedResource) -> Iterator[Difference]:
     """Yield the renames that no unfinished run can have made. Accepted ones were there before the run."""
-    before = {*map(accepted_key, found.record.accepted)}
-    for old, new in found.renames.paths.items():
+    before = {*map(accepted_key, resource.record.accepted)}
+    for old, new in resource.renames.paths.items():
         renamed = _renamed_column(old, new)
         is_accepted = drift_key(renamed) in before
-        if is_accepted or not any(_declares_rename(model, old, new) for model in found.attempted):
+        if is_accepted or not any(_declares_rename(model, old, new) for model in resource.attempted):
             yield renamed
 
 
@@ -316,14 +316,14 @@ def accepted_key(drift: AcceptedDrift) -> DriftKey:
     return drift.kind, drift.field, drift.actual
 
 
-def _reordered(found: ComparedResource) -> tuple[Difference, ...]:
-    order = found.record.column_order
-    if order is None or found.attempted:
+def _reordered(resource: ComparedResource) -> tuple[Difference, ...]:
+    order = resource.record.column_order
+    if order is None or resource.attempted:
         return ()  # the order is unknown, or an unfinished run was moving columns
-    new_names = {old.lower(): new.lower() for old, new in found.renames.columns.items()}
-    applied = [name.lower() for name in order] or _column_keys(found.declared)
+    new_names = {old.lower(): new.lower() for old, new in resource.renames.columns.items()}
+    applied = [name.lower() for name in order] or _column_keys(resource.declared)
     expected = [new_names.get(name, name) for name in applied]
-    wanted, actual = _shared_order(expected, _column_keys(found.observed))
+    wanted, actual = _shared_order(expected, _column_keys(resource.observed))
     if wanted == actual:
         return ()
     change = Change("column order", observed=actual, desired=wanted)

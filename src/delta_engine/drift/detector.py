@@ -80,14 +80,14 @@ class DriftDetector:
 
         Half-done changes of a run are not drift. Entries of the policy expire at `now`, the time of the snapshot.
         """
-        suspects = [found for found in records if _is_known(found) and self._is_suspect(found)]
+        suspects = [resource for resource in records if _is_known(resource) and self._is_suspect(resource)]
         versions = self._current_versions(suspects)
         commits = self._commits(suspects, versions)
         detected = (
-            self._drifted(found, versions.get(found.name.key), commits.get(found.name.key, ()), now)
-            for found in suspects
+            self._drifted(resource, versions.get(resource.name.key), commits.get(resource.name.key, ()), now)
+            for resource in suspects
         )
-        return tuple(found for found in detected if found.details)
+        return tuple(resource for resource in detected if resource.details)
 
     def new_names(
         self, missing: Iterable[ComparedResource], others: Iterable[QualifiedName]
@@ -100,9 +100,9 @@ class DriftDetector:
             others: the undeclared tables of the models' schemas.
         """
         ids = {
-            found.record.delta_table_id: name
-            for found in missing
-            for name in [found.name]
+            table.record.delta_table_id: name
+            for table in missing
+            for name in [table.name]
             if isinstance(name, QualifiedName)
         }
         ids.pop(None, None)
@@ -113,7 +113,7 @@ class DriftDetector:
         versions = self._versions.read_versions(candidates, with_id={name.key for name in candidates})
         present = {version.table_id: key for key, version in versions.items()}
         by_key = {name.key: name for name in candidates}
-        return {name.key: by_key[present[known]] for known, name in ids.items() if known in present}
+        return {name.key: by_key[present[table_id]] for table_id, name in ids.items() if table_id in present}
 
     def unreadable(
         self, refusals: Iterable[RefusedError], *, now: datetime
@@ -134,12 +134,12 @@ class DriftDetector:
         self, observed: CatalogState, managed: Iterable[str], *, now: datetime
     ) -> tuple[tuple[QualifiedName, ClassifiedDrift], ...]:
         """Return the tables of managed schemas whose keys are not in `managed`, the declared and applied ones."""
-        known = set(managed)
-        found = [name for name in observed.other_tables if name.key not in known]
-        others = self._not_delta([name for name in found if name.key not in observed.audits])
+        known_keys = set(managed)
+        names = [name for name in observed.other_tables if name.key not in known_keys]
+        others = self._not_delta([name for name in names if name.key not in observed.audits])
         return tuple(
             (name, classified(self._policy, name, difference, _created(observed.audits.get(name.key)), now))
-            for name in found
+            for name in names
             for actual in [NOT_DELTA if name.key in others else "exists"]
             for difference in [Difference(kind=DriftKind.UNMANAGED, change=Change("table", actual))]
         )
@@ -150,15 +150,15 @@ class DriftDetector:
             return set()
         return {name.key for name in names} - self._history.read_commits(names).keys()
 
-    def _is_suspect(self, found: ComparedResource) -> bool:
-        return _differs(found) or self._may_be_replaced(found)
+    def _is_suspect(self, resource: ComparedResource) -> bool:
+        return _differs(resource) or self._may_be_replaced(resource)
 
     def _current_versions(self, suspects: Iterable[ComparedResource]) -> Mapping[str, TableVersion]:
         """Read the versions of tables that may have been replaced, by table key."""
         names = [
-            found.declared.qualified_name
-            for found in suspects
-            if is_table(found) and self._may_be_replaced(found)
+            table.declared.qualified_name
+            for table in suspects
+            if is_table(table) and self._may_be_replaced(table)
         ]
         if self._versions is None or not names:
             return MappingProxyType({})
@@ -169,19 +169,19 @@ class DriftDetector:
     ) -> Mapping[str, tuple[Commit, ...]]:
         """Read the history of existing tables that differ, or that their version does not tell from others."""
         names = [
-            found.declared.qualified_name
-            for found in suspects
-            if is_table(found)
-            and found.observed.exists
-            and (_differs(found) or needs_history(found, versions.get(found.name.key)))
+            table.declared.qualified_name
+            for table in suspects
+            if is_table(table)
+            and table.observed.exists
+            and (_differs(table) or needs_history(table, versions.get(table.name.key)))
         ]
         return self._history.read_commits(names) if self._history and names else MappingProxyType({})
 
-    def _may_be_replaced(self, found: ComparedResource) -> bool:
-        if self._versions is None or not is_table(found) or not found.observed.exists:
+    def _may_be_replaced(self, resource: ComparedResource) -> bool:
+        if self._versions is None or not is_table(resource) or not resource.observed.exists:
             return False
-        recorded, shown = found.record, found.observed.audit
-        is_another = is_created_again(recorded, found.observed)
+        recorded, shown = resource.record, resource.observed.audit
+        is_another = is_created_again(recorded, resource.observed)
         if recorded.delta_table_id is None:
             return bool(is_another)  # nothing else distinguishes it from another table
         if is_another is not None:
@@ -191,83 +191,83 @@ class DriftDetector:
 
     def _drifted(
         self,
-        found: ComparedResource,
+        resource: ComparedResource,
         version: TableVersion | None,
         commits: tuple[Commit, ...],
         now: datetime,
     ) -> ComparedResource:
         """Return a suspect with its drift, and with what its history tells."""
         replaced = None
-        if is_table(found):
-            replaced = replacement(found, version, commits)
-            found, commits = _with_history(found, commits, is_replaced=replaced is not None)
-        resource = found.record
-        written = last_written(found.observed.audit, resource.deployed_at)
-        accepted = {accepted_key(drift): Acceptance(by=drift.by, at=drift.at) for drift in resource.accepted}
+        if is_table(resource):
+            replaced = replacement(resource, version, commits)
+            resource, commits = _with_history(resource, commits, is_replaced=replaced is not None)
+        record = resource.record
+        written = last_written(resource.observed.audit, record.deployed_at)
+        accepted = {accepted_key(drift): Acceptance(by=drift.by, at=drift.at) for drift in record.accepted}
         details = tuple(
             classified(
                 self._policy,
-                found.name,
+                resource.name,
                 difference,
-                _author(found, difference, commits),
+                _author(resource, difference, commits),
                 now,
                 written=written,
                 accepted=accepted.get(drift_key(difference)),
             )
-            for difference in (*filter(None, [replaced]), *_differences(found))
+            for difference in (*filter(None, [replaced]), *_differences(resource))
         )
-        return replace(found, details=details)
+        return replace(resource, details=details)
 
 
 def _schema_key(name: QualifiedName) -> tuple[str, str]:
     return name.catalog.lower(), name.schema.lower()
 
 
-def _is_known(one: ComparedResource) -> bool:
+def _is_known(resource: ComparedResource) -> bool:
     """Whether it is known what runs of the engine did to it."""
-    return not one.record.is_half_done or bool(one.attempted)
+    return not resource.record.is_half_done or bool(resource.attempted)
 
 
-def _differences(found: ComparedResource) -> tuple[Difference, ...]:
-    return deviations(found) if found.observed.exists else (_deleted(found),)
+def _differences(resource: ComparedResource) -> tuple[Difference, ...]:
+    return deviations(resource) if resource.observed.exists else (_deleted(resource),)
 
 
-def _differs(found: ComparedResource) -> bool:
-    return bool(_differences(found)) or may_be_renamed(found)
+def _differs(resource: ComparedResource) -> bool:
+    return bool(_differences(resource)) or may_be_renamed(resource)
 
 
 def _with_history(
-    found: ComparedTable, commits: tuple[Commit, ...], *, is_replaced: bool
+    table: ComparedTable, commits: tuple[Commit, ...], *, is_replaced: bool
 ) -> tuple[ComparedTable, tuple[Commit, ...]]:
     """Return a table under its present names, and the commits that may have changed it, which are all if replaced."""
-    recorded = found.record.version
+    recorded = table.record.version
     applied = recorded.version if recorded else None
     news = since_recreated(commits) if is_replaced else since(commits, applied)
     is_whole = bool(commits) and commits[-1].version <= (0 if applied is None else applied + 1)
-    moved = {old: new for old, new in renames(news).items() if has_path(found.observed.columns, new)}
-    renamed = _of_baseline(moved, found.declared.columns)
+    moved = {old: new for old, new in renames(news).items() if has_path(table.observed.columns, new)}
+    renamed = _of_baseline(moved, table.declared.columns)
     if renamed:
-        found = with_new_names(found, Renames(renamed))
-    return replace(found, is_history_whole=is_whole), news
+        table = with_new_names(table, Renames(renamed))
+    return replace(table, is_history_whole=is_whole), news
 
 
-def _of_baseline(found: Mapping[Path, Path], columns: Sequence[Column]) -> Mapping[Path, Path]:
+def _of_baseline(moved: Mapping[Path, Path], columns: Sequence[Column]) -> Mapping[Path, Path]:
     """Return the renames inside a baseline, without those to the name of a column or field that is missing."""
-    former = {lower_path(old) for old in found}
+    former = {lower_path(old) for old in moved}
     kept = {
         old: new
-        for old, new in found.items()
+        for old, new in moved.items()
         if has_path(columns, old) and (lower_path(new) in former or not has_path(columns, new))
     }
-    return kept if len(kept) == len(found) else _of_baseline(kept, columns)
+    return kept if len(kept) == len(moved) else _of_baseline(kept, columns)
 
 
-def _deleted(one: ComparedResource) -> Difference:
-    resource = one.record
-    kind = DriftKind.TABLE_DELETED if is_table(one) else DriftKind.SCHEMA_DELETED
-    at, by = resource.deployed_at, resource.deployed_by
+def _deleted(resource: ComparedResource) -> Difference:
+    record = resource.record
+    kind = DriftKind.TABLE_DELETED if is_table(resource) else DriftKind.SCHEMA_DELETED
+    at, by = record.deployed_at, record.deployed_by
     expected = f"applied {shown_moment(at)} by {by}" if at else "applied"
-    return Difference(kind=kind, change=Change(resource.kind, desired=expected))
+    return Difference(kind=kind, change=Change(record.kind, desired=expected))
 
 
 def _refused(refusal: RefusedError) -> Difference:
@@ -276,10 +276,12 @@ def _refused(refusal: RefusedError) -> Difference:
     return Difference(kind=DriftKind.TABLE_UNREADABLE, change=change)
 
 
-def _author(found: ComparedResource, difference: Difference, commits: Sequence[Commit]) -> Attribution | None:
+def _author(
+    resource: ComparedResource, difference: Difference, commits: Sequence[Commit]
+) -> Attribution | None:
     if difference.kind is DriftKind.TABLE_REPLACED and commits:
         return by_commit(commits[-1])  # the one that created it
-    return attribution(difference, commits) if found.observed.exists else None
+    return attribution(difference, commits) if resource.observed.exists else None
 
 
 def _created(audit: Audit | None) -> Attribution | None:

@@ -208,9 +208,9 @@ class DriftReport:
     @property
     def for_all(self) -> tuple[Recommendation, ...]:
         """The recommendations about more than one table or schema."""
-        tables = [one for one in self.resources if one.resource.startswith("table.")]
+        tables = [resource for resource in self.resources if resource.resource.startswith("table.")]
         of_tables = {step.command for table in tables for step in table.alternatives}
-        if len(self.resources) == 1 and any(one.alternatives for one in self.resources):
+        if len(self.resources) == 1 and any(resource.alternatives for resource in self.resources):
             return ()
         return tuple(
             step for step in self.recommendations if not step.command or step.command not in of_tables
@@ -218,7 +218,7 @@ class DriftReport:
 
     def findings(self) -> Iterator[tuple[str, Finding]]:
         """Yield every finding that is not ignored, with the key of its table or schema."""
-        return ((one.resource, finding) for one in self.resources for finding in one.findings)
+        return ((resource.resource, finding) for resource in self.resources for finding in resource.findings)
 
     def count(self, severity: Severity) -> int:
         """Return the number of findings of a severity."""
@@ -227,8 +227,8 @@ class DriftReport:
     @property
     def max_severity(self) -> Severity | None:
         """The worst severity; None without findings."""
-        found = [finding.severity for _, finding in self.findings()]
-        return max(found, key=lambda severity: severity.rank) if found else None
+        severities = [finding.severity for _, finding in self.findings()]
+        return max(severities, key=lambda severity: severity.rank) if severities else None
 
     def reaches(self, severity: Severity) -> bool:
         """Whether there is a finding of this severity or a higher one."""

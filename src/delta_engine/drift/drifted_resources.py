@@ -242,14 +242,14 @@ ComparedSchema: TypeAlias = Compared[Schema, SchemaState]
 ComparedResource: TypeAlias = Compared[Securable, SecurableState]
 
 
-def drifted_tables(found: Iterable[ComparedResource]) -> tuple[ComparedTable, ...]:
+def drifted_tables(resources: Iterable[ComparedResource]) -> tuple[ComparedTable, ...]:
     """Return the drifted tables."""
-    return tuple(filter(is_table, found))
+    return tuple(filter(is_table, resources))
 
 
-def drifted_schemas(found: Iterable[ComparedResource]) -> tuple[ComparedSchema, ...]:
+def drifted_schemas(resources: Iterable[ComparedResource]) -> tuple[ComparedSchema, ...]:
     """Return the drifted schemas."""
-    return tuple(filter(is_schema, found))
+    return tuple(filter(is_schema, resources))
 
 
 def is_schema(drifted: ComparedResource) -> TypeGuard[ComparedSchema]:
@@ -275,7 +275,9 @@ def classified(
     """Return drift as the policy at `now` classifies it; `written` is the last writer, for an unknown author."""
     kind, change = difference.kind, difference.change
     subject = change.subject
-    entries = (one for one in policy.ignores if not one.is_expired(now) and one.matches(name, kind, subject))
+    entries = (
+        entry for entry in policy.ignores if not entry.is_expired(now) and entry.matches(name, kind, subject)
+    )
     finding = Finding(
         kind=kind,
         field=subject,

@@ -66,7 +66,7 @@ def accepted(model: Model, observed: SecurableState, taken: Sequence[Difference]
         return aspects.accept(model, observed, taken)
     renames = Renames(by_model_names(model, all_renames(taken)))
     model = aspects.accept(renames.applied_to(model), observed, taken)
-    if all(one.kind is not DriftKind.COLUMN_ORDER for one in taken):
+    if all(difference.kind is not DriftKind.COLUMN_ORDER for difference in taken):
         return model
     places = {column.key: place for place, column in enumerate(observed.columns)}
     ordered = sorted(model.columns, key=lambda column: places.get(column.key, len(places)))
@@ -82,8 +82,8 @@ def reverted_drift(
         return drifted.details
     kept = _with_ignored_renames(model, drifted)
     planned = tuple(aspects.differences(Comparison.of(kept, observed, drifted, policy)))
-    wanted = {(one.change.subject, one.change.desired) for one in planned}
-    moves_columns = any(one.kind is DriftKind.COLUMN_ORDER for one in planned)
+    wanted = {(difference.change.subject, difference.change.desired) for difference in planned}
+    moves_columns = any(difference.kind is DriftKind.COLUMN_ORDER for difference in planned)
     return tuple(
         detail
         for detail in drifted.details
@@ -106,16 +106,18 @@ def with_ignored_drift(
     models: Sequence[Model], drifted: Iterable[ComparedResource], policy: Policy = NO_POLICY
 ) -> tuple[Model, ...]:
     """Return the models with the observed side of ignored drift, without those whose deletion is ignored."""
-    by_key = {one.model_name.key: one for one in drifted}
+    by_key = {resource.model_name.key: resource for resource in drifted}
     pairs = ((model, by_key.get(model.key)) for model in without_ignored_deletions(models, by_key.values()))
-    return tuple(_with_ignored(model, one, policy) if one else model for model, one in pairs)
+    return tuple(_with_ignored(model, resource, policy) if resource else model for model, resource in pairs)
 
 
 def without_ignored_deletions(
     models: Sequence[Model], drifted: Iterable[ComparedResource]
 ) -> tuple[Model, ...]:
     """Return the models without those whose deletion the policy ignores."""
-    ignored = {one.model_name.key for one in drifted if not one.observed.exists and not one.drift}
+    ignored = {
+        resource.model_name.key for resource in drifted if not resource.observed.exists and not resource.drift
+    }
     return tuple(model for model in models if model.key not in ignored)
 
 
@@ -184,13 +186,13 @@ def _as_renamed(field: str, model: Securable) -> str:
     """Return a field of drift, in lower case, under the names that a model gives to columns and their fields."""
     renames = sorted(_declared_renames(model), key=_depth)
     for _, same_depth in groupby(renames, key=_depth):
-        found = (
+        renamed = (
             f"column {new}{field[len(prefix) :]}"
             for old, new in same_depth
             for prefix in [f"column {old}"]
             if field == prefix or field.startswith((f"{prefix} ", f"{prefix}."))
         )
-        field = next(found, field)
+        field = next(renamed, field)
     return field
 
 
@@ -212,9 +214,9 @@ def _depth(rename: tuple[str, str]) -> int:
 def undone_drift(overwritten: Iterable[OverwrittenDrift]) -> UndoneDrift:
     """Return the drift that a plan undoes, which leaves out that of replaced tables."""
     return {
-        (resource_key(one.model.qualified_name), one.field): one.detail.finding
-        for one in overwritten
-        if not one.is_of_replaced_table
+        (resource_key(drift.model.qualified_name), drift.field): drift.detail.finding
+        for drift in overwritten
+        if not drift.is_of_replaced_table
     }
 
 
@@ -228,7 +230,7 @@ def refusals(overwritten: Iterable[OverwrittenDrift], policy: DriftPolicy) -> It
 
 def is_replaced(drifted: ComparedResource) -> bool:
     """Whether another table of the same name replaced the table, and the policy does not ignore that."""
-    return any(one.finding.kind is DriftKind.TABLE_REPLACED for one in drifted.drift)
+    return any(detail.finding.kind is DriftKind.TABLE_REPLACED for detail in drifted.drift)
 
 
 def accepting(model: Model, drifted: Compared[Model, Any]) -> Model:
@@ -240,12 +242,12 @@ def accepting(model: Model, drifted: Compared[Model, Any]) -> Model:
 
 def edited(model: Table, table: ComparedTable) -> Table:
     """Return an accepting model for a model file: renames name the former names, new foreign keys the shortest ones."""
-    found = with_accepted_names(accepting(model, table), accepted_renames(model, table))
+    after = with_accepted_names(accepting(model, table), accepted_renames(model, table))
     keys = (
-        key if key in model.foreign_keys else as_declared(found.qualified_name, key)
-        for key in found.foreign_keys
+        key if key in model.foreign_keys else as_declared(after.qualified_name, key)
+        for key in after.foreign_keys
     )
-    return replace(found, foreign_keys=tuple(keys))
+    return replace(after, foreign_keys=tuple(keys))
 
 
 def accepted_renames(model: Table, table: ComparedTable) -> dict[Path, Path]:
@@ -257,11 +259,11 @@ def edits_to_replace(model: Securable, drifted: ComparedResource) -> Iterator[Ch
     """Yield what a model declares in the place of drift and no sync has applied: accepting the drift replaces it."""
     if not drifted.observed.exists:
         return
-    found = (detail.difference for detail in drifted.drift if detail.difference.action is not None)
-    applied = {subject_of(difference): difference.change.desired for difference in found}
-    for one in aspects.differences(Comparison.of(model, drifted.observed)):
-        if one.change.desired != applied.get(subject_of(one), one.change.desired):
-            yield one.change
+    differences = (detail.difference for detail in drifted.drift if detail.difference.action is not None)
+    applied = {subject_of(difference): difference.change.desired for difference in differences}
+    for difference in aspects.differences(Comparison.of(model, drifted.observed)):
+        if difference.change.desired != applied.get(subject_of(difference), difference.change.desired):
+            yield difference.change
 
 
 def restored(drifted: Compared[Model, Any], policy: Policy) -> Model:
@@ -310,8 +312,8 @@ def _undoes_rename(columns: Sequence[Column], old: Path, new: Path) -> bool:
 def _with_ignored(model: Model, drifted: ComparedResource, policy: Policy) -> Model:
     if not drifted.observed.exists or len(drifted.drift) == len(drifted.details):
         return model
-    found = reverted_drift(model, drifted, policy)
-    ignored = [detail.difference for detail in found if detail.ignored_by is not None]
+    details = reverted_drift(model, drifted, policy)
+    ignored = [detail.difference for detail in details if detail.ignored_by is not None]
     return accepted(model, drifted.observed, ignored) if ignored else model
 
 

@@ -62,7 +62,7 @@ def recommendations(
                 text=f"{'Or take' if reverts else 'Take'} the drift into the models, and commit them",
                 command=f"{program} drift --accept",
             )
-    lost = {one.name.key for one in schemas if not one.observed.exists}
+    lost = {schema.name.key for schema in schemas if not schema.observed.exists}
     gone = [table for table in gone if table.name.key.rpartition(".")[0] not in lost]  # -t leaves out schemas
     revertible = [table for table in gone if table.key in facts.reversal.resources]
     if gone:
@@ -145,11 +145,11 @@ def _reverts_of(
 ) -> Iterator[Recommendation]:
     """Yield the revert of everything that a revert can bring back, if there is any."""
     reversal, policy = facts.reversal, facts.plan_policy
-    able = [one for one in drifted if one.key in reversal.resources]
-    if not any(_changes_anything(one, policy) for one in able):
+    able = [resource for resource in drifted if resource.key in reversal.resources]
+    if not any(_changes_anything(resource, policy) for resource in able):
         return
     targets = f" {_targets(able)}" if reversal.refusals else ""
-    deleted = [one for one in able if is_table(one) and not one.observed.exists]
+    deleted = [resource for resource in able if is_table(resource) and not resource.observed.exists]
     again = (
         f", and create the deleted tables again, {_their_data(deleted, reversal.files)}" if deleted else ""
     )
@@ -165,7 +165,7 @@ def _reverts_of(
 
 def _exceptions(drifted: Sequence[ComparedResource], policy: Policy) -> str:
     """Return what a revert of drifted tables and schemas leaves out."""
-    kinds = {detail.finding.kind for one in drifted for detail in one.drift}
+    kinds = {detail.finding.kind for resource in drifted for detail in resource.drift}
     names = {
         DriftKind.COLUMN_ORDER: "the order of columns",
         DriftKind.TABLE_REPLACED: "the replacement of tables",
@@ -189,13 +189,13 @@ def _revert_of(drifted: ComparedResource, facts: DriftFacts) -> Iterator[Recomme
         beside = ", with the tables that it references" if len(tables) > 1 else ""
         beside += ", and its schema" if _schema_of(drifted) in facts.reversal.resources else ""
     reversal, policy = facts.reversal, facts.plan_policy
-    is_able = all(one.key in reversal.resources for one in covered)
+    is_able = all(resource.key in reversal.resources for resource in covered)
     if not is_able or not (_changes_anything(drifted, policy) or not drifted.observed.exists):
         return
     text = f"Revert it to what was applied{_exceptions(covered, policy)}"
     if is_table(drifted) and not drifted.observed.exists:
         text = f"Create it again, {_data_of(drifted, reversal.files)}"
-    keys = dict.fromkeys(one.name.key for one in covered)
+    keys = dict.fromkeys(resource.name.key for resource in covered)
     needed = [change for key in keys for change in facts.needed_by_tables.get(key, ())]
     command = f"{_program(facts)} drift --revert{target}{_allowed(needed)}"
     yield _with_consents(Recommendation(text=text + beside, command=command), needed, facts)
@@ -353,7 +353,7 @@ def _data_of(table: ComparedTable, files: Mapping[str, bool]) -> str:
 
 
 def _targets(drifted: Sequence[ComparedResource]) -> str:
-    return " ".join(f"-t {shlex.quote(str(one.model_name))}" for one in drifted)
+    return " ".join(f"-t {shlex.quote(str(resource.model_name))}" for resource in drifted)
 
 
 def _is_importable(name: str, actual: str | None) -> bool:
@@ -383,5 +383,5 @@ def _place_of_model(patterns: Sequence[str], schema: str, table: str) -> str | N
 
 def _is_match(path: str, pattern: str) -> bool:
     parts = re.split(r"(\*\*/|\*|\?)", pattern)
-    known = {"**/": "(?:.*/)?", "*": "[^/]*", "?": "[^/]"}
-    return re.fullmatch("".join(known.get(part, re.escape(part)) for part in parts), path) is not None
+    forms = {"**/": "(?:.*/)?", "*": "[^/]*", "?": "[^/]"}
+    return re.fullmatch("".join(forms.get(part, re.escape(part)) for part in parts), path) is not None

@@ -27,9 +27,9 @@ from delta_engine.ownership.recorded import Recorded
 from delta_engine.telemetry.context import command, spoken
 
 
-def all_renames(found: Iterable[Difference]) -> dict[Path, Path]:
+def all_renames(differences: Iterable[Difference]) -> dict[Path, Path]:
     """Return the renamed columns and fields, new paths by old ones, outer fields first."""
-    pairs = (difference.renamed for difference in found)
+    pairs = (difference.renamed for difference in differences)
     return dict(pair for pair in pairs if pair is not None)
 
 
@@ -53,15 +53,15 @@ def _model_path(model: Table, old: Path, new: Path) -> Path:
         if has_path(model.columns, old):
             return old
         names = ((column.name, column.renamed_from) for column in model.columns)
-        return next(((name,) for name, known in names if former in map(str.lower, known)), old)
+        return next(((name,) for name, former_names in names if former in map(str.lower, former_names)), old)
     column = _column_of(model, old, new)
     if column is None or type_at(column.data_type, (*new[1:-1], old[-1])) is not None:
         return old
-    paths = ((tuple(text.split(".")), known) for text, known in column.renamed_fields.items())
+    paths = ((tuple(text.split(".")), former_names) for text, former_names in column.renamed_fields.items())
     inside = (
         path
-        for path, known in paths
-        if lower_path(path[:-1]) == lower_path(new[1:-1]) and former in map(str.lower, known)
+        for path, former_names in paths
+        if lower_path(path[:-1]) == lower_path(new[1:-1]) and former in map(str.lower, former_names)
     )
     return next(((column.name, *path) for path in inside), old)
 
@@ -111,8 +111,8 @@ def _with_former_field_names(model: Table, renames: Mapping[Path, Path]) -> Tabl
         column = _column_of(model, path, former)
         if column is not None:
             text = ".".join(path[1:])
-            known = column.renamed_fields.get(text, ())
-            names.setdefault(column.key, {})[text] = _former_first(former[-1], known)
+            former_names = column.renamed_fields.get(text, ())
+            names.setdefault(column.key, {})[text] = _former_first(former[-1], former_names)
     columns = (
         replace(column, renamed_fields={**column.renamed_fields, **names[column.key]})
         if column.key in names
@@ -186,11 +186,11 @@ def _renamed_again(model: Table, table: ComparedTable) -> Iterator[tuple[str, st
     """Yield columns that the model has under a name in between: a rename may have gone on after it was accepted."""
     present = {column.key: column for column in table.observed.columns}
     declared = {column.key for column in model.columns}
-    added = [one for one in model.columns if one.key not in present and not one.renamed_from]
+    added = [column for column in model.columns if column.key not in present and not column.renamed_from]
     for old, new in _renamed_in(table).columns.items():
         data_type = present[new.lower()].data_type
         if old.lower() not in declared:
-            yield from ((one.name, new) for one in added if is_same_type(one.data_type, data_type))
+            yield from ((column.name, new) for column in added if is_same_type(column.data_type, data_type))
 
 
 def _lost_fields(model: Table, table: ComparedTable) -> Iterator[DriftRefusal]:

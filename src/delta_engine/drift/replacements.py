@@ -34,8 +34,8 @@ _REPLACEMENTS: Final = (*REPLACES, "CLONE")
 
 def is_created_again(recorded: Recorded[Table], observed: TableState) -> bool | None:
     """Whether a table has another creation time than its record; None if one of the two is unknown."""
-    known, found = recorded.created_at, observed.audit.created_at
-    return None if known is None or found is None else known != found
+    before, present = recorded.created_at, observed.audit.created_at
+    return None if before is None or present is None else before != present
 
 
 def is_replaced_by_run(observed: TableState, record: RecordedModels[Table]) -> bool:
@@ -44,10 +44,10 @@ def is_replaced_by_run(observed: TableState, record: RecordedModels[Table]) -> b
     return is_rewritten(observed, *models) or is_moved(observed, *models)
 
 
-def needs_history(found: ComparedTable, version: TableVersion | None) -> bool:
+def needs_history(table: ComparedTable, version: TableVersion | None) -> bool:
     """Whether the history of a table that may be another one tells more than its present version."""
-    recorded, observed = found.record, found.observed
-    if is_replaced_by_run(observed, found):
+    recorded, observed = table.record, table.observed
+    if is_replaced_by_run(observed, table):
         return False
     if _has_another_id(recorded, version):
         return True
@@ -55,7 +55,7 @@ def needs_history(found: ComparedTable, version: TableVersion | None) -> bool:
 
 
 def replacement(
-    found: ComparedTable, version: TableVersion | None, commits: Sequence[Commit]
+    table: ComparedTable, version: TableVersion | None, commits: Sequence[Commit]
 ) -> Difference | None:
     """Return the drift of a table that was replaced since the record; None if it is the recorded one.
 
@@ -63,17 +63,17 @@ def replacement(
         version: the present one; None if it was not read.
         commits: the latest ones, newest first; empty if they were not read.
     """
-    recorded, observed = found.record, found.observed
-    if is_replaced_by_run(observed, found):
+    recorded, observed = table.record, table.observed
+    if is_replaced_by_run(observed, table):
         return None
     if version is not None and _has_another_id(recorded, version):
         return _replaced(f"id {recorded.delta_table_id}", f"id {version.table_id}")
     if _is_unchanged(recorded, version):
         return None
-    known = recorded.version
-    if known is not None and (commit := _replacing(commits, known.version)):
-        return _replaced(f"version {known.version}", f"replaced by version {commit.version}")
-    is_told = known is not None and _reach(commits, known.version)
+    applied = recorded.version
+    if applied is not None and (commit := _replacing(commits, applied.version)):
+        return _replaced(f"version {applied.version}", f"replaced by version {commit.version}")
+    is_told = applied is not None and _reach(commits, applied.version)
     is_hidden = version is None and is_protected(observed)
     has_no_id = recorded.delta_table_id is None or is_hidden or is_catalog_managed(observed.table_properties)
     if is_told or not has_no_id or not is_created_again(recorded, observed):
@@ -91,21 +91,21 @@ def _is_unchanged(recorded: Recorded[Table], version: TableVersion | None) -> bo
     return version is not None and version == recorded.version
 
 
-def _replacing(commits: Sequence[Commit], known: int) -> Commit | None:
+def _replacing(commits: Sequence[Commit], applied: int) -> Commit | None:
     """Return the latest commit that replaced the table since a version, unless a RESTORE took it back."""
-    news = takewhile(lambda commit: not _takes_back(commit, known), since(commits, known))
+    news = takewhile(lambda commit: not _takes_back(commit, applied), since(commits, applied))
     return next((commit for commit in news if commit.operation.startswith(_REPLACEMENTS)), None)
 
 
-def _takes_back(commit: Commit, known: int) -> bool:
+def _takes_back(commit: Commit, applied: int) -> bool:
     """Whether a commit restores a version that the table had before all that came since a version."""
     version = commit.parameters.get("version", "")
-    return commit.operation.startswith(RESTORE) and version.isdecimal() and int(version) <= known
+    return commit.operation.startswith(RESTORE) and version.isdecimal() and int(version) <= applied
 
 
-def _reach(commits: Sequence[Commit], known: int) -> bool:
+def _reach(commits: Sequence[Commit], applied: int) -> bool:
     """Whether commits, newest first, are all that a table has had since a version."""
-    return bool(commits) and commits[0].version >= known and commits[-1].version <= known + 1
+    return bool(commits) and commits[0].version >= applied and commits[-1].version <= applied + 1
 
 
 def _replaced(expected: str, actual: str) -> Difference:

@@ -55,22 +55,26 @@ Planned: TypeAlias = Mapping[str, Sequence[Difference]]
 def drift_report(facts: DriftFacts) -> DriftReport:
     """Return the report on the facts."""
     state = facts.state
-    found = [one for one in facts.drifted if one.drift]
-    tables = drifted_tables(found)
-    existing = [one for one in tables if one.observed.exists]
-    gone = [one for one in tables if _was_deleted(one, facts)]
-    schemas = [one for one in drifted_schemas(found) if one.observed.exists or _was_deleted(one, facts)]
+    drifting = [resource for resource in facts.drifted if resource.drift]
+    tables = drifted_tables(drifting)
+    existing = [resource for resource in tables if resource.observed.exists]
+    gone = [resource for resource in tables if _was_deleted(resource, facts)]
+    schemas = [
+        resource
+        for resource in drifted_schemas(drifting)
+        if resource.observed.exists or _was_deleted(resource, facts)
+    ]
     unreadable = _not_ignored(facts.unreadable, facts, alternatives_unreadable)
     unmanaged = _not_ignored(facts.unmanaged, facts, alternatives_unmanaged)
     drifted = {
-        (resource_key(one.model_name), detail.finding.field)
-        for one in facts.drifted
-        for detail in one.details
+        (resource_key(resource.model_name), detail.finding.field)
+        for resource in facts.drifted
+        for detail in resource.details
     }
-    resources, planned = state.resources if state else {}, _planned(facts)
+    records, planned = state.resources if state else {}, _planned(facts)
     syncs = {
         resource.model_name.key: _next_sync(resource, facts, planned)
-        for resource in found
+        for resource in drifting
         if resource.model_name.key in facts.declared
     }
     return DriftReport(
@@ -81,12 +85,12 @@ def drift_report(facts: DriftFacts) -> DriftReport:
         serial=state.serial if state else 0,
         lineage=state.lineage if state else "unknown",
         tables_checked=sum(
-            key in facts.observed.tables for key, one in facts.records.items() if one.declared
+            key in facts.observed.tables for key, record in facts.records.items() if record.declared
         ),
-        drifted=(*unreadable, *(_drift_of(one, facts, syncs) for one in existing)),
-        deleted=tuple(_drift_of(one, facts, syncs) for one in gone),
+        drifted=(*unreadable, *(_drift_of(resource, facts, syncs) for resource in existing)),
+        deleted=tuple(_drift_of(resource, facts, syncs) for resource in gone),
         unmanaged=unmanaged,
-        schemas=tuple(_drift_of(one, facts, syncs) for one in schemas),
+        schemas=tuple(_drift_of(resource, facts, syncs) for resource in schemas),
         ignored=tuple(_ignored(facts)),
         policy_notes=tuple(_policy_notes(facts)),
         pending=tuple(_pending_resources(facts, planned)),
@@ -97,7 +101,7 @@ def drift_report(facts: DriftFacts) -> DriftReport:
             )
             if (part.resource, part.key) not in drifted
         ),
-        unfinished=tuple(key for key, one in sorted(resources.items()) if one.is_half_done),
+        unfinished=tuple(key for key, record in sorted(records.items()) if record.is_half_done),
         recommendations=tuple(recommendations(facts, existing, schemas, gone, unmanaged, syncs)),
         notes=(
             *facts.notes,
@@ -108,17 +112,17 @@ def drift_report(facts: DriftFacts) -> DriftReport:
                 if drift.ignored_by is None
             ),
             *(
-                f"{command('drift --revert')} cannot undo all of the drift: {one}"
-                for one in facts.reversal.refusals
+                f"{command('drift --revert')} cannot undo all of the drift: {refusal}"
+                for refusal in facts.reversal.refusals
             ),
         ),
     )
 
 
-def _was_deleted(one: ComparedResource, facts: DriftFacts) -> bool:
+def _was_deleted(resource: ComparedResource, facts: DriftFacts) -> bool:
     """Whether a resource was deleted, not retired. In a partial report, the schemas of its tables count as declared."""
-    is_declared = one.model_name.key in facts.declared or (facts.is_partial and not is_table(one))
-    return not one.observed.exists and is_declared
+    is_declared = resource.model_name.key in facts.declared or (facts.is_partial and not is_table(resource))
+    return not resource.observed.exists and is_declared
 
 
 def _planned(facts: DriftFacts) -> Planned:
@@ -161,25 +165,25 @@ def _drift_of(drifted: ComparedResource, facts: DriftFacts, syncs: Mapping[str, 
 
 
 def _not_ignored(
-    found: Iterable[tuple[QualifiedName, ClassifiedDrift]],
+    drift: Iterable[tuple[QualifiedName, ClassifiedDrift]],
     facts: DriftFacts,
     advice: Callable[[QualifiedName, ClassifiedDrift, DriftFacts], Iterable[Recommendation]],
 ) -> tuple[ResourceDrift, ...]:
     return tuple(
         ResourceDrift(
             resource=resource_key(name),
-            findings=(one.finding,),
-            alternatives=tuple(advice(name, one, facts)),
+            findings=(detail.finding,),
+            alternatives=tuple(advice(name, detail, facts)),
         )
-        for name, one in found
-        if one.ignored_by is None
+        for name, detail in drift
+        if detail.ignored_by is None
     )
 
 
 def _all(facts: DriftFacts) -> Iterator[tuple[QualifiedName | SchemaName, ClassifiedDrift]]:
-    for one in facts.drifted:
-        for detail in one.details if one.observed.exists or _was_deleted(one, facts) else ():
-            yield one.name, detail
+    for resource in facts.drifted:
+        for detail in resource.details if resource.observed.exists or _was_deleted(resource, facts) else ():
+            yield resource.name, detail
     yield from facts.unreadable
     yield from facts.unmanaged
 
@@ -269,5 +273,5 @@ def _reverts(difference: Difference, findings: Sequence[Finding]) -> bool:
         return any(finding.kind is DriftKind.COLUMN_ORDER for finding in findings)
     change = difference.change
     if difference.kind in (DriftKind.COLUMN_DROPPED, DriftKind.COLUMN_ADDED):  # its model may be another one
-        return any((one.kind, one.field) == (difference.kind, change.subject) for one in findings)
-    return any((one.field, one.expected) == (change.subject, change.desired) for one in findings)
+        return any((finding.kind, finding.field) == (difference.kind, change.subject) for finding in findings)
+    return any((finding.field, finding.expected) == (change.subject, change.desired) for finding in findings)

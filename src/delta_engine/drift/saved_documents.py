@@ -88,9 +88,9 @@ def _read_version(repository: StateRepository, version: StateVersion) -> Deploym
 
 
 def _deployed_by(before: DeploymentState, after: DeploymentState) -> str:
-    known = {resource.run for resource in before.resources.values()}
-    found = (one.deployed_by for one in after.resources.values() if one.run not in known)
-    return ", ".join(sorted({name for name in found if name}))
+    runs = {resource.run for resource in before.resources.values()}
+    names = (resource.deployed_by for resource in after.resources.values() if resource.run not in runs)
+    return ", ".join(sorted({name for name in names if name}))
 
 
 def _what(before: DeploymentState, after: DeploymentState) -> str:
@@ -99,11 +99,11 @@ def _what(before: DeploymentState, after: DeploymentState) -> str:
     if not changes:
         return "no changes"
     counts = [(word, sum(change.sign is sign for change in changes)) for sign, word in _WORDS]
-    (word, count), *others = [found for found in counts if found[1]]
+    (word, count), *others = [pair for pair in counts if pair[1]]
     total = ", ".join([f"{counted(count, 'resource')} {word}", *(f"{n} {other}" for other, n in others)])
     named = [change.key.partition(".")[2] for change in changes[:_MOST_NAMED]]
     more = f" and {len(changes) - len(named):,} more" if len(changes) > len(named) else ""
-    known = {resource.run for resource in before.resources.values()}
-    by_run = after.write_id in {one.run for one in after.resources.values()} - known
+    runs = {resource.run for resource in before.resources.values()}
+    by_run = after.write_id in {resource.run for resource in after.resources.values()} - runs
     is_run = by_run or any(change.sign is Sign.REMOVED for change in changes)
     return f"{'' if is_run else 'records: '}{total}: {', '.join(named)}{more}"

@@ -80,8 +80,8 @@ def report_drift(
     state = deployment.peek_replayed()
     for _ in range(_MOST_READS):
         facts = _facts(environment, models, state, is_partial=is_partial)
-        known, state = state, deployment.peek_replayed() if facts.drifted else state
-        if state == known:
+        before, state = state, deployment.peek_replayed() if facts.drifted else state
+        if state == before:
             break
     facts = with_audited_authors(facts, environment.audit_log)
     return drift_report(replace(facts, reversal=_reversal(environment, facts)))
@@ -104,7 +104,7 @@ def drift_page(environment: Environment, report: DriftReport) -> str:
 
 
 def acceptable(
-    project: Project, found: Sequence[ComparedResource], notify: Callable[[str], None]
+    project: Project, resources: Sequence[ComparedResource], notify: Callable[[str], None]
 ) -> list[ComparedResource]:
     """Return the drift of declared tables and schemas: accepted drift waits for its model.
 
@@ -122,7 +122,9 @@ def acceptable(
         )
     declared = {resource_key(model.qualified_name) for model in project.models}
     declared |= {resource_key(schema.qualified_name) for schema in project.synced_schemas}
-    drifted = [one for one in found if one.drift and resource_key(one.model_name) in declared]
+    drifted = [
+        resource for resource in resources if resource.drift and resource_key(resource.model_name) in declared
+    ]
     return without_hidden(drifted, notify)
 
 
@@ -130,12 +132,12 @@ def replaced_edits(project: Project, drifted: Sequence[ComparedResource]) -> Ite
     """Yield a sentence for each edit of a model that accepting the drift replaces, before any sync applied it."""
     models: list[Table | Schema] = [*project.models, *project.schemas]
     declared = {resource_key(model.qualified_name): model for model in models}
-    for one in drifted:
-        model = declared.get(resource_key(one.model_name))
-        for change in edits_to_replace(model, one) if model is not None else ():
+    for resource in drifted:
+        model = declared.get(resource_key(resource.model_name))
+        for change in edits_to_replace(model, resource) if model is not None else ():
             yield (
-                f"{one.model_name}: the model declares {change.subject}: {change.desired}, which no sync has applied. "
-                f"Accepting the drift replaces it with: {change.observed}"
+                f"{resource.model_name}: the model declares {change.subject}: {change.desired}, which no sync has "
+                f"applied. Accepting the drift replaces it with: {change.observed}"
             )
 
 
@@ -157,15 +159,15 @@ def edit_project(
     """
     models = {model.key: model for model in project.models}
     schemas = {model.key: model for model in project.schemas}
-    found = []
-    for one in drifted:
-        key = one.model_name.key
-        if is_schema(one):
-            after = accepting(schemas[key], one) if one.observed.exists else None
-            found.append(ModelEdit(before=schemas[key], after=after))
-        elif is_table(one) and key in models:
-            found.append(_edit(models[key], one, notify))
-    edits = [edit for edit in found if edit.before != edit.after]
+    edits = []
+    for resource in drifted:
+        key = resource.model_name.key
+        if is_schema(resource):
+            after = accepting(schemas[key], resource) if resource.observed.exists else None
+            edits.append(ModelEdit(before=schemas[key], after=after))
+        elif is_table(resource) and key in models:
+            edits.append(_edit(models[key], resource, notify))
+    edits = [edit for edit in edits if edit.before != edit.after]
     raise_all(_broken_models(project, edits))
     files = edit_models([edit for edit in edits if is_editable(edit.before)], project.settings)
     others = (edit for edit in edits if not is_editable(edit.before))
@@ -241,7 +243,7 @@ def _facts(
     models, observed = basis.models, basis.observed
     now, detector = utc_now(), drift_detector(environment)
     drifted = detected_drift(environment, basis.compared.values(), observed, models, now=now)
-    known = {
+    managed = {
         *(model.key for model in models),
         *applied,
         *(name.key for name in environment.own_tables),
@@ -256,7 +258,7 @@ def _facts(
         records=with_taken_renames(basis.records, taken_renames(models, drifted)),
         drifted=drifted,
         unreadable=detector.unreadable(basis.unreadable, now=now),
-        unmanaged=() if is_partial else detector.unmanaged(observed, known, now=now),
+        unmanaged=() if is_partial else detector.unmanaged(observed, managed, now=now),
         schemas=environment.planner.schemas,
         schema_records=recorded_schemas,
         policy=environment.drift_policy,
@@ -286,7 +288,8 @@ def _under_new_name(model: Table, table: ComparedTable) -> Table | None:
     if table.renamed_to is None:
         return None
     name = table.renamed_to.table
-    former = (one for one in (model.table_name, *model.renamed_from) if one.lower() != name.lower())
+    names = (model.table_name, *model.renamed_from)
+    former = (former_name for former_name in names if former_name.lower() != name.lower())
     return replace(model, table_name=name, renamed_from=tuple(former))
 
 
@@ -309,23 +312,24 @@ def _reversal(environment: Environment, facts: DriftFacts) -> Reversal:
     basis = Observation(models=tuple(facts.models), observed=facts.observed, state=facts.state)
     refused: list[RefusedError] = []
     while left:
-        found: Sequence[RefusedError]
+        refusals: Sequence[RefusedError]
         try:
             draft = draft_revert(environment, basis, left)
         except RefusedError as refusal:
-            found = refusal.refusals
+            refusals = refusal.refusals
         else:
-            found = (*draft.refusals, *_violations(environment, draft.plan, DestructiveKind))
-            if not found:
+            refusals = (*draft.refusals, *_violations(environment, draft.plan, DestructiveKind))
+            if not refusals:
                 return Reversal(
-                    resources=frozenset(one.key for one in left),
+                    resources=frozenset(resource.key for resource in left),
                     needed=needed_by(_violations(environment, draft.plan, ())),
                     refusals=tuple(refused),
                     files={key: files is not None for key, files in draft.seen.files.items()},
                 )
-        refused += found
-        names = {refusal.table for refusal in found}
-        able = [one for one in left if is_table(one) and str(one.name) not in names]  # -t leaves out schemas
+        refused += refusals
+        names = {refusal.table for refusal in refusals}
+        tables = filter(is_table, left)  # -t leaves out schemas
+        able = [table for table in tables if str(table.name) not in names]
         left = list[ComparedResource](able) if len(able) < len(left) else []
     return Reversal(refusals=tuple(refused))
 

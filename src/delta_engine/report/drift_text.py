@@ -125,7 +125,7 @@ def _advice(report: DriftReport, *, is_compact: bool) -> Iterator[Line]:
         yield from (Line(""), Line("What to do about all of it:"))
         for number, advice in enumerate(report.for_all, start=1):
             yield from _step(f"  {number}. ", advice)
-    handled = [one for one in report.resources if one.alternatives] if not is_compact else []
+    handled = [resource for resource in report.resources if resource.alternatives] if not is_compact else []
     if handled:
         yield from (Line(""), Line("What to do about each, one of these:"))
     for resource in handled:
@@ -194,54 +194,56 @@ def _compact_sections(report: DriftReport) -> Iterator[Line]:
     yield from _counted("Unmanaged parts of tables", report.left_alone)
 
 
-def _severe(sign: str, one: ResourceDrift) -> Iterator[Line]:
+def _severe(sign: str, resource: ResourceDrift) -> Iterator[Line]:
     """Yield the severe findings of a table or schema, and how many others it has."""
-    severe = tuple(finding for finding in one.findings if finding.severity is Severity.HIGH)
+    severe = tuple(finding for finding in resource.findings if finding.severity is Severity.HIGH)
     if severe:
-        yield from _resource(sign, replace(one, findings=severe))
-        if rest := len(one.findings) - len(severe):
+        yield from _resource(sign, replace(resource, findings=severe))
+        if rest := len(resource.findings) - len(severe):
             yield Line(f"      and {counted(rest, 'more finding')}")
 
 
-def _by_kind(found: Sequence[ResourceDrift]) -> Iterator[Line]:
+def _by_kind(resources: Sequence[ResourceDrift]) -> Iterator[Line]:
     """Yield a line per schema with its number of tables, and of findings by kind."""
-    for schema, tables in _by_schema(found).items():
-        kinds = Counter(finding.kind.value.replace("_", " ") for one in tables for finding in one.findings)
+    for schema, tables in _by_schema(resources).items():
+        kinds = Counter(
+            finding.kind.value.replace("_", " ") for table in tables for finding in table.findings
+        )
         listed = ", ".join(f"{count:,} × {kind}" for kind, count in kinds.most_common())
         yield Line(f"  {schema}: {counted(len(tables), 'table')} ({listed})")
 
 
-def _counted(title: str, found: Sequence[_OfResource]) -> Iterator[Line]:
+def _counted(title: str, parts: Sequence[_OfResource]) -> Iterator[Line]:
     """Yield a section with the numbers by schema alone."""
-    if found:
-        yield from (Line(""), Line(f"{title}: {len(found):,}"))
-    for schema, those in _by_schema(found).items():
+    if parts:
+        yield from (Line(""), Line(f"{title}: {len(parts):,}"))
+    for schema, those in _by_schema(parts).items():
         yield Line(f"  {schema}: {len(those):,}")
 
 
-def _by_schema(found: Sequence[_OfResource]) -> Mapping[str, list[_OfResource]]:
+def _by_schema(parts: Sequence[_OfResource]) -> Mapping[str, list[_OfResource]]:
     schemas: dict[str, list[_OfResource]] = {}
-    for one in found:
-        kind, _, name = one.resource.partition(".")
+    for part in parts:
+        kind, _, name = part.resource.partition(".")
         schema = name if kind == "schema" else name.rpartition(".")[0]
-        schemas.setdefault(schema, []).append(one)
+        schemas.setdefault(schema, []).append(part)
     return schemas
 
 
 def _section(
     title: str,
-    found: Sequence[_T],
+    parts: Sequence[_T],
     lines: Callable[[_T], Iterable[Line]],
     *,
     counts: Callable[[Sequence[_T]], Iterable[Line]] = lambda _found: (),
     always: bool = False,
 ) -> Iterator[Line]:
-    if found or always:
+    if parts or always:
         yield Line("")
-        yield Line(f"{title}: {len(found)}")
-        yield from counts(found)
-    for one in found:
-        yield from lines(one)
+        yield Line(f"{title}: {len(parts)}")
+        yield from counts(parts)
+    for part in parts:
+        yield from lines(part)
 
 
 def _shown(text: str) -> str:
@@ -250,9 +252,9 @@ def _shown(text: str) -> str:
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
 
 
-def _resource(sign: str, one: ResourceDrift) -> Iterator[Line]:
-    yield Line(f"  {sign} {one.resource}", one.severity)
-    for finding in one.findings:
+def _resource(sign: str, resource: ResourceDrift) -> Iterator[Line]:
+    yield Line(f"  {sign} {resource.resource}", resource.severity)
+    for finding in resource.findings:
         yield from _finding(finding)
 
 
@@ -266,12 +268,12 @@ def _unmanaged(table: ResourceDrift) -> Iterator[Line]:
     yield Line("      note: in no model")
 
 
-def _ignored(one: IgnoredFinding) -> Iterator[Line]:
-    until = f" (through {one.expires})" if one.expires else ""
-    text, leaves = _change(one.finding)
-    yield Line(f"  = {one.resource}: {_shown(one.finding.field)}: {text}")
+def _ignored(ignored: IgnoredFinding) -> Iterator[Line]:
+    until = f" (through {ignored.expires})" if ignored.expires else ""
+    text, leaves = _change(ignored.finding)
+    yield Line(f"  = {ignored.resource}: {_shown(ignored.finding.field)}: {text}")
     yield from _leaves(leaves)
-    yield Line(f"      reason: {_shown(one.reason)}{until}")
+    yield Line(f"      reason: {_shown(ignored.reason)}{until}")
 
 
 def _policy_note(note: PolicyNote) -> Iterator[Line]:
@@ -287,8 +289,8 @@ def _pending(table: PendingResource) -> Iterator[Line]:
         yield from _leaves(leaves)
 
 
-def _part(one: UnmanagedPart) -> Iterator[Line]:
-    yield Line(f"  · {one.resource}: {_shown(one.key)} = {_shown(repr(one.value))}")
+def _part(part: UnmanagedPart) -> Iterator[Line]:
+    yield Line(f"  · {part.resource}: {_shown(part.key)} = {_shown(repr(part.value))}")
 
 
 def _finding(finding: Finding) -> Iterator[Line]:
@@ -321,8 +323,8 @@ def _author(changed: Attribution) -> str:
         f"job {_shown(changed.job)}" if changed.job else "",
         f"notebook {_shown(changed.notebook)}" if changed.notebook else "",
     ]
-    known = ", ".join(part for part in origin if part)
-    return " ".join(part for part in (*parts, f"({known})" if known else "") if part)
+    details = ", ".join(part for part in origin if part)
+    return " ".join(part for part in (*parts, f"({details})" if details else "") if part)
 
 
 def _leaves(leaves: Sequence[Branch]) -> Iterator[Line]:
