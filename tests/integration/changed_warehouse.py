@@ -166,8 +166,8 @@ class Warehouse:
 
     def tables(self) -> Tables:
         """Return the definition and the rows of each table, without the features of its protocol, which stay."""
-        found = self.backend.reader.snapshot_directly(self.before).tables
-        return {model.key: (_without_features(found[model.key]), self.rows(model)) for model in self.before}
+        states = self.backend.reader.snapshot_directly(self.before).tables
+        return {model.key: (_without_features(states[model.key]), self.rows(model)) for model in self.before}
 
     def rows(self, model: Table) -> list[Row]:
         """Return the rows of a table, sorted by id."""

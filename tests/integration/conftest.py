@@ -62,17 +62,17 @@ def readers_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     describe, read_commits = SparkDeltaReader.describe, DeltaLogHistoryReader.read_commits
 
     def described(self: SparkDeltaReader, table: QualifiedName) -> TableDescription | None:
-        found = describe(self, table)
-        if found is not None:
-            assert found == self.describe_through_spark(table)
-        return found
+        description = describe(self, table)
+        if description is not None:
+            assert description == self.describe_through_spark(table)
+        return description
 
     def commits(
         self: DeltaLogHistoryReader, tables: Sequence[QualifiedName]
     ) -> Mapping[str, tuple[Commit, ...]]:
-        found = read_commits(self, tables)
-        assert found == self.otherwise.read_commits(tables)
-        return found
+        commits_by_table = read_commits(self, tables)
+        assert commits_by_table == self.otherwise.read_commits(tables)
+        return commits_by_table
 
     monkeypatch.setattr(SparkDeltaReader, "describe", described)
     monkeypatch.setattr(DeltaLogHistoryReader, "read_commits", commits)

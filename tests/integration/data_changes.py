@@ -145,14 +145,14 @@ class Written:
         text = "NULL" if self.cents is None else sql_literal(f"{self.cents / 100:,.2f}")
         number = "NULL" if self.cents is None else f"CAST('{self.cents / 100:.2f}' AS decimal(18,2))"
         day: date = self.created.date()
-        found = {
+        values = {
             "id": str(self.id),
             "amount": number if is_converted else text,
             "region": "NULL" if self.region is None else sql_literal(self.region),
             "created_ts": f"TIMESTAMP_NTZ'{self.created:%Y-%m-%d %H:%M:%S}'",
             "order_day": f"DATE'{day}'",
         }
-        return f"({', '.join(found[name] for name in columns)})"
+        return f"({', '.join(values[name] for name in columns)})"
 
 
 @dataclass

@@ -29,9 +29,9 @@ PROVED_ELSEWHERE = {
 """Features that other tests of a short run change on real Delta."""
 
 FEATURES = [
-    pytest.param(one, marks=[pytest.mark.long] if one in PROVED_ELSEWHERE else [])
-    for one in Feature
-    if one not in OPEN_SOURCE.refused
+    pytest.param(feature, marks=[pytest.mark.long] if feature in PROVED_ELSEWHERE else [])
+    for feature in Feature
+    if feature not in OPEN_SOURCE.refused
 ]
 
 

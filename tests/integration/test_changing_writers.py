@@ -69,8 +69,8 @@ def test_a_changed_value_is_converted_or_kept(spark: SparkSession, tmp_path: Pat
 
     during = Beside(warehouse.backend.runner, COMPARES, write("100"))
     warehouse.sync([AFTER], during)
-    found = {row["id"]: row[NAME] for row in warehouse.rows(AFTER)}
-    assert found == {0: 0, 1: 100, 2: 2, 3: 3, 4: 4}
+    values_by_id = {row["id"]: row[NAME] for row in warehouse.rows(AFTER)}
+    assert values_by_id == {0: 0, 1: 100, 2: 2, 3: 3, 4: 4}
     assert len([sql for sql in during.statements if sql.startswith(COMPARES)]) == 2
     assert not warehouse.changes([AFTER])
     _, amount, note = AFTER.columns
@@ -78,7 +78,7 @@ def test_a_changed_value_is_converted_or_kept(spark: SparkSession, tmp_path: Pat
     again = replace(AFTER, columns=(*AFTER.columns[:1], amount, note, Column("more", "int")))
     warehouse.sync([again])  # the versions of the first conversion lack the new column
     assert {row["id"]: row[NAME] for row in warehouse.rows(again)} == {
-        key: str(n) for key, n in found.items()
+        key: str(n) for key, n in values_by_id.items()
     }
 
 

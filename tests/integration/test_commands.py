@@ -126,8 +126,8 @@ def test_what_others_changed_is_recorded_on_demand(
 def test_a_laptop_that_has_everything(spark: SparkSession, delta_engine: CommandLine, project: Path) -> None:
     result = delta_engine("-e", "local", "doctor", "--json")
     assert result.code == 0, result.stdout
-    found = json.loads(result.stdout)
-    statuses = {check["topic"]: check["status"] for check in found["checks"]}
+    examination = json.loads(result.stdout)
+    statuses = {check["topic"]: check["status"] for check in examination["checks"]}
     assert statuses == {
         "configuration": "ok",
         "packages": "ok",
@@ -139,7 +139,7 @@ def test_a_laptop_that_has_everything(spark: SparkSession, delta_engine: Command
         "deployment state": "ok",
         "lock": "ok",
     }
-    assert found["platform_version"] == f"spark {spark.version}"
+    assert examination["platform_version"] == f"spark {spark.version}"
     assert [path.name for path in project.iterdir() if path.name != "conf"] in ([], [".delta-engine"])
     assert not (project / ".delta-engine" / "warehouse").exists()
     assert not (project / ".delta-engine" / "state").exists()

@@ -33,7 +33,7 @@ def test_local_delta_conforms(spark: SparkSession, tmp_path: Path, groups: Colle
 
     prepared = prepare(backend, log, "dev.scratch", "0123abcd")
     if groups:
-        prepared = replace(prepared, groups=tuple(one for one in prepared.groups if one.name in groups))
+        prepared = replace(prepared, groups=tuple(group for group in prepared.groups if group.name in groups))
     report = ConformanceRun(backend=backend, log=log, prepared=prepared).run()
     wrong = [step for group in report.groups for step in group.steps if step.status.is_failure]
     assert wrong == []

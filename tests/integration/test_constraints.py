@@ -49,13 +49,13 @@ def test_keys_are_recorded_read_back_and_remade_with_their_parents(backend: Back
     engine = engine_over(backend, deployment_over(tmp_path))
     engine.sync_tables([orders(), customers()])
     state = backend.reader.snapshot([orders(), customers()])
-    found = state.table(orders().qualified_name)
-    assert found.foreign_keys == (
+    table = state.table(orders().qualified_name)
+    assert table.foreign_keys == (
         ForeignKey(["customer"], "dev.silver.customers", ["id"], "fk_dev_silver_orders__customer__customers"),
         ForeignKey(["parent"], "dev.silver.orders", ["id"], "fk_parent"),
     )
-    assert found.primary_key == PrimaryKey(["id"], "pk_dev_silver_orders__id")
-    assert not [key for key in found.table_properties if "constraint" in key]
+    assert table.primary_key == PrimaryKey(["id"], "pk_dev_silver_orders__id")
+    assert not [key for key in table.table_properties if "constraint" in key]
     assert not engine.plan_tables([orders(), customers()])
 
     other = customers("pk_customers")
@@ -109,8 +109,8 @@ def test_checks_are_enforced_read_back_and_step_aside_for_changes(backend: Backe
     renamed = replace(renamed, table_properties={"delta.columnMapping.mode": "name"})
     engine.sync_tables([customers(), renamed])
     assert not engine.plan_tables([customers(), renamed])
-    found = backend.reader.snapshot([renamed]).table(renamed.qualified_name)
-    assert found.checks == (CheckConstraint("positive", "total > 0"),)
+    table = backend.reader.snapshot([renamed]).table(renamed.qualified_name)
+    assert table.checks == (CheckConstraint("positive", "total > 0"),)
 
 
 def replace_type(column: Column, data_type: str) -> Column:

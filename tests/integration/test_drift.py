@@ -163,8 +163,14 @@ FOUND = {
 
 def found(report: DriftReport) -> set[tuple[str, str, str, str, str | None]]:
     return {
-        (resource.rsplit(".", 1)[1], one.kind.value, one.field, one.severity.value, _operation(one))
-        for resource, one in report.findings()
+        (
+            resource.rsplit(".", 1)[1],
+            finding.kind.value,
+            finding.field,
+            finding.severity.value,
+            _operation(finding),
+        )
+        for resource, finding in report.findings()
     }
 
 
@@ -204,16 +210,21 @@ def test_thirty_drifts_on_ten_tables_are_found_and_accepted_and_nothing_on_ten_o
     assert found(report) == FOUND
     assert report.tables_checked == 20
     assert not report.pending
-    renamed = {one.field: one.actual for _, one in report.findings() if one.kind.value == "column_renamed"}
+    renamed = {
+        finding.field: finding.actual
+        for _, finding in report.findings()
+        if finding.kind.value == "column_renamed"
+    }
     assert renamed == {"column name": "full_name", "column amount": "total"}
     assert all(
-        one.changed is not None and one.changed.at is not None
-        for _, one in report.findings()
-        if one.kind.value != "table_deleted"
+        finding.changed is not None and finding.changed.at is not None
+        for _, finding in report.findings()
+        if finding.kind.value != "table_deleted"
     )
 
     moved = [
-        replace(one, comment="moved on", columns=(*one.columns, Column("later", "string"))) for one in MODELS
+        replace(model, comment="moved on", columns=(*model.columns, Column("later", "string")))
+        for model in MODELS
     ]
     report = warehouse.report(moved)
     assert found(report) == FOUND
@@ -226,7 +237,7 @@ def test_thirty_drifts_on_ten_tables_are_found_and_accepted_and_nothing_on_ten_o
         record_accepted(run, detected)
     report = warehouse.report(MODELS)
     assert found(report) == FOUND  # it waits for its models
-    waiting = {one.kind.value for _, one in report.findings() if one.accepted is None}
+    waiting = {finding.kind.value for _, finding in report.findings() if finding.accepted is None}
     assert waiting == {"unmanaged"}
 
 
@@ -263,21 +274,21 @@ def test_the_query_of_the_audit_log_runs_on_its_documented_columns(spark: SparkS
     names = ("at", "day", "who", "action", "parameter", "status")
     spark.sql(
         "CREATE OR REPLACE TEMPORARY VIEW audit_events AS "
-        + " UNION ALL ".join(event.format(**dict(zip(names, one, strict=True))) for one in events)
+        + " UNION ALL ".join(event.format(**dict(zip(names, values, strict=True))) for values in events)
     )
 
     runner = RecordingSqlRunner(
         lambda sql: SparkSqlRunner(spark).run(sql.replace("system.access.audit", "audit_events"))
     )
     since = datetime(2026, 3, 1, 9, tzinfo=timezone.utc)
-    found = SqlAuditLogReader(runner).read(
+    audited = SqlAuditLogReader(runner).read(
         {"deleteTable", "updatePermissions"}, ["dev.silver.orders"], since=since
     )
-    assert [(one.who, one.action, one.at.isoformat()) for one in found] == [
+    assert [(audit_event.who, audit_event.action, audit_event.at.isoformat()) for audit_event in audited] == [
         ("bob", "updatePermissions", "2026-03-02T10:00:00+00:00"),
         ("ann", "deleteTable", "2026-03-01T10:00:00+00:00"),
     ]
-    assert {one.name for one in found} == {"dev.silver.orders"}
+    assert {audit_event.name for audit_event in audited} == {"dev.silver.orders"}
 
 
 def test_the_query_of_lineage_runs_on_its_documented_columns(spark: SparkSession) -> None:
@@ -297,18 +308,20 @@ def test_the_query_of_lineage_runs_on_its_documented_columns(spark: SparkSession
     names = ("at", "day", "column", "entity")
     spark.sql(
         "CREATE OR REPLACE TEMPORARY VIEW column_lineage AS "
-        + " UNION ALL ".join(event.format(**dict(zip(names, one, strict=True))) for one in events)
+        + " UNION ALL ".join(event.format(**dict(zip(names, values, strict=True))) for values in events)
     )
     spark.table("column_lineage").drop("source_column_name").createOrReplaceTempView("table_lineage")
 
     runner = RecordingSqlRunner(lambda sql: SparkSqlRunner(spark).run(sql.replace("system.access.", "")))
     since = datetime(2026, 3, 1, 9, tzinfo=timezone.utc)
     reader, table = LineageReader(runner), "dev.silver.orders"
-    found = reader.read((), {table: {"note"}}, since=since, limit=1)
-    assert [(one.entity, one.at.isoformat()) for one in found.reads] == [("", "2026-03-03T10:00:00+00:00")]
-    assert found.left_out == 1
-    found = reader.read({table}, {table: {"note"}}, since=since, limit=9)
-    assert [(one.column, one.entity, one.at.day) for one in found.reads] == [
+    recent = reader.read((), {table: {"note"}}, since=since, limit=1)
+    assert [(read.entity, read.at.isoformat()) for read in recent.reads] == [
+        ("", "2026-03-03T10:00:00+00:00")
+    ]
+    assert recent.left_out == 1
+    recent = reader.read({table}, {table: {"note"}}, since=since, limit=9)
+    assert [(read.column, read.entity, read.at.day) for read in recent.reads] == [
         (None, "JOB JOB", 4),
         (None, "", 3),
         ("note", "", 3),

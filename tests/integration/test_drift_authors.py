@@ -121,9 +121,10 @@ class Warehouse:
     def commits(self, names: Iterable[str]) -> dict[str, dict[int, Commit]]:
         """Return what Delta says of the tables' commits, by version; nothing of what is no Delta table."""
         history = embedded_backend(self.spark, self.folder).history
-        found = history.read_commits([QualifiedName("dev", "silver", name) for name in names])
+        histories = history.read_commits([QualifiedName("dev", "silver", name) for name in names])
         return {
-            key.rpartition(".")[2]: {one.version: one for one in commits} for key, commits in found.items()
+            key.rpartition(".")[2]: {commit.version: commit for commit in commits}
+            for key, commits in histories.items()
         }
 
 
@@ -381,9 +382,9 @@ class Made:
 
     def finding(self, drift: Drift) -> Finding | None:
         key = (drift.table, drift.kind, drift.field)
-        found = [one for name, one in self.findings if (name, one.kind, one.field) == key]
-        assert len(found) <= 1
-        return found[0] if found else None
+        matching = [finding for name, finding in self.findings if (name, finding.kind, finding.field) == key]
+        assert len(matching) <= 1
+        return matching[0] if matching else None
 
 
 @pytest.fixture(scope="module")
@@ -394,7 +395,7 @@ def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Made:
     warehouse = Warehouse(spark, folder, deployment_over(folder))
     warehouse.engine().sync_tables(MODELS)
     tightened = replace(TIGHTENED, columns=(Column("id", "bigint", is_nullable=False), TIGHTENED.columns[1]))
-    models = [tightened if one is TIGHTENED else one for one in MODELS]
+    models = [tightened if model is TIGHTENED else model for model in MODELS]
     warehouse.engine().sync_tables(models)
     assert not [*report_drift(warehouse.engine(), models).findings()]
     versions = []
@@ -413,11 +414,11 @@ def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Made:
         for drift, made in zip(DRIFT, versions, strict=True)
     ]
     report = report_drift(warehouse.engine(), models)
-    found = tuple((resource.rpartition(".")[2], one) for resource, one in report.findings())
-    return Made(tuple(commits), found)
+    all_findings = tuple((resource.rpartition(".")[2], finding) for resource, finding in report.findings())
+    return Made(tuple(commits), all_findings)
 
 
-@pytest.mark.parametrize("number", range(len(DRIFT)), ids=[f"{one.table}, {one.field}" for one in DRIFT])
+@pytest.mark.parametrize("number", range(len(DRIFT)), ids=[f"{case.table}, {case.field}" for case in DRIFT])
 def test_the_report_names_the_commit(made: Made, number: int) -> None:
     drift = DRIFT[number]
     finding = made.finding(drift)
@@ -426,7 +427,7 @@ def test_the_report_names_the_commit(made: Made, number: int) -> None:
         assert (drift.table, drift.kind) in UNRECORDED
         assert finding.changed is None or finding.changed.operation is None
         return
-    (truth,) = (one for one in made.commits[number] if one.operation == drift.operation)
+    (truth,) = (commit for commit in made.commits[number] if commit.operation == drift.operation)
     changed = finding.changed
     assert changed is not None
     assert (changed.operation, changed.version, changed.at) == (truth.operation, truth.version, truth.at)
@@ -436,13 +437,17 @@ def test_the_report_names_the_commit(made: Made, number: int) -> None:
 def test_nothing_else_is_found_but_what_came_with_a_single_change(made: Made) -> None:
     expected = {(drift.table, drift.kind, drift.field) for drift in DRIFT}
     changes = {drift.table: made.commits[number] for number, drift in enumerate(DRIFT)}
-    several = {drift.table for drift in DRIFT if sum(one.table == drift.table for one in DRIFT) > 1}
-    others = [(name, one) for name, one in made.findings if (name, one.kind, one.field) not in expected]
+    several = {drift.table for drift in DRIFT if sum(case.table == drift.table for case in DRIFT) > 1}
+    others = [
+        (name, finding)
+        for name, finding in made.findings
+        if (name, finding.kind, finding.field) not in expected
+    ]
     assert {name for name, _ in others} & several == set()
-    for name, one in others:
+    for name, finding in others:
         versions = [commit.version for commit in changes[name]]
-        assert one.changed is not None, (name, one)
-        assert one.changed.version in versions, (name, one)
+        assert finding.changed is not None, (name, finding)
+        assert finding.changed.version in versions, (name, finding)
 
 
 def test_every_kind_of_drift_is_made_somewhere() -> None:
@@ -450,7 +455,11 @@ def test_every_kind_of_drift_is_made_somewhere() -> None:
 
 
 def test_renames_of_fields_say_both_paths(made: Made) -> None:
-    renamed = {one.expected: one.actual for name, one in made.findings if one.kind is Kind.COLUMN_RENAMED}
+    renamed = {
+        finding.expected: finding.actual
+        for name, finding in made.findings
+        if finding.kind is Kind.COLUMN_RENAMED
+    }
     assert renamed == {
         "old": "new",
         "a.b": "c.d",

@@ -75,7 +75,7 @@ def test_a_report_in_three_renderings(
     report = json.loads(document.stdout)
     jsonschema.validate(report, json.loads(SCHEMA.read_text("utf-8")))
     assert (report["format"], report["version"]) == ("delta-engine/drift-report", 1)
-    assert [one["field"] for one in report["drifted"][0]["findings"]] == [
+    assert [finding["field"] for finding in report["drifted"][0]["findings"]] == [
         "column extra",
         "column amount comment",
     ]
@@ -249,7 +249,7 @@ def test_what_was_imported_of_the_example_needs_nothing_and_is_what_was_declared
     imported = {
         model.qualified_name: model for model in load_models(load_settings(tmp_path / "conf", "local"))
     }
-    assert imported == {one.qualified_name: one for one in declared if one.schema_name == "silver"}
+    assert imported == {model.qualified_name: model for model in declared if model.schema_name == "silver"}
 
 
 def test_a_table_that_became_something_else_does_not_hide_the_drift_of_others(

@@ -46,7 +46,7 @@ def table(tmp_path: Path) -> str:
 @pytest.fixture(
     params=[
         "America/New_York",
-        *(pytest.param(one, marks=pytest.mark.long) for one in ("UTC", "Asia/Kolkata")),
+        *(pytest.param(zone, marks=pytest.mark.long) for zone in ("UTC", "Asia/Kolkata")),
     ]
 )
 def time_zone(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[str]:
@@ -139,7 +139,7 @@ def test_runs_are_counted_as_reported_and_the_newest_are_recent(
     assert told == ["run-1", 7, "git:abc", 3, "high"]
     assert {row[name] for name in ("resource", "kind", "field", "severity", "changed_at")} == {None}
     described = runner.run(f"DESCRIBE TABLE EXTENDED {table}")
-    comments = {str(one["col_name"]): one["comment"] for one in described}
+    comments = {str(row["col_name"]): row["comment"] for row in described}
     assert all(comments[name] for name in row)
 
     for days, environment in ((2, "prod"), (1, "prod"), (9, "dev")):

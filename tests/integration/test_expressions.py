@@ -106,19 +106,19 @@ def spellings(expression: str) -> Iterator[str]:
     yield f"({expression})"
     yield re.sub(r"'[^']*'|\w+", lambda word: word[0] if "'" in word[0] else word[0].swapcase(), expression)
     for old, new in REPLACED:
-        for found in re.finditer(
+        for match in re.finditer(
             rf"(?<![\w`]){re.escape(old)}(?!\w)" if old.isalnum() else re.escape(old), expression
         ):
-            yield expression[: found.start()] + new + expression[found.end() :]
-    for found in re.finditer(r"\(", expression):
-        depth, end = 0, found.start()
-        for end in range(found.start(), len(expression)):
+            yield expression[: match.start()] + new + expression[match.end() :]
+    for match in re.finditer(r"\(", expression):
+        depth, end = 0, match.start()
+        for end in range(match.start(), len(expression)):
             depth += {"(": 1, ")": -1}.get(expression[end], 0)
             if depth == 0:
                 break
-        yield f"{expression[: found.start()]} {expression[found.end() : end]} {expression[end + 1 :]}"
+        yield f"{expression[: match.start()]} {expression[match.end() : end]} {expression[end + 1 :]}"
         for other in range(end + 2, len(expression) + 1):
-            yield f"{expression[: found.start()]}({expression[found.start() : other]}){expression[other:]}"
+            yield f"{expression[: match.start()]}({expression[match.start() : other]}){expression[other:]}"
 
 
 def test_what_counts_as_the_same_gives_the_same_values(spark: SparkSession) -> None:
@@ -127,8 +127,8 @@ def test_what_counts_as_the_same_gives_the_same_values(spark: SparkSession) -> N
     def values(expression: str) -> object:
         """Return the type and the values, or why there are none."""
         try:
-            found = spark.sql(f"SELECT ({expression}) AS found FROM {ROWS}")
-            return found.schema[0].dataType, [row.found for row in found.collect()]
+            result = spark.sql(f"SELECT ({expression}) AS found FROM {ROWS}")
+            return result.schema[0].dataType, [row.found for row in result.collect()]
         except PySparkException as error:
             return error.getCondition()
 
@@ -139,8 +139,10 @@ def test_what_counts_as_the_same_gives_the_same_values(spark: SparkSession) -> N
         if other != expression and is_same_expression(expression, other)
     ]
     assert len(same) > 2 * len(EXPRESSIONS)
-    known = {expression: values(expression) for expression in EXPRESSIONS}
-    assert [found for found in known.values() if not isinstance(found, tuple)] == []
-    found = {other: values(other) for _, other in same}
-    wrong = [pair for pair in same if isinstance(found[pair[1]], tuple) and found[pair[1]] != known[pair[0]]]
+    expected = {expression: values(expression) for expression in EXPRESSIONS}
+    assert [value for value in expected.values() if not isinstance(value, tuple)] == []
+    actual = {other: values(other) for _, other in same}
+    wrong = [
+        pair for pair in same if isinstance(actual[pair[1]], tuple) and actual[pair[1]] != expected[pair[0]]
+    ]
     assert wrong == []

@@ -117,11 +117,11 @@ def test_a_division_by_zero_in_row_7_and_texts_that_are_no_numbers_are_counted(b
     refusals = Preflight(backend.runner, backend.addressing).refusals(
         TablePlanner().plan([model], seen), [model], seen
     )
-    found = {refusal.column: str(refusal) for refusal in refusals}
-    assert list(found) == ["amount", "ratio"]
-    assert "its using fails for 2 rows. The platform says: [CAST_" in found["amount"]
-    assert "its using fails for 1 row. The platform says: [CAST_" in found["ratio"]
-    shown = {name: backend.runner.run(message.split("See them: ")[1]) for name, message in found.items()}
+    messages = {refusal.column: str(refusal) for refusal in refusals}
+    assert list(messages) == ["amount", "ratio"]
+    assert "its using fails for 2 rows. The platform says: [CAST_" in messages["amount"]
+    assert "its using fails for 1 row. The platform says: [CAST_" in messages["ratio"]
+    shown = {name: backend.runner.run(message.split("See them: ")[1]) for name, message in messages.items()}
     assert {name: [row["id"] for row in rows] for name, rows in shown.items()} == {
         "amount": [4, 5],
         "ratio": [7],

@@ -43,7 +43,7 @@ def test_a_value_that_was_given_is_never_given_again(spark: SparkSession, tmp_pa
                 given.setdefault((row["id"], "delta_engine_new_amount"), set()).add(row["amount"])
 
     rows = warehouse.rows(new)
-    assert all(len(found - {None}) == 1 for found in given.values())
+    assert all(len(values - {None}) == 1 for values in given.values())
     assert len({row["token"] for row in rows}) == len({row["amount"] for row in rows}) == 7
     assert [int(float(str(row["amount"]))) for row in rows] == [row["id"] for row in rows]
     assert not warehouse.changes([new])

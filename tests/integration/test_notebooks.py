@@ -35,8 +35,8 @@ def test_the_job(spark: SparkSession, job: dict[str, str]) -> None:
 
     text, values = run_notebook(NOTEBOOKS / "sync.py", spark, {**job, "tables": "", "allow": ""})
     none = ("changed", "dropped", "failed", "stopped", "unchanged", "skipped", "not_started", "retries")
-    one = ("created", "statements", "verified", "schemas")
-    assert values == {**dict.fromkeys(none, 0), **dict.fromkeys(one, 1), "report_due": True}
+    once = ("created", "statements", "verified", "schemas")
+    assert values == {**dict.fromkeys(none, 0), **dict.fromkeys(once, 1), "report_due": True}
     report = json.loads(text)
     assert (report["format"], report["status"], report["counts"]) == (
         "delta-engine/run-report",

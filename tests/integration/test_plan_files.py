@@ -34,7 +34,7 @@ def test_a_plan_is_made_reviewed_and_applied(
     )
     assert not (project / ".delta-engine" / "warehouse").exists()
     document = json.loads((project / "plan.json").read_text())
-    assert [one["table"] for one in document["statements"]] == ["dev.silver.orders"]
+    assert [statement["table"] for statement in document["statements"]] == ["dev.silver.orders"]
     touched = document["touched"]
     assert {*touched} == {"schema.dev.silver", "table.dev.silver.orders"}
     assert {touched["table.dev.silver.orders"][fact] for fact in ("observed", "table_id", "created_at")} == {
@@ -51,8 +51,10 @@ def test_a_plan_is_made_reviewed_and_applied(
     applied = delta_engine("-e", "local", "apply", "plan.json", "--yes", "--json")
     report = json.loads(applied.stdout)
     assert (applied.code, report["operation"], report["status"]) == (0, "apply", "done")
-    sent = [one["sql"] for one in report["tables"][0]["statements"]]
-    assert sent == [one["sql"] for one in json.loads((project / "plan.json").read_text())["statements"]]
+    sent = [statement["sql"] for statement in report["tables"][0]["statements"]]
+    assert sent == [
+        statement["sql"] for statement in json.loads((project / "plan.json").read_text())["statements"]
+    ]
     assert spark.table(orders).columns[-1] == "extra"
     assert delta_engine("-e", "local", "plan", "--detailed-exitcode").code == 0
 

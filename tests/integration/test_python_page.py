@@ -20,9 +20,9 @@ def test_the_blocks_of_a_page_run_in_order(
     monkeypatch.chdir(tmp_path)
     text = (ROOT / page).read_text("utf-8")
     names: dict[str, object] = {"__name__": "__main__", "spark": spark}
-    found = list(BLOCK.finditer(text))
-    assert found
-    for block in found:
+    blocks_of_page = list(BLOCK.finditer(text))
+    assert blocks_of_page
+    for block in blocks_of_page:
         line = text.count("\n", 0, block.start(1))
         code = compile("\n" * line + block[1], page, "exec")  # so that an error names the line of the page
         exec(code, names)

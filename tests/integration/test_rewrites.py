@@ -112,15 +112,15 @@ def orders(spark: SparkSession, tmp_path: Path) -> Orders:
 def test_a_rewrite_keeps_everything_but_the_partitions_and_is_undone(orders: Orders) -> None:
     before, rows = orders.state, orders.rows
     orders.sync(AFTER)
-    found = orders.state
+    state = orders.state
     assert [{**row, "order_day": row["created_ts"].date()} for row in rows] == orders.rows  # type: ignore[attr-defined]
-    assert (found.partitioned_by, found.primary_key, found.checks) == (
+    assert (state.partitioned_by, state.primary_key, state.checks) == (
         ("order_day",), before.primary_key, before.checks,
     )  # fmt: skip
-    columns = {column.name: column for column in found.columns}
+    columns = {column.name: column for column in state.columns}
     assert (columns["id"].is_nullable, columns["id"].comment) == (False, "The key")
     assert (columns["order_day"].is_nullable, columns["note"].default) == (False, "'x'")
-    assert (found.table_comment, found.table_properties["kept"]) == ("Orders", "for a year")
+    assert (state.table_comment, state.table_properties["kept"]) == ("Orders", "for a year")
     assert orders.is_settled(AFTER)
     with pytest.raises(StatementError, match="positive"):
         orders.backend.runner.run(
@@ -164,10 +164,10 @@ class Beside:
         row = "(3, TIMESTAMP_NTZ'2026-01-03 10:00:00', 'late')"
         if is_rewrite and not self.is_after:
             self.orders.insert(row)
-        found = self.orders.backend.runner.run(sql)
+        answer = self.orders.backend.runner.run(sql)
         if is_rewrite and self.is_after:
             self.orders.insert(row)
-        return found
+        return answer
 
 
 @pytest.mark.parametrize("is_after", [False, True])

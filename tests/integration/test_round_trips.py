@@ -160,8 +160,8 @@ def converge(backend: Backend, first: Table, second: Table) -> None:
     engine = engine_over(backend)
     engine.sync_tables([first])
     assert not engine.plan_tables([first])
-    known = {column.key for column in first.columns}
-    columns = tuple(replace(c, is_nullable=c.is_nullable or c.key not in known) for c in second.columns)
+    present = {column.key for column in first.columns}
+    columns = tuple(replace(c, is_nullable=c.is_nullable or c.key not in present) for c in second.columns)
     without_keys = replace(second, columns=columns, primary_key=None, foreign_keys=())
     for step in (without_keys, second):
         if any(

@@ -28,7 +28,7 @@ from tests.cases.capability_walks import WALKS, engine_over, orders, walk_steps
 from tests.fakes.recording_sql_runner import RecordingSqlRunner
 
 CATALOG = "spark_catalog"
-ONLY_BY_NAME = [one for one in OPEN_SOURCE.refused if one not in OPEN_SOURCE_CATALOG.refused]
+ONLY_BY_NAME = [feature for feature in OPEN_SOURCE.refused if feature not in OPEN_SOURCE_CATALOG.refused]
 
 
 @pytest.fixture

@@ -121,8 +121,8 @@ def test_spark_answers_the_readers_queries_of_the_views_as_the_fake_does(
     queries = [sql for sql in catalog.questions if "information_schema" in sql]
     assert len(queries) == 13
     for sql in queries:
-        found = SparkSqlRunner(spark).run(sql.replace("`dev`.information_schema.", ""))
-        assert rows_of(found) == rows_of(catalog.run(sql)), sql
+        rows = SparkSqlRunner(spark).run(sql.replace("`dev`.information_schema.", ""))
+        assert rows_of(rows) == rows_of(catalog.run(sql)), sql
 
 
 def rows_of(rows: Iterable[Row]) -> list[list[str]]:

@@ -42,8 +42,8 @@ def sync(backend: Backend, model: Table, deployment: Deployment | None = None) -
 
 def rows(backend: Backend, select: str) -> list[dict[str, object]]:
     """Return what a query finds; `{t}` is the table."""
-    found = backend.runner.run(select.replace("{t}", backend.addressing.table(ORDERS)))
-    return [dict(row) for row in found]
+    answer = backend.runner.run(select.replace("{t}", backend.addressing.table(ORDERS)))
+    return [dict(row) for row in answer]
 
 
 def test_renamed_columns_keep_their_data_keys_checks_and_clustering(backend: Backend) -> None:

@@ -21,11 +21,13 @@ TYPES = [
 ]
 
 
-def is_widened(one: str, other: str) -> bool:
-    return widening(to_data_type(one), to_data_type(other)) is not Widening.IMPOSSIBLE
+def is_widened(source: str, other: str) -> bool:
+    return widening(to_data_type(source), to_data_type(other)) is not Widening.IMPOSSIBLE
 
 
-WIDENED = {one: [other for other in TYPES if other != one and is_widened(one, other)] for one in TYPES}
+WIDENED = {
+    source: [other for other in TYPES if other != source and is_widened(source, other)] for source in TYPES
+}
 
 REFUSED = [
     ("int", "smallint"),
@@ -45,7 +47,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("source", [one for one in TYPES if WIDENED[one]])
+@pytest.mark.parametrize("source", [source for source in TYPES if WIDENED[source]])
 def test_a_type_is_widened_to_every_type_that_the_matrix_has(source: str, backend: Backend) -> None:
     engine = engine_over(backend)
     targets = WIDENED[source]
@@ -79,12 +81,12 @@ def test_iceberg_compatibility_refuses_what_iceberg_lacks(version: str, backend:
 
 def test_delta_refuses_what_the_matrix_refuses(backend: Backend) -> None:
     engine = engine_over(backend)
-    columns = [Column(f"c{place}", one) for place, (one, _) in enumerate(REFUSED)]
+    columns = [Column(f"c{place}", source) for place, (source, _) in enumerate(REFUSED)]
     properties = {"delta.enableTypeWidening": "true", "delta.feature.timestampNtz": "supported"}
     engine.sync_tables([orders(*columns, properties=properties)])
     address = backend.addressing.table(ORDERS)
-    for place, (one, other) in enumerate(REFUSED):
-        assert not is_widened(one, other)
+    for place, (source, other) in enumerate(REFUSED):
+        assert not is_widened(source, other)
         with pytest.raises(StatementError):
             backend.runner.run(f"ALTER TABLE {address} ALTER COLUMN c{place} TYPE {other}")
     changed = [Column(f"c{place}", other) for place, (_, other) in enumerate(REFUSED)]
@@ -112,7 +114,7 @@ LENGTHS_INSIDE = {
 
 def test_spark_changes_no_length_inside_a_column(backend: Backend) -> None:
     engine = engine_over(backend)
-    model = orders(*(Column(f"c{place}", one) for place, one in enumerate(LENGTHS_INSIDE)))
+    model = orders(*(Column(f"c{place}", data_type) for place, data_type in enumerate(LENGTHS_INSIDE)))
     engine.sync_tables([model])
     address = backend.addressing.table(ORDERS)
     backend.runner.run(f"ALTER TABLE {address} ALTER COLUMN c0.x TYPE string")  # without effect
@@ -120,7 +122,9 @@ def test_spark_changes_no_length_inside_a_column(backend: Backend) -> None:
         with pytest.raises(StatementError):
             backend.runner.run(f"ALTER TABLE {address} ALTER COLUMN {statement}")
     assert not engine.plan_tables([model])
-    wanted = orders(*(Column(f"c{place}", one) for place, one in enumerate(LENGTHS_INSIDE.values())))
+    wanted = orders(
+        *(Column(f"c{place}", data_type) for place, data_type in enumerate(LENGTHS_INSIDE.values()))
+    )
     with pytest.raises(UnsafePlanError, match="Spark changes no char or varchar inside a column"):
         engine.sync_tables([wanted])
 

@@ -80,5 +80,5 @@ def test_a_created_table_has_the_declared_schema_and_needs_nothing_more(
             T.StructField("amount", T.DecimalType(18, 2)),
         ]
     )
-    found = spark.table(backend.addressing.table(model.qualified_name)).schema
-    assert_schema_equality(found, expected, ignore_metadata=True)
+    schema = spark.table(backend.addressing.table(model.qualified_name)).schema
+    assert_schema_equality(schema, expected, ignore_metadata=True)
