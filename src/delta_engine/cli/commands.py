@@ -43,6 +43,7 @@ from delta_engine.orchestrate.drift_reports import (
     replaced_edits,
     report_drift,
 )
+from delta_engine.orchestrate.judging import judged, judged_with_consents
 from delta_engine.orchestrate.opening import open_backend, open_environment
 from delta_engine.orchestrate.orchestrator import (
     apply_file,
@@ -53,7 +54,7 @@ from delta_engine.orchestrate.orchestrator import (
     undo,
 )
 from delta_engine.orchestrate.planned_documents import planned_json, planned_markdown
-from delta_engine.orchestrate.planning import draft_unlocked, judged, judged_with_consents
+from delta_engine.orchestrate.planning import draft_unlocked
 from delta_engine.orchestrate.project import Project, load_project
 from delta_engine.orchestrate.reviewed_plans import make_plan_file, write_plan_file
 from delta_engine.orchestrate.runs import Environment, PlannedRun, open_run

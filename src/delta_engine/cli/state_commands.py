@@ -34,8 +34,8 @@ from delta_engine.drift.status import DEPLOYED_AT, compare_states
 from delta_engine.errors import ConfigError, DeltaEngineError, InvalidCommandError, unknown
 from delta_engine.models import QualifiedName, Table
 from delta_engine.orchestrate.deployments import open_deployment, state_needs_backend
+from delta_engine.orchestrate.observing import record_statuses
 from delta_engine.orchestrate.opening import open_backend, open_environment
-from delta_engine.orchestrate.planning import record_statuses
 from delta_engine.orchestrate.project import load_project
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.ownership.recorded import AnyRecord, Status, is_of_table

@@ -59,7 +59,10 @@ class TablePlanner:
 
     def restoring(self) -> TablePlanner:
         """Return this planner for reverts: its models are what was applied, and undeclared definitions are removed."""
-        policy = replace(self.policy, definitions=Ownership.FULL)
+        return self.under(replace(self.policy, definitions=Ownership.FULL))
+
+    def under(self, policy: Policy) -> TablePlanner:
+        """Return this planner with another policy."""
         return TablePlanner(policy, self.schemas, self.capabilities)
 
     @property

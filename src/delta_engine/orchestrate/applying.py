@@ -13,6 +13,7 @@ from delta_engine.deployment.document import ApplyActions
 from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.resources import with_version
+from delta_engine.drift.renames import ignored_renames, taken_renames
 from delta_engine.drift.status import NOT_SHOWN_YET
 from delta_engine.errors import RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, ApplyStoppedError
@@ -150,7 +151,7 @@ def apply_planned(
             if outcome.failure is not None or outcome.kind is OutcomeKind.STOPPED
         }
         used = [consent for consent in planned.consents if consent.table.key not in undone]
-        run.recorder.remember_consents(used, planned.policy.consents)
+        run.recorder.remember_consents(used, planned.intent.policy.consents)
         verified, unverified = _verify(run, planned, recording, control.stop)
         _record_unchanged(run, planned, recording.records, found, control.stop)
         unsaved = _save(run, recording.applied if plan else None)
@@ -201,11 +202,11 @@ def _recording(run: OpenRun, planned: PlannedRun, on_outcome: OnTable) -> Outcom
     records = RunRecords(
         run.recorder,
         planned.basis.observed,
-        planned.policy,
-        planned.column_renames,
-        planned.ignored_renames,
+        planned.intent.policy,
+        taken_renames(planned.models, planned.drifted),
+        ignored_renames(planned.drifted),
         planned.basis.undo,
-        settles_attempts=planned.settles_attempts,
+        settles_attempts=not planned.intent.is_revert,
     )
     changes = last_changes(
         planned.plan,
@@ -247,7 +248,7 @@ def _verify(
     Returns:
         The tables that are as planned, by `QualifiedName.key`, none once the run is stopped; and why none is.
     """
-    changed = recording.applied_of(planned.wanted)
+    changed = recording.applied_of(planned.intent.tables)
     versions = run.environment.versions
     if not changed or versions is None:
         return frozenset(), ""
@@ -263,7 +264,7 @@ def _verify(
         recording.doubt(changed, unverified)
         run.recorder.warn(unverified)
         return frozenset(), unverified
-    verified = recording.confirm(changed, found, planned.policy)
+    verified = recording.confirm(changed, found, planned.intent.policy)
     return verified, "" if verified else NOT_SHOWN_YET
 
 
@@ -273,7 +274,7 @@ def _record_unchanged(
     """Record the schemas and tables that needed no statement, and the new ids of replaced tables that were aligned."""
     plan = planned.plan
     touched = {name.key for name in plan.changed_names()}
-    wanted = {model.key for model in planned.wanted}
+    wanted = {model.key for model in planned.intent.tables}
     records.adopt_schemas(schema for schema in planned.schemas if schema.key not in touched)
     unchanged = [one for one in planned.models if one.key in wanted - touched]
     versions = None if stop.is_requested() else run.environment.versions
@@ -333,7 +334,7 @@ def _statements_now(environment: Environment, planned: PlannedRun, table: Qualif
     Raises:
         StatementError: it cannot be read, or must not be managed any more.
     """
-    models = [model for model in planned.wanted if model.qualified_name.key == table.key]
+    models = [model for model in planned.intent.tables if model.qualified_name.key == table.key]
     seen = planned.seen.tables.get(table.key, ABSENT)
     former = seen.former_name
     under_way = next((one for one in planned.plan.align_tables if one.table.key == table.key), None)
@@ -346,7 +347,7 @@ def _statements_now(environment: Environment, planned: PlannedRun, table: Qualif
     ]
     try:
         fresh = _found_under(table, former, direct_snapshot_by(environment.reader, asked))
-        plan = planned.replan(planned.seen.with_tables(fresh), under_way)
+        plan = planned.intent.plan(planned.seen.with_tables(fresh), under_way)
     except RefusedError as error:
         raise StaleTableError(f"reading it again failed: {error}", sql="", error_class=None) from error
     return environment.compiled(plan).lasting_sql_of(table)

@@ -47,12 +47,8 @@ from delta_engine.errors import (
 )
 from delta_engine.models import Schema, Table
 from delta_engine.models.constraints import referenced_table, resolved
-from delta_engine.orchestrate.planning import (
-    detected_drift,
-    draft_revert,
-    drift_detector,
-    observe,
-)
+from delta_engine.orchestrate.observing import detected_drift, drift_detector, observe
+from delta_engine.orchestrate.planning import draft_revert
 from delta_engine.orchestrate.project import Project, declared_models
 from delta_engine.orchestrate.runs import NOT_STARTED, Environment, Observation
 from delta_engine.ownership.recorded import resource_key

@@ -19,14 +19,9 @@ from delta_engine.errors import raise_all
 from delta_engine.execute.outcomes import TableOutcome
 from delta_engine.models import Table
 from delta_engine.orchestrate.applying import apply_planned
-from delta_engine.orchestrate.planning import (
-    detected_drift,
-    draft_revert,
-    draft_sync,
-    judged,
-    observe_locked,
-    plan_unlocked,
-)
+from delta_engine.orchestrate.judging import judged
+from delta_engine.orchestrate.observing import detected_drift, observe_locked
+from delta_engine.orchestrate.planning import draft_revert, draft_sync, plan_unlocked
 from delta_engine.orchestrate.reviewed_plans import earlier_apply, reviewed_plan
 from delta_engine.orchestrate.runs import Environment, Observation, OpenRun, PlannedRun, RunView, open_run
 from delta_engine.orchestrate.undoing import UndoRequest, draft_undo, plan_undo

@@ -28,7 +28,7 @@ from delta_engine.drift.replacements import is_replaced_by_run
 from delta_engine.drift.status import with_accepted_drift
 from delta_engine.models import Part, QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.open_struct import canonical_checksum
-from delta_engine.orchestrate.runs import Undo
+from delta_engine.orchestrate.intent import Undo
 from delta_engine.ownership.recorded import (
     AnyRecord,
     Recorded,

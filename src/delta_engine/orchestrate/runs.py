@@ -7,13 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
-from delta_engine.actions import AlignTable, TablePlan
+from delta_engine.actions import TablePlan
 from delta_engine.actions.drift_policy import DriftPolicy
-from delta_engine.actions.policy import Consent, NeededConsent, Policy, matches_any
-from delta_engine.aspects.renames import Renames
-from delta_engine.aspects.restores import RestoreTable
+from delta_engine.actions.policy import Consent, NeededConsent, matches_any
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import Visibility
 from delta_engine.compile.compiled_plan import CompiledPlan
@@ -24,6 +22,7 @@ from delta_engine.deployment.document import AppliedPlan, DeploymentState
 from delta_engine.deployment.recorder import Notify, RunRecorder
 from delta_engine.drift.comparison import listed_parts
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, ComparedResource, UndoneDrift, UnmanagedPart
+from delta_engine.drift.handling import is_replaced
 from delta_engine.errors import (
     MissingDependencyError,
     RefusedError,
@@ -34,6 +33,7 @@ from delta_engine.execute.action_runner import ActionRunner, Executor
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import AnyOutcome, OnTable
 from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.orchestrate.intent import Intent, Undo
 from delta_engine.ownership.recorded import Recorded, is_unrecorded, table_record
 from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, run_report
 from delta_engine.state.catalog_reader import CatalogReader
@@ -67,9 +67,6 @@ UNREADABLE: Final = (RefusedError, StatementError, OSError)
 
 NOT_STARTED: Final = (MissingDependencyError, SparkStartError)
 """What `Environment.start`, and the first statement, may raise."""
-
-Replan: TypeAlias = Callable[[CatalogState, AlignTable | None], TablePlan]
-"""Plans the same models and records again: over another snapshot, during the alignment of a table if there is one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,33 +139,6 @@ class Environment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Undo:
-    """What the undo of a run brings back.
-
-    Args:
-        run: the run's id.
-        models: the tables as they were declared. Columns that the run renamed name their present names.
-        wanted: the same with the unmanaged parts of then.
-        former: the records from before the run, by `QualifiedName.key`.
-        restores: the tables that only RESTORE brings back.
-        restored: the keys of these tables, and of those that an undo that did not finish has restored.
-        returns: the tables that UNSET MANAGED returns to their former location.
-        created: the tables that the run created, and the undo drops.
-        schemas: the schemas as they were declared.
-    """
-
-    run: str
-    models: tuple[Table, ...] = ()
-    wanted: tuple[Table, ...] = ()
-    former: Mapping[str, Recorded[Table]] = field(default_factory=dict)
-    restores: Mapping[QualifiedName, RestoreTable] = field(default_factory=dict)
-    restored: frozenset[str] = frozenset()
-    returns: tuple[QualifiedName, ...] = ()
-    created: tuple[Table, ...] = ()
-    schemas: tuple[Schema, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
     """What a plan is made from.
 
@@ -207,40 +177,36 @@ class PlannedRun:
         compiled: the statements of the plan.
         basis: what the plan was made from.
         models: the tables that the run records: the declared ones, or what a revert restores.
-        wanted: what the tables become: the models with ignored drift, or the baselines that a revert restores.
+        intent: what it brings about.
         schemas: the declared schemas without those whose deletion the policy ignores.
-        policy: what the plan was made by.
         seen: the snapshot with the tables that foreign keys reference, and those to be dropped.
-        replan: plans again from another snapshot of the same tables.
+        drifted: the drift that it meets; a revert says none.
         refusals: why the plan must not be applied; empty if it may.
         consents: the entries of `conf/consents.yml` that allow changes of the plan.
         consent_entries: the entries that would allow the changes that are refused; empty for none.
         undone: the drift that the plan undoes, by resource key and field.
         judged_warnings: which rights the principal may lack, and which readers the plan may break.
-        column_renames: the renames outside the engine that the models have taken, by table key.
-        ignored_renames: the keys of tables with renames that the policy ignores.
-        replaced: declared tables that were dropped and created outside the engine.
-        settles_attempts: whether applying the plan settles what unfinished runs attempted; a revert does not.
     """
 
     plan: TablePlan
     compiled: CompiledPlan
     basis: Observation
     models: tuple[Table, ...]
-    wanted: tuple[Table, ...]
+    intent: Intent
     schemas: tuple[Schema, ...]
-    policy: Policy
     seen: CatalogState
-    replan: Replan
+    drifted: tuple[ComparedResource, ...] = ()
     refusals: tuple[RefusedError, ...] = ()
     consents: tuple[Consent, ...] = ()
     consent_entries: str = ""
     undone: UndoneDrift = field(default_factory=dict)
     judged_warnings: tuple[str, ...] = ()
-    column_renames: Mapping[str, Renames] = field(default_factory=dict)
-    ignored_renames: frozenset[str] = frozenset()
-    replaced: tuple[QualifiedName, ...] = ()
-    settles_attempts: bool = True
+
+    @property
+    def replaced(self) -> tuple[QualifiedName, ...]:
+        """The declared tables that were dropped and created outside the engine."""
+        keys = {compared.model_name.key for compared in self.drifted if is_replaced(compared)}
+        return tuple(model.qualified_name for model in self.models if model.key in keys)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -277,7 +243,7 @@ class PlannedRun:
     @property
     def unmanaged_parts(self) -> tuple[UnmanagedPart, ...]:
         """The parts of the declared tables that a sync keeps because they were never declared."""
-        basis, order = self.basis, self.policy.column_order
+        basis, order = self.basis, self.intent.policy.column_order
         return tuple(listed_parts(basis.models, basis.observed, basis.records, order))
 
 

@@ -39,11 +39,6 @@ def rows_to_drop(
     return {name: rows[name.key] for name in names}
 
 
-def is_gone(name: QualifiedName, seen: CatalogState) -> bool:
-    """Whether a snapshot shows that a table does not exist."""
-    return name.key in seen.tables and not seen.tables[name.key].exists
-
-
 def undeclared_tables(
     environment: Environment, models: Sequence[Table], applied: Mapping[str, Table], *, is_partial: bool
 ) -> list[Table]:

@@ -18,8 +18,11 @@ from delta_engine.drift.commit_paths import renames
 from delta_engine.drift.renames import with_former_names
 from delta_engine.errors import ConfigError, RefusedError, UnsafePlanError
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
+from delta_engine.orchestrate.intent import Undo
+from delta_engine.orchestrate.judging import judged
+from delta_engine.orchestrate.observing import observe, with_statuses
 from delta_engine.orchestrate.past_runs import PastRun, find_run
-from delta_engine.orchestrate.planning import draft_sync, judged, observe, with_statuses
+from delta_engine.orchestrate.planning import draft_sync
 from delta_engine.orchestrate.restoring import (
     is_made_managed,
     restore_of,
@@ -27,7 +30,7 @@ from delta_engine.orchestrate.restoring import (
     why_not_restored,
     why_not_returned,
 )
-from delta_engine.orchestrate.runs import Environment, Observation, PlannedRun, Undo
+from delta_engine.orchestrate.runs import Environment, Observation, PlannedRun
 from delta_engine.orchestrate.undeclared_tables import read_undeclared
 from delta_engine.ownership.recorded import AnyRecord, LastChange, Recorded, is_of_schema, is_of_table
 from delta_engine.plan_files.document import Options

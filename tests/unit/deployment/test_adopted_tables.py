@@ -14,8 +14,8 @@ from delta_engine.errors import UnsafePlanError
 from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, QualifiedName, Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.drift_reports import report_drift
+from delta_engine.orchestrate.observing import record_statuses
 from delta_engine.orchestrate.orchestrator import Orchestrator, plan_revert, plan_sync
-from delta_engine.orchestrate.planning import record_statuses
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.ownership.recorded import Status
 from delta_engine.state.table_queries import TableVersion, TableVersionReader

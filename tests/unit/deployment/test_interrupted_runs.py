@@ -15,8 +15,9 @@ from delta_engine.execute.outcomes import TableOutcome
 from delta_engine.models import Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.drift_reports import report_drift
+from delta_engine.orchestrate.observing import record_statuses
 from delta_engine.orchestrate.orchestrator import plan_sync
-from delta_engine.orchestrate.planning import plan_unlocked, record_statuses
+from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.runs import open_run
 from tests.builders.deployment import deployment_over
 from tests.builders.models import orders

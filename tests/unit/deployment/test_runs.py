@@ -13,8 +13,8 @@ from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.drift_reports import report_drift
+from delta_engine.orchestrate.observing import record_statuses
 from delta_engine.orchestrate.orchestrator import plan_revert
-from delta_engine.orchestrate.planning import record_statuses
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.ownership.recorded import Status
 from delta_engine.state.states import CatalogState

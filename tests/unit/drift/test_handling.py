@@ -23,7 +23,8 @@ from delta_engine.drift.handling import (
 )
 from delta_engine.drift.renames import irreversible
 from delta_engine.models import CheckConstraint, Column, ForeignKey, Table
-from delta_engine.orchestrate.planning import draft_sync, observe, with_statuses
+from delta_engine.orchestrate.observing import observe, with_statuses
+from delta_engine.orchestrate.planning import draft_sync
 from delta_engine.orchestrate.runs import Environment
 from delta_engine.ownership.recorded import (
     Kept,

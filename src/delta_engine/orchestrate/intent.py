@@ -1,0 +1,96 @@
+"""What a run brings about: it plans from any snapshot of the same tables, by the same rules and records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from delta_engine.actions import AlignTable, TablePlan
+from delta_engine.actions.policy import Policy
+from delta_engine.aspects.restores import RestoreTable
+from delta_engine.compile.planner import TablePlanner, while_renaming
+from delta_engine.compile.restoring import before_restores, with_restores, with_returns
+from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.ownership.recorded import Recorded
+from delta_engine.state.states import CatalogState
+from delta_engine.validation.relations import checked_plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undo:
+    """What the undo of a run brings back.
+
+    Args:
+        run: the run's id.
+        models: the tables as they were declared. Columns that the run renamed name their present names.
+        wanted: the same with the unmanaged parts of then.
+        former: the records from before the run, by `QualifiedName.key`.
+        restores: the tables that only RESTORE brings back.
+        restored: the keys of these tables, and of those that an undo that did not finish has restored.
+        returns: the tables that UNSET MANAGED returns to their former location.
+        created: the tables that the run created, and the undo drops.
+        schemas: the schemas as they were declared.
+    """
+
+    run: str
+    models: tuple[Table, ...] = ()
+    wanted: tuple[Table, ...] = ()
+    former: Mapping[str, Recorded[Table]] = field(default_factory=dict)
+    restores: Mapping[QualifiedName, RestoreTable] = field(default_factory=dict)
+    restored: frozenset[str] = frozenset()
+    returns: tuple[QualifiedName, ...] = ()
+    created: tuple[Table, ...] = ()
+    schemas: tuple[Schema, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """What a run brings about.
+
+    Args:
+        planner: with the policy of the run, and the schemas as they become.
+        tables: what the tables become: the models with ignored drift, or the baselines that a revert restores.
+        records: of tables, by `QualifiedName.key`.
+        schema_records: of schemas, by `Schema.key`; empty if only some models were loaded.
+        removed: existing tables that are no longer declared, with their numbers of rows; None keeps a table.
+        undo: what is to be undone; None for a run of the models as they are.
+        is_revert: whether it brings back what was applied last. That settles nothing that unfinished runs attempted.
+    """
+
+    planner: TablePlanner
+    tables: tuple[Table, ...]
+    records: Mapping[str, Recorded[Table]] = field(default_factory=dict)
+    schema_records: Mapping[str, Recorded[Schema]] = field(default_factory=dict)
+    removed: Mapping[QualifiedName, int | None] = field(default_factory=dict)
+    undo: Undo | None = None
+    is_revert: bool = False
+
+    @property
+    def policy(self) -> Policy:
+        """The policy by which it plans."""
+        return self.planner.policy
+
+    def plan(self, seen: CatalogState, under_way: AlignTable | None = None) -> TablePlan:
+        """Return what is to be done, also during the alignment of a table.
+
+        Raises:
+            InvalidModelError, RefusalGroup: models do not fit what exists.
+        """
+        return checked_plan(self.tables, seen, lambda: self._plan(seen, under_way))
+
+    def _plan(self, seen: CatalogState, under_way: AlignTable | None) -> TablePlan:
+        undo = self.undo or Undo(run="")
+        plan = self.planner.plan(
+            before_restores(self.tables, seen, undo.restores),
+            seen,
+            while_renaming(self.records, under_way) if under_way else self.records,
+            {name: rows for name, rows in self.removed.items() if not _is_gone(name, seen)},
+            self.schema_records,
+            undoes=self.undo is not None,
+        )
+        return with_returns(with_restores(plan, undo.restores), undo.returns)
+
+
+def _is_gone(name: QualifiedName, seen: CatalogState) -> bool:
+    """Whether a snapshot shows that a table does not exist."""
+    return name.key in seen.tables and not seen.tables[name.key].exists

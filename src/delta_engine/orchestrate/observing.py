@@ -1,0 +1,171 @@
+"""Reads what exists and compares it with what was recorded: the snapshot, the statuses and the drift."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from delta_engine.backends.capabilities import Feature
+from delta_engine.deployment.document import DeploymentState
+from delta_engine.deployment.recorded_models import (
+    declared_by,
+    table_records,
+    under_new_names,
+    with_recorded_grants,
+    without_done_renames,
+)
+from delta_engine.deployment.resources import with_settled_renames
+from delta_engine.drift.absences import with_absences
+from delta_engine.drift.comparison import compared
+from delta_engine.drift.detector import DriftDetector
+from delta_engine.drift.drifted_resources import (
+    ComparedResource,
+)
+from delta_engine.drift.status import synchronize
+from delta_engine.execute.action_runner import ActionRunner
+from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.models.constraints import resolved, tables_of_open_keys
+from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation, OpenRun
+from delta_engine.orchestrate.undeclared_tables import (
+    read_catalog,
+    undeclared_tables,
+)
+from delta_engine.ownership.recorded import resource_key
+from delta_engine.state.catalog_reader import (
+    with_tables_read,
+)
+from delta_engine.state.states import CatalogState
+from delta_engine.telemetry.context import utc_now
+
+
+def observe(
+    environment: Environment,
+    tables: Sequence[Table],
+    state: DeploymentState | None,
+    *,
+    is_partial: bool,
+    schemas: Sequence[Schema] | None = None,
+    tolerates_unreadable: bool = False,
+) -> Observation:
+    """Read the tables of models and the recorded ones that no model declares, and compare the records with them.
+
+    Args:
+        schemas: the schemas to read; by default the declared ones.
+        tolerates_unreadable: whether an unreadable declared table is left out of the snapshot, not raised.
+
+    Raises:
+        CatalogReadError, RefusalGroup: a catalog or a declared table cannot be read.
+    """
+    models = without_done_renames(resolved(tables), state)
+    records = table_records(state)
+    undeclared = undeclared_tables(environment, models, declared_by(records), is_partial=is_partial)
+    reading = read_catalog(
+        environment.reader,
+        with_recorded_grants(models, state),
+        with_recorded_grants(undeclared, state),
+        with_recorded_grants(environment.planner.schemas if schemas is None else schemas, state),
+        tolerates_unreadable=tolerates_unreadable,
+    )
+    models, observed = with_referenced_keys(environment, models, environment.without_others(reading.observed))
+    settled = state and with_settled_renames(state, models, observed)
+    records = table_records(settled)
+    return Observation(
+        models=models,
+        observed=observed,
+        loaded=state,
+        state=settled,
+        records=under_new_names(records, models, observed),
+        compared=compared(settled, observed, environment.planner.policy, models),
+        is_partial=is_partial,
+        unreadable=reading.unreadable,
+        warnings=reading.warnings,
+        has_undeclared=reading.has_undeclared,
+    )
+
+
+def with_referenced_keys(
+    environment: Environment, models: tuple[Table, ...], observed: CatalogState
+) -> tuple[tuple[Table, ...], CatalogState]:
+    """Return models whose foreign keys have the columns of primary keys that only the catalog knows.
+
+    A key whose table is not readable stays as it is.
+    """
+    parents = [*tables_of_open_keys(models)]
+    if not parents:
+        return models, observed
+    try:
+        observed = with_tables_read(environment.reader, observed, parents)
+    except UNREADABLE:
+        return models, observed
+    return resolved(models, observed.tables), observed
+
+
+def with_statuses(basis: Observation) -> Observation:
+    """Return an observation whose deployment state has the statuses that the snapshot shows."""
+    if basis.state is None:
+        return basis
+    managed = None if basis.is_partial else {resource_key(model.qualified_name) for model in basis.models}
+    state = synchronize(basis.state, basis.observed, basis.compared, managed=managed, now=utc_now())
+    current = {key: replace(found, record=state.resources[key]) for key, found in basis.compared.items()}
+    return replace(basis, state=state, compared=current)
+
+
+def observe_locked(run: OpenRun, tables: Sequence[Table], *, is_partial: bool) -> Observation:
+    """Read the tables and record the statuses that are found."""
+    basis = with_statuses(observe(run.environment, tables, run.loaded, is_partial=is_partial))
+    if basis.state is not None:
+        run.recorder.state = basis.state
+    for warning in basis.warnings:
+        run.recorder.warn(warning)
+    return basis
+
+
+def record_statuses(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = False) -> DeploymentState:
+    """Record and date what the catalog shows of everything that was applied; changes nothing in the catalog."""
+    observe_locked(run, tables, is_partial=is_partial)
+    run.recorder.save(is_forced=True)
+    return run.recorder.state
+
+
+def drift_detector(environment: Environment, *, is_thorough: bool = True) -> DriftDetector:
+    """Return the detector of drift; a thorough one also reads the history of changed tables."""
+    return DriftDetector(
+        environment.drift_policy,
+        versions=environment.versions,
+        history=environment.history if is_thorough else None,
+        is_thorough=is_thorough,
+    )
+
+
+def detected_drift(
+    environment: Environment,
+    records: Iterable[ComparedResource],
+    observed: CatalogState,
+    models: Iterable[Table],
+    *,
+    now: datetime,
+) -> tuple[ComparedResource, ...]:
+    """Return the drift with its authors, and whether missing schemas and tables of models are renamed or hidden."""
+    records, detector = [*records], drift_detector(environment)
+    declared = {model.key for model in models}
+    drifted = detector.detect(records, now=now)
+    missing = [found for found in records if not found.observed.exists and found.model_name.key in declared]
+    if missing:
+        names = detector.new_names(missing, _others_under_new_names(environment, observed))
+        drifted = tuple(replace(found, renamed_to=names.get(found.name.key)) for found in drifted)
+    return with_absences(
+        drifted,
+        observed,
+        declared=declared,
+        visibility=environment.visibility,
+        principals=environment.principals,
+    )
+
+
+def _others_under_new_names(environment: Environment, observed: CatalogState) -> list[QualifiedName]:
+    """Return the undeclared tables that can be declared ones under new names, where tables can be renamed."""
+    runner, others = environment.action_runner, observed.other_tables
+    if not isinstance(runner, ActionRunner):  # what an injected executor can do is not known
+        return [*others]
+    return [name for name in others if not runner.capabilities.refusal(Feature.TABLE_RENAMES, name.catalog)]
