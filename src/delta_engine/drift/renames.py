@@ -6,15 +6,17 @@ apply, two columns or fields of one type may be a rename, and a revert refuses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
+from itertools import product
 
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects import Difference
+from delta_engine.aspects.changed_models import with_column
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.renames import Renames
 from delta_engine.drift.drifted_resources import (
-    ClassifiedDrift,
     ComparedResource,
     ComparedTable,
     DriftRefusal,
@@ -22,7 +24,7 @@ from delta_engine.drift.drifted_resources import (
 )
 from delta_engine.models import Column, Table
 from delta_engine.models.nested_types import Path, lower_path, type_at
-from delta_engine.models.types import is_same_type
+from delta_engine.models.types import DataType, is_same_type
 from delta_engine.ownership.recorded import Recorded
 from delta_engine.telemetry.context import command, spoken
 
@@ -90,36 +92,23 @@ def with_former_names(model: Table, renames: Mapping[Path, Path]) -> Table:
     Args:
         renames: former paths by those of the model, outer fields first.
     """
-    former = {name[0].lower(): old[0] for name, old in renames.items() if len(name) == 1}
-    columns = (
-        replace(column, renamed_from=_former_first(former[column.key], column.renamed_from))
-        if column.key in former
-        else column
-        for column in model.columns
-    )
-    model = replace(model, columns=tuple(columns)) if former else model
-    return _with_former_field_names(model, {name: old for name, old in renames.items() if len(name) > 1})
+    for path, former in renames.items():
+        column = _column_of(model, path, former)
+        if column is not None:
+            model = with_column(model, column.name, partial(_with_former_name, path=path, former=former[-1]))
+    return model
+
+
+def _with_former_name(column: Column, path: Path, former: str) -> Column:
+    if len(path) == 1:
+        return replace(column, renamed_from=_former_first(former, column.renamed_from))
+    text = ".".join(path[1:])
+    names = _former_first(former, column.renamed_fields.get(text, ()))
+    return replace(column, renamed_fields={**column.renamed_fields, text: names})
 
 
 def _former_first(name: str, names: Iterable[str]) -> tuple[str, ...]:
     return name, *(former for former in names if former.lower() != name.lower())
-
-
-def _with_former_field_names(model: Table, renames: Mapping[Path, Path]) -> Table:
-    names: dict[str, dict[str, tuple[str, ...]]] = {}
-    for path, former in renames.items():
-        column = _column_of(model, path, former)
-        if column is not None:
-            text = ".".join(path[1:])
-            former_names = column.renamed_fields.get(text, ())
-            names.setdefault(column.key, {})[text] = _former_first(former[-1], former_names)
-    columns = (
-        replace(column, renamed_fields={**column.renamed_fields, **names[column.key]})
-        if column.key in names
-        else column
-        for column in model.columns
-    )
-    return replace(model, columns=tuple(columns)) if names else model
 
 
 def with_taken_renames(
@@ -176,7 +165,8 @@ def _lost_columns(model: Table, table: ComparedTable) -> Iterator[DriftRefusal]:
     present = {column.key for column in table.observed.columns}
     names = {name: key for key, former in declared.items() if key not in present for name in former}
     sure = {names.get(old.lower(), old): new for old, new in _renamed_in(table).columns.items()}
-    for old, new in (*sure.items(), *_possible_renames(table), *_renamed_again(model, table)):
+    possible = ((old[0], new[0]) for old, new in _possible_renames(table) if len(old) == 1)
+    for old, new in (*sure.items(), *possible, *_renamed_again(model, table)):
         is_declared = new.lower() in declared.get(old.lower(), ())
         if old.lower() in declared and new.lower() not in declared and not is_declared:
             yield _lost(table, old, new, is_sure=old in sure)
@@ -195,37 +185,29 @@ def _renamed_again(model: Table, table: ComparedTable) -> Iterator[tuple[str, st
 
 def _lost_fields(model: Table, table: ComparedTable) -> Iterator[DriftRefusal]:
     sure = {*_renamed_in(table).fields.items()}
-    for pair in sorted({*sure, *_possibly_renamed_fields(table)}):
+    possible = (pair for pair in _possible_renames(table) if len(pair[0]) > 1)
+    for pair in sorted({*sure, *possible}):
         if _would_be_lost(model, *pair):
             yield _lost(table, ".".join(pair[0]), ".".join(pair[1]), is_sure=pair in sure)
 
 
-def _possible_renames(table: ComparedTable) -> Iterator[tuple[str, str]]:
-    if table.is_history_whole:
-        return
-    actions = _actions(table.drift)
-    added = [action.desired for action in actions if isinstance(action, ColumnAdd)]
-    dropped = [action.observed for action in actions if isinstance(action, ColumnDrop)]
-    for old in added:
-        for new in dropped:
-            if is_same_type(old.data_type, new.data_type):
-                yield old.name, new.name
-
-
-def _possibly_renamed_fields(table: ComparedTable) -> Iterator[tuple[Path, Path]]:
-    for added, dropped in () if table.is_history_whole else _field_pairs(table):
-        if is_same_type(added.desired.data_type, dropped.observed.data_type):
-            yield added.path, dropped.path
-
-
-def _field_pairs(table: ComparedTable) -> Iterator[tuple[FieldAdd, FieldDrop]]:
-    actions = _actions(table.drift)
-    dropped = [action for action in actions if isinstance(action, FieldDrop)]
-    for add in actions:
-        if isinstance(add, FieldAdd):
-            for drop in dropped:
-                if _text(add.path[:-1]) == _text(drop.path[:-1]):
-                    yield add, drop
+def _possible_renames(table: ComparedTable) -> Iterator[tuple[Path, Path]]:
+    """Yield the columns and fields of one type and parent that are gone and new: their history is not known."""
+    added: list[tuple[Path, DataType]] = []
+    dropped: list[tuple[Path, DataType]] = []
+    for detail in table.drift if not table.is_history_whole else ():
+        match detail.difference.action:
+            case ColumnAdd(column):
+                added.append(((column.name,), column.data_type))
+            case ColumnDrop(column):
+                dropped.append(((column.name,), column.data_type))
+            case FieldAdd(path, field):
+                added.append((path, field.data_type))
+            case FieldDrop(path, field):
+                dropped.append((path, field.data_type))
+    for (old, former_type), (new, present_type) in product(added, dropped):
+        if lower_path(old[:-1]) == lower_path(new[:-1]) and is_same_type(former_type, present_type):
+            yield old, new
 
 
 def _would_be_lost(model: Table, old: Path, new: Path) -> bool:
@@ -262,10 +244,6 @@ def _has_inside(column: Column, path: Path) -> bool:
 
 def _text(path: Path) -> str:
     return ".".join(path).lower()
-
-
-def _actions(details: Sequence[ClassifiedDrift]) -> list[object]:
-    return [detail.difference.action for detail in details]
 
 
 def _lost(table: ComparedTable, old: str, new: str, *, is_sure: bool) -> DriftRefusal:

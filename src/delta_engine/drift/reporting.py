@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import TypeAlias
 
 from delta_engine import aspects
@@ -128,10 +129,10 @@ def _was_deleted(resource: ComparedResource, facts: DriftFacts) -> bool:
 def _planned(facts: DriftFacts) -> Planned:
     policy = facts.plan_policy
     records: Mapping[str, Recorded[Securable]] = {**facts.records, **facts.schema_records}
-    wanted: list[Securable] = [
+    wanted: tuple[Securable, ...] = (
         *with_ignored_drift(facts.schemas, facts.drifted, policy),
         *with_ignored_drift(facts.readable_models, facts.drifted, policy),
-    ]
+    )
     by_key = {model.key: model for model in wanted}
     return {
         model.key: tuple(
@@ -226,18 +227,19 @@ def _pending_resources(facts: DriftFacts, planned: Planned) -> Iterator[PendingR
     drifted = {resource.model_name.key: resource for resource in facts.drifted}
     for model, observed in _declared(facts):
         resource = drifted.get(model.key)
-        changes = (*_pending_rename(model, observed), *_pending(planned.get(model.key, ()), resource))
+        pending = _pending(planned[model.key], resource) if observed.exists else ()
+        changes = (*_pending_rename(model, observed), *pending)
         if changes or not (observed.exists or resource):
             yield PendingResource(resource=resource_key(model.qualified_name), changes=changes)
 
 
 def _declared(facts: DriftFacts) -> Iterator[tuple[Securable, SecurableState]]:
-    for schema in sorted(facts.schemas, key=lambda schema: schema.key):
-        state = facts.observed.schema(schema.qualified_name)
+    schemas = sorted(facts.schemas, key=attrgetter("key"))
+    models: tuple[Securable, ...] = (*schemas, *facts.readable_models)
+    for model in models:
+        state = facts.observed.of(model.qualified_name)
         if state is not None:
-            yield schema, state
-    for model in facts.readable_models:
-        yield model, facts.observed.table(model.qualified_name)
+            yield model, state
 
 
 def _pending_rename(model: Securable, observed: SecurableState) -> Iterator[PendingChange]:

@@ -20,7 +20,6 @@ from delta_engine.actions import (
 )
 from delta_engine.actions.drift_policy import Severity
 from delta_engine.actions.policy import Consent, NeededConsent
-from delta_engine.aspects.aspect import Change
 from delta_engine.deployment.definitions import define
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.drift.drift_report import DriftReport
@@ -34,7 +33,12 @@ from delta_engine.drift.status import ResourceChange
 from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName, SchemaName
 from delta_engine.ownership.recorded import AnyRecord, resource_key
-from delta_engine.report.planned_actions import planned_actions, planned_whole, undone_drift_note
+from delta_engine.report.planned_actions import (
+    planned_actions,
+    planned_change,
+    planned_whole,
+    undone_drift_note,
+)
 from delta_engine.telemetry.logs import redacted
 
 VERSION: Final = 1
@@ -280,7 +284,7 @@ def diff_document(earlier: DeploymentState, later: DeploymentState, changes: Seq
             {
                 "key": change.key,
                 "sign": change.sign.value,
-                "changes": [_change(part) for part in change.changes],
+                "changes": msgspec.to_builtins(list(map(planned_change, change.changes))),
             }
             for change in changes
         ],
@@ -289,11 +293,6 @@ def diff_document(earlier: DeploymentState, later: DeploymentState, changes: Seq
 
 def _document(name: str, **content: object) -> str:
     return json.dumps({"format": name, "version": VERSION, **content}, indent=2, ensure_ascii=False)
-
-
-def _change(change: Change) -> dict[str, Any]:
-    both = {"observed": change.observed, "desired": change.desired}
-    return {"sign": change.sign.value, "subject": change.subject, **both}
 
 
 def _schema(align: Align[SchemaName], undone: UndoneDrift) -> dict[str, Any]:

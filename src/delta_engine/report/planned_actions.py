@@ -8,6 +8,7 @@ import msgspec
 
 from delta_engine import aspects
 from delta_engine.actions import Action, CarriedAction, action_name, reversal_of
+from delta_engine.aspects.aspect import Change
 from delta_engine.drift.drifted_resources import Acceptance, Finding, UndoneDrift, undone_by
 
 
@@ -73,16 +74,21 @@ def planned_actions(
     """Yield the actions of an alignment, in order; `resource` is the key of the table or schema."""
     for action in actions:
         changes = tuple(
-            PlannedChange(
-                sign=change.sign.value,
-                subject=change.subject,
-                observed=change.observed,
-                desired=change.desired,
-                undoes_drift=undone_drift_note(undone_by(resource, action, change, undone)),
-            )
+            planned_change(change, undone_by(resource, action, change, undone))
             for change in aspects.explain([action])
         )
         yield msgspec.structs.replace(planned_whole(action), phase=action.phase.value, changes=changes)
+
+
+def planned_change(change: Change, undoes: Finding | None = None) -> PlannedChange:
+    """Return a change as data, with the drift that it undoes."""
+    return PlannedChange(
+        sign=change.sign.value,
+        subject=change.subject,
+        observed=change.observed,
+        desired=change.desired,
+        undoes_drift=undone_drift_note(undoes),
+    )
 
 
 def planned_whole(action: CarriedAction) -> PlannedAction:
