@@ -23,6 +23,7 @@ from delta_engine.deployment.stored import LockHolder
 from delta_engine.deployment.stores.memory import MemoryStateStore, NoLock, memory_journals
 from delta_engine.models import Table
 from delta_engine.ownership.recorded import (
+    Failure,
     Recorded,
     Status,
     is_of_table,
@@ -79,7 +80,7 @@ def applied(model: Table, status: Status = Status.HEALTHY) -> Recorded[Table]:
     """Return the record of a model that was applied."""
     version = TableVersion(table_id="0e8400e2-29b1-41d4-a716-446655440000", version=3)
     resource = applied_table(model, at=NOON, by=FACTS.who, version=version, earlier=None)
-    return replace(resource, status=status)
+    return resource if status is Status.HEALTHY else replace(resource, failure=Failure(status))
 
 
 def repository_over(store: StateStore, folder: Path, *, write_ids: Iterable[str] = ()) -> StateRepository:

@@ -37,7 +37,7 @@ from delta_engine.deployment.stored_definitions import SchemaDefinition, TableDe
 from delta_engine.deployment.stored_records import Resource, record_of, resource_of
 from delta_engine.models import QualifiedName, SchemaName
 from delta_engine.models.open_struct import Moment, OpenStruct, decode_open, encode_open
-from delta_engine.ownership.recorded import AnyRecord, Kept, LastChange, Status
+from delta_engine.ownership.recorded import AnyRecord, Failure, Kept, LastChange, Status
 from delta_engine.telemetry.context import new_id, utc_now
 from delta_engine.telemetry.visible import shown_moment
 
@@ -403,18 +403,17 @@ def _interrupted(
     records: Mapping[str, AnyRecord], start: JournalStart, finished: Set[str], reason: str
 ) -> Iterator[tuple[str, AnyRecord]]:
     """Yield the records of the resources that a run attempted and did not finish, by key."""
+    failure = Failure(Status.UNKNOWN, reason)
     for key in start.resources:
         attempted, earlier = tuple(map(kept, start.attempted.get(key, ()))), records.get(key)
         if key not in finished and (earlier or attempted):
             name = QualifiedName(*key.split(".")[1:])
-            record = unfinished(name, Status.UNKNOWN, reason, attempted=attempted, earlier=earlier)
+            record = unfinished(name, failure, attempted=attempted, earlier=earlier)
             yield key, _changed(record, start)
     for key, schema in start.attempted_schemas.items():
         if key not in finished:
             schema_name, earlier = SchemaName(schema.catalog, schema.schema), records.get(key)
-            record = unfinished(
-                schema_name, Status.UNKNOWN, reason, attempted=[kept(schema)], earlier=earlier
-            )
+            record = unfinished(schema_name, failure, attempted=[kept(schema)], earlier=earlier)
             yield key, _changed(record, start)
 
 

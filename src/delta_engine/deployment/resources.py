@@ -27,6 +27,7 @@ from delta_engine.models import Column, QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.open_struct import canonical_checksum
 from delta_engine.ownership.recorded import (
     AnyRecord,
+    Failure,
     Kept,
     Recorded,
     Status,
@@ -68,8 +69,7 @@ def applied_table(
         applied=kept(definition),
         whole=kept_baseline(definition, baseline_of(definition, define(baseline))) if baseline else None,
         attempts=attempts,
-        status=Status.UNKNOWN if attempts else Status.HEALTHY,
-        reason=known.reason if attempts else None,
+        failure=Failure(Status.UNKNOWN, known.reason) if attempts else None,
         change=known.change,
         full_ownership=full_ownership,
         delta_table_id=version.table_id if version else None,
@@ -119,8 +119,7 @@ def applied_schema(
 
 def unfinished(
     name: QualifiedName | SchemaName,
-    status: Status,
-    reason: str | None,
+    failure: Failure | None,
     *,
     attempted: Iterable[Kept[Any]],
     earlier: AnyRecord | None,
@@ -128,7 +127,14 @@ def unfinished(
     """Return the record of a table or schema that a run did not finish; the earlier applied model stays."""
     record = earlier or unapplied(name)
     attempts = (*record.attempts, *(model for model in attempted if model not in record.attempts))
-    return replace(record, status=status, reason=reason, attempts=attempts)
+    return replace(
+        record,
+        failure=failure,
+        is_missing=False,
+        drift=(),
+        explained=record.differences,
+        attempts=attempts,
+    )
 
 
 def unapplied(name: QualifiedName | SchemaName) -> AnyRecord:
@@ -140,7 +146,6 @@ def unmanaged_table(name: QualifiedName, earlier: AnyRecord | None = None) -> An
     """Return the record of a table that no model declares, with the attempts of its `earlier` record."""
     return replace(
         unapplied(name),
-        status=Status.UNMANAGED,
         warning="it stands in a managed schema and is in no model",
         attempts=earlier.attempts if earlier is not None else (),
     )
@@ -250,9 +255,7 @@ def with_renamed(
         return left
     renamed: AnyRecord = _renamed(record, name)
     if present is not None:
-        renamed = unfinished(
-            name, present.status, present.reason, attempted=present.attempts, earlier=renamed
-        )
+        renamed = unfinished(name, present.failure, attempted=present.attempts, earlier=renamed)
     return {**left, resource_key(name): renamed}
 
 

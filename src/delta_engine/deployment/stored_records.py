@@ -21,6 +21,7 @@ from delta_engine.models.open_struct import Count, Moment, OpenStruct
 from delta_engine.ownership.recorded import (
     AcceptedDrift,
     AnyRecord,
+    Failure,
     LastChange,
     Recorded,
     RecordedDifference,
@@ -144,7 +145,7 @@ class StoredState(DeploymentState, frozen=True, kw_only=True):
 StoredState.__doc__ = DeploymentState.__doc__  # the published schema describes the fields
 
 
-_SHARED: Final = ("change", "full_ownership", "drift", "accepted")
+_SHARED: Final = ("change", "full_ownership", "accepted")
 _OF_TABLES: Final = (
     *_SHARED,
     "column_order",
@@ -174,12 +175,12 @@ def record_of(resource: Resource) -> AnyRecord:
     if resource.unknown or details.unknown:
         unknown = {"record": resource.unknown, "details": details.unknown}
         facts["unknown"] = {part: fields for part, fields in unknown.items() if fields}
+    if resource.status is not Status.HEALTHY or details.sync_error or details.drift:
+        facts |= _standing(resource)
     return Recorded(
         _name(resource),
         applied=kept(details.declared) if details.declared is not None else None,
         attempts=tuple(map(kept, details.attempted)),
-        status=resource.status,
-        reason=details.sync_error,
         deployed_at=resource.deployed_at,
         deployed_by=resource.deployed_by,
         config_checksum=resource.config_checksum,
@@ -188,11 +189,25 @@ def record_of(resource: Resource) -> AnyRecord:
     )
 
 
+def _standing(resource: Resource) -> dict[str, Any]:
+    """Return the facts from which `status_of` derives the status of a record in a document."""
+    details, status = resource.metadata, resource.status
+    if status is Status.MISSING:
+        return {"is_missing": True}
+    if status is Status.DRIFTED and details.drift:
+        failure = Failure(Status.UNKNOWN, details.sync_error) if details.sync_error else None
+        return {"drift": details.drift, "failure": failure}
+    if status is Status.UNMANAGED and isinstance(details, TableMetadata) and details.sync_warning:
+        return {}
+    return {"failure": Failure(status, details.sync_error), "explained": details.drift}
+
+
 def resource_of(record: AnyRecord) -> Resource:
     """Return a record as documents have it."""
     details: dict[str, Any] = {
         "declared": record.applied and definition_of(record.applied),
         "attempted": tuple(map(attempt_of, record.attempts)),
+        "drift": record.differences,
         "sync_error": record.reason,
         "unknown": record.unknown.get("details"),
     }

@@ -35,6 +35,7 @@ from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.ownership.recorded import (
     HALF_DONE,
     AnyRecord,
+    Failure,
     Kept,
     Recorded,
     RecordedDifference,
@@ -50,9 +51,6 @@ DEPLOYED_AT = "deployed at"
 
 NOT_SHOWN_YET = "right after the apply the catalog did not show all of it yet"
 """Why an applied table that can be read is not verified."""
-
-_SETTLED = (Status.HEALTHY, Status.MISSING, Status.DRIFTED)
-"""Statuses that do not hold for a half-done resource."""
 
 
 def synchronize(
@@ -106,12 +104,12 @@ def confirmed(
     if not found:
         return noted(record, wanted, observed, earlier, ordered=ordered, added=added)
     lag = _documented(found)
-    return replace(record, status=Status.UNKNOWN, reason=NOT_SHOWN_YET, drift=lag, lag=lag)
+    return replace(record, failure=Failure(Status.UNKNOWN, NOT_SHOWN_YET), explained=lag, lag=lag)
 
 
 def unconfirmed(record: Recorded[Table], reason: str) -> Recorded[Table]:
     """Return the record of a table that was just applied and not read again: the next run compares it."""
-    return replace(record, status=Status.UNKNOWN, reason=reason)
+    return replace(record, failure=Failure(Status.UNKNOWN, reason))
 
 
 def with_accepted_drift(
@@ -206,23 +204,23 @@ def has_accepted_replacement(record: AnyRecord) -> bool:
 def _synchronized(record: AnyRecord, observed: CatalogState, compared: ComparedResource | None) -> AnyRecord:
     found = observed.of(record.name)
     if found is not None and not found.exists and (is_of_schema(record) or record.applied):
-        reason = f"the catalog does not show the {record.kind}"
-        return _with_status(record, Status.MISSING, reason=reason)
+        return _seen(record, is_missing=True)
     if compared is None:
-        is_back = record.status is Status.MISSING and _has_tables(record.name, observed)
-        return _with_status(record, Status.HEALTHY) if is_back else record
+        is_back = record.is_missing and _has_tables(record.name, observed)
+        return _seen(record, lag=()) if is_back else record
     accepted = still_accepted(compared)
     if accepted != record.accepted:
         record = replace(record, accepted=accepted)
     if not compared.changes:
-        return _with_status(record, Status.HEALTHY)
+        return _seen(record, lag=())
     checksum = schema_checksum(define_columns(found.columns)) if isinstance(found, TableState) else None
-    if compared.attempted and (unexplained_drift := unexplained(compared)):
-        drift = _documented(unexplained_drift)
-        return _with_status(
-            record, Status.DRIFTED, reason=record.reason, drift=drift, actual_checksum=checksum
-        )
-    return _changed(record, _documented(compared.changes), checksum)
+    drift = _documented(unexplained(compared)) if compared.attempted else ()
+    if drift:
+        return _seen(record, failure=record.failure, drift=drift, actual_checksum=checksum)
+    changes = _documented(compared.changes)
+    if record.is_half_done or _is_lag(record, changes):
+        return _seen(record, failure=record.failure, explained=changes, actual_checksum=checksum)
+    return _seen(record, drift=changes, actual_checksum=checksum)
 
 
 def _has_tables(name: QualifiedName | SchemaName, observed: CatalogState) -> bool:
@@ -230,39 +228,32 @@ def _has_tables(name: QualifiedName | SchemaName, observed: CatalogState) -> boo
     return name.parts in observed.schemas
 
 
-def _changed(
-    record: AnyRecord, drift: tuple[RecordedDifference, ...], actual_checksum: str | None
-) -> AnyRecord:
-    if record.is_half_done:
-        status = Status.UNKNOWN if record.status in _SETTLED else record.status
-    else:
-        is_lag = record.status in HALF_DONE and set(drift) <= set(record.lag)
-        status = record.status if is_lag else Status.DRIFTED
-    keeps_reason = record.is_half_done or status is record.status
-    return _with_status(
-        record,
-        status,
-        reason=record.reason if keeps_reason else None,
-        drift=drift,
-        actual_checksum=actual_checksum,
-    )
+def _is_lag(record: AnyRecord, changes: tuple[RecordedDifference, ...]) -> bool:
+    """Whether the catalog still shows only late what the last apply did."""
+    return record.status in HALF_DONE and set(changes) <= set(record.lag)
 
 
-def _with_status(
+def _seen(
     record: AnyRecord,
-    status: Status,
     *,
-    reason: str | None = None,
+    failure: Failure | None = None,
+    is_missing: bool = False,
     drift: tuple[RecordedDifference, ...] = (),
+    explained: tuple[RecordedDifference, ...] = (),
+    lag: tuple[RecordedDifference, ...] | None = None,
     actual_checksum: str | None = None,
 ) -> AnyRecord:
-    lag = () if status is Status.HEALTHY else record.lag
-    seen = (status, reason, drift, lag, actual_checksum)
-    if seen == (record.status, record.reason, record.drift, record.lag, record.actual_checksum):
-        return record
-    return replace(
-        record, status=status, reason=reason, drift=drift, lag=lag, actual_checksum=actual_checksum
-    )
+    """Return a record with what a comparison with the catalog has shown, and nothing of earlier ones."""
+    facts: dict[str, Any] = {
+        "failure": failure,
+        "is_missing": is_missing,
+        "drift": drift,
+        "explained": explained,
+        "lag": record.lag if lag is None else lag,
+        "actual_checksum": actual_checksum,
+    }
+    is_known = all(getattr(record, field) == value for field, value in facts.items())
+    return record if is_known else replace(record, **facts)
 
 
 def _documented(found: Iterable[aspects.Difference]) -> tuple[RecordedDifference, ...]:

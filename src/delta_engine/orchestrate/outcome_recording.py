@@ -23,6 +23,7 @@ from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.orchestrate.records import RunRecords
 from delta_engine.ownership.recorded import (
     AnyRecord,
+    Failure,
     LastChange,
     Recorded,
     Status,
@@ -197,10 +198,10 @@ class OutcomeRecording:
 
     def _unfinished(self, name: QualifiedName | SchemaName, outcome: AnyOutcome) -> AnyRecord:
         key, failure = resource_key(name), outcome.failure
+        status = Status.DEGRADED if outcome.statements else Status.FAILED
         return unfinished(
             name,
-            Status.DEGRADED if outcome.statements else Status.FAILED,
-            failure.first_line if failure else "",
+            Failure(status, failure.first_line if failure else ""),
             attempted=self.attempted.get(key, ()) if _is_touched(name, outcome) else (),
             earlier=self._recorder.resources.get(key),
         )

@@ -120,6 +120,18 @@ class Kept(Generic[Model_co]):
 
 
 @dataclass(frozen=True, slots=True)
+class Failure:
+    """How a run left a table or schema that it did not finish, or could not verify.
+
+    Args:
+        status: what it means for the resource, unless the catalog shows drift besides.
+    """
+
+    status: Status
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Recorded(Generic[Model_co]):
     """What is recorded of a table or schema.
 
@@ -128,10 +140,11 @@ class Recorded(Generic[Model_co]):
         whole: that model with the unmanaged parts that the catalog had, right after the apply or when the table was
             adopted; None if it had none.
         attempts: the models of later runs that did not finish. The catalog may have parts of them.
-        status: its status, as the last run left or saw it.
-        reason: why the status is what it is.
+        failure: how a run left it that did not finish; None once the catalog showed it as it was applied.
+        is_missing: whether the catalog did not show it when it was last compared.
+        drift: how it differed from its baseline then.
+        explained: how it differed then by what an unfinished run did, or by what the catalog showed late.
         warning: for tables that no model declares.
-        drift: how it differed from its baseline when it was last compared.
         accepted: the part of it that was accepted and waits for its model.
         lag: how the catalog differed right after the apply; no drift while it lasts.
         change: the run that last changed it; None if no run did, or one of an older engine.
@@ -157,10 +170,11 @@ class Recorded(Generic[Model_co]):
     applied: Kept[Model_co] | None = None
     whole: Kept[Model_co] | None = None
     attempts: tuple[Kept[Model_co], ...] = ()
-    status: Status = Status.HEALTHY
-    reason: str | None = None
-    warning: str | None = None
+    failure: Failure | None = None
+    is_missing: bool = False
     drift: tuple[RecordedDifference, ...] = ()
+    explained: tuple[RecordedDifference, ...] = ()
+    warning: str | None = None
     accepted: tuple[AcceptedDrift, ...] = ()
     lag: tuple[RecordedDifference, ...] = ()
     change: LastChange | None = None
@@ -233,6 +247,23 @@ class Recorded(Generic[Model_co]):
         return tuple(kept.model for kept in (self.applied, *self.attempts) if kept is not None)
 
     @property
+    def status(self) -> Status:
+        """Its status, as the last run left or saw it."""
+        return status_of(self)
+
+    @property
+    def reason(self) -> str | None:
+        """Why the status is what it is."""
+        if self.is_missing:
+            return f"the catalog does not show the {self.kind}"
+        return self.failure.reason if self.failure is not None else None
+
+    @property
+    def differences(self) -> tuple[RecordedDifference, ...]:
+        """How it differed when it was last compared."""
+        return self.drift or self.explained
+
+    @property
     def version(self) -> TableVersion | None:
         """Delta's version of the table after the apply."""
         if self.delta_version is None:
@@ -264,6 +295,20 @@ class Recorded(Generic[Model_co]):
 
 
 _Model = TypeVar("_Model", bound=Securable)
+
+
+def status_of(record: AnyRecord) -> Status:
+    """Return the status that a record shows."""
+    if record.is_missing:
+        return Status.MISSING
+    if record.drift:
+        return Status.DRIFTED
+    if record.failure is not None:
+        return record.failure.status
+    if record.warning is not None:
+        return Status.UNMANAGED
+    return Status.UNKNOWN if record.explained else Status.HEALTHY
+
 
 AnyRecord: TypeAlias = Recorded[Securable]
 """The record of a table or schema."""

@@ -171,7 +171,7 @@ def test_ids_are_read_where_the_catalog_has_no_times_unless_the_read_has_shown_t
 def test_what_the_catalog_showed_late_after_our_apply_is_no_drift_and_hides_none() -> None:
     late = RecordedDifference(field="table comment", expected="'a table'", actual="'before'")
     resource = applied(MODEL, Status.UNKNOWN)
-    lagging = replace(resource, drift=(late,), lag=(late,))
+    lagging = replace(resource, explained=(late,), lag=(late,))
     state = deployment_state().with_resources({resource_key(ORDERS): lagging})
     before = observed(*MODEL.columns, comment="before")
     assert detect(before, state=state) == ()

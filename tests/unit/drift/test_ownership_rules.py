@@ -22,6 +22,7 @@ from delta_engine.drift.status import attempted_by, with_accepted_drift
 from delta_engine.models import CheckConstraint, Column, Part, QualifiedName, Table, Using
 from delta_engine.ownership.recorded import (
     AcceptedDrift,
+    Failure,
     Kept,
     Recorded,
     RecordedDifference,
@@ -175,7 +176,8 @@ def test_attempts_are_compared_under_the_new_names_of_columns() -> None:
 def test_a_late_change_keeps_the_reason_of_its_run() -> None:
     late = RecordedDifference(field="table comment", expected="'new'", actual="''")
     resource = applied(orders(comment="new"), Status.UNKNOWN)
-    record = replace(resource, lag=(late,), reason="the catalog lags")
+    failure = Failure(Status.UNKNOWN, "the catalog lags")
+    record = replace(resource, lag=(late,), failure=failure)
     state = deployment_state().with_resources({resource_key(ORDERS): record})
     (found,) = synchronized(state, CatalogState(tables={ORDERS.key: observed()})).resources.values()
     assert (found.status, found.reason) == (Status.UNKNOWN, "the catalog lags")
@@ -205,7 +207,9 @@ def test_a_declared_table_is_not_unmanaged() -> None:
 
 def test_an_attempted_table_of_a_schema_that_was_not_read_keeps_its_record() -> None:
     tried = QualifiedName("dev", "gold", "tried")
-    record = unfinished(tried, Status.FAILED, "refused", attempted=(kept(define(orders())),), earlier=None)
+    record = unfinished(
+        tried, Failure(Status.FAILED, "refused"), attempted=(kept(define(orders())),), earlier=None
+    )
     known = {**deployment_state(orders()).resources, resource_key(tried): record}
     state = msgspec.structs.replace(deployment_state(), resources=known)
     here = CatalogState(tables={ORDERS.key: observed()})
@@ -257,7 +261,7 @@ def test_an_attempt_tells_the_columns_that_it_adds_and_fills() -> None:
 def test_a_killed_run_that_renames_a_table_explains_its_changes() -> None:
     model = orders(name="new", comment="mine", renamed_from="orders")
     renamed = QualifiedName("dev", "silver", "new")
-    begun = unfinished(renamed, Status.FAILED, "killed", attempted=(Kept(model),), earlier=None)
+    begun = unfinished(renamed, Failure(Status.FAILED, "killed"), attempted=(Kept(model),), earlier=None)
     state = deployment_state(orders())
     state = state.with_resources({**state.resources, resource_key(renamed): begun})
     for comment, found in (("mine", []), ("theirs", [DriftKind.TABLE_COMMENT])):

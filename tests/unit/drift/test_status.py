@@ -28,6 +28,7 @@ from delta_engine.drift.status import compare_states, confirmed
 from delta_engine.models import CheckConstraint, Column, QualifiedName, SchemaName
 from delta_engine.ownership.recorded import (
     AnyRecord,
+    Failure,
     RecordedDifference,
     Status,
     resource_key,
@@ -67,7 +68,7 @@ def test_nothing_new_is_the_same_document() -> None:
 def test_the_half_done_work_of_a_run_is_no_drift(before: Status, after: Status) -> None:
     state = deployment_state().with_resources({KEY: applied(WORKED_MODEL, before)})
     resource = with_orders(state, replace(as_applied(), table_comment="half-way")).resources[KEY]
-    assert (resource.status, len(resource.drift)) == (after, 1)
+    assert (resource.status, len(resource.differences)) == (after, 1)
     assert with_orders(state, as_applied()).resources[KEY].status is Status.HEALTHY
 
 
@@ -146,7 +147,7 @@ def test_schemas_go_missing_and_come_back() -> None:
 
 
 def test_what_was_never_applied_says_nothing_about_drift() -> None:
-    failed = unfinished(ORDERS, Status.FAILED, "refused", attempted=(), earlier=None)
+    failed = unfinished(ORDERS, Failure(Status.FAILED, "refused"), attempted=(), earlier=None)
     state = deployment_state().with_resources({KEY: failed})
     assert with_orders(state, ABSENT) is state
     assert declared_by(table_records(state)) == {}
@@ -187,9 +188,12 @@ def test_documents_are_compared_resource_by_resource() -> None:
     assert compare_states(before, before) == ()
 
 
+LATE = RecordedDifference(field="table comment", expected="a", actual="b")
+
+
 def test_a_change_of_status_shows() -> None:
     before = deployment_state(WORKED_MODEL)
-    after = before.with_resources({KEY: resource_with(before, status=Status.DRIFTED)})
+    after = before.with_resources({KEY: resource_with(before, drift=(LATE,))})
     (change,) = compare_states(before, after)
     assert [(part.subject, part.observed, part.desired) for part in change.changes] == [
         ("status", "healthy", "drifted")

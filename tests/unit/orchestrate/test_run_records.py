@@ -25,6 +25,7 @@ from delta_engine.orchestrate.outcome_recording import OutcomeRecording
 from delta_engine.orchestrate.records import RunRecords
 from delta_engine.ownership.recorded import (
     AnyRecord,
+    Failure,
     Kept,
     LastChange,
     Recorded,
@@ -84,7 +85,7 @@ def run(tmp_path: Path) -> Run:
 
 
 def test_the_schema_of_a_new_table_exists(run: Run) -> None:
-    failed = unfinished(SILVER, Status.FAILED, "refused", attempted=(), earlier=None)
+    failed = unfinished(SILVER, Failure(Status.FAILED, "refused"), attempted=(), earlier=None)
     for known, status in ((None, Status.HEALTHY), (failed, Status.HEALTHY)):
         if known is not None:
             run.recorder.resources[resource_key(SILVER)] = known
@@ -96,7 +97,9 @@ def test_what_was_attempted_under_the_new_name_stays(run: Run) -> None:
     former = QualifiedName("dev", "silver", "former")
     run.recorder.resources |= {
         resource_key(former): applied(replace(MODEL, table_name="former")),
-        KEY: unfinished(ORDERS, Status.FAILED, "refused", attempted=(Kept(orders(Y)),), earlier=None),
+        KEY: unfinished(
+            ORDERS, Failure(Status.FAILED, "refused"), attempted=(Kept(orders(Y)),), earlier=None
+        ),
     }
     run.records.rename(former, ORDERS)
     assert (run.table().declared, run.table().attempted) == (MODEL, (orders(Y),))
@@ -121,7 +124,7 @@ def test_the_order_that_a_plan_leaves(
 def test_a_table_that_an_unfinished_run_left_as_declared_gets_its_present_version(run: Run) -> None:
     run.recorder.resources |= {KEY: applied(MODEL)}
     assert run.records.with_new_version([MODEL]) == []
-    begun = unfinished(ORDERS, Status.FAILED, "lost", attempted=(Kept(MODEL),), earlier=run.table())
+    begun = unfinished(ORDERS, Failure(Status.FAILED, "lost"), attempted=(Kept(MODEL),), earlier=run.table())
     run.recorder.resources |= {KEY: begun}
     assert run.records.with_new_version([MODEL]) == [ORDERS]
 

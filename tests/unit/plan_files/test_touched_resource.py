@@ -14,7 +14,7 @@ from delta_engine.deployment.resources import (
 )
 from delta_engine.models import Column, QualifiedName, Reference, Schema
 from delta_engine.models.open_struct import canonical_checksum
-from delta_engine.ownership.recorded import AcceptedDrift, Kept, RecordedDifference
+from delta_engine.ownership.recorded import AcceptedDrift, Failure, Kept, RecordedDifference, Status
 from delta_engine.plan_files.document import TouchedResource
 from delta_engine.plan_files.touched import touched_resource
 from delta_engine.state.states import (
@@ -164,7 +164,7 @@ LATE = RecordedDifference(field="table comment", expected="a", actual="b")
     [
         {"drift": (LATE,)},
         {"lag": (LATE,)},
-        {"reason": "x"},
+        {"failure": Failure(Status.UNKNOWN, "x")},
         {"warning": "x"},
         {"actual_checksum": SOME},
         {"delta_version": 9},

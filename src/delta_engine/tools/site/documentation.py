@@ -118,7 +118,7 @@ def applied(table: Table, state: DeploymentState) -> Applied:
         by=record.deployed_by,
         run=record.run,
         is_behind=record.config_checksum != canonical_checksum(define(table)),
-        drift=record.drift,
+        drift=record.differences,
         problem=record.reason or "",
     )
 
