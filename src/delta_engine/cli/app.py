@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from functools import cache
 from importlib.util import find_spec
@@ -345,6 +346,9 @@ def main() -> None:
 
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # for output encodings without arrows and boxes
+    gc.set_threshold(
+        *gc.get_threshold()[:2], 1_000
+    )  # models stay: looking through all of them again takes long
     with kept_from_libraries(), in_context(), exits():
         if find_spec("fcntl") is None:
             raise InvalidCommandError(

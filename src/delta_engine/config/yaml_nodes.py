@@ -41,16 +41,15 @@ class _Composer(CParser):
 
     def __init__(self, text: str, file: str) -> None:
         super().__init__(_NamedText(text, file))
-        self._nodes = self._depth = 0
+        self._nodes = 0
+        self._around: list[object] = []
+        self.ascend_resolver = self._around.pop
 
-    def descend_resolver(self, _parent: Node | None, _index: object) -> None:
+    def descend_resolver(self, parent: Node | None, _index: object) -> None:
         self._nodes += 1
-        self._depth += 1
-        if self._nodes > MAX_NODES or self._depth > MAX_DEPTH:
+        self._around.append(parent)
+        if self._nodes > MAX_NODES or len(self._around) > MAX_DEPTH:
             raise _TooLargeError
-
-    def ascend_resolver(self) -> None:
-        self._depth -= 1
 
     def resolve(self, kind: type[Node], value: str, implicit: tuple[bool, bool]) -> str:
         if kind is not ScalarNode:

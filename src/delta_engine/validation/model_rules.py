@@ -130,7 +130,7 @@ class ValidColumnNames:
     """
 
     _NEVER = re.compile(r"[\x00-\x1f\x7f-\x9f]|\$\{")
-    _USUAL = re.compile(rf"\w{{1,{MAX_NAME_LENGTH}}}", re.ASCII)
+    _USUAL = re.compile(rf"\w{{1,{MAX_NAME_LENGTH}}}", re.ASCII).fullmatch
 
     @of_each_table
     def check(self, model: Table) -> Iterator[Problem]:
@@ -138,9 +138,9 @@ class ValidColumnNames:
         mode = model.effective_table_properties.get(COLUMN_MAPPING_MODE, "none")
         is_unmapped = mode == "none" and model.is_about(Part.COLUMNS)
         for column in model.columns:
-            fields = ((name, True) for _, name in field_names(column.data_type))
-            for name, is_field in ((column.name, False), *fields):
-                if self._USUAL.fullmatch(name):
+            names = [(column.name, False), *((name, True) for _, name in field_names(column.data_type))]
+            for name, is_field in names:
+                if self._USUAL(name):
                     continue
                 reason, way_out = name_problem(name, self._NEVER), "Rename it."
                 if not reason and is_unmapped and needs_column_mapping(name, is_field=is_field):
