@@ -10,7 +10,7 @@ from delta_engine.actions.policy import NO_POLICY, Policy
 from delta_engine.aspects import Difference
 from delta_engine.aspects.renames import NO_RENAMES, Renames
 from delta_engine.deployment.document import DeploymentState
-from delta_engine.drift.comparison import compared, deviations, with_new_names
+from delta_engine.drift.comparison import compared, drift_of, with_new_names
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import (
     Compared,
@@ -131,11 +131,11 @@ def compared_with(
     return with_new_names(found, renames)
 
 
-def deviations_from(
+def drift_from(
     record: Recorded[Table], observed: TableState, renames: Renames = NO_RENAMES
 ) -> tuple[Difference, ...]:
     """Return the drift of a table."""
-    return deviations(compared_with(record, observed, renames))
+    return drift_of(compared_with(record, observed, renames))
 
 
 def kinds(tables: Sequence[ComparedTable]) -> list[str]:

@@ -12,7 +12,7 @@ from delta_engine.models import Table
 from delta_engine.orchestrate.importing import as_model
 from delta_engine.ownership.recorded import Recorded
 from delta_engine.state.states import CatalogState, TableState
-from tests.builders.detection import deviations_from
+from tests.builders.detection import drift_from
 from tests.builders.strategies import models
 from tests.fakes.applying import created
 
@@ -27,28 +27,26 @@ def applied(model: Table) -> Recorded[Table]:
 
 @given(models())
 def test_a_table_that_is_as_it_was_applied_has_not_drifted(model: Table) -> None:
-    assert deviations_from(applied(model), state_of(model)) == ()
+    assert drift_from(applied(model), state_of(model)) == ()
 
 
 @given(models(), models())
 def test_what_was_accepted_is_drift_no_more(model: Table, other: Table) -> None:
     observed = state_of(other)
-    taken = deviations_from(applied(model), observed)
-    assert deviations_from(applied(accepted(model, observed, taken)), observed) == ()
+    taken = drift_from(applied(model), observed)
+    assert drift_from(applied(accepted(model, observed, taken)), observed) == ()
 
 
 @given(models(), models(), st.data())
 def test_each_finding_can_be_accepted_by_itself(model: Table, other: Table, data: st.DataObject) -> None:
     observed = state_of(other)
     acceptable = [
-        difference
-        for difference in deviations_from(applied(model), observed)
-        if difference.action is not None
+        difference for difference in drift_from(applied(model), observed) if difference.action is not None
     ]
     if not acceptable:
         return
     chosen = data.draw(st.sampled_from(acceptable))
-    left = deviations_from(applied(accepted(model, observed, [chosen])), observed)
+    left = drift_from(applied(accepted(model, observed, [chosen])), observed)
     assert (chosen.kind, chosen.change.subject) not in {
         (difference.kind, difference.change.subject) for difference in left
     }
@@ -60,7 +58,7 @@ def test_a_rename_alone_is_one_finding(model: Table) -> None:
     observed = state_of(Renames.of_columns({old: "renamed"}).applied_to(model))
     (rename,) = (
         difference
-        for difference in deviations_from(applied(model), observed, Renames.of_columns({old: "renamed"}))
+        for difference in drift_from(applied(model), observed, Renames.of_columns({old: "renamed"}))
         if difference.kind.value != "primary_key"
     )
     assert (rename.change.desired, rename.change.observed) == (old, "renamed")

@@ -12,7 +12,7 @@ from delta_engine.drift.handling import accepted
 from delta_engine.models import Table
 from delta_engine.ownership.recorded import Recorded
 from delta_engine.state.states import TableState
-from tests.builders.detection import compared_with, deviations_from
+from tests.builders.detection import compared_with, drift_from
 from tests.builders.strategies import reachable, successive_models
 from tests.fakes.applying import after, created, orders_in
 
@@ -28,7 +28,7 @@ def synced(
     end = after(PLANNER.plan([model], orders_in(state), earlier_records), orders_in(state)).tables[KEY]
     whole = with_unmanaged_parts(model, state, earlier)
     record = Recorded.of(as_table(define(model)), baseline=whole)
-    assert deviations_from(record, end) == ()
+    assert drift_from(record, end) == ()
     return end, record
 
 
@@ -50,4 +50,4 @@ def test_a_revert_brings_back_every_change(drawn: tuple[Table, ...]) -> None:
     found = compared_with(record, changed)
     wanted = accepted(found.baseline, changed, explained(found))
     plan = PLANNER.restoring().plan([wanted], orders_in(changed))
-    assert deviations_from(record, after(plan, orders_in(changed)).tables[KEY]) == ()
+    assert drift_from(record, after(plan, orders_in(changed)).tables[KEY]) == ()

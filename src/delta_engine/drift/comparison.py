@@ -93,7 +93,7 @@ def with_new_names(resource: SomeCompared, renames: Renames) -> SomeCompared:
     return _with_changes(replace(resource, renames=renames))
 
 
-def deviations(resource: ComparedResource) -> tuple[Difference, ...]:
+def drift_of(resource: ComparedResource) -> tuple[Difference, ...]:
     """Return the drift of an existing table or schema, without what the catalog only shows late."""
     everything = (*_renamed(resource), *unexplained(resource), *_reordered(resource))
     late = {Change(part.field, observed=part.actual, desired=part.expected) for part in resource.record.lag}
@@ -160,7 +160,7 @@ def still_accepted(resource: ComparedResource) -> tuple[AcceptedDrift, ...]:
     accepted = resource.record.accepted
     if not accepted or resource.attempted:
         return accepted
-    left = {*map(drift_key, deviations(resource))}
+    left = {*map(drift_key, drift_of(resource))}
     beyond = {DriftKind.TABLE_REPLACED.value, *([DriftKind.COLUMN_RENAMED.value] if resource.changes else [])}
     return tuple(drift for drift in accepted if drift.kind in beyond or accepted_key(drift) in left)
 
@@ -169,7 +169,7 @@ def explained(resource: ComparedResource) -> tuple[Difference, ...]:
     """Return the changes since the baseline that an unfinished run may have made. They are not drift."""
     if not resource.attempted:
         return ()
-    settled, drift = replace(resource, attempted=()), deviations(resource)
+    settled, drift = replace(resource, attempted=()), drift_of(resource)
     everything = (*_renamed(settled), *resource.changes, *_reordered(settled))
     return tuple(difference for difference in everything if difference not in drift)
 

@@ -22,8 +22,8 @@ from delta_engine.drift.attribution import (
 from delta_engine.drift.commit_paths import renames
 from delta_engine.drift.comparison import (
     accepted_key,
-    deviations,
     drift_key,
+    drift_of,
     may_be_renamed,
     with_new_names,
 )
@@ -49,6 +49,8 @@ from delta_engine.models.nested_types import Path, lower_path
 from delta_engine.state.states import Audit, CatalogState
 from delta_engine.state.table_queries import Commit, TableHistoryReader, TableVersion, TableVersionReader
 from delta_engine.telemetry.visible import shown_moment
+
+_NO_DELTA_TABLE: Final = "Make it a readable Delta table, or leave it out of the models"
 
 _MOST_CANDIDATES: Final = 50
 """How many undeclared tables a search for a renamed one asks for their ids."""
@@ -123,7 +125,8 @@ class DriftDetector:
             (
                 name,
                 replace(
-                    classified(self._policy, name, _refused(refusal), None, now), way_out=refusal.way_out
+                    classified(self._policy, name, _refused(refusal), None, now),
+                    way_out=refusal.way_out.removesuffix(".") or _NO_DELTA_TABLE,
                 ),
             )
             for refusal in refusals
@@ -229,7 +232,7 @@ def _is_known(resource: ComparedResource) -> bool:
 
 
 def _differences(resource: ComparedResource) -> tuple[Difference, ...]:
-    return deviations(resource) if resource.observed.exists else (_deleted(resource),)
+    return drift_of(resource) if resource.observed.exists else (_deleted(resource),)
 
 
 def _differs(resource: ComparedResource) -> bool:

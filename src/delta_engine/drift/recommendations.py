@@ -7,7 +7,6 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
 
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
 from delta_engine.actions.policy import ColumnOrder, NeededConsent, Policy
@@ -29,7 +28,6 @@ from delta_engine.drift.drifted_resources import (
 from delta_engine.models import QualifiedName, SchemaName
 from delta_engine.validation.rules import name_problem
 
-NO_DELTA_TABLE: Final = "Make it a readable Delta table, or leave it out of the models"
 _MOST_COMMANDS = 20
 _CONSENTS_PATH = f"{CONF_DIR}/{CONSENTS_FILE}"
 _DRIFT_POLICY_PATH = f"{CONF_DIR}/{DRIFT_POLICY_FILE}"
@@ -113,7 +111,7 @@ def alternatives_unreadable(
     name: QualifiedName, drift: ClassifiedDrift, facts: DriftFacts
 ) -> Iterator[Recommendation]:
     """Yield what can be done about a table that cannot be read."""
-    yield Recommendation(text=drift.way_out.removesuffix(".") or NO_DELTA_TABLE, command="")
+    yield Recommendation(text=drift.way_out, command="")
     yield from _ignore(name, [drift.finding.field], facts)
 
 

@@ -34,7 +34,6 @@ from delta_engine.drift.drifted_resources import (
 )
 from delta_engine.drift.handling import undone_details, with_ignored_drift
 from delta_engine.drift.recommendations import (
-    NO_DELTA_TABLE,
     alternatives,
     alternatives_unmanaged,
     alternatives_unreadable,
@@ -108,7 +107,7 @@ def drift_report(facts: DriftFacts) -> DriftReport:
             *facts.notes,
             *hidden_notes([*schemas, *gone]),
             *(
-                f"{name} cannot be reverted or accepted. {drift.way_out.removesuffix('.') or NO_DELTA_TABLE}"
+                f"{name} cannot be reverted or accepted. {drift.way_out}"
                 for name, drift in facts.unreadable
                 if drift.ignored_by is None
             ),

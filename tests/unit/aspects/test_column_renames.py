@@ -18,7 +18,7 @@ from delta_engine.ownership.recorded import (
     records_of,
 )
 from delta_engine.state.states import CatalogState, TableState
-from tests.builders.detection import deviations_from
+from tests.builders.detection import drift_from
 from tests.cases.golden_texts import assert_golden_lines
 from tests.fakes.planning import planned
 
@@ -81,21 +81,21 @@ def test_a_rename_of_nothing_adds_the_column() -> None:
 def test_a_declared_rename_that_was_done_by_hand_is_done_and_no_drift_to_undo() -> None:
     before = orders(ID, Column("remark", "string"))
     by_hand = state(ID, Column("note", "string"))
-    (renamed,) = deviations_from(Recorded.of(before), by_hand, Renames.of_columns({"remark": "note"}))
+    (renamed,) = drift_from(Recorded.of(before), by_hand, Renames.of_columns({"remark": "note"}))
     assert renamed.kind is DriftKind.COLUMN_RENAMED
     assert not TablePlanner().plan([RENAMED], catalog_of(by_hand), records_of([before]))
 
 
 def test_a_column_renamed_back_by_hand_is_drift_that_the_models_can_take_in() -> None:
     observed = state(ID, Column("remark", "string"))
-    differences = deviations_from(Recorded.of(RENAMED), observed, Renames.of_columns({"note": "remark"}))
+    differences = drift_from(Recorded.of(RENAMED), observed, Renames.of_columns({"note": "remark"}))
     assert [difference.kind for difference in differences] == [DriftKind.COLUMN_RENAMED]
     assert accepted(RENAMED, observed, differences).columns == (ID, Column("remark", "string"))
 
 
 def test_without_a_history_a_former_name_is_not_guessed_to_be_the_column() -> None:
     applied = Recorded.of(orders(ID, Column("note", "string")))
-    differences = deviations_from(applied, state(ID, Column("remark", "string")))
+    differences = drift_from(applied, state(ID, Column("remark", "string")))
     assert {difference.kind for difference in differences} == {
         DriftKind.COLUMN_DROPPED,
         DriftKind.COLUMN_ADDED,

@@ -17,7 +17,7 @@ from delta_engine.deployment.resources import (
     unfinished,
 )
 from delta_engine.drift.baselines import with_unmanaged_parts
-from delta_engine.drift.comparison import compared, deviations
+from delta_engine.drift.comparison import compared, drift_of
 from delta_engine.drift.status import attempted_by, with_accepted_drift
 from delta_engine.models import CheckConstraint, Column, Part, QualifiedName, Table, Using
 from delta_engine.ownership.recorded import (
@@ -31,7 +31,7 @@ from delta_engine.ownership.recorded import (
 )
 from delta_engine.state.states import ABSENT, CatalogState, state_of
 from tests.builders.deployment import NOON, applied, deployment_state
-from tests.builders.detection import deviations_from, drift_after, kinds, synchronized
+from tests.builders.detection import drift_after, drift_from, kinds, synchronized
 from tests.builders.models import ORDERS, catalog_of, observed, orders
 
 X = Column("x", "int")
@@ -151,7 +151,7 @@ STRUCT, RENAMED_FIELD = orders(Column("s", "struct<a: int>")), Column("s", "stru
 )
 def test_a_killed_run_explains_the_renames_that_it_names(attempted: Table, found: list[DriftKind]) -> None:
     record, renames = Recorded.of(orders(X), attempted=[attempted]), Renames.of_columns({"x": "n"})
-    assert [one.kind for one in deviations_from(record, observed(Column("n", "int")), renames)] == found
+    assert [one.kind for one in drift_from(record, observed(Column("n", "int")), renames)] == found
 
 
 @pytest.mark.parametrize(
@@ -163,13 +163,13 @@ def test_a_killed_run_explains_the_renames_of_fields_that_it_names(
 ) -> None:
     attempted = orders(replace(RENAMED_FIELD, renamed_fields=former))
     record, renames = Recorded.of(STRUCT, attempted=[attempted]), Renames({("s", "a"): ("s", "b")})
-    assert (deviations_from(record, observed(RENAMED_FIELD), renames) == ()) is is_explained
+    assert (drift_from(record, observed(RENAMED_FIELD), renames) == ()) is is_explained
 
 
 def test_attempts_are_compared_under_the_new_names_of_columns() -> None:
     attempted = orders(Column("x", "int", comment="new"))
     record, renames = Recorded.of(orders(X), attempted=[attempted]), Renames.of_columns({"x": "n"})
-    found = deviations_from(record, observed(Column("n", "int", comment="new")), renames)
+    found = drift_from(record, observed(Column("n", "int", comment="new")), renames)
     assert [one.kind for one in found] == [DriftKind.COLUMN_RENAMED]
 
 
@@ -221,14 +221,14 @@ def test_an_attempted_table_of_a_schema_that_was_not_read_keeps_its_record() -> 
 def test_a_killed_run_may_have_moved_columns() -> None:
     record = replace(Recorded.of(orders(Column("id", "bigint"), X)), column_order=("id", "x"))
     moved = observed(X, Column("id", "bigint"))
-    assert [one.kind for one in deviations_from(record, moved)] == [DriftKind.COLUMN_ORDER]
-    assert deviations_from(record.attempting([orders(comment="new")]), moved) == ()
+    assert [one.kind for one in drift_from(record, moved)] == [DriftKind.COLUMN_ORDER]
+    assert drift_from(record.attempting([orders(comment="new")]), moved) == ()
 
 
 def test_the_order_of_columns_follows_their_renames() -> None:
     record = replace(Recorded.of(orders(Column("id", "bigint"), X)), column_order=("id", "x"))
     moved = observed(Column("n", "int"), Column("id", "bigint"))
-    found = deviations_from(record, moved, Renames.of_columns({"x": "n"}))
+    found = drift_from(record, moved, Renames.of_columns({"x": "n"}))
     assert [(one.kind, one.change.desired) for one in found][-1] == (DriftKind.COLUMN_ORDER, "(id, n)")
 
 
@@ -236,7 +236,7 @@ def test_a_killed_run_explains_no_change_of_unmanaged_parts() -> None:
     theirs = orders(checks=[CheckConstraint("theirs", "id > 0")])
     record = Recorded.of(orders(), baseline=theirs, attempted=[orders(comment="new")])
     changed = replace(observed(comment="new"), checks=(CheckConstraint("theirs", "id > 1"),))
-    assert [one.change.subject for one in deviations_from(record, changed)] == ["check theirs"]
+    assert [one.change.subject for one in drift_from(record, changed)] == ["check theirs"]
 
 
 def test_a_rename_of_an_unrecorded_table_is_attempted_too() -> None:
@@ -268,4 +268,4 @@ def test_a_killed_run_that_renames_a_table_explains_its_changes() -> None:
         table = replace(observed(comment=comment), former_name=ORDERS)
         snapshot = CatalogState(tables={renamed.key: table})
         (one,) = compared(state, snapshot, NO_POLICY, [model]).values()
-        assert [drift.kind for drift in deviations(one)] == found
+        assert [drift.kind for drift in drift_of(one)] == found
