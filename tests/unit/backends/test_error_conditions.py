@@ -74,11 +74,9 @@ def test_missing_and_existing_tables_are_known_in_the_words_of_each_service(dial
         )
     )
     assert (is_missing_table(missing), is_existing_table(missing)) == (True, False)
-    assert (is_missing_table(existing), is_existing_table(existing), is_conflict(existing)) == (
-        False,
-        True,
-        True,
-    )
+    assert not is_missing_table(existing)
+    assert is_existing_table(existing)
+    assert is_conflict(existing)
 
 
 def test_a_race_to_create_is_a_conflict_and_not_transient() -> None:
@@ -124,11 +122,9 @@ def test_conditions_are_read_from_the_text(request: pytest.FixtureRequest) -> No
 def test_the_form_of_the_service_stands_first_and_not_in_the_words_of_users() -> None:
     words = "tag '[x ErrorClass=TABLE_DOES_NOT_EXIST]' is not yours"
     denied = statement_error(f"(a.b.UnauthorizedAccessException) PERMISSION_DENIED: {words}", sql="S")
-    assert (denied.error_class, is_missing_table(denied), is_forbidden(denied)) == (
-        "PERMISSION_DENIED",
-        False,
-        True,
-    )
+    assert denied.error_class == "PERMISSION_DENIED"
+    assert not is_missing_table(denied)
+    assert is_forbidden(denied)
     assert statement_error(words, sql="S", code="BAD_REQUEST").error_class == "BAD_REQUEST"
     for prefix in ("", "a.b.ServiceException: ", "Error running query: ", "SparkException: (a.b.X) "):
         text = f"{prefix}[RequestId=1 ErrorClass=TABLE_DOES_NOT_EXIST.RPC] no"

@@ -70,10 +70,10 @@ def test_list(state: partial[Result]) -> None:
     assert (listed["format"], listed["version"], listed["serial"]) == ("delta-engine/state-resources", 1, 2)
     assert list(listed["resources"]) == ["table.dev.silver.temp"]
     refused = state("list", "--status", "helthy")
-    assert (refused.code, refused.stderr) == (
-        3,
+    assert refused.code == 3
+    assert refused.stderr == (
         "refused: --status: unknown status 'helthy'. Did you mean 'healthy'?\n"
-        "more: delta-engine explain invalid-command\n",
+        "more: delta-engine explain invalid-command\n"
     )
 
 

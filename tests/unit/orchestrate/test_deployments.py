@@ -68,11 +68,9 @@ def test_the_facts_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert (facts.pid, facts.run_url, facts.lineage) == (os.getpid(), "", "unknown")
     origin = RunOrigin(lineage="git:abc", run_url="https://x/1", host="https://prod.example.com")
     told = open_deployment(settings(tmp_path), None, origin).facts()
-    assert (told.lineage, told.run_url, told.environment.host) == (
-        "git:abc",
-        "https://x/1",
-        "https://prod.example.com",
-    )
+    assert told.lineage == "git:abc"
+    assert told.run_url == "https://x/1"
+    assert told.environment.host == "https://prod.example.com"
 
 
 def test_a_bundle_without_a_commit_has_no_lineage(tmp_path: Path) -> None:

@@ -257,11 +257,9 @@ def test_commits_have_their_authors_and_the_times_of_their_files(warehouse: Ware
         job="nightly",
         notebook="42",
     )
-    assert (newest.version, newest.who, newest.at) == (
-        1,
-        "7",
-        datetime.fromtimestamp(2000.001, timezone.utc),
-    )
+    assert newest.version == 1
+    assert newest.who == "7"
+    assert newest.at == datetime.fromtimestamp(2000.001, timezone.utc)
 
 
 def test_a_commit_records_its_own_time(warehouse: Warehouse) -> None:
