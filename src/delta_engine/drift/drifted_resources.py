@@ -178,9 +178,13 @@ class ClassifiedDrift:
 
 
 class DriftRefusal(RefusedError):
-    """A plan would undo a change made outside the engine."""
+    """A plan would undo a change made outside the engine.
+
+    `covers` has the changes to which consent would not help, because the drift is settled in another way.
+    """
 
     topic = "severe-drift"
+    covers: tuple[NeededConsent, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

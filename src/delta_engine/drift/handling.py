@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, TypeVar
 
 from delta_engine import aspects
-from delta_engine.actions import Action, TablePlan
+from delta_engine.actions import Action, AlignTable, TablePlan
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, Policy
 from delta_engine.aspects import Difference
@@ -37,10 +38,11 @@ from delta_engine.drift.renames import (
     with_accepted_names,
     with_former_names,
 )
-from delta_engine.models import Column, Schema, Table
+from delta_engine.models import Column, QualifiedName, Schema, Table
 from delta_engine.models.nested_types import Path
 from delta_engine.ownership.recorded import resource_key
 from delta_engine.telemetry.context import command
+from delta_engine.validation.validator import needed_consents
 
 Model = TypeVar("Model", Table, Schema)
 
@@ -321,28 +323,36 @@ def _refusal(drift: OverwrittenDrift) -> DriftRefusal:
     finding, model = drift.detail.finding, drift.model
     author = f", {finding.author}" if finding.author else ""
     event, effect = f"it was changed outside the engine{author}", "revert that"
+    target = f" -t {shlex.quote(str(model.qualified_name))}" if isinstance(model, Table) else ""
     way_out = (
-        f"{command('drift')} shows the details; {command('drift --accept')} takes the change into the models, "
-        f"{command('drift --revert')} reverts it where a plan can, "
+        f"{command('drift')} shows the details; {command(f'drift --accept{target}')} takes the change into the models, "
+        f"{command(f'drift --revert{target}')} reverts it where a plan can, "
         "and `policy.drift: revert` lets every sync revert such changes."
     )
     if drift.is_of_replaced_table:
         event, effect = f"another table replaced it outside the engine{author}", "change the new one"
         way_out = (
-            f"{command('drift')} shows the details; {command('drift --accept')} takes the new table into the models, "
+            f"{command('drift')} shows the details; {command(f'drift --accept{target}')} takes the new table into the "
+            "models, "
             "and `policy.drift: revert` lets every sync take such tables, and change them as their models say."
         )
     if finding.kind is DriftKind.TABLE_REPLACED:
         effect = "record the new one in its place"
     if finding.accepted is not None:
-        way_out = f"Merge the change of the model, or undo the drift with {command('drift --revert')}."
+        way_out = (
+            f"Merge the change of the model, or undo the drift with {command(f'drift --revert{target}')}."
+        )
     elif finding.may_be_hidden:
         way_out = f"{command('drift')} shows the details, and what to do."
     reason = f"{event}, and a sync would {effect}: {_both_sides(finding)}"
     name, place = model.qualified_name, model.declared_at
-    if name.kind == "table":
-        return DriftRefusal(reason, table=str(name), location=place, way_out=way_out)
-    return DriftRefusal(f"{name.kind} {name}: {reason}", location=place, way_out=way_out)
+    if not isinstance(name, QualifiedName):
+        return DriftRefusal(f"{name.kind} {name}: {reason}", location=place, way_out=way_out)
+    refusal = DriftRefusal(reason, table=str(name), location=place, way_out=way_out)
+    action = drift.detail.difference.action
+    if finding.accepted is not None and action is not None:
+        refusal.covers = needed_consents(TablePlan((AlignTable(name, (action,)),)))
+    return refusal
 
 
 def _both_sides(finding: Finding) -> str:

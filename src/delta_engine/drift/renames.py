@@ -6,6 +6,7 @@ apply, two columns or fields of one type may be a rename, and a revert refuses.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -248,11 +249,12 @@ def _text(path: Path) -> str:
 
 def _lost(table: ComparedTable, old: str, new: str, *, is_sure: bool) -> DriftRefusal:
     what = "it was renamed to" if is_sure else "it may have been renamed to"
-    back = command("drift --revert") if is_sure else "ALTER TABLE … RENAME COLUMN"
+    target = f"-t {shlex.quote(str(table.model_name))}"
+    back = command(f"drift --revert {target}") if is_sure else "ALTER TABLE … RENAME COLUMN"
     return DriftRefusal(
         f"{what} {new!r} outside the engine, and a plan could only drop that and add an empty {old!r}",
         table=str(table.name),
         column=old,
-        way_out=f"Rename it back with {back}, take the new name into the model with {command('drift --accept')}, "
-        f"or leave this table out with {spoken('-t', 'select=[…]')}.",
+        way_out=f"Rename it back with {back}, take the new name into the model with "
+        f"{command(f'drift --accept {target}')}, or leave this table out with {spoken('-t', 'select=[…]')}.",
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from delta_engine.actions.policy import Consent, NeededConsent, Policy, last_day
+from delta_engine.drift.drifted_resources import DriftRefusal
 from delta_engine.errors import RefusedError
 from delta_engine.orchestrate.runs import Environment, PlannedRun
 from delta_engine.telemetry.context import utc_now
@@ -14,7 +15,7 @@ from delta_engine.validation.broken_views import view_warnings
 from delta_engine.validation.needed_rights import rights_warnings
 from delta_engine.validation.protected_data import tag_warnings
 from delta_engine.validation.recent_readers import lineage_warnings
-from delta_engine.validation.rules import needed_by
+from delta_engine.validation.rules import ConsentRefusal, needed_by
 from delta_engine.validation.validator import needed_consents
 
 
@@ -51,7 +52,7 @@ def _with_verdict(environment: Environment, draft: PlannedRun) -> PlannedRun:
     now = utc_now()
     needed = [*needed_consents(draft.plan)]
     violations = environment.validator.at(now).plan_violations(draft.plan, has_costs=False)
-    draft = replace(draft, refusals=(*draft.refusals, *violations))
+    draft = replace(draft, refusals=(*draft.refusals, *_without_covered(violations, draft.refusals)))
     if not draft.refusals:
         draft, of_tables = _asked(environment, draft, now)
         needed += of_tables
@@ -64,6 +65,18 @@ def _with_verdict(environment: Environment, draft: PlannedRun) -> PlannedRun:
             f"{consent.location}: {consent.expiry_note}" for consent in given if consent.is_expired(now)
         ),
     )
+
+
+def _without_covered(
+    violations: Iterable[RefusedError], refusals: Sequence[RefusedError]
+) -> Iterator[RefusedError]:
+    """Yield violations, except consents that do not help as long as accepted drift refuses the same change."""
+    covered = {
+        change for refusal in refusals if isinstance(refusal, DriftRefusal) for change in refusal.covers
+    }
+    for violation in violations:
+        if not (isinstance(violation, ConsentRefusal) and covered.issuperset(violation.needed)):
+            yield violation
 
 
 def _asked(

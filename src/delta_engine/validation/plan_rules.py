@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -92,7 +93,7 @@ class TakenFilesFit:
                     f"{there}, and the model has {protection}: the rows would be visible until it is set",
                     f"Register the table by hand while no reader has rights on its schema: "
                     f"{' '.join(register.split())}. Then sync, or, if a run has applied the table before, "
-                    f"{command('drift --revert')}.",
+                    f"{command(f'drift --revert -t {shlex.quote(str(create.table))}')}.",
                 )
 
 

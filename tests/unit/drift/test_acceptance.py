@@ -451,3 +451,22 @@ def subjects(plan: Any) -> set[tuple[str, str, str]]:
         for action in table["actions"]
         for change in action["changes"]
     }
+
+
+def test_a_plan_offers_no_consent_that_accepted_drift_makes_useless(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine
+) -> None:
+    project = CatalogProject(tmp_path, monkeypatch, delta_engine)
+    project.declare(ORDERS)
+    project.sync()
+    project.by_hand(f"ALTER TABLE {TABLE} ADD COLUMNS (`extra` STRING)")
+    assert "kind: drop_column" in project.run("plan").stdout
+    assert project.run("drift --accept --yes").code == 0
+    project.declare(ORDERS)
+    planned = project.run("plan")
+    assert "kind: drop_column" not in planned.stdout
+    (refusal,) = [line for line in planned.stderr.splitlines() if line.startswith("refused: ")]
+    assert refusal.endswith(
+        "and its model does not declare it. Merge the change of the model, or undo the drift with "
+        "`delta-engine -e dev drift --revert -t dev.silver.orders`."
+    )

@@ -93,8 +93,8 @@ def test_a_renamed_column_is_renamed_back_with_its_data() -> None:
     assert list(irreversible([wanted], [found])) == []
     (refusal,) = irreversible([MODEL], [found])
     assert (
-        "Rename it back with `delta-engine -e ENV drift --revert`, take the new name into the model"
-        in str(refusal)
+        "Rename it back with `delta-engine -e ENV drift --revert -t dev.silver.orders`, take the new name into "
+        "the model" in str(refusal)
     )
 
 
