@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from delta_engine.aspects.aspect import Right
@@ -50,7 +51,9 @@ def with_absences(
         return tuple(drifted)
     absences = _absences(missing, principals, observed)
     return tuple(
-        _with_absence(resource, absences[resource.name.key]) if resource.name.key in absences else resource
+        resource.with_findings(partial(replace, absence=absences[resource.name.key]))
+        if resource.name.key in absences
+        else resource
         for resource in drifted
     )
 
@@ -58,6 +61,12 @@ def with_absences(
 def may_be_hidden(drifted: ComparedResource) -> bool:
     """Whether a missing table or schema may exist, hidden from the principal."""
     return any(detail.finding.may_be_hidden for detail in drifted.details)
+
+
+def lacking_rights(drifted: ComparedResource) -> list[str]:
+    """Return the rights that would show a missing table or schema; none if it is not hidden."""
+    absences = (detail.finding.absence for detail in drifted.details if detail.finding.may_be_hidden)
+    return [*dict.fromkeys(right for absence in absences if absence for right in absence.lacking)]
 
 
 def without_hidden(
@@ -74,13 +83,7 @@ def hidden_notes(drifted: Iterable[ComparedResource]) -> Iterator[str]:
     """Yield what to do about missing tables and schemas that may be hidden: a note per right, and a common one."""
     hidden: dict[str, list[str]] = {}
     for resource in drifted:
-        lacking = {
-            right: None
-            for detail in resource.details
-            if detail.finding.may_be_hidden and detail.finding.absence
-            for right in detail.finding.absence.lacking
-        }
-        if lacking:
+        if lacking := lacking_rights(resource):
             hidden.setdefault(_listed(lacking), []).append(str(resource.name))
     for rights, names in hidden.items():
         yield f"{', '.join(names)} may be hidden from you. Ask for {rights}, and run the command again"
@@ -89,13 +92,6 @@ def hidden_notes(drifted: Iterable[ComparedResource]) -> Iterator[str]:
             f"What is gone: remove its model and run {command('state rm')}, or create it again with "
             f"{command('drift --revert -t TABLE')}. {command('drift --accept')} keeps its model"
         )
-
-
-def _with_absence(drifted: ComparedResource, absence: Absence) -> ComparedResource:
-    details = tuple(
-        replace(detail, finding=replace(detail.finding, absence=absence)) for detail in drifted.details
-    )
-    return replace(drifted, details=details)
 
 
 def _absences(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
@@ -21,8 +22,8 @@ from delta_engine.backends.stored_keys import PROPERTY_PREFIX as KEY_PROPERTY_PR
 from delta_engine.drift.commit_paths import columns, parsed, path_after, path_before, recreates, renamed
 from delta_engine.drift.drifted_resources import (
     Attribution,
-    ComparedResource,
     DriftFacts,
+    Finding,
 )
 from delta_engine.errors import StatementError
 from delta_engine.models import PrimaryKey
@@ -251,13 +252,18 @@ def with_audited_authors(facts: DriftFacts, log: AuditLogReader) -> DriftFacts:
         )
         return replace(facts, notes=(*facts.notes, note))
     authors = {change: _author(change, applied_at, events) for change, applied_at in unexplained.items()}
-    return replace(facts, drifted=[_with_authors(resource, authors) for resource in facts.drifted])
+    return replace(
+        facts,
+        drifted=[
+            resource.with_findings(partial(_with_author, name=resource.name.key, authors=authors))
+            for resource in facts.drifted
+        ],
+    )
 
 
 def _unexplained(facts: DriftFacts) -> Iterator[tuple[_Change, datetime]]:
     for resource in facts.drifted:
-        record = facts.state.resources.get(resource.key) if facts.state else None
-        applied_at = record.deployed_at if record else None
+        applied_at = resource.record.deployed_at
         for detail in resource.drift:
             if applied_at and detail.finding.changed is None and detail.finding.kind in ACTIONS:
                 yield (detail.finding.kind, resource.name.key), applied_at
@@ -276,14 +282,8 @@ def _author(change: _Change, applied_at: datetime, events: Sequence[AuditEvent])
     return Attribution(who=candidates[0].who, at=candidates[0].at, operation=candidates[0].action)
 
 
-def _with_authors(
-    drifted: ComparedResource, authors: Mapping[_Change, Attribution | None]
-) -> ComparedResource:
-    details = tuple(
-        replace(detail, finding=replace(detail.finding, changed=author, last_written=None))
-        if detail.finding.changed is None and author is not None
-        else detail
-        for detail in drifted.details
-        for author in [authors.get((detail.finding.kind, drifted.name.key))]
-    )
-    return replace(drifted, details=details)
+def _with_author(finding: Finding, name: str, authors: Mapping[_Change, Attribution | None]) -> Finding:
+    author = authors.get((finding.kind, name))
+    if finding.changed is not None or author is None:
+        return finding
+    return replace(finding, changed=author, last_written=None)

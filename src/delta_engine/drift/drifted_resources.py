@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
@@ -239,6 +239,11 @@ class Compared(Generic[Model_co, State_co]):
     def drift(self) -> tuple[ClassifiedDrift, ...]:
         """The drift that the policy does not ignore."""
         return tuple(detail for detail in self.details if detail.ignored_by is None)
+
+    def with_findings(self, change: Callable[[Finding], Finding]) -> Compared[Model_co, State_co]:
+        """Return the resource with each of its findings changed."""
+        details = (replace(detail, finding=change(detail.finding)) for detail in self.details)
+        return replace(self, details=tuple(details))
 
 
 ComparedTable: TypeAlias = Compared[Table, TableState]

@@ -11,7 +11,7 @@ from dataclasses import replace
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
 from delta_engine.actions.policy import ColumnOrder, NeededConsent, Policy
 from delta_engine.config.conf_folder import CONF_DIR, CONSENTS_FILE, DRIFT_POLICY_FILE
-from delta_engine.drift.absences import may_be_hidden
+from delta_engine.drift.absences import lacking_rights, may_be_hidden
 from delta_engine.drift.drift_report import NextSync, Recommendation, ResourceDrift
 from delta_engine.drift.drifted_resources import (
     NOT_DELTA,
@@ -97,9 +97,8 @@ def alternatives(
         sync: what the next sync does about the drift; None if no model declares the table or schema.
     """
     if may_be_hidden(drifted):
-        absences = (detail.finding.absence for detail in drifted.drift)
-        rights = dict.fromkeys(right for absence in absences if absence for right in absence.lacking)
-        text = f"Ask for {', '.join(rights)}, and make the report again: it may be hidden from you"
+        rights = ", ".join(lacking_rights(drifted))
+        text = f"Ask for {rights}, and make the report again: it may be hidden from you"
         yield Recommendation(text=text, command="")
     elif drifted.model_name.key in facts.declared or (is_schema(drifted) and facts.is_partial):
         yield from _revert_of(drifted, facts)
