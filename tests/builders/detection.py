@@ -127,8 +127,8 @@ def compared_with(
     record: Recorded[Table], observed: TableState, renames: Renames = NO_RENAMES
 ) -> ComparedTable:
     """Compare a record with a table, whose columns and fields were renamed since."""
-    found = Compared(record=record, model_name=record.name, observed=observed, attempted=record.attempted)
-    return with_new_names(found, renames)
+    compared = Compared(record=record, model_name=record.name, observed=observed, attempted=record.attempted)
+    return with_new_names(compared, renames)
 
 
 def drift_from(

@@ -70,8 +70,8 @@ def bring(catalog: FakeUnityCatalog, schemas: Sequence[Schema]) -> None:
 
 def recorded(schemas: Sequence[Schema]) -> DeploymentState:
     resources = {
-        resource_key(one.qualified_name): applied_schema(one.qualified_name, one, at=NOON, by="ana")
-        for one in schemas
+        resource_key(schema.qualified_name): applied_schema(schema.qualified_name, schema, at=NOON, by="ana")
+        for schema in schemas
     }
     return deployment_state().with_resources(resources)
 

@@ -47,7 +47,7 @@ def test_actions_are_frozen_and_slotted() -> None:
 
 
 def test_no_two_aspects_share_an_action_or_a_name() -> None:
-    aspects = [*ASPECTS, *(one for one in SCHEMA_ASPECTS if one not in ASPECTS)]
+    aspects = [*ASPECTS, *(aspect for aspect in SCHEMA_ASPECTS if aspect not in ASPECTS)]
     types = [action for aspect in aspects for action in aspect.actions]
     assert len(set(types)) == len(types)
     assert len({aspect.name for aspect in aspects}) == len(aspects)

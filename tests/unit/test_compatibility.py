@@ -28,9 +28,9 @@ HOOKS = re.compile(r"rev: v(\d+\.\d+\.\d+)")
 
 
 def section(heading: str) -> str:
-    found = re.search(rf"^## {heading}\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
-    assert found is not None
-    return found[1]
+    match = re.search(rf"^## {heading}\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    assert match is not None
+    return match[1]
 
 
 def test_the_exit_codes_are_those_of_the_command_line() -> None:

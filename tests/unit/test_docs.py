@@ -25,8 +25,8 @@ PLACEHOLDER = re.compile(r"…|\.\.\.|\[|[A-Z]{3,}")
 
 def anchors(page: Path) -> set[str]:
     """Return what can be linked to in a page, as GitHub names its headings."""
-    found = HEADING.findall(FENCED.sub("", page.read_text("utf-8")))
-    plain = (re.sub(r"\[([^]]*)]\([^)]*\)", r"\1", heading).lower() for heading in found)
+    headings = HEADING.findall(FENCED.sub("", page.read_text("utf-8")))
+    plain = (re.sub(r"\[([^]]*)]\([^)]*\)", r"\1", heading).lower() for heading in headings)
     return {re.sub(r"[^\w\- ]", "", heading).strip().replace(" ", "-") for heading in plain}
 
 
@@ -46,12 +46,12 @@ def test_links_lead_somewhere(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_what_belongs_to_a_list_is_indented_by_four(page: Path) -> None:
     prose = FENCED.sub(lambda code: code[0].split("\n")[0], page.read_text("utf-8"))
-    assert [found[0] for found in CUT.finditer(prose)] == []
+    assert [match[0] for match in CUT.finditer(prose)] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_columns_of_tables_have_names(page: Path) -> None:
-    assert [found[0] for found in UNNAMED_COLUMN.finditer(page.read_text("utf-8"))] == []
+    assert [match[0] for match in UNNAMED_COLUMN.finditer(page.read_text("utf-8"))] == []
 
 
 @pytest.mark.parametrize("cut", ["1. a\n\n   b\n", "1. a\n   ```sh\n   b\n   ```\n", "- a\n  - b\n"])
@@ -75,8 +75,8 @@ def test_tables_follow_from_the_code(page: str, tables: Mapping[str, str]) -> No
 def commands(page: Path) -> list[str]:
     """Return the commands in a page that are written out."""
     blocks = "\n".join(FENCED.findall(page.read_text("utf-8")))
-    found = (re.split(r" [>|] | && ", command)[0] for command in COMMAND.findall(blocks))
-    return [command for command in found if not PLACEHOLDER.search(command.split("#")[0])]
+    all_commands = (re.split(r" [>|] | && ", command)[0] for command in COMMAND.findall(blocks))
+    return [command for command in all_commands if not PLACEHOLDER.search(command.split("#")[0])]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -50,12 +50,12 @@ NOT_HERE: Final = {
 def commands(block: Block) -> Iterator[list[str]]:
     """Yield the arguments of the engine's commands in a block."""
     if block.language == "sh":
-        found = list(simple_commands(block))
+        command_lines = list(simple_commands(block))
     elif block.language == "console":
-        found = [shlex.split(command) for command, _ in console_steps(block)]
+        command_lines = [shlex.split(command) for command, _ in console_steps(block)]
     else:
         return
-    for program, *arguments in found:
+    for program, *arguments in command_lines:
         if program == "delta-engine" and not any(part in shlex.join(arguments) for part in NOT_HERE):
             yield arguments
 
@@ -141,8 +141,8 @@ def made(delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch, folder: Pat
         for environment in CATALOGS:
             done = delta_engine("-e", environment, "sync", "--yes")
             assert done.code == ExitCode.DONE, done.stderr
-    for one in sorted({*CATALOGS.values()}):
-        catalogs.workspace.run(f"CREATE TABLE `{one}`.`silver`.`scratch` (`id` bigint) USING delta")
+    for catalog in sorted({*CATALOGS.values()}):
+        catalogs.workspace.run(f"CREATE TABLE `{catalog}`.`silver`.`scratch` (`id` bigint) USING delta")
     record = json.loads(delta_engine("-e", "prod", "state", "show", "prod.silver.orders", "--json").stdout)
     words = {"3f2ac1": record["metadata"]["change"]["run"], "7": "1"}
     return Example(folder=folder, catalogs=catalogs, words=words)
@@ -151,7 +151,7 @@ def made(delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch, folder: Pat
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.place)
 def test_every_command_runs(block: Block, example: Example, delta_engine: CommandLine) -> None:
     for arguments in commands(block):
-        run(delta_engine, [example.words.get(one, one) for one in arguments], block.place)
+        run(delta_engine, [example.words.get(word, word) for word in arguments], block.place)
 
 
 def run(delta_engine: CommandLine, arguments: Sequence[str], place: str) -> None:

@@ -23,20 +23,20 @@ from tests.fakes.planning import statements_of
 @pytest.mark.parametrize("case", golden_cases(), ids=lambda case: case.folder.name)
 def test_golden_case(case: GoldenCase, request: pytest.FixtureRequest) -> None:
     plan = case.plan()
-    found = {"plan.json": plan_document(plan, environment="test", statements={}) + "\n"}
+    outputs = {"plan.json": plan_document(plan, environment="test", statements={}) + "\n"}
     refusals = "".join(f"{refusal}\n" for refusal in PlanValidator(case.policy).plan_violations(plan))
     if refusals:
-        found["refusal.txt"] = refusals
+        outputs["refusal.txt"] = refusals
     for backend, capabilities in BACKENDS.items() if plan else ():
         if not case.suits(capabilities):
             continue  # refused before anything is planned, or nothing that could be observed there
-        found[f"plan.{backend}.sql"] = _script(plan, capabilities)
-    if plan and (script := _script(plan, on_runtime("16.2"))) != found["plan.databricks.sql"]:
-        found[f"plan.{OLDER_RUNTIME}.sql"] = script
+        outputs[f"plan.{backend}.sql"] = _script(plan, capabilities)
+    if plan and (script := _script(plan, on_runtime("16.2"))) != outputs["plan.databricks.sql"]:
+        outputs[f"plan.{OLDER_RUNTIME}.sql"] = script
     if request.config.getoption("--rewrite-golden"):
         assert not os.environ.get("CI"), "golden files are never rewritten in CI"
-        _rewrite(case.folder, found)
-    assert found == {path.name: path.read_text("utf-8") for path in _outputs(case.folder)}
+        _rewrite(case.folder, outputs)
+    assert outputs == {path.name: path.read_text("utf-8") for path in _outputs(case.folder)}
 
 
 def test_every_action_type_has_a_golden_case() -> None:
@@ -59,8 +59,8 @@ def _outputs(folder: Path) -> list[Path]:
     return [path for path in folder.iterdir() if path.name.startswith(("plan.", "refusal."))]
 
 
-def _rewrite(folder: Path, found: dict[str, str]) -> None:
+def _rewrite(folder: Path, outputs: dict[str, str]) -> None:
     for path in _outputs(folder):
         path.unlink()
-    for name, text in found.items():
+    for name, text in outputs.items():
         (folder / name).write_text(text, "utf-8")

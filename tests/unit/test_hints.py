@@ -33,13 +33,13 @@ def texts(path: Path) -> Iterator[str]:
 
 
 def test_no_command_is_suggested_without_its_environment() -> None:
-    found = [
+    nameless = [
         (path.relative_to(SOURCE), text)
         for path in sorted(SOURCE.rglob("*.py"))
         for text in texts(path)
         if HINT.search(text) and (path not in HELP or "delta-engine" in text)
     ]
-    assert found == []
+    assert nameless == []
 
 
 def test_hints_without_an_environment_are_found() -> None:

@@ -70,11 +70,11 @@ ERRORS: dict[str, dict[str, Any]] = {
 
 
 def public_errors() -> dict[str, type[DeltaEngineError]]:
-    found = {name: getattr(delta_engine, name) for name in delta_engine.__all__}
+    public = {name: getattr(delta_engine, name) for name in delta_engine.__all__}
     return {
-        name: one
-        for name, one in found.items()
-        if isinstance(one, type) and issubclass(one, DeltaEngineError)
+        name: kind
+        for name, kind in public.items()
+        if isinstance(kind, type) and issubclass(kind, DeltaEngineError)
     }
 
 
@@ -85,13 +85,17 @@ def test_every_public_error_is_looked_at() -> None:
 @pytest.mark.parametrize("name", ERRORS)
 def test_an_error_carries_its_fields(name: str) -> None:
     kind: Callable[..., DeltaEngineError] = public_errors()[name]
-    taken = {one for one in inspect.signature(kind).parameters if one not in ("self", "args", "kwargs")}
+    taken = {
+        parameter
+        for parameter in inspect.signature(kind).parameters
+        if parameter not in ("self", "args", "kwargs")
+    }
     assert taken == {*ERRORS[name]}
     error = kind(**ERRORS[name])
-    found = {field: getattr(error, field) for field in ERRORS[name]}
+    fields = {field: getattr(error, field) for field in ERRORS[name]}
     if name == "StalePlanError":  # its reason has the changes as well
-        assert found["note"] in error.reason  # type: ignore[attr-defined]  # a StalePlanError has a reason
-    assert found == ERRORS[name]
+        assert fields["note"] in error.reason  # type: ignore[attr-defined]  # a StalePlanError has a reason
+    assert fields == ERRORS[name]
     assert str(error)
     assert error.__doc__
 

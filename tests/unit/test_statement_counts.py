@@ -32,23 +32,23 @@ def with_columns(data_type: str = "int", properties: dict[str, str] = MAPPED, **
 
 
 def with_properties(n: int) -> Table:
-    return table(properties={f"p{one}": "x" for one in range(n)})
+    return table(properties={f"p{number}": "x" for number in range(n)})
 
 
 def with_tags(n: int) -> Table:
-    return table(tags={f"t{one}": "x" for one in range(min(n, 50))})
+    return table(tags={f"t{number}": "x" for number in range(min(n, 50))})
 
 
 def with_checks(n: int) -> Table:
-    return table(checks=[CheckConstraint(f"k{one}", f"id > {one}") for one in range(n)])
+    return table(checks=[CheckConstraint(f"k{number}", f"id > {number}") for number in range(n)])
 
 
 def clustered(n: int) -> Table:
-    return table(*columns(n), cluster_by=[one.name for one in columns(n)][:4])
+    return table(*columns(n), cluster_by=[column.name for column in columns(n)][:4])
 
 
 def renamed(n: int) -> Table:
-    return table(*(Column(f"d{one}", "int", renamed_from=f"c {one}") for one in range(n)))
+    return table(*(Column(f"d{number}", "int", renamed_from=f"c {number}") for number in range(n)))
 
 
 def bare(n: int) -> Table:
@@ -129,7 +129,7 @@ def statements_between(observed: Table | None, desired: Table) -> list[str]:
 
 
 def _apply(catalog: FakeUnityCatalog, model: Table, applied: Table | None) -> None:
-    known = records_of([applied] if applied else [])
-    plan = TablePlanner().plan([model], catalog.snapshot([model]), known)
+    records = records_of([applied] if applied else [])
+    plan = TablePlanner().plan([model], catalog.snapshot([model]), records)
     for sql in statements_of(plan):
         catalog.run(sql)

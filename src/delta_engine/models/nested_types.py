@@ -238,12 +238,12 @@ def changed_at(whole: DataType, path: Path, change: Callable[[DataType], DataTyp
 @lru_cache(maxsize=4096)
 def field_names(data_type: DataType) -> tuple[tuple[Path, str], ...]:
     """Return the names of all fields inside a type, each with the path to its struct."""
-    found: list[tuple[Path, str]] = []
+    names: list[tuple[Path, str]] = []
     for step, inner in inside(data_type):
         if isinstance(data_type, StructType):
-            found.append(((), step))
-        found += (((step, *path), name) for path, name in field_names(inner))
-    return tuple(found)
+            names.append(((), step))
+        names += (((step, *path), name) for path, name in field_names(inner))
+    return tuple(names)
 
 
 @lru_cache(maxsize=4096)

@@ -61,18 +61,18 @@ def test_an_entry_without_a_date_never_expires() -> None:
     ],
 )
 def test_entries_match_by_resource_and_field(resource: str, fields: list[str], is_match: bool) -> None:
-    found = entry(resource, *fields).matches(ORDERS, DriftKind.COLUMN_TYPE, "column amount type")
-    assert found is is_match
+    matches = entry(resource, *fields).matches(ORDERS, DriftKind.COLUMN_TYPE, "column amount type")
+    assert matches is is_match
 
 
 def test_names_match_themselves_whatever_their_characters_mean_in_a_glob() -> None:
     table, field = QualifiedName("dev", "silver", "Orders[2026]"), "property a[1]"
-    found = entry("table.dev.silver.orders[2026]", "property A[1]")
-    assert found.matches(table, DriftKind.PROPERTY, field)
+    pattern = entry("table.dev.silver.orders[2026]", "property A[1]")
+    assert pattern.matches(table, DriftKind.PROPERTY, field)
     assert Policy(allow=(Allowance.parse("drop_column:dev.silver.Orders[2026]"),)).allows(
         DestructiveKind.DROP_COLUMN, table
     )
-    assert not found.matches(QualifiedName("dev", "silver", "orders"), DriftKind.PROPERTY, field)
+    assert not pattern.matches(QualifiedName("dev", "silver", "orders"), DriftKind.PROPERTY, field)
 
 
 def test_every_kind_has_a_severity_and_the_first_rule_that_matches_overrides_it() -> None:
@@ -115,7 +115,7 @@ def test_entries_are_read_for_their_environments(tmp_path: Path) -> None:
     assert (first.reason, first.expires) == ("Hotfix applied, will be synced next sprint", date(2026, 1, 20))
     assert first.location is not None
     assert first.location.line == 2
-    assert [one.expires for one in load(tmp_path, GOOD, "prod")] == [date(2026, 1, 20)] * 2
+    assert [entry_read.expires for entry_read in load(tmp_path, GOOD, "prod")] == [date(2026, 1, 20)] * 2
 
 
 @pytest.mark.parametrize(

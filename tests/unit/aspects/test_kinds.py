@@ -33,7 +33,9 @@ def test_each_part_tells_its_kind(kind: Kind) -> None:
 def test_a_created_securable_lacks_what_its_next_statements_add(kind: Kind) -> None:
     model = MODELS[kind.word]
     later = {type(action) for action in after_create(model)}
-    missing = {type(one.action) for one in differences(Comparison.of(model, kind.created(model)))}
+    missing = {
+        type(difference.action) for difference in differences(Comparison.of(model, kind.created(model)))
+    }
     assert later
     assert later <= missing
 

@@ -131,8 +131,8 @@ def test_keys_checks_and_clustering_are_judged_by_the_columns_that_are_there() -
     customers = TableState(columns=CUSTOMERS.columns)
     assert list(partial_model_violations(models, catalog_of(models, fitting, customers))) == []
     misfit = replace(THEIRS, columns=(Column("id", "bigint"), Column("a b", "array<int>")))
-    found = partial_model_violations(models, catalog_of(models, misfit, customers))
-    assert [str(refusal).partition("orders")[2] for refusal in found] == [
+    violations = partial_model_violations(models, catalog_of(models, misfit, customers))
+    assert [str(refusal).partition("orders")[2] for refusal in violations] == [
         f", column id: primary key columns (id) are nullable. {OWNED}",
         ", column a b: foreign key (a b) has a b of type array<int>, and dev.silver.customers.id is bigint. "
         + OWNED,

@@ -95,7 +95,7 @@ def test_5000_tables_without_keys_are_fast_as_well() -> None:
 @given(st.dictionaries(st.integers(0, 12), st.frozensets(st.integers(0, 12), max_size=4), max_size=12))
 def test_every_order_is_valid_and_defers_only_what_is_in_a_circle(graph: dict[int, frozenset[int]]) -> None:
     needs = {
-        str(key): frozenset(str(one) for one in needed if one in graph and one != key)
+        str(key): frozenset(str(table) for table in needed if table in graph and table != key)
         for key, needed in graph.items()
     }
     order, without = in_order(needs)
@@ -119,7 +119,7 @@ def test_a_failed_parent_fails_its_dependants_alone_and_they_say_why() -> None:
     plan = creation(table("a"), table("b", "a"), table("c", "b"), table("d"))
     statements, outcomes = run(plan, "CREATE TABLE `dev`.`silver`.`a`")
     assert created(statements) == ["d"]
-    failed = {str(one.name): one.failure.message for one in outcomes if one.failure}
+    failed = {str(outcome.name): outcome.failure.message for outcome in outcomes if outcome.failure}
     assert failed == {
         "dev.silver.a": "no",
         "dev.silver.b": "it depends on table dev.silver.a, which failed",
@@ -131,7 +131,7 @@ def test_keys_of_a_circle_wait_for_both_tables() -> None:
     plan = creation(table("a", "b"), table("b", "a"))
     statements, outcomes = run(plan, "CREATE TABLE `dev`.`silver`.`b`")
     assert created(statements) == ["a"]
-    (a,) = (one for one in outcomes if one.name.table == "a")
+    (a,) = (outcome for outcome in outcomes if outcome.name.table == "a")
     assert a.kind is OutcomeKind.FAILED
     assert a.statements == 1
     assert a.failure is not None
@@ -158,7 +158,7 @@ def test_foreign_keys_go_before_everything_and_come_after_everything() -> None:
     assert statements_of(plan) == run(plan, parallelism=1)[0]
     assert [str(step.name)[-1] for step in steps for _ in step.statements] == ["z", "p", "p", "z", "z", "e"]
     blocked = run(plan, "DROP CONSTRAINT `fk`")[1]
-    assert {str(one.name): one.kind for one in blocked} == {
+    assert {str(outcome.name): outcome.kind for outcome in blocked} == {
         "dev.silver.p": OutcomeKind.FAILED,
         "dev.silver.z": OutcomeKind.FAILED,
         "dev.silver.gone": OutcomeKind.DROPPED,
@@ -168,7 +168,7 @@ def test_foreign_keys_go_before_everything_and_come_after_everything() -> None:
 def test_a_table_without_keys_is_one_step_whatever_is_done_to_it() -> None:
     checked = Table("dev", "silver", "t", [ID], checks=[CheckConstraint("positive", "id > 0")])
     (step,) = compiled(creation(checked)).steps
-    assert [type(one.actions[0]) for one in step.statements] == [CreateTable, CheckAdd]
+    assert [type(statement.actions[0]) for statement in step.statements] == [CreateTable, CheckAdd]
 
 
 def test_the_script_is_the_same_whatever_the_order_of_the_models() -> None:
@@ -227,12 +227,12 @@ def test_a_table_is_given_away_when_nobody_comes_to_reference_it_any_more() -> N
     assert statements[-1].endswith("OWNER TO `bob`")
     withheld, outcomes = run(plan, "ADD CONSTRAINT")
     assert not any("OWNER TO" in sql for sql in withheld)
-    assert {one.name.table: one.kind for one in outcomes} == {
+    assert {outcome.name.table: outcome.kind for outcome in outcomes} == {
         "p": OutcomeKind.FAILED,
         "z": OutcomeKind.FAILED,
     }
     (alone,) = steps_of(TablePlan((given_away,)))
-    assert [one.actions[0] for one in alone.statements] == list(given_away.actions)
+    assert [statement.actions[0] for statement in alone.statements] == list(given_away.actions)
 
 
 def test_tables_that_go_do_so_after_the_tables_that_reference_them_and_after_all_others() -> None:
@@ -252,7 +252,7 @@ def test_tables_that_go_do_so_after_the_tables_that_reference_them_and_after_all
     ]
     statements, outcomes = run(plan)
     assert [sql.split("`")[5] for sql in statements] == ["z", "a", "b"]
-    assert [one.kind for one in outcomes][1:] == [OutcomeKind.DROPPED] * 2
+    assert [outcome.kind for outcome in outcomes][1:] == [OutcomeKind.DROPPED] * 2
 
 
 def test_a_table_waits_for_its_schema_alone_and_the_schema_s_rights_stay_until_the_end() -> None:
@@ -274,5 +274,5 @@ def test_a_table_waits_for_its_schema_alone_and_the_schema_s_rights_stay_until_t
     ]
     statements, outcomes = run(plan, "CREATE SCHEMA")
     assert created(statements) == ["t"]
-    failed = {str(one.name): one.failure.message for one in outcomes if one.failure}
+    failed = {str(outcome.name): outcome.failure.message for outcome in outcomes if outcome.failure}
     assert failed == {"dev.silver.t": "it depends on schema dev.silver, which failed"}

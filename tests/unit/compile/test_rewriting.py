@@ -83,8 +83,11 @@ def test_a_rewrite_keeps_the_properties_that_its_plan_sets() -> None:
     ],
 )
 def test_what_stands_in_the_way_is_named(changes: dict[str, Any], reason: str) -> None:
-    found = refusals(replace(PLAIN, **changes))
-    assert any(reason in one and "its partitioning would change from none to (day)" in one for one in found)
+    messages = refusals(replace(PLAIN, **changes))
+    assert any(
+        reason in message and "its partitioning would change from none to (day)" in message
+        for message in messages
+    )
 
 
 def test_a_secret_is_not_read() -> None:

@@ -71,7 +71,7 @@ def failure(plan: TablePlan, runner: SqlRunner) -> StatementError:
 def test_a_statement_carries_the_actions_of_its_phase() -> None:
     align = comment_on("t", "column", "table")
     (step,) = compiled(TablePlan((align,))).steps
-    assert [(one.phase, one.actions, one.hazards) for one in step.statements] == [
+    assert [(statement.phase, statement.actions, statement.hazards) for statement in step.statements] == [
         (Phase.SET_COLUMN_COMMENTS, align.of_type(SetColumnComments), SAFE),
         (Phase.SET_TABLE_COMMENT, align.of_type(SetTableComment), SAFE),
     ]
@@ -98,8 +98,8 @@ def test_a_table_that_is_there_and_was_not_seen(condition: str, user: Answer, me
     runner = RecordedRunner(
         {}, {"CREATE": StatementError(NO, sql="", error_class=condition), "current_user": user}
     )
-    found = failure(TablePlan((CreateTable(WORKED_MODEL),)), runner)
-    assert (str(found), found.error_class) == (message, condition)
+    failed = failure(TablePlan((CreateTable(WORKED_MODEL),)), runner)
+    assert (str(failed), failed.error_class) == (message, condition)
 
 
 def test_statements_follow_the_phases() -> None:
@@ -156,8 +156,8 @@ def test_a_run_in_which_nothing_worked_is_not_partial(text: str, schemas: tuple[
 
 def test_a_key_that_cannot_be_dropped_says_what_may_not_have_been_seen() -> None:
     align = AlignTable(ORDERS, (PrimaryKeyDrop("pk", ("id",)), PrimaryKeyAdd("pk_2", ("id",))))
-    found = failure(TablePlan((align,)), FailingSqlRunner("DROP CONSTRAINT"))
-    assert found.message == (
+    failed = failure(TablePlan((align,)), FailingSqlRunner("DROP CONSTRAINT"))
+    assert failed.message == (
         "no A foreign key that was not visible when the catalog was read may reference primary key pk: of a table in "
         "another catalog, or of one that the current user may not see; SELECT constraint_catalog, constraint_schema, "
         "constraint_name FROM system.information_schema.referential_constraints WHERE unique_constraint_name = 'pk' "
@@ -184,8 +184,8 @@ def test_only_a_refused_drop_says_what_may_not_have_been_seen(error: StatementEr
             return ()
 
     align = AlignTable(ORDERS, (PrimaryKeyDrop("pk", ("id",)),))
-    found = failure(TablePlan((align,)), Failing())
-    assert ("A foreign key that was not visible" in found.message) is is_told
+    failed = failure(TablePlan((align,)), Failing())
+    assert ("A foreign key that was not visible" in failed.message) is is_told
 
 
 HANDED_OVER = Align(

@@ -195,7 +195,7 @@ def test_each_range_is_filled_by_a_statement_of_its_own_and_then_what_no_range_h
         "`id` >= CAST('20' AS bigint)",
     )
     assert ranges[:3] == [first] * 3  # it found rows twice
-    assert [one.endswith(middle) for one in ranges[3:5]] == [True, True]
+    assert [condition.endswith(middle) for condition in ranges[3:5]] == [True, True]
     assert ranges[4] == last
     assert ranges[5].startswith("(`region` IS NULL")
 
@@ -311,13 +311,13 @@ class Versioned(Platform):
         if self._before is not None and self._before in sql:
             self._before = None
             self.commit(*self._writer)
-        found = super().run(sql)
+        answer = super().run(sql)
         if sql.startswith("UPDATE"):
             self.commit("UPDATE", {"predicate": f'["({sql.partition(" WHERE ")[2].replace("`", "")})"]'})
         if "RENAME COLUMN" in sql:
             old, new = sql.partition("RENAME COLUMN ")[2].replace("`", "").split(" TO ")
             self.commit("RENAME COLUMN", {"oldColumnPath": old, "newColumnPath": new})
-        return found
+        return answer
 
     def of_conversion(self) -> list[str]:
         """Return what ran: U for the fill before the swap, R for a rename, C for the check of outdated values."""

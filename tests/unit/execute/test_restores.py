@@ -27,7 +27,7 @@ RUN = ("CREATE TABLE", "WRITE", "ADD COLUMNS", "DROP COLUMNS")
 class Log:
     """A table whose rows are what was written; writers come right before the numbered RESTORE."""
 
-    commits: list[tuple[str, str]] = field(default_factory=lambda: [(one, "") for one in RUN])
+    commits: list[tuple[str, str]] = field(default_factory=lambda: [(operation, "") for operation in RUN])
     states: list[list[str]] = field(default_factory=lambda: [[], ["first"], ["first"], ["first"]])
     writers: dict[int, str] = field(default_factory=dict)
     failures: list[Exception] = field(default_factory=list)

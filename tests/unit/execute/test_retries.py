@@ -206,9 +206,9 @@ def test_a_look_that_fails_for_good(error: Exception, failure: tuple[str, str, s
     def look(_table: QualifiedName) -> Sequence[str]:
         raise error
 
-    found = apply(Troubled("DELTA_METADATA_CHANGED"), Waits(), look).failure
-    assert found is not None
-    assert failure == (found.message, found.sql, found.error_class)
+    reported = apply(Troubled("DELTA_METADATA_CHANGED"), Waits(), look).failure
+    assert reported is not None
+    assert failure == (reported.message, reported.sql, reported.error_class)
 
 
 def test_nobody_who_could_look_makes_a_conflict_a_failure() -> None:
@@ -272,9 +272,9 @@ def test_a_statement_about_a_schema_is_sent_again_without_a_look(condition: str,
 
 
 def transience_of(condition: str) -> Transience:
-    found = transience(StatementError("", sql="", error_class=condition))
-    assert found is not None
-    return found
+    kind = transience(StatementError("", sql="", error_class=condition))
+    assert kind is not None
+    return kind
 
 
 def test_a_schema_that_is_there_after_a_lost_answer_is_created() -> None:

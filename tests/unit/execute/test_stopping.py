@@ -69,7 +69,7 @@ def test_a_running_statement_names_its_table_and_no_path() -> None:
 
     class Runner(RecordingSqlRunner):
         def run(self, sql: str) -> Sequence[Row]:
-            shown.extend(one.sql for one in control.running.values())
+            shown.extend(running.sql for running in control.running.values())
             return super().run(sql)
 
     runner = Runner()
@@ -174,9 +174,9 @@ def test_schemas_end_early_as_well() -> None:
             compiled(plan), lambda outcome: seen.append(outcome.kind.value), control=control
         )
     assert len(runner.statements) == 1
-    assert [one.kind.value for one in stopped.value.schemas] == ["created", "stopped", "stopped"]
+    assert [schema.kind.value for schema in stopped.value.schemas] == ["created", "stopped", "stopped"]
     assert seen[:3] == ["created", "stopped", "stopped"]
-    assert {one.kind for one in stopped.value.tables} == {OutcomeKind.STOPPED}
+    assert {table.kind for table in stopped.value.tables} == {OutcomeKind.STOPPED}
 
 
 def test_what_is_left_to_do_about_a_schema_once_the_run_is_to_end_is_no_failure() -> None:

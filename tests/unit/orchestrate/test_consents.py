@@ -107,8 +107,8 @@ def test_an_entry_allows_the_change_and_the_plan_shows_its_reason_and_line(run: 
     planned = run("plan")
     assert (planned.code, f"allowed: {line}\n" in planned.stdout) == (0, True)
     assert f"**Allowed by consents.yml**\n\n```text\n{line}\n```" in run("plan --markdown").stdout
-    (found,) = json.loads(run("plan --json").stdout)["consents"]
-    assert found == {
+    (consent,) = json.loads(run("plan --json").stdout)["consents"]
+    assert consent == {
         "kind": "drop_column",
         "table": "dev.silver.orders",
         "part": "discount",

@@ -28,8 +28,12 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def settings(tmp_path: Path, **state: Any) -> Settings:
-    found = settings_for(tmp_path, yaml="x.yml", api_token="secret")
-    return replace(found, state_backend=replace(found.state_backend, **state)) if state else found
+    local_settings = settings_for(tmp_path, yaml="x.yml", api_token="secret")
+    return (
+        replace(local_settings, state_backend=replace(local_settings.state_backend, **state))
+        if state
+        else local_settings
+    )
 
 
 def test_local_files(tmp_path: Path) -> None:
@@ -101,10 +105,10 @@ def test_run_links(
 def test_the_lineage_is_the_commit_and_says_when_it_is_not_all(tmp_path: Path) -> None:
     def git(*arguments: str) -> str:
         identity = ["-c", "user.name=Ana", "-c", "user.email=ana@example.com"]
-        found = subprocess.run(
+        done = subprocess.run(
             ["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True, text=True
         )
-        return found.stdout.strip()
+        return done.stdout.strip()
 
     assert git_lineage(tmp_path) == "unknown"
     git("init", "--quiet")

@@ -140,11 +140,11 @@ def test_files_of_a_protected_table_are_not_taken(
 def test_only_missing_tables_with_a_location_cost_a_statement(project: CatalogProject) -> None:
     project.declare(ORDERS, "name: plain, columns: [{name: id, type: bigint}]")
     project.plan()
-    assert [one for one in project.catalog.questions if "delta.`" in one] == [QUESTION]
+    assert [question for question in project.catalog.questions if "delta.`" in question] == [QUESTION]
     project.run("drift --revert --yes")
     project.catalog.questions.clear()
     project.plan()
-    assert [one for one in project.catalog.questions if "delta.`" in one] == []
+    assert [question for question in project.catalog.questions if "delta.`" in question] == []
 
 
 @pytest.mark.parametrize(

@@ -88,13 +88,13 @@ def test_drift_costs_few_statements_and_names_its_author(catalog: FakeUnityCatal
     engine.sync_tables(models)
 
     def findings() -> dict[str, tuple[str, str | None]]:
-        found = report_drift(engine, models).findings()
+        all_findings = report_drift(engine, models).findings()
         return {
-            f"{resource.rsplit('.', 1)[1]} {one.field}": (
-                one.severity.value,
-                one.changed.who if one.changed else None,
+            f"{resource.rsplit('.', 1)[1]} {finding.field}": (
+                finding.severity.value,
+                finding.changed.who if finding.changed else None,
             )
-            for resource, one in found
+            for resource, finding in all_findings
         }
 
     catalog.questions.clear()

@@ -15,9 +15,9 @@ OURS = "name: team_a_orders, columns: [{name: id, type: bigint}]"
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
-    found = CatalogProject(tmp_path, monkeypatch, delta_engine)
-    found.config.write_text(CONFIG + 'owns: ["silver.team_a_*"]\n')
-    return found
+    catalog_project = CatalogProject(tmp_path, monkeypatch, delta_engine)
+    catalog_project.config.write_text(CONFIG + 'owns: ["silver.team_a_*"]\n')
+    return catalog_project
 
 
 def test_only_owned_tables_may_be_declared(project: CatalogProject) -> None:
@@ -46,7 +46,7 @@ def test_tables_of_others_are_not_unmanaged(project: CatalogProject) -> None:
         "CREATE TABLE `dev`.`silver`.`team_b_orders` (`id` BIGINT) USING DELTA",
     )
     report = json.loads(project.run("drift --json").stdout)
-    assert [one["resource"] for one in report["unmanaged"]] == ["table.dev.silver.team_a_left"]
+    assert [resource["resource"] for resource in report["unmanaged"]] == ["table.dev.silver.team_a_left"]
     project.sync()
     assert "team_b" not in project.run("state list").stdout
 

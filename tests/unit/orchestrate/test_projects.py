@@ -173,18 +173,18 @@ def test_histories_without_a_common_commit(repository: Repository) -> None:
 def test_spark_catalogs_alone_decide_who_shares_a_session(repository: Repository) -> None:
     catalogs = BASE.replace("{type: oss}", "{type: oss, names: catalog}")
     repository.write("base/local.yml", catalogs)
-    one = load_settings(Path("teams/a/conf"), "local")
-    assert one.backend is BackendType.CATALOG
+    catalog_settings = load_settings(Path("teams/a/conf"), "local")
+    assert catalog_settings.backend is BackendType.CATALOG
     shared, backend = SharedBackends(), object()
 
     def open_one() -> Any:
         return backend
 
-    shared.get(one, open_one)
-    shared.get(replace(one, parallelism=9), open_one)
+    shared.get(catalog_settings, open_one)
+    shared.get(replace(catalog_settings, parallelism=9), open_one)
     assert len(shared.opened) == 2
     with pytest.raises(ConfigError, match="differs from another"):
-        shared.get(replace(one, spark={"spark.sql.catalog.x": "y"}), open_one)
+        shared.get(replace(catalog_settings, spark={"spark.sql.catalog.x": "y"}), open_one)
 
 
 def test_an_unreadable_folder_is_refused(repository: Repository) -> None:

@@ -349,8 +349,8 @@ def test_protection_is_set_before_tags_are_weakened(project: CatalogProject) -> 
     )
     project.sync()
     kinds = ["SET ROW FILTER", "SET MASK", "SET TAGS", "UNSET TAGS"]
-    found = [kind for sql in project.catalog.statements[ran:] for kind in kinds if f" {kind} " in sql]
-    assert found == ["SET ROW FILTER", "SET MASK", "SET TAGS", "SET TAGS", "UNSET TAGS"]
+    kinds_run = [kind for sql in project.catalog.statements[ran:] for kind in kinds if f" {kind} " in sql]
+    assert kinds_run == ["SET ROW FILTER", "SET MASK", "SET TAGS", "SET TAGS", "UNSET TAGS"]
 
 
 def test_files_are_not_copied_under_a_policy(project: CatalogProject) -> None:

@@ -47,12 +47,12 @@ SENT = RunStatement(sql="ALTER", seconds=1)
 class Run:
     """The records of a run over one table, and what it records of outcomes."""
 
-    def __init__(self, folder: Path, found: TableState, policy: Policy | None = None) -> None:
+    def __init__(self, folder: Path, observed: TableState, policy: Policy | None = None) -> None:
         repository = repository_over(MemoryStateStore(), folder)
         self.recorder = RunRecorder(repository, memory_journals(), FACTS, fence=0, now=lambda: NOON)
         self.records = RunRecords(
             self.recorder,
-            CatalogState(tables={ORDERS.key: found}),
+            CatalogState(tables={ORDERS.key: observed}),
             policy or Policy(),
             {},
             frozenset(),
@@ -70,9 +70,9 @@ class Run:
         )
 
     def table(self, key: str = KEY) -> Recorded[Table]:
-        found = self.recorder.resources[key]
-        assert is_of_table(found)
-        return found
+        resource = self.recorder.resources[key]
+        assert is_of_table(resource)
+        return resource
 
     def record(self, outcome: AnyOutcome) -> AnyRecord | None:
         self.outcomes.record(outcome)
@@ -86,9 +86,9 @@ def run(tmp_path: Path) -> Run:
 
 def test_the_schema_of_a_new_table_exists(run: Run) -> None:
     failed = unfinished(SILVER, Failure(Status.FAILED, "refused"), attempted=(), earlier=None)
-    for known, status in ((None, Status.HEALTHY), (failed, Status.HEALTHY)):
-        if known is not None:
-            run.recorder.resources[resource_key(SILVER)] = known
+    for resource, status in ((None, Status.HEALTHY), (failed, Status.HEALTHY)):
+        if resource is not None:
+            run.recorder.resources[resource_key(SILVER)] = resource
         run.records.note_schema(MODEL)
         assert run.recorder.resources[resource_key(SILVER)].status is status
 
@@ -132,9 +132,9 @@ def test_a_table_that_an_unfinished_run_left_as_declared_gets_its_present_versio
 def test_a_stopped_table_is_recorded_if_it_was_begun(run: Run) -> None:
     stopped = Outcome(name=ORDERS, kind=OutcomeKind.STOPPED, failure=StoppedError(sql=""))
     assert run.record(stopped) is None
-    found = run.record(replace(stopped, runs=(SENT,)))
-    assert found is not None
-    assert found.status is Status.DEGRADED
+    resource = run.record(replace(stopped, runs=(SENT,)))
+    assert resource is not None
+    assert resource.status is Status.DEGRADED
 
 
 def test_a_failure_without_a_statement_has_none_in_the_document_and_the_log(
@@ -150,7 +150,8 @@ def test_a_failure_without_a_statement_has_none_in_the_document_and_the_log(
     saved = run.recorder.save(run.outcomes.applied)
     assert saved is not None
     checkpoints = [
-        (one.statement, one.error, one.statements_done) for one in saved.state.metadata.checkpoints
+        (checkpoint.statement, checkpoint.error, checkpoint.statements_done)
+        for checkpoint in saved.state.metadata.checkpoints
     ]
     assert checkpoints == [(None, None, 1), (None, "it waits for another", 0)]  # by key
     reason = {"error": "it waits for another", "error_class": None, "sql": None}

@@ -140,14 +140,18 @@ class Conflicting(FakePlatform):
         if column is None:
             return super().run(sql)
         self.statements.append(sql)
-        found = self.states["dev.silver.t"]
+        state = self.states["dev.silver.t"]
         columns = (
-            replace(one, default=None if column[2] is None else one.default, name=column[2] or one.name)
-            if one.name == column[1]
-            else one
-            for one in found.columns
+            replace(
+                existing,
+                default=None if column[2] is None else existing.default,
+                name=column[2] or existing.name,
+            )
+            if existing.name == column[1]
+            else existing
+            for existing in state.columns
         )
-        self.states["dev.silver.t"] = replace(found, columns=tuple(columns))
+        self.states["dev.silver.t"] = replace(state, columns=tuple(columns))
         return ()
 
 
@@ -192,8 +196,8 @@ def test_parts_of_a_renamed_column_stay(words: str, others: tuple[Column, ...], 
     before = orders(Column("a", "string", default="'x'"), *others, name="t", properties=named)
     after = orders(Column("b", "string", renamed_from="a"), name="t", properties=named)
     sync(platform, deployment, before)
-    found = platform.states["dev.silver.t"]
-    platform.states["dev.silver.t"] = replace(found, columns=found.columns[:1])
+    state = platform.states["dev.silver.t"]
+    platform.states["dev.silver.t"] = replace(state, columns=state.columns[:1])
     platform.statements.clear()
     platform.models = {after.qualified_name.key: after}
     with open_run(engine_over(platform, deployment), "sync") as run:

@@ -44,7 +44,7 @@ def test_two_projects_apply_at_the_same_time(shared: SharedCatalog, monkeypatch:
             threads.submit(run_sync, environment="dev", conf_dir=conf_dir, spark=SPARK)
             for conf_dir in conf_dirs
         ]
-        assert [one.result().values["created"] for one in runs] == [2, 2]
+        assert [run.result().values["created"] for run in runs] == [2, 2]
 
 
 def test_serials_are_independent(shared: SharedCatalog) -> None:
@@ -227,11 +227,13 @@ def test_tables_of_others_are_no_drift(shared: SharedCatalog) -> None:
         "DROP TABLE `dev`.`gold`.`web_totals`",
     )
     parts = ("drifted", "deleted", "unmanaged")
-    found = {
-        one["project"]: [found["resource"] for part in parts for found in one["document"][part]]
-        for one in shared.documents("drift")
+    resources_by_project = {
+        document["project"]: [
+            resource["resource"] for part in parts for resource in document["document"][part]
+        ]
+        for document in shared.documents("drift")
     }
-    assert found == {
+    assert resources_by_project == {
         "teams/sales": [],
         "teams/stock": [],
         "teams/web": ["table.dev.silver.web_orders", "table.dev.gold.web_totals"],
@@ -243,8 +245,8 @@ def test_a_table_in_a_projects_globs_is_unmanaged_for_that_project(shared: Share
         shared.sync(team)
     shared.catalog.by_hand("CREATE TABLE `dev`.`silver`.`sales_by_web` (`id` INT) USING DELTA")
     unmanaged = {
-        one["project"]: [found["resource"] for found in one["document"]["unmanaged"]]
-        for one in shared.documents("drift")
+        document["project"]: [resource["resource"] for resource in document["document"]["unmanaged"]]
+        for document in shared.documents("drift")
     }
     assert unmanaged == {
         "teams/sales": ["table.dev.silver.sales_by_web"],
@@ -257,11 +259,11 @@ def test_the_drift_task_of_a_project_reports_that_project(shared: SharedCatalog)
     for team in OWNS:
         shared.sync(team)
     shared.catalog.by_hand("DROP TABLE `dev`.`gold`.`web_totals`")
-    found = {
+    values_by_team = {
         team: run_drift_report(environment="dev", conf_dir=f"teams/{team}/conf", spark=SPARK).values
         for team in OWNS
     }
-    assert [found[team]["deleted"] for team in OWNS] == [0, 0, 1]
+    assert [values_by_team[team]["deleted"] for team in OWNS] == [0, 0, 1]
 
 
 def test_the_import_of_a_schema_takes_the_projects_tables(shared: SharedCatalog) -> None:
@@ -301,16 +303,16 @@ def test_globs_that_overlap_are_refused(shared: SharedCatalog) -> None:
 
 
 @pytest.mark.parametrize(
-    ("backend", "one", "other"),
+    ("backend", "first", "other"),
     [
         ("databricks", "{schema: dev.Engine, volume: one}", "{schema: Dev.engine, volume: other}"),
         ("s3", "{bucket: states, region: eu-central-1}", "{bucket: states, prefix: /}"),
     ],
 )
 def test_one_place_of_two_deployment_states_is_refused(
-    shared: SharedCatalog, backend: str, one: str, other: str
+    shared: SharedCatalog, backend: str, first: str, other: str
 ) -> None:
-    for team, place in (("sales", one), ("web", other)):
+    for team, place in (("sales", first), ("web", other)):
         shared.configure(team, f"state_backend: {{type: {backend}, {backend}: {place}}}\n")
     refused = shared.check()
     assert refused.code == 3
@@ -331,7 +333,7 @@ def test_commands_run_in_all_projects(shared: SharedCatalog) -> None:
         "teams/sales  2 tables to create\nteams/stock  refused\nteams/web    2 tables to create\n"
     )
     documents = shared.documents("plan")
-    assert [one["document"] is None for one in documents] == [False, True, False]
+    assert [document["document"] is None for document in documents] == [False, True, False]
 
 
 def test_the_most_severe_code_is_that_of_all(shared: SharedCatalog) -> None:
@@ -344,7 +346,7 @@ def test_the_most_severe_code_is_that_of_all(shared: SharedCatalog) -> None:
         "teams/sales  dev: no drift in 2 tables\nteams/stock  dev: no drift in 2 tables\n"
         "teams/web    dev: 1 finding (1 high, 0 medium, 0 low) in 2 tables\n"
     )
-    assert [one["exit_code"] for one in shared.documents("drift --fail-on high")] == [0, 0, 2]
+    assert [document["exit_code"] for document in shared.documents("drift --fail-on high")] == [0, 0, 2]
 
 
 def test_ctrl_c_stops_all_projects(shared: SharedCatalog, monkeypatch: pytest.MonkeyPatch) -> None:

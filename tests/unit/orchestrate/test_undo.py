@@ -80,18 +80,18 @@ def test_statements_bring_back_what_they_can_and_an_undo_is_undone(project: Cata
     rich = project.catalog.tables[KEY].state
     statements = ran(project, "undo --yes --allow drop_column")
     assert not [sql for sql in statements if sql.startswith("RESTORE")]
-    found = project.catalog.tables[KEY].state
-    assert found.columns == small.columns
-    assert (found.table_comment, found.tags, found.checks) == ("", {}, ())
-    assert (found.primary_key, found.grants, found.cluster_by) == (None, {}, ())
+    state = project.catalog.tables[KEY].state
+    assert state.columns == small.columns
+    assert (state.table_comment, state.tags, state.checks) == ("", {}, ())
+    assert (state.primary_key, state.grants, state.cluster_by) == (None, {}, ())
     assert project.catalog.snapshot([]) == before
     assert project.drift() == {}
     # Columns that the undo dropped come back by RESTORE, and what the catalog alone has by statements.
     statements = ran(project, "undo --yes")
     assert len([sql for sql in statements if sql.startswith("RESTORE")]) == 1
-    found = project.catalog.tables[KEY].state
-    assert (found.columns, found.primary_key) == (rich.columns, rich.primary_key)
-    assert (found.tags, found.grants, found.checks) == (rich.tags, rich.grants, rich.checks)
+    state = project.catalog.tables[KEY].state
+    assert (state.columns, state.primary_key) == (rich.columns, rich.primary_key)
+    assert (state.tags, state.grants, state.checks) == (rich.tags, rich.grants, rich.checks)
     assert project.plan()["tables"] == []
 
 
@@ -186,7 +186,7 @@ def test_a_created_folder_is_not_dropped(tmp_path: Path, *, skips_refused: bool)
             "remove the folder by hand. `delta-engine -e test undo --skip-refused` undoes the others."
         )
         if not skips_refused:
-            assert [str(one) for one in planned.refusals] == [refusal]
+            assert [str(refused) for refused in planned.refusals] == [refusal]
             return
         assert planned.refusals == ()
         assert f"left out: {refusal}" in planned.warnings
@@ -307,8 +307,8 @@ def test_what_is_kept_no_longer_is_not_restored(
     [("interval 1 week", 7), ("interval 30 days", 30), ("36 hours", 1.5), ("interval 2 fortnights", None)],
 )
 def test_the_time_that_files_are_kept(text: str, days: float | None) -> None:
-    found = restoring.kept_for(text)
-    assert (found and found.total_seconds() / 86400) == days
+    kept = restoring.kept_for(text)
+    assert (kept and kept.total_seconds() / 86400) == days
 
 
 def test_others_are_undone_without_the_refused_ones(project: CatalogProject) -> None:
@@ -337,7 +337,10 @@ def test_only_the_tables_that_are_asked_for(project: CatalogProject) -> None:
     project.sync()
     ran(project, "undo --yes -t silver.others")
     tables = project.catalog.tables.values()
-    assert {one.name.table: one.state.table_comment for one in tables} == {"orders": "new", "others": ""}
+    assert {table.name.table: table.state.table_comment for table in tables} == {
+        "orders": "new",
+        "others": "",
+    }
     nothing = project.run("undo --yes -t nothing")
     assert nothing.code == 3
     assert "has nothing left to undo that matches nothing" in nothing.stderr
@@ -392,8 +395,8 @@ def test_schemas_are_as_they_were_declared(project: CatalogProject) -> None:
     project.declare(SMALL, schemas=schemas.format("second", "team: sales"))
     project.sync()
     ran(project, "undo --yes")
-    found = project.catalog.schemas["dev.silver"]
-    assert (found.comment, found.tags) == ("first", {})
+    schema = project.catalog.schemas["dev.silver"]
+    assert (schema.comment, schema.tags) == ("first", {})
 
 
 def test_a_dry_run_and_a_plan_file_apply_nothing(project: CatalogProject, tmp_path: Path) -> None:
@@ -402,7 +405,7 @@ def test_a_dry_run_and_a_plan_file_apply_nothing(project: CatalogProject, tmp_pa
     shown = project.run("undo --dry-run").stdout
     assert "RESTORE TABLE `dev`.`silver`.`orders` TO VERSION AS OF 0;" in shown
     plan = json.loads(project.run("undo --dry-run --json").stdout)
-    assert [one["action"] for one in plan["tables"][0]["actions"]] == ["RestoreTable"]
+    assert [action["action"] for action in plan["tables"][0]["actions"]] == ["RestoreTable"]
     assert ran(project, "undo --out undo.json") == []
     assert len(ran(project, "apply undo.json --yes")) == 1
     applied = project.run("apply undo.json --yes")

@@ -39,8 +39,8 @@ def is_read(path: Path, data: bytes) -> bool:
 
 def test_every_broken_file_is_read_or_refused(tmp_path: Path) -> None:
     document = json.loads(encode_plan_file(PLAN))
-    found = [is_read(tmp_path / "plan.json", forged(broken)) for _, broken in broken_copies(document)]
-    assert {*found} == {True, False}
+    answers = [is_read(tmp_path / "plan.json", forged(broken)) for _, broken in broken_copies(document)]
+    assert {*answers} == {True, False}
 
 
 @pytest.mark.parametrize("depth", [500, 900, 950, 980, 1_000, 5_000, 200_000])
@@ -85,13 +85,13 @@ def test_a_plan_that_is_read_is_applied_or_refused(
     document = json.loads(project.file.read_bytes())
     document["plan"] = compared_part_of(document["plan"])
     reviewed = [statement["sql"] for statement in document["statements"]]
-    found = {0: 0, 3: 0}
+    counts = {0: 0, 3: 0}
     for what, broken in broken_copies(document, ("x", "\x1b[2J", [], {}, None)):
         project.file.write_bytes(forged(broken))
         with suppress(PlanFileError), project.unchanged():
             project.read()
             result = project.apply()
-            assert result.code in found, what
+            assert result.code in counts, what
             assert project.platform.statements == (reviewed if result.code == 0 else []), what
-            found[result.code] += 1
-    assert all(found.values())
+            counts[result.code] += 1
+    assert all(counts.values())

@@ -103,10 +103,10 @@ def test_no_changed_byte_gets_through(place: int, byte: int, is_added: bool) -> 
     data[place : place if is_added else place + 1] = bytes([byte])
     with NamedTemporaryFile() as file:
         try:
-            found = read(Path(file.name), bytes(data))
+            decoded = read(Path(file.name), bytes(data))
         except PlanFileError:
             return
-    assert found == PLAN  # a blank between two tokens
+    assert decoded == PLAN  # a blank between two tokens
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def kill_sync_of(project: PlanProject, table: str) -> None:
 def assert_applied(project: PlanProject) -> None:
     """Apply the file; require that its statements ran, and no others."""
     project.platform.statements.clear()
-    reviewed = [one.sql for one in project.read().statements]
+    reviewed = [statement.sql for statement in project.read().statements]
     applied = project.apply()
     assert (applied.code, project.platform.statements) == (0, reviewed), applied.stderr
     assert "this plan was already applied" in project.apply().stdout
@@ -213,8 +213,8 @@ def test_a_change_by_hand_elsewhere_leaves_a_plan_valid_unless_it_would_be_undon
     planned: PlanProject,
 ) -> None:
     states = planned.platform.states
-    known = states["dev.silver.b"]
-    states["dev.silver.b"] = replace(known, table_comment="by hand")
+    state = states["dev.silver.b"]
+    states["dev.silver.b"] = replace(state, table_comment="by hand")
     assert moves_in(planned.apply()) == ["dev.silver.b, planned now: ~ table comment: 'by hand' → 'first'"]
-    states["dev.silver.b"] = replace(known, tags={"theirs": "1"})
+    states["dev.silver.b"] = replace(state, tags={"theirs": "1"})
     assert_applied(planned)

@@ -38,7 +38,7 @@ def test_a_plan_is_applied_as_it_is_in_the_file(project: PlanProject) -> None:
         "note: the plan is in plan.json: `delta-engine -e local apply plan.json`\n"
     )
     assert project.platform.statements == []
-    statements = [one.sql for one in project.read().statements]
+    statements = [statement.sql for statement in project.read().statements]
 
     applied = project.apply()
     assert (applied.code, applied.stdout.splitlines()[-1]) == (
@@ -178,7 +178,7 @@ def test_a_table_that_was_to_be_dropped_and_is_gone(synced: PlanProject) -> None
     synced.configure("{removed_tables: drop, allow: [drop_table]}")
     synced.declare(a="first")
     synced.plan()
-    assert [one.sql for one in synced.read().statements] == ["DROP TABLE `dev`.`silver`.`b`"]
+    assert [statement.sql for statement in synced.read().statements] == ["DROP TABLE `dev`.`silver`.`b`"]
     dropped = synced.platform.states.pop("dev.silver.b")
     assert "\n  table dev.silver.b is gone\n" in synced.apply().stderr
     synced.platform.states["dev.silver.b"] = dropped

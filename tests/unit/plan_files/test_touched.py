@@ -28,8 +28,8 @@ def changing(*tables: str) -> TablePlan:
 
 def touched(plan: TablePlan, models: Iterable[Table] = (), **tables: TableState) -> set[str]:
     seen = CatalogState(tables={name(table).key: state for table, state in tables.items()})
-    found = touched_keys(plan, models, seen)
-    return {key.removeprefix("table.dev.silver.") for key in found}
+    keys = touched_keys(plan, models, seen)
+    return {key.removeprefix("table.dev.silver.") for key in keys}
 
 
 PLAIN = state_of(orders())

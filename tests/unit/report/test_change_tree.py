@@ -30,10 +30,10 @@ LONG = (
 
 
 def lines(branches: tuple[Branch, ...], indent: str = "") -> list[str]:
-    found = []
-    for one in branches:
-        found += [f"{indent}{one.sign.value} {one.text}", *lines(one.leaves, f"{indent}  ")]
-    return found
+    texts = []
+    for branch in branches:
+        texts += [f"{indent}{branch.sign.value} {branch.text}", *lines(branch.leaves, f"{indent}  ")]
+    return texts
 
 
 def aligned(*actions: Action) -> AlignTable:
@@ -98,10 +98,10 @@ def test_a_long_type_has_a_line_per_field() -> None:
     column = Column("address", LONG, comment="c")
     assert shown(ColumnAdd(column)) == [
         "+ column address: struct 'c'  [safe]",
-        *(f"  {one}" for one in expected),
+        *(f"  {line}" for line in expected),
     ]
     (created,) = plan_branches(TablePlan((CreateTable(Table("dev", "silver", "orders", [column])),)))
-    assert lines(created.leaves) == ["+ address  struct 'c'", *(f"  {one}" for one in expected)]
+    assert lines(created.leaves) == ["+ address  struct 'c'", *(f"  {line}" for line in expected)]
 
 
 def test_every_form_has_the_fields() -> None:
@@ -145,10 +145,10 @@ def test_a_converted_column_is_one_line() -> None:
 
 
 def test_other_fills_keep_their_lines_beside_a_conversion() -> None:
-    found = tree(planned([NOTE, AMOUNT], [FILLED, CONVERTED]))
-    assert CONVERSION in found
-    assert "+ column note values: 'none'  [rewrites data, reversible by RESTORE]" in found
-    assert "+ rows after filling note, amount: verified  [scans data]" in found
+    shown = tree(planned([NOTE, AMOUNT], [FILLED, CONVERTED]))
+    assert CONVERSION in shown
+    assert "+ column note values: 'none'  [rewrites data, reversible by RESTORE]" in shown
+    assert "+ rows after filling note, amount: verified  [scans data]" in shown
 
 
 def test_a_compact_plan_has_conversions_in_one_line() -> None:
@@ -172,10 +172,10 @@ def test_a_column_that_is_declared_in_the_middle_says_where_it_lands(
     desired: str, notes: dict[str, str]
 ) -> None:
     before, after = ([Column(name, "int") for name in names.split()] for names in ("id note", desired))
-    found = {line.split(":")[0]: line for line in tree(planned(before, after))}
+    shown = {line.split(":")[0]: line for line in tree(planned(before, after))}
     for name in {*desired.split()} - {"id", "note"}:
         place = notes.get(name)
         end = f"  added last, not {place}: policy.column_order: enforce moves it" if place else ""
-        assert found[f"+ column {name}"] == f"+ column {name}: int  [safe]{end}"
+        assert shown[f"+ column {name}"] == f"+ column {name}: int  [safe]{end}"
     moved = tree(planned(before, after, Policy(column_order=ColumnOrder.ENFORCE)))
     assert not [line for line in moved if "added last" in line]

@@ -25,7 +25,7 @@ def name(table: str) -> QualifiedName:
 
 
 def many(number: int = 21) -> tuple[AlignTable, ...]:
-    return tuple(AlignTable(name(f"a{one:02}"), (ADD,)) for one in range(number))
+    return tuple(AlignTable(name(f"a{position:02}"), (ADD,)) for position in range(number))
 
 
 @pytest.mark.parametrize(("number", "expected"), [(20, False), (21, True)])
@@ -43,11 +43,11 @@ def test_everything_is_counted_by_schema_and_kind() -> None:
             DropTable(name("z"), 7),
         )
     )
-    found = [
-        (one.text, [f"{leaf.sign.value} {leaf.text}" for leaf in one.leaves])
-        for one in counted_branches(plan)
+    branches = [
+        (branch.text, [f"{leaf.sign.value} {leaf.text}" for leaf in branch.leaves])
+        for branch in counted_branches(plan)
     ]
-    assert found == [
+    assert branches == [
         ("dev.gold: 1 table to create, 1 table to drop", []),
         ("dev.silver: 22 tables to change", ["+ columns: 22 in 22 tables", "- columns: 1 in 1 table"]),
     ]
@@ -63,11 +63,11 @@ def test_what_needs_consent_is_in_full() -> None:
             DropTable(name("z"), 7),
         )
     )
-    found = list(notable_branches(plan))
-    names = [one.text.split("  ")[0] for one in found]
+    branches = list(notable_branches(plan))
+    names = [branch.text.split("  ")[0] for branch in branches]
     assert names == ["dev.gold.z", "dev.silver.b", "dev.silver.c", "dev.silver.d"]
-    assert found[1].text == "dev.silver.b  and 1 more change"
-    assert [leaf.text for leaf in found[1].leaves] == [
+    assert branches[1].text == "dev.silver.b  and 1 more change"
+    assert [leaf.text for leaf in branches[1].leaves] == [
         "column dropped: int  [loses data, reversible by RESTORE]"
     ]
 

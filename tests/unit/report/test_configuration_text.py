@@ -66,7 +66,7 @@ def test_the_document_has_a_path_a_value_and_an_origin_of_each_value(tmp_path: P
     document = json.loads(configuration_json("dev", configured_values(conf, "dev")))
     assert (document["format"], document["version"]) == ("delta-engine/configuration", 1)
     assert document["environment"] == "dev"
-    by_path = {tuple(one["path"]): (one["value"], one["origin"]) for one in document["values"]}
+    by_path = {tuple(value["path"]): (value["value"], value["origin"]) for value in document["values"]}
     assert by_path["models", "yaml", 0] == ("a.yml", {"file": "conf/dev.yml", "line": 3})
     assert by_path["apply", "parallelism"] == (4, None)
     assert by_path["variables",] == ({}, None)

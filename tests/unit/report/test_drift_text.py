@@ -25,8 +25,8 @@ GOLDEN = Path(__file__).parents[2] / "golden_reports"
     ("name", "report"), [("full", full_report()), ("schemas", schema_report()), ("empty", empty_report())]
 )
 def test_the_exact_text_and_json(name: str, report: DriftReport, request: pytest.FixtureRequest) -> None:
-    for suffix, found in (("txt", drift_text(report)), ("json", report_json(report) + "\n")):
-        assert_golden(found, GOLDEN / f"{name}.{suffix}", request)
+    for suffix, text in (("txt", drift_text(report)), ("json", report_json(report) + "\n")):
+        assert_golden(text, GOLDEN / f"{name}.{suffix}", request)
 
 
 def test_hostile_texts_stay_in_their_lines() -> None:
@@ -37,7 +37,7 @@ def test_a_long_report_has_numbers_and_what_is_severe() -> None:
     report = huge_report(tables=30, findings=4)
     whole = [line.text for line in drift_lines(report)]
     compact = [line.text for line in drift_lines(report, is_full=False)]
-    severe = {one.resource for one in report.drifted if one.severity is Severity.HIGH}
+    severe = {resource.resource for resource in report.drifted if resource.severity is Severity.HIGH}
     assert len(compact) < len(whole)
     assert {text.split()[1] for text in compact if text.startswith("  ~ ")} == severe
     assert compact[-2:] == [
@@ -66,10 +66,10 @@ def shown(kind: DriftKind, field: str, expected: str | None, actual: str | None)
     report = DriftReport(environment="dev", checked_at=CHECKED_AT, drifted=(table,), pending=(pending,))
     lines = [line.text for line in drift_lines(report)]
     start, end = lines.index("  ~ table.dev.silver.orders") + 1, lines.index("      severity: low")
-    found = lines[start:end]
+    part = lines[start:end]
     start = lines.index("  + table.dev.silver.lines") + 1
-    assert lines[start : start + len(found)] == found
-    return found
+    assert lines[start : start + len(part)] == part
+    return part
 
 
 def test_a_long_type_has_a_line_per_field() -> None:

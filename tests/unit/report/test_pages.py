@@ -73,9 +73,9 @@ def test_a_page_needs_nothing_from_elsewhere(html: str) -> None:
 
 
 def test_the_exact_drift_page(request: pytest.FixtureRequest) -> None:
-    found = drift_html(full_report(), past_runs())
-    assert_golden(found, GOLDEN_REPORTS / "full.html", request)
-    assert drift_html(full_report(), tuple(reversed(past_runs()))) == found
+    html = drift_html(full_report(), past_runs())
+    assert_golden(html, GOLDEN_REPORTS / "full.html", request)
+    assert drift_html(full_report(), tuple(reversed(past_runs()))) == html
 
 
 def test_sections_without_findings_are_left_out() -> None:
@@ -152,7 +152,7 @@ def test_the_page_of_a_plan_is_the_terminals_tree() -> None:
     assert {tag for tag, _ in page.elements} == {"style", "div", "p", "b", "details", "summary", "ul", "li"}
     branches = list(plan_branches(plan))
     assert len(branches) == 3
-    for branch in (*branches, *(leaf for one in branches for leaf in one.leaves)):
+    for branch in (*branches, *(leaf for parent in branches for leaf in parent.leaves)):
         assert f"{branch.sign.value} {branch.text}" in page.text
     assert Page(plan_html(TablePlan(), environment="a<b")).text.endswith("a<b: no changes")
 

@@ -16,9 +16,9 @@ def lines(kept: int, *, is_full: bool) -> list[str]:
 
 @pytest.mark.parametrize(("kept", "is_full"), [(20, False), (21, True)])
 def test_kept_tables_are_listed(kept: int, is_full: bool) -> None:
-    found = lines(kept, is_full=is_full)
-    assert len(found) == kept + 1
-    assert found[0] == "kept: dev.silver.t0 is not declared any more (policy.removed_tables: keep)"
+    shown = lines(kept, is_full=is_full)
+    assert len(shown) == kept + 1
+    assert shown[0] == "kept: dev.silver.t0 is not declared any more (policy.removed_tables: keep)"
 
 
 def test_many_kept_tables_are_counted() -> None:

@@ -29,9 +29,9 @@ REPORTS: dict[str, type] = {
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_the_published_schema_is_the_generated_one(name: str, request: pytest.FixtureRequest) -> None:
-    path, found = SCHEMAS / f"{name}-report-v1.json", report_schema(REPORTS[name]) + "\n"
-    assert_golden(found, path, request)
-    Draft202012Validator.check_schema(json.loads(found))
+    path, schema = SCHEMAS / f"{name}-report-v1.json", report_schema(REPORTS[name]) + "\n"
+    assert_golden(schema, path, request)
+    Draft202012Validator.check_schema(json.loads(schema))
 
 
 @pytest.mark.parametrize(

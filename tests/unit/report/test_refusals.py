@@ -21,7 +21,7 @@ def texts(*refusals: RefusedError) -> list[str]:
 
 def test_few_refusals_stay_as_they_are() -> None:
     pair = (refusal(1), refusal(2))
-    assert texts(*pair) == [str(one) for one in pair]
+    assert texts(*pair) == [str(refusal) for refusal in pair]
 
 
 def test_one_cause_on_many_tables_is_one_message() -> None:

@@ -80,20 +80,20 @@ def reported(
 def test_a_run_in_which_a_table_fails(tmp_path: Path) -> None:
     report, _ = reported(Refusing("b"), tmp_path)
     assert report.status is RunStatus.PARTIAL
-    found = {table.table.rsplit(".", 1)[1]: table for table in report.tables}
-    assert {name: table.status for name, table in found.items()} == {
+    by_name = {table.table.rsplit(".", 1)[1]: table for table in report.tables}
+    assert {name: table.status for name, table in by_name.items()} == {
         "a": TableStatus.CREATED,
         "b": TableStatus.FAILED,
         "c": TableStatus.SKIPPED,
         "d": TableStatus.CREATED,
     }
-    error = found["b"].error
+    error = by_name["b"].error
     assert error is not None
     assert (error.message, error.error_class, error.statements_done) == ("no", "NO", 0)
     assert (error.sql or "").startswith("CREATE TABLE `dev`.`silver`.`b`")
-    assert [statement.is_done for statement in found["b"].statements] == [False]
-    assert found["a"].actions == ("+ table with 1 column",)
-    skipped = found["c"].error
+    assert [statement.is_done for statement in by_name["b"].statements] == [False]
+    assert by_name["a"].actions == ("+ table with 1 column",)
+    skipped = by_name["c"].error
     assert skipped is not None
     assert (skipped.sql, skipped.message) == (None, "it depends on table dev.silver.b, which failed")
     assert report.counts == {
@@ -187,7 +187,9 @@ def test_schemas_are_reported_and_kept_as_tables_are(tmp_path: Path) -> None:
         report = apply_planned(run, with_plan(planned, plan)).report
     (schema,) = report.schemas
     assert (schema.schema, schema.status) == ("dev.silver", TableStatus.FAILED)
-    assert [(one.sql, one.is_done) for one in schema.statements] == [("CREATE SCHEMA `dev`.`silver`", False)]
+    assert [(statement.sql, statement.is_done) for statement in schema.statements] == [
+        ("CREATE SCHEMA `dev`.`silver`", False)
+    ]
     assert report.counts["schemas"] == 1
     (sql,) = platform.history
     assert (sql.count("('schema', "), sql.count("('table', "), sql.count("('run', ")) == (1, 1, 1)
@@ -222,8 +224,8 @@ def test_the_configuration_names_the_history(project: Path) -> None:
     path = project / "conf" / "local.yml"
     text = path.read_text()
     path.write_text(text + "apply: {history_table: '${catalog}.ops.run_history'}\n")
-    found = load_settings(project / "conf", "local").run_history
-    assert found == QualifiedName("dev", "ops", "run_history")
+    history = load_settings(project / "conf", "local").run_history
+    assert history == QualifiedName("dev", "ops", "run_history")
     path.write_text(text + "apply: {history_table: run_history}\n")
     with pytest.raises(ConfigError, match="history_table is a table's full name"):
         load_settings(project / "conf", "local")

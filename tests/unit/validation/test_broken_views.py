@@ -18,7 +18,7 @@ MAYBE = LostRead(ORDERS, "note", is_sure=False)
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "expected"),
     [
         ("SELECT note FROM orders", [NOTE]),
         ("SELECT `NOTE` FROM `dev`.`silver`.`ORDERS`", [NOTE]),
@@ -35,8 +35,8 @@ MAYBE = LostRead(ORDERS, "note", is_sure=False)
         ("WITH orders AS (SELECT 1 AS note) SELECT note FROM orders", []),
     ],
 )
-def test_what_a_view_reads(query: str, found: list[LostRead]) -> None:
-    assert lost_reads(query, HOME, {OLD}, {ORDERS: {"note"}}) == found
+def test_what_a_view_reads(query: str, expected: list[LostRead]) -> None:
+    assert lost_reads(query, HOME, {OLD}, {ORDERS: {"note"}}) == expected
 
 
 @pytest.mark.parametrize("query", ["", "SELECT FROM WHERE", "DROP TABLE orders", "SELECT (" * 500])

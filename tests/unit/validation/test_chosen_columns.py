@@ -86,7 +86,7 @@ def test_a_dropped_field_leaves_the_clustering_of_others_first() -> None:
     model = Table("dev", "silver", "orders", [ID, Column("s", "struct<b: int>")])
     observed = TableState(columns=(ID, PLACE), cluster_by=("s.a", "id"), table_properties=MAPPED)
     statements = statements_of(planned([model], catalog_of([model], observed)))
-    assert [one.split("`orders` ")[1] for one in statements] == [
+    assert [statement.split("`orders` ")[1] for statement in statements] == [
         "CLUSTER BY (`id`)",
         "DROP COLUMNS (`s`.`a`)",
     ]

@@ -73,8 +73,8 @@ def cost(runner: Answers, *actions: Action) -> Cost | None:
     ids=["a conversion", "rows without a value", "a new column", "a rewrite", "both"],
 )
 def test_what_is_written(actions: tuple[Action, ...], files: int, size: int, seconds: float) -> None:
-    found = cost(Answers(), *actions)
-    assert found == Cost(rows=5000, files=files, size=size, seconds=seconds, kept_for="interval 7 days")
+    estimated = cost(Answers(), *actions)
+    assert estimated == Cost(rows=5000, files=files, size=size, seconds=seconds, kept_for="interval 7 days")
 
 
 def test_other_plans_ask_nothing() -> None:
@@ -112,8 +112,8 @@ def test_the_plan_says_it() -> None:
 )
 def test_a_limit(limit: int | None, size: int | None, reason: str | None) -> None:
     plan = planned(REWRITE, cost=Cost(size=size))
-    found = list(WithinRewriteLimit().check(plan, Policy(max_rewrite_bytes=limit)))
-    assert [one.reason for one in found] == ([reason] if reason else [])
+    refusals = list(WithinRewriteLimit().check(plan, Policy(max_rewrite_bytes=limit)))
+    assert [refusal.reason for refusal in refusals] == ([reason] if reason else [])
 
 
 @pytest.mark.parametrize(

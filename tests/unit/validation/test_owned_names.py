@@ -48,8 +48,8 @@ def test_a_rename_takes_no_table_of_another_project() -> None:
 )
 def test_keys_to_undeclared_tables_of_the_project_name_columns(key: ForeignKey, is_refused: bool) -> None:
     model = Table("dev", "silver", "team_a_orders", [Column("id", "bigint")], foreign_keys=[key])
-    found = [f"{refusal.reason}. {refusal.way_out}" for refusal in OwnedParents(OWNS).check([model])]
-    assert found == is_refused * [
+    messages = [f"{refusal.reason}. {refusal.way_out}" for refusal in OwnedParents(OWNS).check([model])]
+    assert messages == is_refused * [
         "foreign key (id) references dev.silver.team_a_customers, which is not declared. Declare that table with its "
         "primary key, name referenced_columns, or, if the table is another project's, leave it out of owns."
     ]
@@ -112,5 +112,5 @@ GLOBS = st.text(alphabet="a*?.", min_size=1, max_size=4)
 @given(GLOBS, GLOBS)
 def test_what_both_match_is_common(glob: str, other: str) -> None:
     both = [name for name in NAMES if matches_any(name, [glob]) and matches_any(name, [other])]
-    found = common_table([glob], [other], words(1))
-    assert found == ((glob, other) if both else None)
+    common = common_table([glob], [other], words(1))
+    assert common == ((glob, other) if both else None)

@@ -215,9 +215,9 @@ def test_many_warnings_are_counted(catalog: Catalog) -> None:
     models = [replace(KEYED, table_name=name) for name in names]
     observed = catalog.fake.snapshot(models)
     plan = TablePlanner().plan(models, observed, {})
-    found = list(rights_warnings(PrincipalReader(catalog), plan, observed))
-    assert len(found) == 11
-    assert found[-1] == "2 further rights may be missing: `delta-engine -e ENV doctor` lists them"
+    warnings = list(rights_warnings(PrincipalReader(catalog), plan, observed))
+    assert len(warnings) == 11
+    assert warnings[-1] == "2 further rights may be missing: `delta-engine -e ENV doctor` lists them"
 
 
 def test_a_renamed_table_has_its_rights_under_the_former_name(catalog: Catalog) -> None:

@@ -231,8 +231,8 @@ def test_a_subclass_has_default_rules_of_its_own() -> None:
         DEFAULT_MODEL_RULES = (*PlanValidator.DEFAULT_MODEL_RULES, NoModels())
         DEFAULT_PLAN_RULES = (NoPlans(),)
 
-    assert [str(one) for one in Stricter().model_violations(FINE)] == ["no models."]
-    assert [str(one) for one in Stricter().plan_violations(TablePlan())] == ["no plans."]
+    assert [str(violation) for violation in Stricter().model_violations(FINE)] == ["no models."]
+    assert [str(violation) for violation in Stricter().plan_violations(TablePlan())] == ["no plans."]
     given = Stricter(model_rules=(), plan_rules=())
     assert [*given.model_violations(FINE), *given.plan_violations(TablePlan())] == []
 
@@ -243,7 +243,7 @@ def test_default_rules_that_are_assigned_hold_in_projects_too(
     rules = PlanValidator.DEFAULT_MODEL_RULES
     monkeypatch.setattr(PlanValidator, "DEFAULT_MODEL_RULES", (*rules, NoModels()))
     monkeypatch.setattr(PlanValidator, "DEFAULT_PLAN_RULES", (NoPlans(),))
-    assert [str(one) for one in PlanValidator().plan_violations(TablePlan())] == ["no plans."]
+    assert [str(violation) for violation in PlanValidator().plan_violations(TablePlan())] == ["no plans."]
     refused = delta_engine("-e", "local", "validate")
     assert (refused.code, refused.stderr) == (
         3,
