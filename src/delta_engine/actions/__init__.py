@@ -160,6 +160,7 @@ class Create(Generic[Model_co]):
         adoption: how it takes the Delta table at its location; None if it is new, or if its location was not read.
     """
 
+    verb: ClassVar[str] = "create"
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     desired: Model_co
     adoption: Adoption | None = None
@@ -217,6 +218,7 @@ class Align(Generic[Name_co]):
         columns: the model's, for the places of messages.
     """
 
+    verb: ClassVar[str] = "change"
     name: Name_co
     actions: tuple[Action, ...]
     declared_at: SourceLocation | None = field(default=None, compare=False, repr=False)
@@ -259,6 +261,7 @@ class Drop(Generic[Name_co]):
         undoes_creation: whether an undo drops it, because the undone run created it; a model may still declare it.
     """
 
+    verb: ClassVar[str] = "drop"
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.LOSES_DATA, Hazard.BREAKS_READERS)
     name: Name_co
     rows: int

@@ -13,8 +13,11 @@ from typing import Final
 from delta_engine import aspects
 from delta_engine.actions import (
     Action,
+    Align,
     AlignTable,
+    Create,
     CreateTable,
+    Drop,
     DropTable,
     Hazard,
     TableAction,
@@ -36,11 +39,7 @@ MOST_IN_FULL: Final = 20
 COMPACT_HEADING: Final = "In full, because it needs consent, is refused or undoes drift, and new schemas:"
 COMPACT_NOTE: Final = f"Compact, because more than {MOST_IN_FULL} tables change: --full shows every change."
 
-_KINDS: Final = (
-    (CreateTable, Sign.ADDED, "create"),
-    (AlignTable, Sign.CHANGED, "change"),
-    (DropTable, Sign.REMOVED, "drop"),
-)
+_SIGNS: Final = {Create.verb: Sign.ADDED, Align.verb: Sign.CHANGED, Drop.verb: Sign.REMOVED}
 
 
 def has_compact_form(plan: TablePlan) -> bool:
@@ -54,11 +53,12 @@ def counted_branches(plan: TablePlan) -> Iterator[Branch]:
     for action in plan.table_actions():
         by_schema[f"{action.table.catalog}.{action.table.schema}"].append(action)
     for schema, actions in by_schema.items():
-        counts = [(sign, verb, sum(isinstance(one, kind) for one in actions)) for kind, sign, verb in _KINDS]
-        found = [(sign, f"{counted(count, 'table')} to {verb}") for sign, verb, count in counts if count]
-        sign = found[0][0] if len(found) == 1 else Sign.CHANGED
-        text = f"{schema}: {', '.join(text for _, text in found)}"
-        yield Branch(sign, text, tuple(_kinds(one for one in actions if isinstance(one, AlignTable))))
+        counts = Counter(action.verb for action in actions)
+        verbs = [verb for verb in _SIGNS if counts[verb]]
+        sign = _SIGNS[verbs[0]] if len(verbs) == 1 else Sign.CHANGED
+        text = ", ".join(f"{counted(counts[verb], 'table')} to {verb}" for verb in verbs)
+        aligned = (action for action in actions if isinstance(action, Align))
+        yield Branch(sign, f"{schema}: {text}", tuple(_kinds(aligned)))
 
 
 def notable_branches(

@@ -44,8 +44,6 @@ from delta_engine.telemetry.logs import redacted
 VERSION: Final = 1
 """The version of the documents that are not reports."""
 
-_VERBS: Final[Mapping[type, str]] = {CreateTable: "create", AlignTable: "change", DropTable: "drop"}
-
 
 def plan_document(
     plan: TablePlan,
@@ -200,7 +198,7 @@ def pending_summary(task: str, environment: str, plan: TablePlan) -> JobSummary:
             "drop": len(plan.drop_tables),
             "schemas": schemas,
         },
-        tables={str(action.table): _VERBS[type(action)] for action in actions},
+        tables={str(action.table): action.verb for action in actions},
     )
 
 

@@ -20,12 +20,14 @@ from delta_engine.actions import (
     Cost,
     Create,
     CreateTable,
+    Drop,
     DropTable,
     Hazard,
     TableAction,
     TablePlan,
 )
 from delta_engine.actions.policy import Consent
+from delta_engine.aspects import KINDS
 from delta_engine.aspects.aspect import Sign
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, UndoneDrift
 from delta_engine.errors import RefusedError
@@ -112,15 +114,10 @@ def plan_summary(plan: TablePlan, *, is_refused: bool = False) -> str:
         if hazard is not Hazard.SAFE
     )
     parts = [
-        f"{counted(len(found), noun)} to {verb}"
-        for found, noun, verb in (
-            (plan.create_schemas, "schema", "create"),
-            (plan.align_schemas, "schema", "change"),
-            (plan.create_tables, "table", "create"),
-            (plan.align_tables, "table", "change"),
-            (plan.drop_tables, "table", "drop"),
-        )
-        if found
+        f"{counted(number, kind.word)} to {change.verb}"
+        for kind in KINDS
+        for change in (Create, Align, Drop)
+        if (number := len(plan.of_kind(change, kind.word)))
     ]
     parts += [f"{count} × {hazard}" for hazard, count in sorted(hazards.items())]
     if size := sum(align.cost.size or 0 for align in plan.align_tables if align.cost is not None):
