@@ -18,7 +18,6 @@ from delta_engine.deployment.definitions import as_schema, as_table, define, def
 from delta_engine.deployment.recorded_models import (
     under_new_names,
 )
-from delta_engine.deployment.stored_definitions import TableDefinition
 from delta_engine.drift.status import attempted_by
 from delta_engine.errors import RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
@@ -280,10 +279,8 @@ def test_what_a_run_that_died_anywhere_did_goes_with_its_models(scenario: Scenar
         state = deployment_state(*resolved(start))
         attempted = attempted_by(plan, resolved(goal), (), state.resources)
         tables = {
-            key.partition(".")[2]: tuple(
-                as_table(definition) for definition in definitions if isinstance(definition, TableDefinition)
-            )
-            for key, definitions in attempted.items()
+            key.partition(".")[2]: tuple(kept.model for kept in attempts)
+            for key, attempts in attempted.items()
         }
         plan = planned(catalog, start, remembered(start), tables)
     except RefusedError:
