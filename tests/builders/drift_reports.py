@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 from ruamel.yaml import YAML
 
-from delta_engine.drift.drift_report import DriftReport, PastRun
+from delta_engine.drift.drift_report import DriftReport, PastReport
 
 CHECKED_AT = datetime(2025, 1, 15, 6, 30, tzinfo=timezone.utc)
 
@@ -30,10 +30,10 @@ def empty_report() -> DriftReport:
     return _report("empty")
 
 
-def past_runs(number: int = 30) -> tuple[PastRun, ...]:
+def past_runs(number: int = 30) -> tuple[PastReport, ...]:
     """Return what earlier reports counted, one a day, the oldest first; some found nothing."""
     return tuple(
-        PastRun(
+        PastReport(
             at=CHECKED_AT - timedelta(days=number - day),
             drifted=day % 5,
             deleted=day % 9 // 8,

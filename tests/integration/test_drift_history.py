@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
-from delta_engine.drift.drift_report import DriftReport, PastRun, ResourceDrift
+from delta_engine.drift.drift_report import DriftReport, PastReport, ResourceDrift
 from delta_engine.drift.drifted_resources import Attribution, Finding
 from delta_engine.errors import StatementError
 from delta_engine.orchestrate.histories import DRIFT_HISTORY, DriftHistory
@@ -132,7 +132,7 @@ def test_runs_are_counted_as_reported_and_the_newest_are_recent(
     history = DriftHistory(runner, table)
     history.append(given, "run-1")
     assert history.recent("prod") == (
-        PastRun(at=CHECKED_AT, drifted=1, deleted=1, unmanaged=2, high=2, medium=1, low=3),
+        PastReport(at=CHECKED_AT, drifted=1, deleted=1, unmanaged=2, high=2, medium=1, low=3),
     )
     (row,) = runner.run(f"SELECT * FROM {table} WHERE row_type = 'run'")
     told = [row[name] for name in ("run_id", "serial", "lineage", "tables_checked", "max_severity")]

@@ -130,7 +130,7 @@ class PendingResource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PastRun:
+class PastReport:
     """The counts of an earlier report.
 
     Args:

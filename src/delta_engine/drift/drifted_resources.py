@@ -301,7 +301,7 @@ def classified(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reversal:
+class PlannedRevert:
     """A revert of drift, as its plan was judged.
 
     Args:
@@ -345,7 +345,7 @@ class DriftFacts:
     schema_records: Mapping[str, Recorded[Schema]] = field(default_factory=dict)
     policy: DriftPolicy = NO_DRIFT_POLICY
     plan_policy: Policy = NO_POLICY
-    reversal: Reversal = field(default_factory=Reversal)
+    reversal: PlannedRevert = field(default_factory=PlannedRevert)
     model_patterns: Sequence[str] = ()
     entries: EntryWriter | None = None
     notes: tuple[str, ...] = ()

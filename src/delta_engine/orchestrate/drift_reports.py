@@ -25,7 +25,7 @@ from delta_engine.drift.drifted_resources import (
     ComparedResource,
     ComparedTable,
     DriftFacts,
-    Reversal,
+    PlannedRevert,
     is_schema,
     is_table,
 )
@@ -297,7 +297,7 @@ def _hidden_histories(drifted: Iterable[ComparedResource]) -> Iterator[str]:
             yield f"{resource.name}: {HISTORY_HIDDEN}. {consequence}"
 
 
-def _reversal(environment: Environment, facts: DriftFacts) -> Reversal:
+def _reversal(environment: Environment, facts: DriftFacts) -> PlannedRevert:
     """Plan a revert of declared tables and schemas, without those for which it would be refused."""
     declared = {model.key for model in facts.models} | {schema.key for schema in facts.schemas}
     left = [
@@ -316,7 +316,7 @@ def _reversal(environment: Environment, facts: DriftFacts) -> Reversal:
         else:
             refusals = (*draft.refusals, *_violations(environment, draft.plan, DestructiveKind))
             if not refusals:
-                return Reversal(
+                return PlannedRevert(
                     resources=frozenset(resource.key for resource in left),
                     needed=needed_by(_violations(environment, draft.plan, ())),
                     refusals=tuple(refused),
@@ -327,7 +327,7 @@ def _reversal(environment: Environment, facts: DriftFacts) -> Reversal:
         tables = filter(is_table, left)  # -t leaves out schemas
         able = [table for table in tables if str(table.name) not in names]
         left = list[ComparedResource](able) if len(able) < len(left) else []
-    return Reversal(refusals=tuple(refused))
+    return PlannedRevert(refusals=tuple(refused))
 
 
 def _violations(

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from delta_engine.actions.drift_policy import Severity
 from delta_engine.backends.error_conditions import is_conflict, is_missing_table
 from delta_engine.backends.sql_runner import Row, SqlRunner
-from delta_engine.drift.drift_report import DriftReport, PastRun
+from delta_engine.drift.drift_report import DriftReport, PastReport
 from delta_engine.drift.drifted_resources import Attribution
 from delta_engine.errors import StatementError
 from delta_engine.models.types import AtomicType
@@ -139,7 +139,7 @@ class DriftHistory:
         """Add a report without its ignored findings: one statement for up to 499 findings, and the missing table."""
         self._rows.append(list(_report_rows(report, run_id)))
 
-    def recent(self, environment: str, limit: int = 60) -> tuple[PastRun, ...]:
+    def recent(self, environment: str, limit: int = 60) -> tuple[PastReport, ...]:
         """Return the counts of the last reports of an environment, the oldest first; none if there is no table yet."""
         counts = idents(("drifted", "deleted", "unmanaged", "high", "medium", "low"))
         # A number, because Spark returns timestamps to Python as naive local times, and one hour a year exists twice.
@@ -293,9 +293,9 @@ def _report_rows(report: DriftReport, run_id: str) -> Iterator[Mapping[str, Valu
     }
 
 
-def _past_run(row: Row) -> PastRun:
+def _past_run(row: Row) -> PastReport:
     counts = {name: int(str(value)) for name, value in row.items()}
-    return PastRun(at=_EPOCH + timedelta(microseconds=counts.pop("at")), **counts)
+    return PastReport(at=_EPOCH + timedelta(microseconds=counts.pop("at")), **counts)
 
 
 def _literal(value: Value) -> str:

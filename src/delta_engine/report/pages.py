@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from delta_engine.actions.drift_policy import DriftKind, Severity
-from delta_engine.drift.drift_report import DriftReport, PastRun
+from delta_engine.drift.drift_report import DriftReport, PastReport
 from delta_engine.report.change_tree import laid_out
 from delta_engine.report.drift_text import next_sync_note
 from delta_engine.telemetry.visible import shown_moment, visible
@@ -43,7 +43,7 @@ _FEWEST_SLOTS: Final = 20  # two runs are two bars, not two halves of the chart
 _BAR: Final = 7
 
 
-def drift_html(report: DriftReport, history: Sequence[PastRun] = ()) -> str:
+def drift_html(report: DriftReport, history: Sequence[PastReport] = ()) -> str:
     """Render a drift report and the counts of earlier ones, in any order, as one page; same input, same bytes."""
     runs = sorted(history, key=lambda run: _aware(run.at))
     earlier = [run for run in runs if _aware(run.at) < _aware(report.checked_at)]
@@ -146,7 +146,7 @@ class Segment:
 class Bar:
     """One run; without segments if it found nothing."""
 
-    run: PastRun
+    run: PastReport
     x: float
     segments: tuple[Segment, ...]
 
@@ -161,7 +161,7 @@ class HistoryChart:
     bar_width: int = _BAR
 
 
-def _chart(runs: Sequence[PastRun]) -> HistoryChart:
+def _chart(runs: Sequence[PastReport]) -> HistoryChart:
     """Return the chart of runs, given oldest first; the newest is at the right."""
     slots = max(len(runs), _FEWEST_SLOTS)
     first = slots - len(runs)
@@ -173,8 +173,8 @@ def _chart(runs: Sequence[PastRun]) -> HistoryChart:
     return HistoryChart(bars=tuple(bars), top=top, width=slots * _SLOT)
 
 
-def _counts(report: DriftReport) -> PastRun:
-    return PastRun(
+def _counts(report: DriftReport) -> PastReport:
+    return PastReport(
         at=report.checked_at,
         drifted=len(report.drifted),
         deleted=len(report.deleted),
@@ -191,7 +191,7 @@ def _rounded_up(number: int) -> int:
     return next(step for step in steps if step >= number)
 
 
-def _stack(run: PastRun, top: int) -> Iterator[Segment]:
+def _stack(run: PastReport, top: int) -> Iterator[Segment]:
     """Yield the segments from the bottom up, the most severe first, so that runs compare at the baseline."""
     floor = float(_HEIGHT)
     counts = ((Severity.HIGH, run.high), (Severity.MEDIUM, run.medium), (Severity.LOW, run.low))
@@ -210,7 +210,7 @@ _LONGEST_PART: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Piece:
     """A piece of a value.
 
     `is_changed` marks parts that the other value lacks. `left_out` counts omitted characters, with an empty text.
@@ -221,10 +221,10 @@ class Part:
     left_out: int = 0
 
 
-Parts = tuple[Part, ...]
+Pieces = tuple[Piece, ...]
 
 
-def diff_values(expected: str | None, actual: str | None) -> tuple[Parts | None, Parts | None]:
+def diff_values(expected: str | None, actual: str | None) -> tuple[Pieces | None, Pieces | None]:
     """Return the parts of both values, None for an absent one. A value without a counterpart has no marks."""
     if expected is None or actual is None:
         return _whole(expected), _whole(actual)
@@ -243,7 +243,7 @@ def diff_values(expected: str | None, actual: str | None) -> tuple[Parts | None,
     )
 
 
-def _whole(text: str | None) -> Parts | None:
+def _whole(text: str | None) -> Pieces | None:
     return None if text is None else tuple(_bounded([(text, False)]))
 
 
@@ -281,16 +281,16 @@ def _narrowed(left: str, right: str, is_changed: bool) -> Iterator[tuple[str, st
     yield left[len(left) - end :], right[len(right) - end :], False
 
 
-def _bounded(pieces: Iterable[tuple[str, bool]]) -> Iterator[Part]:
+def _bounded(pieces: Iterable[tuple[str, bool]]) -> Iterator[Piece]:
     for text, is_changed in _joined(pieces):
         excess = len(text) - _LONGEST_PART
         if excess <= 0:
-            yield Part(text, is_changed)
+            yield Piece(text, is_changed)
             continue
         half = _LONGEST_PART // 2
-        yield Part(text[:half], is_changed)
-        yield Part("", is_changed, left_out=excess)
-        yield Part(text[-half:], is_changed)
+        yield Piece(text[:half], is_changed)
+        yield Piece("", is_changed, left_out=excess)
+        yield Piece(text[-half:], is_changed)
 
 
 def _joined(pieces: Iterable[tuple[str, bool]]) -> Iterator[tuple[str, bool]]:

@@ -15,7 +15,7 @@ from delta_engine.deployment.document import (
     DeploymentState,
 )
 from delta_engine.drift.detector import DriftDetector
-from delta_engine.drift.drifted_resources import NOT_DELTA, DriftFacts, Reversal
+from delta_engine.drift.drifted_resources import NOT_DELTA, DriftFacts, PlannedRevert
 from delta_engine.drift.renames import irreversible
 from delta_engine.drift.reporting import drift_report
 from delta_engine.models import Column, PrimaryKey, QualifiedName, Table
@@ -292,7 +292,7 @@ def test_moves_that_a_policy_enforces_are_drift_undone_or_pending(state: Deploym
         records=records_of([MODEL]),
         drifted=detected,
         plan_policy=Policy(column_order=ColumnOrder.ENFORCE),
-        reversal=Reversal(resources=frozenset(one.key for one in detected)),
+        reversal=PlannedRevert(resources=frozenset(one.key for one in detected)),
     )
     report = drift_report(facts)
     pending = [change.field for table in report.pending for change in table.changes]

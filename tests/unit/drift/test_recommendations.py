@@ -14,7 +14,7 @@ import pytest
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
 from delta_engine.actions.policy import DestructiveKind, NeededConsent
 from delta_engine.drift.detector import DriftDetector
-from delta_engine.drift.drifted_resources import DriftFacts, Reversal
+from delta_engine.drift.drifted_resources import DriftFacts, PlannedRevert
 from delta_engine.drift.reporting import drift_report
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import Column, ForeignKey, Table
@@ -473,7 +473,7 @@ def _calls_to_report(count: int) -> int:
         models=models,
         observed=observed,
         drifted=drifted,
-        reversal=Reversal(resources=frozenset(table.key for table in drifted), needed=tuple(needed)),
+        reversal=PlannedRevert(resources=frozenset(table.key for table in drifted), needed=tuple(needed)),
     )
     calls = 0
 

@@ -10,7 +10,7 @@ import sqlglot
 
 from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.backends.sql_runner import Row
-from delta_engine.drift.drift_report import DriftReport, PastRun, ResourceDrift
+from delta_engine.drift.drift_report import DriftReport, PastReport, ResourceDrift
 from delta_engine.drift.drifted_resources import Attribution, Finding
 from delta_engine.errors import StatementError
 from delta_engine.orchestrate.histories import DriftHistory
@@ -138,7 +138,7 @@ def test_recent_runs_come_back_oldest_first_from_one_statement() -> None:
     runner = answering([{"at": newest, **counts}, {"at": oldest, **counts}])
     runs = DriftHistory(runner, TABLE).recent("it's", 2)
     assert [run.at for run in runs] == [datetime(2026, 2, 28, 12, 30, 15, 1, tzinfo=timezone.utc), CHECKED_AT]
-    assert runs[1] == PastRun(at=CHECKED_AT, drifted=1, deleted=2, unmanaged=3, high=4, medium=5, low=6)
+    assert runs[1] == PastReport(at=CHECKED_AT, drifted=1, deleted=2, unmanaged=3, high=4, medium=5, low=6)
     (sql,) = runner.statements
     assert sql.endswith(
         r"WHERE row_type = 'run' AND environment = 'it\'s' ORDER BY checked_at DESC, run_id DESC LIMIT 2"
