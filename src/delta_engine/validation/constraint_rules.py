@@ -37,8 +37,8 @@ from delta_engine.validation.rules import (
     without_consent,
 )
 
-_DECLARE_IT: Final = "declare its primary key: the engine references nothing else."
-_REFERENCE_IT: Final = "reference the primary key's columns, in its order."
+_DECLARE_IT: Final = "Declare its primary key: the engine references nothing else."
+_REFERENCE_IT: Final = "Reference the primary key's columns, in its order."
 
 
 class ForeignKeysFit:
@@ -248,34 +248,41 @@ def parent_problems(
     Args:
         own: the columns of the key's table, as far as their types are known.
         name: the parent's name.
-        is_in_run: whether the parent is a model.
+        is_in_run: whether the parent is a model, not only a table of the catalog.
     """
-
-    def fix(other: str, text: str) -> str:
-        if is_in_run:
-            return f"{text[0].upper()}{text[1:]}"
-        return f"Select that table as well if its model has {other}, or {text}"
-
     there = parent.primary_key
     if there is not None and (problem := _other_count(key, name)):
         yield problem
     elif there is None or [*map(str.lower, there.columns)] != [*map(str.lower, key.referenced_columns)]:
         has = f"has the primary key ({', '.join(there.columns)})" if there else "has no primary key"
         columns = f"({', '.join(key.referenced_columns)}) of " if key.referenced_columns else ""
-        reason = f"references {columns}{name}, which {has if is_in_run else f'is not in this run and {has}'}"
-        yield Problem(reason, fix("another key", _REFERENCE_IT if there else _DECLARE_IT))
+        outside = "" if is_in_run else "is not in this run and "
+        fix = _REFERENCE_IT if there else _DECLARE_IT
+        reason = f"references {columns}{name}, which {outside}{has}"
+        yield Problem(reason, fix if is_in_run else _select_as_well("another key", fix))
     else:
-        mine, theirs = ({column.key: column for column in columns} for columns in (own, parent.columns))
-        for column_name, referenced in zip(key.columns, key.referenced_columns, strict=True):
-            column, other = mine.get(column_name.lower()), theirs.get(referenced.lower())
-            if column and other and not is_same_type(column.data_type, other.data_type):
-                aside = " " if is_in_run else ", which is not in this run, "
-                yield Problem(
-                    f"has {column_name} of type {shown_type(column.data_type)}, and {name}.{other.name}{aside}"
-                    f"is {shown_type(other.data_type)}",
-                    fix("the same type", "give both the same type."),
-                    column_name,
-                )
+        yield from _other_types(key, own, parent, name, is_in_run=is_in_run)
+
+
+def _other_types(
+    key: ForeignKey, own: Iterable[Column], parent: Table | TableState, name: str, *, is_in_run: bool
+) -> Iterator[Problem]:
+    children = {column.key: column for column in own}
+    parents = {column.key: column for column in parent.columns}
+    for child_name, parent_name in zip(key.columns, key.referenced_columns, strict=True):
+        child, referenced = children.get(child_name.lower()), parents.get(parent_name.lower())
+        if child and referenced and not is_same_type(child.data_type, referenced.data_type):
+            outside = " " if is_in_run else ", which is not in this run, "
+            reason = (
+                f"has {child_name} of type {shown_type(child.data_type)}, and {name}.{referenced.name}{outside}is "
+                f"{shown_type(referenced.data_type)}"
+            )
+            fix = "Give both the same type."
+            yield Problem(reason, fix if is_in_run else _select_as_well("the same type", fix), child_name)
+
+
+def _select_as_well(other: str, fix: str) -> str:
+    return f"Select that table as well if its model has {other}, or {fix[0].lower()}{fix[1:]}"
 
 
 def _other_count(key: ForeignKey, name: str) -> Problem | None:

@@ -118,12 +118,14 @@ def unsupported_relations(model: Table, state: CatalogState) -> Iterator[Invalid
         way_out = "Move or drop one of them by hand, or remove renamed_from."
         yield model_refusal(model, f"it is renamed from {former}, and both tables exist", way_out)
     renames, contested = declared_renames(model, observed)
-    yield from _contested(model, contested)
-    for reason, way_out, column, _ in (
-        *_lost_keys(model, observed, renames),
-        *_protecting(observed, renames),
-    ):
-        yield table_refusal(model, reason, way_out, column)
+    if contested:
+        yield from _contested(model, contested)
+    if renames:
+        for reason, way_out, column, _ in (
+            *_lost_keys(model, observed, renames),
+            *_protecting(observed, renames),
+        ):
+            yield table_refusal(model, reason, way_out, column)
     is_within = model.manages is not None and model.manages <= PARTS_OF_STREAMING_TABLES
     if observed.relation is RelationKind.STREAMING_TABLE and not is_within:
         reason = "it is a streaming table, of which the engine manages comments and tags only"
