@@ -119,7 +119,7 @@ TABLE_FACETS: tuple[Facet[Table, TableState, Any], ...] = (
     owner.FACET,
     grants.FACET,
 )
-"""What a model says of a table beside its columns, in the order in which model files have it."""
+"""What a model says of a table in addition to its columns, in the order in which model files have it."""
 
 COLUMN_FACETS: tuple[Facet[Column, Column, Any], ...] = (
     nullability.FACET,
@@ -133,7 +133,7 @@ COLUMN_FACETS: tuple[Facet[Column, Column, Any], ...] = (
     column_renames.FIELDS_FACET,
     backfills.FACET,
 )
-"""What a model says of a column beside its name and type, in the order in which model files have it."""
+"""What a model says of a column in addition to its name and type, in the order in which model files have it."""
 
 SCHEMA_FACETS: tuple[Facet[Schema, SchemaState, Any], ...] = (
     table_comment.SCHEMA_FACET,

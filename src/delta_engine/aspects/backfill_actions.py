@@ -39,7 +39,7 @@ class ExpandColumn:
 
 @dataclass(frozen=True, slots=True)
 class FillRanges:
-    """Ranges of a column that no fill changes; each is filled in a commit of its own."""
+    """Ranges of a column that no fill changes; each is filled in a separate commit."""
 
     column: str
     data_type: DataType

@@ -235,7 +235,7 @@ def _new_definition(action: ExpandColumn) -> str:
 
 
 def _swap(desired: Column, observed: Column, context: RenderContext, *, is_begun: bool) -> Iterator[str]:
-    """Yield the renames. The former column becomes nullable first: writers do not know it any more."""
+    """Yield the renames. The old column becomes nullable first: writers no longer know it."""
     if not is_begun:
         if not observed.is_nullable:
             yield sql_drop_not_null(context.table, [[observed.name]])

@@ -142,7 +142,7 @@ class Comparison(Generic[Model_co, State_co]):
     def clears(self, names: Callable[[Model_co], object], column: str | None = None) -> bool:
         """Whether the engine may clear a value that the model leaves empty.
 
-        Beside what `may_remove` allows, that is a value that the baseline has not: it was set later. The
+        In addition to what `may_remove` allows, that is a value that the baseline lacks: it was set later. The
         baseline of a model of some parts of a table does not know the others.
 
         Args:

@@ -1,4 +1,4 @@
-"""Columns that get values from `using`: those of another type, in a column of its own first, and those filled in place.
+"""Columns that get values from `using`: those of another type, in a separate column first, and those filled in place.
 
 A conversion leaves its progress in the table, in columns under reserved names, so that any run can continue it.
 """
@@ -26,7 +26,7 @@ class ConversionStage(Enum):
     """How far the conversion of a column came."""
 
     NOT_BEGUN = "not begun"
-    FILLING = "filling"  # the new column stands beside the former one, which readers see
+    FILLING = "filling"  # the new column stands next to the old column, which readers see
     SWAPPING = (
         "swapping"  # the former column has its reserved name, and the new one does not have its own yet
     )
@@ -47,7 +47,7 @@ NO_PROGRESS: Final[Mapping[str, Progress]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion:
-    """A column that gets another type, with values from its model's `using`, beside the former one.
+    """A column that gets another type, with values from its model's `using`, next to the old column.
 
     Args:
         observed: the column as readers know it; the new one after the swap.

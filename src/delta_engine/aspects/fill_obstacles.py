@@ -139,7 +139,7 @@ def _renamed(comparison: Comparison) -> set[str]:
 
 
 def _dependents(name: str, observed: TableState) -> Iterator[str]:
-    """Yield what fixes a column, beside the checks and the primary key that the plan makes again."""
+    """Yield what fixes a column, apart from the checks and the primary key that the plan makes again."""
     key = name.lower()
     yield from (
         f"foreign key {foreign_key.name}"

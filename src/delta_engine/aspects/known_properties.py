@@ -152,7 +152,7 @@ _MOST_EDITS = 2
 def probably_meant(key: str) -> str:
     """Return the known property that an unknown one misspells; empty if it resembles none.
 
-    Names that differ in digits only, such as those of a later version of Iceberg compatibility, are no typing errors.
+    Names that differ in digits only, such as those of a later version of Iceberg compatibility, are not typing errors.
     """
     lower = key.lower()
     if lower in _BY_LOWER_KEY or lower.startswith(FEATURE_PREFIX):

@@ -17,7 +17,7 @@ from delta_engine.state.states import SchemaState, TableState
 
 @dataclass(frozen=True, slots=True)
 class ChangeOwner:
-    """Change the owner. The former one loses an owner's rights."""
+    """Change the owner. The old owner loses an owner's rights."""
 
     phase: ClassVar[Phase] = Phase.CHANGE_OWNER
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)

@@ -1,6 +1,6 @@
 """Hive-style partitioning. A change of it rewrites the table: CREATE OR REPLACE TABLE … AS SELECT from itself.
 
-That is one commit, and a writer beside it makes it fail (measured on 4.3.1: DELTA_CONCURRENT_APPEND). It loses NOT
+That is one commit, and a concurrent writer makes it fail (measured on 4.3.1: DELTA_CONCURRENT_APPEND). It loses NOT
 NULL, keys and checks, which the same plan brings back, and Delta's id.
 """
 

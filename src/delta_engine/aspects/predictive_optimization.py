@@ -1,6 +1,6 @@
 """Predictive optimization: whether Databricks maintains a managed table, or the tables of a schema, by itself.
 
-Compared if the model names a setting. What says nothing of its own inherits from its schema, catalog or account (docs:
+Compared if the model names a setting. An object without a setting inherits from its schema, catalog or account (docs:
 "Predictive optimization for Unity Catalog managed tables").
 """
 
@@ -19,7 +19,7 @@ from delta_engine.sql.governance import sql_set_predictive_optimization
 from delta_engine.state.states import SchemaState, TableState
 
 _INHERIT: Final = "inherit"
-"""The setting of what has none of its own, and of what was just created."""
+"""The setting of an object without a setting, and of a new object."""
 
 
 @dataclass(frozen=True, slots=True)

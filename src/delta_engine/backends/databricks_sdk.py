@@ -52,7 +52,7 @@ _BUSY: Final = (408, 429)
 def open_workspace(profile: str | None, *, retry_seconds: int) -> WorkspaceClient:
     """Return a client of a profile's workspace; ImportError without databricks-sdk, ValueError without a login.
 
-    Newer SDKs first request the host's metadata, with a short timeout of their own, so an unreachable host fails at
+    Newer SDKs first request the host's metadata, with a separate short timeout, so an unreachable host fails at
     once.
     """
     from databricks.sdk import WorkspaceClient

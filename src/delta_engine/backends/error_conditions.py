@@ -372,9 +372,9 @@ def statement_error(
     """Return the error of a statement, from an answer in any form.
 
     Args:
-        text: the platform's message, with the JVM's stack if it has one.
+        text: the platform's message, with the JVM's stack, if any.
         condition: the condition that came as data; it takes precedence over the message.
-        code: the condition if neither data nor message has one, such as a service's error code.
+        code: the condition if neither data nor message has any, such as a service's error code.
         is_outcome_unknown: whether the connection failed, rather than the statement.
     """
     words = _STACK.split(_BOILERPLATE.sub("", text, count=1), maxsplit=1)[0].strip()
@@ -431,7 +431,7 @@ def _condition(words: str, *, has_data: bool) -> str | None:
 
 
 def _status_in(outside: str) -> str:
-    """Return the HTTP status in a message without the words of users; empty if it has none."""
+    """Return the HTTP status in a message without the words of users; empty if the message has no status."""
     status = _HTTP.search(_DOUBLY_QUOTED.sub("", outside))
     return (status[1] or status[2]) if status else ""
 

@@ -109,7 +109,7 @@ def spark_version() -> str:
 
 
 def java() -> str:
-    """Return the java program that Spark will start; MissingDependencyError if JAVA_HOME or the path has none."""
+    """Return the java program that Spark will start; MissingDependencyError if it is not installed."""
     home = os.environ.get("JAVA_HOME")
     path = shutil.which("java", path=str(Path(home, "bin"))) if home else shutil.which("java")
     if not path and home:

@@ -55,7 +55,7 @@ def catalog_way_out(error: StatementError, catalog: str, implementation: str | N
     """Return how to make a catalog visible that Spark cannot list.
 
     Args:
-        implementation: the catalog's class; None if the session has none.
+        implementation: the catalog's class; None if the session does not set it.
     """
     setting, is_unity_catalog = f"{SETTING}{catalog}", implementation == UNITY_CATALOG
     if error_conditions.is_missing_class(error):

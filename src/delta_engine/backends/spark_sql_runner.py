@@ -235,7 +235,7 @@ def _java_error(error: Exception, sql: str) -> StatementError:
 
 
 def _java_value(exception: object, method: str) -> str | None:
-    """Return the result of a Java exception's method, such as Delta's condition; None if it has none."""
+    """Return the result of a Java exception's method, such as Delta's condition; None without a result."""
     if exception is None:
         return None
     try:

@@ -318,7 +318,7 @@ def _open_project(context: Context, options: Options) -> tuple[Project, Environm
 
 
 def _load_project(context: Context, options: Options, reason: str | None = None) -> Project:
-    """Load the project; first write the reason into consents that have none."""
+    """Load the project; first write the reason into consents without a reason."""
     conf_dir, environment = context.place()
     for path in write_reasons(conf_dir, reason) if reason else ():
         print_note(f"the reason was written into {path}: commit it")

@@ -25,6 +25,6 @@ def troubleshooting_sections(page: str) -> Mapping[str, str]:
 
 
 def _page() -> Path:
-    """Return the page: in a wheel it lies beside this module, in a checkout in docs/."""
+    """Return the page: a wheel has it next to this module, a checkout in docs/."""
     own = Path(__file__).with_name("troubleshooting.md")
     return own if own.exists() else Path(__file__).parents[3] / "docs" / own.name

@@ -31,7 +31,7 @@ _PARTS: Final = {"catalog_name": "catalog", "schema_name": "schema", "name": "vo
 
 
 def refuse_other_volume(settings: Settings) -> None:
-    """Check that the bundle beside the configuration creates the volume that the configuration names.
+    """Check that the bundle next to the configuration creates the volume that the configuration names.
 
     Raises:
         ConfigError: the target with the environment's name creates another volume.
@@ -118,7 +118,7 @@ class _Bundle:
         return self._first(of_target, (*of_target, "default"), ("variables", name, "default"))
 
     def _first(self, *paths: DocumentPath) -> _Value | None:
-        """Return the first scalar at one of these paths, in any file; None if it is no text."""
+        """Return the first scalar at one of these paths, in any file; None if it is not a text."""
         for path in paths:
             for document in self.documents:
                 value = _at(document.value, path)

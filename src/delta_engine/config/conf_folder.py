@@ -15,10 +15,10 @@ CONF_DIR: Final = "conf"
 """The default configuration folder of a project."""
 
 DRIFT_POLICY_FILE: Final = "drift-policy.yml"
-"""The file with ignored drift, beside the environments' configurations."""
+"""The file with ignored drift, next to the environments' configurations."""
 
 CONSENTS_FILE: Final = "consents.yml"
-"""The file with consents, beside the environments' configurations."""
+"""The file with consents, next to the environments' configurations."""
 
 CONSENTS_FOLDER: Final = "consents"
 """The folder with files of consents."""
@@ -56,7 +56,7 @@ def folder_in_repository(folder: Path) -> str:
 def _home() -> Path | None:
     try:
         return Path.home()
-    except RuntimeError:  # a container's user may have none
+    except RuntimeError:  # a container's user may have no home folder
         return None
 
 

@@ -38,7 +38,7 @@ def models_in(document: Document) -> Iterator[Table | Schema | RefusedError]:
 
 
 def model_lists(document: Document) -> Mapping[str, Sequence[Any]]:
-    """Return the lists of schemas and tables of a document; ConfigError if it is no model file."""
+    """Return the lists of schemas and tables of a document; ConfigError if it is not a model file."""
     lists = document.value
     if not isinstance(lists, dict) or not lists:
         raise document.error((), _NO_MODEL_FILE)

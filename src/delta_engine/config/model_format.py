@@ -37,8 +37,8 @@ def formatted(text: str, file: str) -> str:
         file: the name of the file in messages.
 
     Raises:
-        ConfigError, RefusalGroup: the text is no model file or has a broken model, its lines end in different ways, or
-            the result would mean something else.
+        ConfigError, RefusalGroup: the text is not a model file or has a broken model, its lines end in different ways,
+            or the result would mean something else.
     """
     try:
         return with_unix_lines(text, lambda lines: _formatted_lines(lines, file))

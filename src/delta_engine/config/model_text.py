@@ -214,7 +214,7 @@ def _written(facets: Fields) -> Fields:
 
 
 def _required(key: str, argument: str, meaning: str, form: Form[Any] = TEXT) -> Facet[Any, Any, Any]:
-    """Return a key without which there is no table, column or schema."""
+    """Return a key that every table, column or schema needs."""
     return Facet(
         key=key,
         argument=argument,

@@ -1,4 +1,4 @@
-"""Finds the projects of a repository. A project is a folder with a folder `conf` of its own."""
+"""Finds the projects of a repository. A project is a folder with a folder `conf` in it."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ DocumentPath = tuple[str | int, ...]
 Shape = TypeVar("Shape")
 
 MAX_BYTES: Final = 32 * 2**20
-"""A larger file is no configuration, and would take a hundred times as much memory."""
+"""A larger file is not a configuration, and would take a hundred times as much memory."""
 
 _USUAL_BYTES: Final = 64 * 2**10
 """Most files have less. Python reserves memory for what it is asked to read: 32 MiB take longer than the file."""
@@ -153,7 +153,7 @@ def read_text(path: Path, shown_as: str) -> str:
 
 
 def read_untouched(path: Path, shown_as: str) -> str:
-    """Return the text of a file; ConfigError if it is no file, too large, or no UTF-8.
+    """Return the text of a file; ConfigError if it is not a file, is too large, or is not UTF-8.
 
     Args:
         shown_as: the name of the file in messages.

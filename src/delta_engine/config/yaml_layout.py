@@ -168,7 +168,7 @@ def line_end(text: str, position: int) -> int:
 
 
 def after_colon(text: str, key: Node) -> int:
-    """Return the position after a key's colon, or after the key if it has none."""
+    """Return the position after a key's colon, or after the key if it has no colon."""
     colon = _COLON.match(text, key.end)
     return colon.end() if colon else key.end
 

@@ -120,7 +120,7 @@ class Table:
         InvalidModelError: the engine does not manage the type of a column; or, without `declared_at`, the table names a
             column, a constraint or a column of a key twice.
         TypeError: an argument has the wrong type.
-        ValueError: `manages` names something that is no `Part`, or a text has an unpaired surrogate.
+        ValueError: `manages` names something other than a `Part`, or a text has an unpaired surrogate.
     """
 
     catalog_name: str

@@ -66,7 +66,7 @@ class Keyed(Protocol):
 
     @property
     def primary_key(self) -> PrimaryKey | None:
-        """The key that they reference; None if it has none."""
+        """The key that they reference; None if the table has no primary key."""
 
 
 def resolved(

@@ -37,7 +37,7 @@ class QualifiedName:
 
     @classmethod
     def of_key(cls, key: str) -> QualifiedName:
-        """Return the table of a key; ValueError for a text that is no key."""
+        """Return the table of a key; ValueError for a text that is not a key."""
         parts = key.split(".")
         if len(parts) != 3 or not all(parts) or key != key.lower():
             raise ValueError(f"{key!r} is not catalog.schema.table in lower case")
@@ -47,7 +47,7 @@ class QualifiedName:
         return f"{self.catalog}.{self.schema}.{self.table}"
 
     def resolve(self, text: str) -> QualifiedName:
-        """Return the table that a name of one to three parts means beside this one; ValueError for other text."""
+        """Return the table that a name of one to three parts means next to this table; ValueError for other text."""
         parts = text.split(".")
         if len(parts) > 3 or not all(parts):
             raise ValueError(f"{text!r} is not a table's name: write table, schema.table or the whole name")
@@ -272,7 +272,7 @@ Item = TypeVar("Item")
 
 _LISTS = (tuple, list)
 _NO_LISTS = (str, bytes, dict, set, frozenset)
-"""Iterables that are no lists: texts, and collections without an order."""
+"""Iterables that do not count as lists: texts, and collections without an order."""
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 NO_GRANTS: Grants = MappingProxyType({})
@@ -299,7 +299,7 @@ def to_optional_text(value: object, what: str, of: str = "") -> str | None:
 
 
 def to_former_names(value: object, what: str, of: str = "") -> tuple[str, ...]:
-    """Return former names as a tuple, the latest first; None is none, and a text is one."""
+    """Return former names as a tuple, the latest first; None counts as no name, a text as a single name."""
     if value is None:
         return ()
     if isinstance(value, str):

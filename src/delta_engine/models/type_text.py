@@ -108,7 +108,7 @@ def parse_data_type(text: str) -> DataType:
 
 
 def type_schema() -> dict[str, Any]:
-    """Return the JSON schema of a type's text, which sees its first name only; null is no type."""
+    """Return the JSON schema of a type's text, which sees its first name only; null is not a type."""
     names = sorted(SPARK_NAMES - {*UNMANAGED_NAMES})
     in_any_case = ("".join(f"[{c}{c.upper()}]" if c.isalpha() else c for c in name) for name in names)
     simple = sorted({*ATOMIC_NAMES.values()} - {"void"})

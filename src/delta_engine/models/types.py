@@ -1,7 +1,7 @@
 """Data types in one canonical form that needs no pyspark.
 
 `type_forms` makes the same value from a SQL string, a pyspark `DataType` and the JSON of Spark's schemas. A type that
-the engine does not manage, and a text that is no type, become an `UnsupportedType`. `Table` refuses it if the model
+the engine does not manage, and a text that is not a type, become an `UnsupportedType`. `Table` refuses it if the model
 manages columns. `sql` spells types as SQL.
 """
 

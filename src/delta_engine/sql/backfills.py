@@ -49,7 +49,7 @@ def missing_values(column: str, value: str) -> Assignment:
 
 
 def given_values(column: str, value: str) -> Assignment:
-    """Return the same for a value that is another one each time, and that no condition may compute therefore."""
+    """Return the assignment of a value that differs each time, so that no condition may compute it."""
     name = quote_ident(column)
     return Assignment(column, f"coalesce({name}, {value})", f"({name} IS NULL)")
 
@@ -63,7 +63,7 @@ def sql_ranges(column: str, data_type: DataType, bounds: Sequence[str]) -> list[
 
 
 def sql_fill(table: str, assignments: Sequence[Assignment], within: str) -> str:
-    """Assign values in one UPDATE, which touches only rows that need one of them, `within` a range."""
+    """Assign values in one UPDATE, which touches only rows that need a value, `within` a range."""
     values = ", ".join(f"{quote_ident(assignment.column)} = {assignment.value}" for assignment in assignments)
     return f"UPDATE {table} SET {values} WHERE {_needing(assignments, within)}"
 

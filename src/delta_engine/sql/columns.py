@@ -63,7 +63,7 @@ def sql_set_defaults(table: str, defaults: Iterable[tuple[str, str]]) -> str:
 
 
 def sql_drop_defaults(table: str, names: Iterable[str]) -> str:
-    """Drop defaults in one statement; a column may have none."""
+    """Drop defaults in one statement; a column may have no default."""
     return _alter_columns(table, (((name,), "DROP DEFAULT") for name in names))
 
 

@@ -94,7 +94,7 @@ def reads(expression: str, path: Sequence[str]) -> bool:
 def expression_problem(expression: str) -> str | None:
     """Return why an expression cannot compute the same value from a single row each time; None if it can.
 
-    Beside what `row_problem` says, random functions are refused. Delta 4.3.1 accepts a CHECK with a subquery or
+    It refuses what `row_problem` refuses, and random functions. Delta 4.3.1 accepts a CHECK with a subquery or
     `rand()`, and then fails every write.
     """
     problem = row_problem(expression)

@@ -179,7 +179,7 @@ def _tolerant(tree: exp.Expr) -> exp.Expr:
 
 
 def _tolerated(node: exp.Expr) -> exp.Expr | None:
-    """Return the form of one operation that gives NULL instead of failing; None if it has none."""
+    """Return the form of one operation that gives NULL instead of failing; None if no such form exists."""
     from sqlglot import exp
 
     match node:
@@ -230,7 +230,7 @@ def _any_of(conditions: Iterable[str | None]) -> str | None:
 
 
 def _sql(node: exp.Expr) -> str:
-    """Return the SQL of the tolerant form, in parentheses if it is no single term."""
+    """Return the SQL of the tolerant form, in parentheses unless it is a single term."""
     from sqlglot import exp
 
     tolerant = _tolerant(node)

@@ -40,7 +40,7 @@ def lost_reads(
         columns: the columns that will be gone, in lower case, by table key.
 
     Raises:
-        ValueError: the definition is no query that sqlglot reads.
+        ValueError: sqlglot cannot read the definition as a query.
     """
     from sqlglot import exp, parse_one
     from sqlglot.errors import SqlglotError

@@ -52,7 +52,7 @@ class EffectivePolicyReader:
             table: the SQL that addresses it.
 
         Raises:
-            StatementError: they cannot be read, or the answer has another form than the documented one.
+            StatementError: they cannot be read, or the answer has an undocumented form.
         """
         sql = sql_effective_policies(table)
         policies = (_policy(row, sql) for row in self.runner.run(sql))

@@ -1,6 +1,6 @@
 """Reads the Delta tables that lie at the locations of missing external tables: DROP TABLE leaves their files.
 
-Only a table with a location that does not exist costs a statement. A location that cannot be read is no refusal:
+Only a table with a location that does not exist costs a statement. A location that cannot be read is not refused:
 CREATE TABLE changes no existing files (measured on Delta 4.3.1), so the plan only says that it cannot tell.
 """
 

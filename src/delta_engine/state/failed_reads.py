@@ -14,7 +14,7 @@ _MOST_FAILED: Final = 8
 
 
 class FailedReads:
-    """Turns the failed reads of a reader into refusals, so that one table stops no other.
+    """Turns the failed reads of a reader into refusals, so that an unreadable table does not stop the others.
 
     A lost server, a rejected login and a throttled client concern every table. So do other failures in a row: before
     the first table is read, all that may concern other tables; later, only those of the client or the catalog.

@@ -204,7 +204,7 @@ class CatalogFinder:
             QualifiedName(catalog, schema, interpretation.unquoted(str(row["tableName"])))
             for catalog, schema in sorted(schemas)
             for row in self._list(sql_show_tables(catalog, schema), catalog, f"schema {catalog}.{schema}")
-            if row["namespace"]  # temporary views have none
+            if row["namespace"]  # temporary views have no schema
         ]
 
     def _list(self, sql: str, catalog: str, listed: str) -> Sequence[Mapping[str, object]]:

@@ -53,7 +53,7 @@ def visible(text: str) -> str:
 def appearance(name: str) -> str:
     """Return what names have in common that differ only in case and in how Unicode composes their characters.
 
-    Delta and Unity Catalog do not promise to take such names for one, so the engine compares them by code points.
+    Delta and Unity Catalog do not promise to treat such names as equal, so the engine compares them by code points.
     """
     return name.lower() if name.isascii() else normalize("NFC", name.lower())
 
@@ -160,7 +160,7 @@ def counted_resources(schemas: int, tables: int) -> str:
 
 
 def _composed_or_spelled(match: re.Match[str]) -> str:
-    """Return a character; spelled out if Unicode composes it with the one before, or has another one of its look."""
+    """Return a character, spelled out if Unicode composes it with the previous one or another looks like it."""
     before = match.string[match.start() - 1] if match.start() else " "
     composed = len(normalize("NFC", before + match.group())) == 1
     other = normalize("NFC", match.group())

@@ -2,7 +2,7 @@
 
 One statement per table if the platform supports `DESCRIBE TABLE EXTENDED … AS JSON` (Databricks Runtime 16.2 and later,
 serverless, SQL warehouses), otherwise two. Tables with generated or identity columns, which the JSON lacks, also need
-SHOW CREATE TABLE. No runtime has JSON for foreign tables, and some have none for streaming tables
+SHOW CREATE TABLE. No runtime has JSON for foreign tables, and some have no JSON for streaming tables
 (github.com/databricks/dbt-databricks, issues 1115 and 1128).
 """
 

@@ -226,7 +226,7 @@ def spelled(row: Row, *names: str) -> object:
 
 
 def spelling(row: Row, *names: str) -> str:
-    """Return the first of several column names that a row has; CatalogReadError if it has none."""
+    """Return the first of several column names that a row has; CatalogReadError if it has none of them."""
     for name in names:
         if name in row:
             return name
@@ -348,7 +348,7 @@ class InformationSchemaReader:
             return ({}, {}), _MAY_BE_RENAMED.format(reason=error.first_line)
 
     def listed_schemas(self) -> set[str]:
-        """Return the schemas that SHOW SCHEMAS lists, in lower case; CatalogReadError if there is no such catalog."""
+        """Return the schemas that SHOW SCHEMAS lists, in lower case; CatalogReadError if the catalog does not exist."""
         try:
             rows = self._runner.run(sql_show_schemas(self._catalog))
         except StatementError as error:

@@ -26,7 +26,7 @@ from delta_engine.state.failed_reads import require_answers
 from delta_engine.state.unity_catalog.information_schema import grants
 
 _OWN = "OWN"
-"""The owner in legacy metastores, which is no grant."""
+"""The owner in legacy metastores. It is not a grant."""
 
 _PARENTS_OF_SCHEMAS = frozenset({"CATALOG", "METASTORE"})
 _PARENTS_OF_TABLES = _PARENTS_OF_SCHEMAS | {"SCHEMA", "DATABASE"}

@@ -46,7 +46,7 @@ class LastRead:
         )
 
     def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
-        """Return the states of tables, always read anew; see `PlatformReader.snapshot_directly`."""
+        """Return the states of tables, always read again; see `PlatformReader.snapshot_directly`."""
         if self.views_of is None:
             observed = self._reader.snapshot_directly(models)
         else:

@@ -37,7 +37,7 @@ class Box:
 
     Args:
         title: its name, shortened.
-        path: of its page; None if the site has none.
+        path: of its page; None if the site has no page for it.
         is_outside: whether it belongs to another schema, or no model declares it.
     """
 
@@ -77,7 +77,7 @@ class Diagram:
 
 
 def draw(tables: Sequence[Table], documentation: Documentation) -> Diagram | None:
-    """Return the diagram of the foreign keys of a schema's tables; None if they have none."""
+    """Return the diagram of the foreign keys of a schema's tables; None if they have no foreign keys."""
     links = [(table, link) for table in tables for link in documentation.references(table)]
     if not links:
         return None

@@ -94,7 +94,7 @@ class SourceLinks:
         template: such as `https://example.com/blob/main/{file}#L{line}`; empty for no links.
 
     Raises:
-        ConfigError: it is no address of a web page, or does not have `{file}`.
+        ConfigError: it is not the address of a web page, or lacks `{file}`.
     """
 
     template: str = ""
@@ -162,7 +162,7 @@ class Link:
     Args:
         columns: of the table whose page it is on.
         other: the table at its other end.
-        path: of the other table's page; None if the site has none.
+        path: of the other table's page; None if the site has no page for it.
         other_columns: the columns at its other end.
     """
 
@@ -199,7 +199,7 @@ class Documentation:
         return {table.key: table for table in self.tables}
 
     def path_of(self, key: str) -> str | None:
-        """Return the path of a table's page; None if the site has none."""
+        """Return the path of a table's page; None if the site has no page for it."""
         table = self.by_key.get(key)
         return table_path(table) if table else None
 

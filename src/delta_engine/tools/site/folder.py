@@ -1,4 +1,4 @@
-"""Replaces the folder of a site as a whole: a site is written beside it, and two renames swap them."""
+"""Replaces the folder of a site as a whole: a site is written next to it, and two renames swap the folders."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class SiteFolder:
 
 @contextmanager
 def open_site_folder(out: Path) -> Iterator[SiteFolder]:
-    """Yield a new folder beside `out`, which replaces it if the block ends without an error.
+    """Yield a new folder next to `out`, which replaces it if the block ends without an error.
 
     Raises:
-        ConfigError: `out` is no folder, or has files that no site has.
+        ConfigError: `out` is not a folder, or has files that do not belong to a site.
         OSError: a folder cannot be written.
     """
     target = out.resolve()
