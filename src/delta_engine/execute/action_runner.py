@@ -83,7 +83,7 @@ class ApplyFailedError(DeltaEngineError):
     @property
     def is_applied_in_part(self) -> bool:
         """Whether any statement succeeded."""
-        return any(one.statements for one in self.outcomes)
+        return any(outcome.statements for outcome in self.outcomes)
 
     def _message(self) -> str:
         schemas = [outcome for outcome in self.schemas if outcome.kind is OutcomeKind.FAILED]
@@ -101,7 +101,7 @@ class ApplyStoppedError(ApplyFailedError):
     @property
     def is_complete(self) -> bool:
         """Whether all tables were done before the stop."""
-        return not any(one.failure for one in self.outcomes)
+        return not any(outcome.failure for outcome in self.outcomes)
 
     def _message(self) -> str:
         if self.is_complete:
@@ -112,8 +112,8 @@ class ApplyStoppedError(ApplyFailedError):
             f"{len(self.tables) - len(stopped)} of {len(self.tables)} tables were done, {len(begun)} in "
             f"part, {len(stopped) - len(begun)} not begun. Run again to apply the rest."
         ]
-        lines += [f"table {one.name}: stopped after {one.statements} statements" for one in begun]
-        if any(one.kind is OutcomeKind.FAILED for one in self.outcomes):
+        lines += [f"table {outcome.name}: stopped after {outcome.statements} statements" for outcome in begun]
+        if any(outcome.kind is OutcomeKind.FAILED for outcome in self.outcomes):
             lines.append(super()._message())
         return "\n".join(lines)
 
@@ -270,9 +270,14 @@ class _RunningApply:
             return None
 
         def is_needed(error: StatementError) -> bool:
-            later = [one for one in self.plan.steps[position + 1 :] if one.name.key == name.key]
-            left = [*step.statements[place:], *(statement for one in later for statement in one.statements)]
-            return has_to_run([one.sql for one in left if not one.is_repeatable], reread(name), error)
+            later = [step for step in self.plan.steps[position + 1 :] if step.name.key == name.key]
+            left = [
+                *step.statements[place:],
+                *(statement for later_step in later for statement in later_step.statements),
+            ]
+            return has_to_run(
+                [statement.sql for statement in left if not statement.is_repeatable], reread(name), error
+            )
 
         return is_needed
 

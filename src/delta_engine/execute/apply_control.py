@@ -52,7 +52,7 @@ class ApplyControl:
             self.notify(f"stopping: no other statement starts; waiting for {count}. Repeat to list them.")
             return
         now = self.seconds()
-        waits = "".join(f"\n  {one.line(now)[:_LONGEST_LINE]}" for one in running)
+        waits = "".join(f"\n  {running_statement.line(now)[:_LONGEST_LINE]}" for running_statement in running)
         self.notify(
             f"still waiting for {count}, so that their results are recorded. A kill (SIGKILL) waits for nothing; the "
             f"next run finds out what was done.{waits}"

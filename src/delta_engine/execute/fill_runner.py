@@ -98,11 +98,11 @@ class FillRunner:
 
     def _fill_changed_rows(self, verifying: Statement) -> None:
         """Fill and verify again if writers changed rows since the last fill, until it is the last change of rows."""
-        if not any(isinstance(one, FillColumn) and one.is_converted for one in _fills(verifying)):
+        if not any(isinstance(fill, FillColumn) and fill.is_converted for fill in _fills(verifying)):
             return  # a present value stays
         for _ in range(MOST_ROUNDS):
-            seen, filled = min(self._read_at.values(), default=-1), _targets(verifying)
-            later = [row for row in self._history(LATEST_COMMITS) if _version(row) > seen]
+            last_seen, filled = min(self._read_at.values(), default=-1), _targets(verifying)
+            later = [row for row in self._history(LATEST_COMMITS) if _version(row) > last_seen]
             if not any(self._may_change_values(row, filled) for row in later):
                 return
             again = list(self._before_swap.values())
@@ -135,7 +135,7 @@ class FillRunner:
 
     def _saw_all(self, statement: Statement) -> bool:
         """Whether a fill is the latest commit, and no other one came between its reading and its writing."""
-        fills = [one for one in statement.actions if isinstance(one, FillColumn | FillSwappedColumn)]
+        fills = [action for action in statement.actions if isinstance(action, FillColumn | FillSwappedColumn)]
         filled = targets(fills, are_deterministic=statement.sql.startswith(UPDATE))
         latest = self._history(1)
         self._seen = max(map(_version, latest), default=self._seen)
@@ -180,7 +180,7 @@ def _compares_versions(statement: Statement) -> bool:
 
 def _fills(verifying: Statement) -> list[FillColumn | FillSwappedColumn]:
     """Return the fills that a statement verifies."""
-    return [fill for one in verifying.actions if isinstance(one, _Verifying) for fill in one.fills]
+    return [fill for action in verifying.actions if isinstance(action, _Verifying) for fill in action.fills]
 
 
 def _targets(verifying: Statement) -> Mapping[str, Sequence[str]]:
@@ -218,13 +218,13 @@ def _outdated_rows(address: str, version: int, fill: FillSwappedColumn) -> str:
 
 def _without_gaps(versions: Sequence[int]) -> list[tuple[int, int]]:
     """Return the first and the last of versions that follow each other: no other commit is between them."""
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     for version in versions:
-        if found and version == found[-1][1] + 1:
-            found[-1] = (found[-1][0], version)
+        if ranges and version == ranges[-1][1] + 1:
+            ranges[-1] = (ranges[-1][0], version)
         else:
-            found.append((version, version))
-    return found
+            ranges.append((version, version))
+    return ranges
 
 
 def _version(row: Row) -> int:

@@ -27,8 +27,8 @@ class PlanProgress:
         waits: dict[int | str, Iterable[int | str]] = {
             position: (*step.after, step.round.name) for position, step in enumerate(steps)
         }
-        for one in Round:  # begins when all steps of earlier rounds are over
-            waits[one.name] = [position for position, step in enumerate(steps) if step.round < one]
+        for round_ in Round:  # begins when all steps of earlier rounds are over
+            waits[round_.name] = [position for position, step in enumerate(steps) if step.round < round_]
         self._waits = TopologicalSorter(waits)
         self._waits.prepare()
         self._ready: list[int] = []
@@ -85,11 +85,11 @@ class PlanProgress:
     def _free(self) -> None:
         """Begin rounds, and make the steps ready whose dependencies are over."""
         while freed := self._waits.get_ready():
-            for one in freed:
-                if isinstance(one, int):
-                    heappush(self._ready, one)
+            for node in freed:
+                if isinstance(node, int):
+                    heappush(self._ready, node)
                 else:
-                    self._waits.done(one)
+                    self._waits.done(node)
 
     def _obstacle(self, step: Step) -> StatementError | None:
         if step.name.key in self._failures:

@@ -31,29 +31,29 @@ class RestoreRunner:
             StatementError: it failed, or writers have added rows meanwhile: they are still there.
         """
         sql = statement.sql
-        (restore,) = (one for one in statement.actions if isinstance(one, RestoreTable))
-        found = self._commits()
-        if restore.is_done_by(found[0]):
+        (restore,) = (action for action in statement.actions if isinstance(action, RestoreTable))
+        commits = self._commits()
+        if restore.is_done_by(commits[0]):
             return  # by a run that was killed right afterwards
 
         def is_needed(_error: StatementError) -> bool:
             now = self._commits()
-            if any(one.version > found[0].version and restore.is_done_by(one) for one in now):
+            if any(commit.version > commits[0].version and restore.is_done_by(commit) for commit in now):
                 return False
             _refuse(restore.lost_rows(now), sql)
             return True
 
-        _refuse(restore.lost_rows(found), sql)
-        taken_back, ours = self._restore(sql, found[0].version, is_needed)
+        _refuse(restore.lost_rows(commits), sql)
+        taken_back, ours = self._restore(sql, commits[0].version, is_needed)
         if taken_back:
             self._bring_back(sql, taken_back, ours)
 
-    def _restore(self, sql: str, seen: int, is_needed: RetryCheck) -> tuple[list[Commit], int]:
+    def _restore(self, sql: str, last_seen: int, is_needed: RetryCheck) -> tuple[list[Commit], int]:
         """Run RESTORE; return the commits between the last look and its own, and the version of its own."""
         self.statements.run(sql, is_needed)
-        found = [commit for commit in self._commits() if commit.version > seen]
-        ours = min((commit.version for commit in found if commit.operation == RESTORE), default=seen)
-        return [commit for commit in found if commit.version < ours], ours
+        later = [commit for commit in self._commits() if commit.version > last_seen]
+        ours = min((commit.version for commit in later if commit.operation == RESTORE), default=last_seen)
+        return [commit for commit in later if commit.version < ours], ours
 
     def _bring_back(self, sql: str, taken_back: list[Commit], ours: int) -> None:
         """Restore the version that had the rows of other writers."""

@@ -36,7 +36,7 @@ class RewriteVerifier:
         Raises:
             StatementError: they differ; without a later commit, the former version is restored.
         """
-        rewrite = next((one for one in self._commits() if one.operation.startswith(REPLACES)), None)
+        rewrite = next((commit for commit in self._commits() if commit.operation.startswith(REPLACES)), None)
         if rewrite is None:
             return  # it is not among the latest commits: an earlier run went on from it
         before = rewrite.version - 1

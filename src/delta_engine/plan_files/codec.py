@@ -126,13 +126,13 @@ def _object(data: bytes, refusal: _Refusal) -> dict[str, Any]:
 
 def _repeated_key(data: bytes) -> str | None:
     """Return a duplicate key of a JSON object: reviewers may read the value that is not used."""
-    found: list[str] = []
+    repeated: list[str] = []
 
     def collect(pairs: list[tuple[str, object]]) -> None:
-        found.extend(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+        repeated.extend(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
 
     json.loads(data, object_pairs_hook=collect, parse_int=str)  # an integer may exceed Python's length limit
-    return next(iter(found), None)
+    return next(iter(repeated), None)
 
 
 def _require_version(raw: dict[str, Any], refusal: _Refusal) -> None:

@@ -28,16 +28,16 @@ _NOT_COUNTED = {
 """Details of a record that make no plan stale."""
 
 
-def touched_keys(plan: TablePlan, models: Iterable[Table], seen: CatalogState) -> frozenset[str]:
+def touched_keys(plan: TablePlan, models: Iterable[Table], observed: CatalogState) -> frozenset[str]:
     """Return the resource keys of what a plan touches, renamed tables under both names.
 
     Args:
         models: the declared tables.
         seen: the snapshot of the plan; tables that it does not have are touched only if the plan changes them.
     """
-    changed = {name.key for name in _changed_tables(plan, seen)}
-    connected = {key for ends in _connections(models, seen) if changed & {*ends} for key in ends}
-    tables = changed | (connected & seen.tables.keys())
+    changed = {name.key for name in _changed_tables(plan, observed)}
+    connected = {key for ends in _connections(models, observed) if changed & {*ends} for key in ends}
+    tables = changed | (connected & observed.tables.keys())
     names = map(resource_key, plan.changed_names())
     return frozenset((*names, *(f"table.{key}" for key in tables)))
 
@@ -91,22 +91,22 @@ def _recorded(record: AnyRecord | None) -> str | None:
     return checksum_of(msgspec.json.encode({**counted, "deployed_at": record.deployed_at}, order="sorted"))
 
 
-def _changed_tables(plan: TablePlan, seen: CatalogState) -> Iterator[QualifiedName]:
+def _changed_tables(plan: TablePlan, observed: CatalogState) -> Iterator[QualifiedName]:
     for action in plan.table_actions():
         yield action.table
-        former = seen.tables.get(action.table.key, ABSENT).former_name
+        former = observed.tables.get(action.table.key, ABSENT).former_name
         if former is not None:
             yield former
 
 
-def _connections(models: Iterable[Table], seen: CatalogState) -> Iterator[tuple[str, str]]:
+def _connections(models: Iterable[Table], observed: CatalogState) -> Iterator[tuple[str, str]]:
     """Yield the keys of the two tables of every foreign key, declared or existing."""
     tables = [(model.qualified_name, model.foreign_keys) for model in models]
-    tables += [(QualifiedName.of_key(key), state.foreign_keys) for key, state in seen.tables.items()]
+    tables += [(QualifiedName.of_key(key), state.foreign_keys) for key, state in observed.tables.items()]
     for name, foreign_keys in tables:
         for foreign_key in foreign_keys:
             parent = referenced_table(name, foreign_key)
             if parent is not None:
                 yield name.key, parent.key
-    for key, state in seen.tables.items():
-        yield from ((one.table.key, key) for one in state.referenced_by)
+    for key, state in observed.tables.items():
+        yield from ((reference.table.key, key) for reference in state.referenced_by)
