@@ -325,11 +325,11 @@ class LeftJournal:
 
 
 def left_journals(state: DeploymentState, journals: Mapping[str, Sequence[bytes]]) -> Iterator[LeftJournal]:
-    """Yield the journals that a document does not include, by the start of their runs.
+    """Yield the journals that a document does not include, in the order of their replay.
 
     A document that is a recent copy may be older than the journal.
     """
-    found: list[tuple[datetime, LeftJournal]] = []
+    found: list[tuple[tuple[int, float], LeftJournal]] = []
     for run_id, lines in journals.items():
         start, entries = _parse(lines, f"the journal of run {run_id}")
         if run_id in (state.write_id, *state.recent_write_ids) or (start is None and len(lines) <= 1):
@@ -347,7 +347,7 @@ def left_journals(state: DeploymentState, journals: Mapping[str, Sequence[bytes]
             in_progress=tuple(key for key in dict.fromkeys(keys) if key not in done),
             fits=start.state_id == state.state_id and start.serial >= state.serial,
         )
-        found.append((start.started_at, journal))
+        found.append((_place(start), journal))
     yield from (journal for _, journal in sorted(found, key=itemgetter(0)))
 
 

@@ -19,7 +19,7 @@ from delta_engine.deployment.document import (
     VERSION,
 )
 from delta_engine.deployment.errors import CorruptStateError, NewerStateError
-from delta_engine.deployment.recorder import replay
+from delta_engine.deployment.recorder import left_journals, replay
 from delta_engine.deployment.resources import (
     applied_schema,
 )
@@ -84,6 +84,16 @@ def test_journals_without_a_lock_are_replayed_in_the_order_of_their_runs() -> No
     for journals in ({"a": later, "b": earlier}, {"a": earlier, "b": later}):
         found = replay(deployment_state(WORKED_MODEL), journals)
         assert found.state.resources["table.dev.silver.lines"].status is Status.UNKNOWN
+
+
+def test_left_journals_are_listed_in_the_order_of_their_replay() -> None:
+    """The fence decides: clocks of two machines differ."""
+    start = json.loads((DOCUMENTS / "v1-journal.jsonl").read_bytes().splitlines()[0])
+    first = {**start, "fence": 1, "started_at": "2099-01-01T00:00:00Z"}
+    second = {**start, "fence": 2, "started_at": "2026-01-01T00:00:00Z"}
+    journals = {run: [json.dumps(line).encode()] for run, line in (("b", second), ("a", first))}
+    left = left_journals(deployment_state(WORKED_MODEL), journals)
+    assert [journal.run_id for journal in left] == ["a", "b"]
 
 
 LATE = RecordedDifference(field="table comment", expected="a", actual=None)
