@@ -42,19 +42,15 @@ class RecordedDifference(OpenStruct, frozen=True, kw_only=True):
     actual: str | None
 
 
-class AcceptedDrift(OpenStruct, frozen=True, kw_only=True):
+class AcceptedDrift(RecordedDifference, frozen=True, kw_only=True):
     """Drift that was accepted and waits for its model; until a run sees model and catalog agree, it stays drift.
 
     Args:
         kind: the kind of drift.
-        field: what was changed, as reports name it.
         by: the principal that accepted it.
     """
 
     kind: str
-    field: str
-    expected: str | None
-    actual: str | None
     by: str
     at: Moment
 
