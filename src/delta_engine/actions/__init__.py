@@ -123,7 +123,7 @@ class Action(Protocol):
 
     @property
     def hazards(self) -> tuple[Hazard, ...]:
-        """The hazards; `SAFE` if it has none."""
+        """The hazards; `SAFE` without hazards."""
         ...
 
 
@@ -192,7 +192,7 @@ class Cost:
 
     Args:
         rows: of the table.
-        files: that are written anew.
+        files: that are rewritten.
         size: of these files in bytes; twice that if the plan writes them twice.
         seconds: by the speed of earlier commits of the table.
         kept_for: how long Delta keeps the former files, so that the change can be undone.
@@ -238,7 +238,7 @@ class Align(Generic[Name_co]):
 
     @property
     def writes_rows(self) -> bool:
-        """Whether existing rows are written anew."""
+        """Whether existing rows are rewritten."""
         return any(Hazard.REWRITES_DATA in action.hazards for action in self.actions)
 
     def of_type(self, action_type: type[SomeAction]) -> tuple[SomeAction, ...]:

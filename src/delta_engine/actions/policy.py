@@ -37,10 +37,10 @@ class Allowance:
     def parse(cls, text: str) -> Allowance:
         """Parse `drop_column` or `drop_column:dev.silver.*`; the ValueError of an unknown kind lists all kinds."""
         kind, _, tables = text.partition(":")
-        known = {member.value: member for member in DestructiveKind}
-        if kind.strip() not in known:
-            raise ValueError(f"{kind.strip()!r} is not one of: {', '.join(known)}")
-        return cls(known[kind.strip()], tables.strip() or "*")
+        kinds = {member.value: member for member in DestructiveKind}
+        if kind.strip() not in kinds:
+            raise ValueError(f"{kind.strip()!r} is not one of: {', '.join(kinds)}")
+        return cls(kinds[kind.strip()], tables.strip() or "*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -87,12 +87,16 @@ class CompiledPlan:
     def lasting_sql_of(self, name: SecurableName) -> tuple[str, ...]:
         """Return the statements of one table or schema, in order, without the repeatable ones."""
         steps = (step for step in self.steps if step.name.key == name.key)
-        return tuple(one.sql for step in steps for one in step.statements if not one.is_repeatable)
+        return tuple(
+            statement.sql for step in steps for statement in step.statements if not statement.is_repeatable
+        )
 
     def sql_by_table(self) -> Mapping[str, Sequence[str]]:
         """Return the statements by table key; those of schemas have the empty key."""
-        found: dict[str, list[str]] = {}
+        statements_by_table: dict[str, list[str]] = {}
         for step in self.steps:
             if step.statements:
-                found.setdefault(step.table_key, []).extend(one.sql for one in step.statements)
-        return found
+                statements_by_table.setdefault(step.table_key, []).extend(
+                    statement.sql for statement in step.statements
+                )
+        return statements_by_table

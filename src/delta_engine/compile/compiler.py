@@ -268,7 +268,7 @@ def _children_first(dropped: Mapping[str, DropTable]) -> Mapping[str, frozenset[
         for parent in drop.references:
             if parent.key in dropped and parent.key != key:
                 children[parent.key].add(key)
-    return {key: frozenset(found) for key, found in children.items()}
+    return {key: frozenset(keys) for key, keys in children.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,22 +122,24 @@ def with_referencing_keys(
 def references(parents: Set[str], state: CatalogState) -> Mapping[str, list[Reference]]:
     """Return the observed foreign keys to tables, sorted; tables that the plan renames have their new names."""
     renamed = {table.former_name.key: key for key, table in state.tables.items() if table.former_name}
-    found = {}
+    by_key = {}
     for parent in parents:
         for reference in state.tables[parent].referenced_by:
             child = renamed.get(reference.table.key, reference.table.key)
             is_renamed = child != reference.table.key
-            known = replace(reference, table=QualifiedName.of_key(child)) if is_renamed else reference
-            found[parent, child, reference.name.lower()] = known
+            renamed_reference = (
+                replace(reference, table=QualifiedName.of_key(child)) if is_renamed else reference
+            )
+            by_key[parent, child, reference.name.lower()] = renamed_reference
     for child, table in state.tables.items():
         for key in table.foreign_keys:
             parent = renamed.get(key.references.lower(), key.references.lower())
             if parent in parents:
                 reference = Reference(table=QualifiedName.of_key(child), name=key.name or "")
-                found.setdefault((parent, child, _lower(key)), reference)
+                by_key.setdefault((parent, child, _lower(key)), reference)
     references: dict[str, list[Reference]] = defaultdict(list)
-    for place in sorted(found):
-        references[place[0]].append(found[place])
+    for place in sorted(by_key):
+        references[place[0]].append(by_key[place])
     return references
 
 

@@ -84,10 +84,10 @@ def divided(
     statements: Iterable[Statement], needed: frozenset[Stage]
 ) -> Mapping[Stage, tuple[Statement, ...]]:
     """Return statements by stage; those of a stage that is not needed run with the change."""
-    found: dict[Stage, list[Statement]] = defaultdict(list)
+    by_stage: dict[Stage, list[Statement]] = defaultdict(list)
     for statement in statements:
-        found[_stage(statement.phase, needed)].append(statement)
-    return {stage: tuple(found[stage]) for stage in found}
+        by_stage[_stage(statement.phase, needed)].append(statement)
+    return {stage: tuple(by_stage[stage]) for stage in by_stage}
 
 
 def in_order(needs: Mapping[str, frozenset[str]]) -> tuple[list[str], Mapping[str, frozenset[str]]]:

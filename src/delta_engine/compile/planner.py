@@ -175,5 +175,5 @@ class TablePlanner:
 
 
 def _is_absent(name: SchemaName, state: CatalogState) -> bool:
-    found = state.schema(name)
-    return found is not None and not found.exists
+    schema_state = state.schema(name)
+    return schema_state is not None and not schema_state.exists

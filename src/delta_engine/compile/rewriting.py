@@ -31,24 +31,26 @@ def with_lost_parts(
     Keys and checks are dropped first, so that making them again meets none: whether a rewrite keeps them differs
     between platforms.
     """
-    rewrite = next((one for one in actions if isinstance(one, RewriteTable)), None)
+    rewrite = next((action for action in actions if isinstance(action, RewriteTable)), None)
     if rewrite is None or rewrite.problem:
         return actions
     whole = _with_enabled(rewrite, actions)
     others = (
-        whole if one is rewrite else one for one in actions if one.phase not in _DROPPED_BEFORE | _MADE_AGAIN
+        whole if action is rewrite else action
+        for action in actions
+        if action.phase not in _DROPPED_BEFORE | _MADE_AGAIN
     )
     after = aspects.diff(Comparison.of(model, rewritten(observed), record, policy))
-    again = (one for one in after if one.phase in _MADE_AGAIN)
+    again = (action for action in after if action.phase in _MADE_AGAIN)
     return (*_drops(model, observed, policy), *others, *again)
 
 
 def _with_enabled(rewrite: RewriteTable, actions: tuple[Action, ...]) -> RewriteTable:
     """Return a rewrite that keeps the properties which the same plan sets before it, such as column mapping."""
     enabled = {
-        one.key: one.desired
-        for one in actions
-        if isinstance(one, EnableTableFeature) and one.is_needed and is_settable(one.key, {})
+        action.key: action.desired
+        for action in actions
+        if isinstance(action, EnableTableFeature) and action.is_needed and is_settable(action.key, {})
     }
     return replace(rewrite, properties=tuple(sorted({**dict(rewrite.properties), **enabled}.items())))
 

@@ -23,7 +23,7 @@ _VOLATILE = ("delta.lastCommitTimestamp", "delta.lastUpdateVersion", "transient_
 _NOT_COUNTED = {
     *("drift", "sync_error", "actual_checksum", "lag", "sync_warning"),  # runs derive them again
     *("delta_version", "schema_checksum", "unknown"),  # nothing is planned from them
-    "change",  # names the last run, also one that changed nothing; an undo, which is planned from it, plans anew
+    "change",  # names the last run, also one that changed nothing; an undo, which is planned from it, plans again
 }
 """Details of a record that make no plan stale."""
 
@@ -33,7 +33,7 @@ def touched_keys(plan: TablePlan, models: Iterable[Table], observed: CatalogStat
 
     Args:
         models: the declared tables.
-        seen: the snapshot of the plan; tables that it does not have are touched only if the plan changes them.
+        observed: the snapshot of the plan; tables that it does not have are touched only if the plan changes them.
     """
     changed = {name.key for name in _changed_tables(plan, observed)}
     connected = {key for ends in _connections(models, observed) if changed & {*ends} for key in ends}

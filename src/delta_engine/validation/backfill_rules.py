@@ -68,7 +68,7 @@ class FillRangesFit:
         by = model.fill_by
         if by is None:
             return
-        column = next((one for one in model.columns if one.key == by.column.lower()), None)
+        column = next((column for column in model.columns if column.key == by.column.lower()), None)
         if column is None:
             yield Problem(f"its fill_by names {by.column}, which is no column", "Name a declared column.")
             return
@@ -104,7 +104,7 @@ def _ascend(bounds: Sequence[str], form: str, read: Callable[[str], Any]) -> boo
         values = [read(bound) for bound in bounds]
     except ValueError:  # there is no such day
         return False
-    return all(one < other for one, other in pairwise(values))
+    return all(value < other for value, other in pairwise(values))
 
 
 def _kind(data_type: DataType) -> str:
@@ -143,11 +143,15 @@ class NoUnallowedMoves:
 
     @of_each_alignment
     def check(self, align: AlignTable, policy: Policy) -> Iterator[Problem]:
-        """Refuse moves without consent, beside rewrites of rows, or with an obstacle."""
+        """Refuse moves without consent, together with rewrites of rows, or with an obstacle."""
         kind = DestructiveKind.REWRITE_TABLE
         for move in align.of_type(SetManaged):
             change = f"it would become a managed table, whose files are no longer in {move.observed}"
-            others = [one for one in align.actions if one is not move and Hazard.REWRITES_DATA in one.hazards]
+            others = [
+                action
+                for action in align.actions
+                if action is not move and Hazard.REWRITES_DATA in action.hazards
+            ]
             if move.problem:
                 yield Problem(f"{change}, and {move.problem}", move.way_out)
             elif others:

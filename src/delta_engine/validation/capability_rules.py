@@ -195,7 +195,7 @@ def without_features(model: Table, features: Collection[Feature]) -> Table:
     table = {facet.attribute: facet.absent for facet in TABLE_FACETS if facet.feature in features}
     column = {facet.attribute: facet.absent for facet in COLUMN_FACETS if facet.feature in features}
     if column:
-        table["columns"] = tuple(replace(one, **column) for one in model.columns)
+        table["columns"] = tuple(replace(declared_column, **column) for declared_column in model.columns)
     return replace(model, **table) if table else model
 
 
@@ -208,6 +208,6 @@ def declared_features(model: Table) -> Iterator[tuple[Feature, Column | None]]:
         if facet.feature is not None and facet.is_declared(model):
             yield facet.feature, None
     for column in model.columns:
-        for one in _COLUMN_FACETS:
-            if one.feature is not None and one.is_declared(column):
-                yield one.feature, column
+        for column_facet in _COLUMN_FACETS:
+            if column_facet.feature is not None and column_facet.is_declared(column):
+                yield column_facet.feature, column

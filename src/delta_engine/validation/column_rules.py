@@ -41,7 +41,7 @@ class UnambiguousRenames:
         key = name.lower()
         if key == column.key:
             yield Problem("it is renamed from itself", _RENAMED_FROM_ITSELF, column)
-        elif any(one.key == key for one in model.columns):
+        elif any(column.key == key for column in model.columns):
             yield Problem(
                 f"it is renamed from {name}, which the model declares as well",
                 "Leave renamed_from out, or do not declare the former name. Two columns swap names in two syncs.",
@@ -70,7 +70,7 @@ class UnambiguousRenames:
             siblings = struct.fields if isinstance(struct, StructType) else ()
             if name.lower() == place[-1].lower():
                 yield Problem(f"its field {text} is renamed from itself", _RENAMED_FROM_ITSELF, column)
-            elif any(name.lower() == one.name.lower() for one in siblings):
+            elif any(name.lower() == sibling.name.lower() for sibling in siblings):
                 yield Problem(
                     f"{renamed}, which the model declares as well",
                     "Leave it out of renamed_fields, or do not declare the former name.",
@@ -146,7 +146,7 @@ class GeneratedColumnsFit:
 
     def _problem(self, model: Table, column: Column, expression: str) -> str | None:
         used = sorted(referenced_columns(expression))
-        by_generation = {one.key for one in model.columns if one.generated_as is not None}
+        by_generation = {column.key for column in model.columns if column.generated_as is not None}
         if unknown := unknown_columns(expression, model.columns):
             return f"reads columns that the table does not have ({', '.join(unknown)})"
         if column.key in used:

@@ -97,12 +97,12 @@ class ChecksFit:
     @of_each_table
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse checks that Delta would refuse (Databricks documentation, "ADD CONSTRAINT clause")."""
-        known = model.columns if model.is_about(Part.COLUMNS) else None
+        columns = model.columns if model.is_about(Part.COLUMNS) else None
         for check in model.checks:
             if problem := condition_problem(check.expression):
                 reason = f"check {check.name!r} {problem}: {check.expression}"
                 yield Problem(reason, "Write a SQL condition over the table's columns.")
-            elif known is not None and (unknown := unknown_columns(check.expression, known)):
+            elif columns is not None and (unknown := unknown_columns(check.expression, columns)):
                 reason = (
                     f"check {check.name!r} reads columns that the table does not have: {', '.join(unknown)}"
                 )
@@ -294,5 +294,5 @@ def _other_count(key: ForeignKey, name: str) -> Problem | None:
 
 def _key_names(model: Table, parents: Mapping[str, Table]) -> list[str]:
     key = named_primary_key(model)
-    names = [key.name if key else None, *(one.name for one in resolved_keys(model, parents))]
+    names = [key.name if key else None, *(resolved.name for resolved in resolved_keys(model, parents))]
     return [name.lower() for name in names if name]

@@ -1,4 +1,4 @@
-"""Estimates what a plan writes anew, before it runs: from the tables' own metadata, and only for those that need it."""
+"""Estimates what a plan rewrites, before it runs: from the tables' own metadata, and only for those that need it."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class CostEstimator:
     parallelism: int = 4
 
     def with_costs(self, plan: TablePlan, observed: CatalogState) -> TablePlan:
-        """Return a plan with the costs of the tables whose rows it writes anew; unreadable sizes stay unknown."""
+        """Return a plan with the costs of the tables whose rows it rewrites; unreadable sizes stay unknown."""
         written = [align for align in plan.align_tables if align.writes_rows]
         if not written:
             return plan
-        found = query_each(
+        estimates = query_each(
             lambda align: self._cost(align, observed.table(align.table)), written, self.parallelism
         )
-        costs = {align.table.key: cost for align, cost in found}
+        costs = {align.table.key: cost for align, cost in estimates}
         return plan.with_aligned_tables(
             replace(align, cost=costs.get(align.table.key)) for align in plan.align_tables
         )
@@ -79,7 +79,7 @@ class CostEstimator:
             commits = self.runner.run(sql_describe_history(table, _LATEST_COMMITS))
         except StatementError:
             return None
-        return median(found) if (found := list(_speeds(commits))) else None
+        return median(speeds) if (speeds := list(_speeds(commits))) else None
 
     def _row(self, sql: str) -> Row:
         try:
@@ -111,11 +111,11 @@ def _speeds(commits: Sequence[Row]) -> Iterator[float]:
         metrics = commit.get("operationMetrics")
         if isinstance(metrics, Mapping):
             seconds = (_number(metrics, "executionTimeMs") or 0) / 1000
-            size = next((found for key in _WRITTEN if (found := _number(metrics, key))), None)
+            size = next((written for key in _WRITTEN if (written := _number(metrics, key))), None)
             if size and seconds:
                 yield size / seconds
 
 
 def _number(row: Mapping[str, object], key: str) -> int | None:
-    found = row.get(key)
-    return None if found is None else int(str(found))
+    value = row.get(key)
+    return None if value is None else int(str(value))

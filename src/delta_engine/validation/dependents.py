@@ -60,9 +60,11 @@ def blocked_columns(
     """
     if model.manages is None:
         return
-    dependents = [one for one in _dependents(model, observed) if not model.is_about(one.part)]
-    changes, order = [found for action in actions for found in _changes(action)], list(_ColumnChange)
-    for path, change in sorted(changes, key=lambda found: order.index(found[1])):
+    dependents = [
+        dependent for dependent in _dependents(model, observed) if not model.is_about(dependent.part)
+    ]
+    changes, order = [change for action in actions for change in _changes(action)], list(_ColumnChange)
+    for path, change in sorted(changes, key=lambda change: order.index(change[1])):
         for dependent in dependents:
             if change in dependent.refuses and dependent.depends_on(path):
                 yield table_refusal(
@@ -104,11 +106,11 @@ def chosen_columns(
 
     Delta refuses them (DELTA_UNSUPPORTED_DROP_CLUSTERING_COLUMN), after most of the plan has run.
     """
-    if not observed.clusters_automatically or any(isinstance(one, ChangeClustering) for one in actions):
+    if not observed.clusters_automatically or any(isinstance(action, ChangeClustering) for action in actions):
         return
     is_chosen = _clustering(pending_renames(model, observed).applied_to(observed))
     table = sql_name(observed.former_name or model.qualified_name)
-    for path, change in (found for action in actions for found in _changes(action)):
+    for path, change in (change for action in actions for change in _changes(action)):
         if change is _ColumnChange.DROPPED and is_chosen(path):
             yield table_refusal(
                 model,
@@ -196,11 +198,11 @@ def _names(columns: Iterable[str]) -> Callable[[Path], bool]:
 
 def _checks(observed: TableState, actions: Sequence[Action]) -> dict[str, bool]:
     """Return the names of the checks after the plan, and whether the plan adds them."""
-    found = {check.name.lower(): False for check in observed.checks}
+    checks = {check.name.lower(): False for check in observed.checks}
     for action in actions:
         if isinstance(action, CheckDrop):
-            found.pop(action.observed.name.lower(), None)
-    return found | {add.desired.name: True for add in actions if isinstance(add, CheckAdd)}
+            checks.pop(action.observed.name.lower(), None)
+    return checks | {add.desired.name: True for add in actions if isinstance(add, CheckAdd)}
 
 
 def _protections(observed: TableState, actions: Sequence[Action], table: str) -> dict[str, str]:

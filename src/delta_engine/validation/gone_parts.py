@@ -44,10 +44,10 @@ def gone_parts(plan: TablePlan) -> GoneParts:
         for align in plan.align_tables
         for rename in align.of_type(RenameTable)
     }
-    found = {_present_key(align): _gone_in(align) for align in plan.align_tables}
+    gone_columns = {_present_key(align): _gone_in(align) for align in plan.align_tables}
     return GoneParts(
         tables={**{drop.table.key: "drops" for drop in plan.drop_tables}, **renamed},
-        columns={key: gone for key, gone in found.items() if gone},
+        columns={key: gone for key, gone in gone_columns.items() if gone},
     )
 
 

@@ -256,8 +256,8 @@ def _schema_problems(schema: Schema, first: Schema, capabilities: Capabilities) 
     yield from _rights_problems(schema, PRIVILEGES)
 
 
-def _rights_problems(model: Table | Schema, known: frozenset[str]) -> Iterator[Problem]:
-    """Yield the problems of grants and owner; `known` holds the grantable privileges."""
+def _rights_problems(model: Table | Schema, grantable: frozenset[str]) -> Iterator[Problem]:
+    """Yield the problems of grants and owner; `grantable` holds the privileges that can be granted."""
     seen: dict[str, str] = {}
     for principal, privileges in model.grants.items():
         yield from _principal_problems(principal, "a principal that it grants to")
@@ -266,9 +266,9 @@ def _rights_problems(model: Table | Schema, known: frozenset[str]) -> Iterator[P
             reason = f"it grants to {first!r} and to {principal!r}, which is one principal"
             yield Problem(reason, "Join the two.")
         for privilege in privileges:
-            if privilege not in known:
+            if privilege not in grantable:
                 reason = f"it grants {privilege} to {principal!r}, which cannot be granted there"
-                yield Problem(reason, f"Grant {', '.join(sorted(known))}.")
+                yield Problem(reason, f"Grant {', '.join(sorted(grantable))}.")
     if model.owner is not None:
         yield from _principal_problems(model.owner, "its owner")
 
@@ -278,8 +278,8 @@ def _principal_problems(principal: str, subject: str) -> Iterator[Problem]:
     way_out = "Name a user, service principal or group."
     if not principal.strip():
         yield Problem(f"{subject} has no name", way_out)
-    elif found := _NO_PRINCIPAL.search(principal):
-        reason = f"{subject}, {principal!r}, has a character that is not allowed here: {found[0]!r}"
+    elif character := _NO_PRINCIPAL.search(principal):
+        reason = f"{subject}, {principal!r}, has a character that is not allowed here: {character[0]!r}"
         yield Problem(reason, way_out)
 
 
@@ -300,5 +300,5 @@ def _function_problem(function: str) -> str:
 
 def _missing(model: Table, names: Sequence[str]) -> list[str]:
     """Return the names that are not columns of a table; empty if the model does not manage columns."""
-    known = {column.key for column in model.columns}
-    return [name for name in names if model.is_about(Part.COLUMNS) and name.lower() not in known]
+    declared = {column.key for column in model.columns}
+    return [name for name in names if model.is_about(Part.COLUMNS) and name.lower() not in declared]

@@ -170,7 +170,9 @@ def _misfits(
     """Yield the problems of layout columns; `key` is their model key, and `is_fit` judges a type."""
     for place, name in enumerate(names):
         column, *inside = place_of_key(name, model.columns)
-        whole = next((one.data_type for one in model.columns if one.key == column.lower()), None)
+        whole = next(
+            (declared.data_type for declared in model.columns if declared.key == column.lower()), None
+        )
         data_type = type_at(whole, tuple(inside)) if whole is not None else None
         if data_type is None:
             yield Problem(f"{key} names no column of the table", f"Declare it, or correct {key}.", name)

@@ -144,21 +144,23 @@ def _of_schemas(requirement: Requirement | None) -> Requirement | None:
 
 def functions_of(plan: TablePlan) -> tuple[QualifiedName, ...]:
     """Return the functions of new row filters and column masks, sorted; each needs EXECUTE."""
-    found: set[QualifiedName] = set()
+    functions: set[QualifiedName] = set()
     for create in plan.create_tables:
         masks = [column.mask for column in create.desired.columns]
-        found |= _functions(create.table, [create.desired.row_filter, *masks])
+        functions |= _functions(create.table, [create.desired.row_filter, *masks])
     for align in plan.align_tables:
         added = [action.desired.mask for action in align.of_type(ColumnAdd)]
         changed = [action.desired for action in align.of_type(SetColumnMask)]
         filters = [action.desired for action in align.of_type(SetRowFilter)]
-        found |= _functions(align.table, [*filters, *changed, *added])
-    return tuple(sorted(found, key=lambda name: name.key))
+        functions |= _functions(align.table, [*filters, *changed, *added])
+    return tuple(sorted(functions, key=lambda name: name.key))
 
 
 def locations_of(plan: TablePlan) -> tuple[str, ...]:
     """Return the locations of new external tables, sorted; each needs CREATE EXTERNAL TABLE."""
-    return tuple(sorted({one.desired.location for one in plan.create_tables if one.desired.location}))
+    return tuple(
+        sorted({create.desired.location for create in plan.create_tables if create.desired.location})
+    )
 
 
 def _functions(
@@ -167,13 +169,13 @@ def _functions(
     return frozenset(full_function_name(use.function, table) for use in uses if use is not None)
 
 
-def merged(wanted: Iterable[Need]) -> Iterator[Need]:
+def merged(all_needs: Iterable[Need]) -> Iterator[Need]:
     """Yield each right on an object once, with all statements that need it."""
-    found: dict[tuple[Securable, Right, bool], dict[str, None]] = {}
-    for need in wanted:
-        known = found.setdefault((need.securable, need.right, need.owners_above), {})
-        known |= dict.fromkeys(need.statements)
-    for (securable, right, owners_above), statements in found.items():
+    statements_by_need: dict[tuple[Securable, Right, bool], dict[str, None]] = {}
+    for need in all_needs:
+        statements_so_far = statements_by_need.setdefault((need.securable, need.right, need.owners_above), {})
+        statements_so_far |= dict.fromkeys(need.statements)
+    for (securable, right, owners_above), statements in statements_by_need.items():
         yield Need(securable=securable, right=right, statements=tuple(statements), owners_above=owners_above)
 
 
@@ -210,23 +212,30 @@ class RightsAtHand:
         sees_its_own = granted or self.principal.is_one_of(level.owner for level in levels)
         return Verdict.LACKING if sees_its_own else Verdict.HIDDEN
 
-    def lacking(self, wanted: Iterable[Need]) -> tuple[Need, ...]:
+    def lacking(self, all_needs: Iterable[Need]) -> tuple[Need, ...]:
         """Return the needs that the principal lacks or may lack."""
-        return tuple(need for need in wanted if self.verdict(need) is not Verdict.HELD)
+        return tuple(need for need in all_needs if self.verdict(need) is not Verdict.HELD)
 
     def owner(self, securable: Securable) -> str | None:
         """Return the owner of an object; None if unknown."""
         return self.holders.get(securable.levels[0], Permissions()).owner
 
 
-def rights_at_hand(reader: PrincipalReader, wanted: Sequence[Need], observed: CatalogState) -> RightsAtHand:
+def rights_at_hand(
+    reader: PrincipalReader, all_needs: Sequence[Need], observed: CatalogState
+) -> RightsAtHand:
     """Return the principal and the holders of rights with one or two queries; may raise StatementError."""
     holders = _holders(observed)
-    names = {name for need in wanted for name in need.securable.levels}
-    known = [holders[name] for name in names if name in holders]
-    candidates = {name for one in known for name in (one.owner, *one.grants) if name is not None}
+    names = {name for need in all_needs for name in need.securable.levels}
+    known_permissions = [holders[name] for name in names if name in holders]
+    candidates = {
+        name
+        for permissions in known_permissions
+        for name in (permissions.owner, *permissions.grants)
+        if name is not None
+    }
     at_hand = RightsAtHand(principal=reader.principal(candidates), holders=holders)
-    undecided = at_hand.lacking(wanted)
+    undecided = at_hand.lacking(all_needs)
     if not undecided:
         return at_hand
     catalogs, principal = reader.catalogs(
@@ -258,15 +267,15 @@ _MOST_WARNINGS: Final = 10
 
 def rights_warnings(reader: PrincipalReader, plan: TablePlan, observed: CatalogState) -> Iterator[str]:
     """Yield the rights beyond MODIFY that the principal may lack; plans without such rights need no query."""
-    wanted = [need for need in needs(plan, observed) if need.right in _WARNED_OF]
-    if not wanted:
+    warned = [need for need in needs(plan, observed) if need.right in _WARNED_OF]
+    if not warned:
         return
     try:
-        at_hand = rights_at_hand(reader, wanted, observed)
+        at_hand = rights_at_hand(reader, warned, observed)
     except StatementError as error:
         yield f"the rights that this plan needs cannot be compared with yours: {error.first_line}"
         return
-    lacking = at_hand.lacking(wanted)
+    lacking = at_hand.lacking(warned)
     for need in lacking[:_MOST_WARNINGS]:
         yield _warning(need, at_hand)
     if len(lacking) > _MOST_WARNINGS:

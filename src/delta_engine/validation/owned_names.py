@@ -125,16 +125,16 @@ def _at_dots(symbols: _Symbols) -> Iterator[tuple[_Symbols, _Symbols]]:
 
 
 @cache
-def _have_common_text(one: _Symbols, other: _Symbols) -> bool:
-    if not one or not other:
-        return {*one, *other} <= {_ANY}
+def _have_common_text(glob: _Symbols, other: _Symbols) -> bool:
+    if not glob or not other:
+        return {*glob, *other} <= {_ANY}
     if other[0] == _ANY:
-        one, other = other, one
-    if one[0] == _ANY:
-        return _have_common_text(one[1:], other) or _have_common_text(one, other[1:])
-    letters = {*one[0], *other[0], _ANOTHER_LETTER} - {"."}
-    is_common = any(_takes(one[0], letter) and _takes(other[0], letter) for letter in letters)
-    return is_common and _have_common_text(one[1:], other[1:])
+        glob, other = other, glob
+    if glob[0] == _ANY:
+        return _have_common_text(glob[1:], other) or _have_common_text(glob, other[1:])
+    letters = {*glob[0], *other[0], _ANOTHER_LETTER} - {"."}
+    is_common = any(_takes(glob[0], letter) and _takes(other[0], letter) for letter in letters)
+    return is_common and _have_common_text(glob[1:], other[1:])
 
 
 def _takes(symbol: str, letter: str) -> bool:

@@ -219,8 +219,8 @@ def _impossible(change: ColumnTypeChange) -> tuple[str, str]:
 
 def _lengths(change: ColumnTypeChange, data_type: DataType) -> list[str]:
     """Return each CHAR and VARCHAR inside a type, such as `address.city varchar(40)`."""
-    found = lengths_inside(data_type, (change.name,))
-    return [f"{'.'.join(path)} {shown_type(length)}" for path, length in found]
+    lengths = lengths_inside(data_type, (change.name,))
+    return [f"{'.'.join(path)} {shown_type(length)}" for path, length in lengths]
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,5 +448,5 @@ def _untightened(align: AlignTable, columns: Sequence[str], which: str) -> Itera
 
 
 def _nullability_changes(align: AlignTable, *, make_nullable: bool) -> set[str]:
-    changes = (one for one in align.of_type(ColumnNullabilityChange) if not one.path)
+    changes = (change for change in align.of_type(ColumnNullabilityChange) if not change.path)
     return {change.name.lower() for change in changes if change.make_nullable is make_nullable}

@@ -83,8 +83,10 @@ class Preflight:
         if not conditional:
             return ()
         self.notify(f"counting rows of {counted(len(conditional), 'table')} …")
-        found = query_each(lambda one: tuple(self._violations(*one)), conditional, self.parallelism)
-        return tuple(refusal for _, refusals in found for refusal in refusals)
+        violations = query_each(
+            lambda arguments: tuple(self._violations(*arguments)), conditional, self.parallelism
+        )
+        return tuple(refusal for _, refusals in violations for refusal in refusals)
 
     def _conditions(self, align: AlignTable, observed: TableState) -> Iterator[_Condition]:
         for change in align.of_type(ColumnNullabilityChange):
@@ -107,20 +109,20 @@ class Preflight:
         fills = align.of_type(FillColumn)
         values = {**_filled_again(fills), **future_values(comparison)}
         rows = _rows(table, comparison, observed, values)
-        filled = [one for one in model.columns if fills and one.key in values]
-        computed = [sql_checksum(one.name, one.data_type) for one in filled]
-        found = sql_count_violations(rows, [one.sql for one in conditions], computed)
+        filled = [column for column in model.columns if fills and column.key in values]
+        computed = [sql_checksum(column.name, column.data_type) for column in filled]
+        query = sql_count_violations(rows, [condition.sql for condition in conditions], computed)
         try:
-            answer = self.runner.run(found)
+            answer = self.runner.run(query)
         except StatementError as error:
-            named = {one.name: values[one.key] for one in filled}
+            named = {column.name: values[column.key] for column in filled}
             if failures := list(self._failures(align, table, named, error)):
                 yield from failures
                 return
             yield plan_refusal(
                 align,
                 f"its {'new values cannot be computed' if fills else 'rows cannot be counted'}: {error.first_line}",
-                _way_out(error, found, fills, conditions),
+                _way_out(error, query, fills, conditions),
                 fills[0].name if fills else None,
             )
             return
@@ -129,7 +131,7 @@ class Preflight:
             yield plan_refusal(
                 align,
                 "its rows cannot be counted: the platform returned no count",
-                f"Plan again. If it fails again, try the query: {found}",
+                f"Plan again. If it fails again, try the query: {query}",
             )
             return
         for condition, count in zip(conditions, counts, strict=True):
@@ -201,8 +203,10 @@ def _way_out(
 
 
 def _default_of(model: Table, path: tuple[str, ...]) -> str | None:
-    """Return the default of a column; None for fields, which have none."""
-    return next((one.default for one in model.columns if (one.key,) == tuple(map(str.lower, path))), None)
+    """Return the default of a column; None for fields, which have no default."""
+    return next(
+        (column.default for column in model.columns if (column.key,) == tuple(map(str.lower, path))), None
+    )
 
 
 def _null_rows(
@@ -236,8 +240,10 @@ def _filled_again(fills: Iterable[FillColumn]) -> dict[str, str]:
 
 def _rows(table: str, comparison: Comparison, observed: TableState, values: Mapping[str, str]) -> str:
     """Return the SQL of a table's rows with their future columns and fields, NULL for new ones without values."""
-    known = set_aside(observed, comparison.desired)[0].columns
-    so_far = {same.key: one for one, same in zip(known, comparison.observed.columns, strict=True)}
+    present_columns = set_aside(observed, comparison.desired)[0].columns
+    so_far = {
+        same.key: column for column, same in zip(present_columns, comparison.observed.columns, strict=True)
+    }
     columns = []
     for desired, renamed in comparison.shared:
         if desired.key in values:

@@ -65,7 +65,11 @@ class ProtectedData:
             computed,
             self.parallelism,
         )
-        return tuple(plan_refusal(align, *problem) for align, found in problems for problem in found)
+        return tuple(
+            plan_refusal(align, *problem)
+            for align, problems_of_align in problems
+            for problem in problems_of_align
+        )
 
     def _problems(
         self, align: AlignTable, model: Table | None, observed: TableState, policy: Policy

@@ -69,9 +69,9 @@ def partial_model_violations(models: Sequence[Table], observed: CatalogState) ->
         return
     whole = [_with_columns(model, observed.table(model.qualified_name)) for model in models]
     for rule in _RULES:
-        known = {_identity(refusal) for refusal in rule.check(models)}
+        of_declared = {_identity(refusal) for refusal in rule.check(models)}
         for refusal in rule.check(whole):
-            if _identity(refusal) not in known:
+            if _identity(refusal) not in of_declared:
                 yield InvalidModelError(
                     refusal.reason,
                     table=refusal.table,

@@ -55,13 +55,13 @@ def model_refusal(
 ) -> InvalidModelError:
     """Return the refusal of a model, located at `column`, which may be the name of an undeclared column."""
     name = column.name if isinstance(column, Column) else column
-    named = (one for one in model.columns if name is not None and one.key == name.lower())
-    found = column if isinstance(column, Column) else next(named, None)
+    named = (declared for declared in model.columns if name is not None and declared.key == name.lower())
+    place = column if isinstance(column, Column) else next(named, None)
     return InvalidModelError(
         reason,
         table=str(model.qualified_name),
         column=name,
-        location=(found.declared_at if found else None) or model.declared_at,
+        location=(place.declared_at if place else None) or model.declared_at,
         way_out=way_out,
     )
 
@@ -199,13 +199,13 @@ def of_each_action(
 
 
 def name_problem(name: str, forbidden: re.Pattern[str] = FORBIDDEN_IN_NAMES) -> str:
-    """Return the problem of a name; empty if it has none. By default the name is that of a table or a schema."""
+    """Return the problem of a name; empty without a problem. By default the name is that of a table or a schema."""
     if not name:
         return "is empty"
     if len(name) > MAX_NAME_LENGTH:
         return f"is longer than {MAX_NAME_LENGTH} characters"
-    found = forbidden.search(name)
-    return f"has a character that is not allowed here: {found[0]!r}" if found else ""
+    character = forbidden.search(name)
+    return f"has a character that is not allowed here: {character[0]!r}" if character else ""
 
 
 def look_alike(name: str, other: str) -> str:

@@ -249,9 +249,9 @@ class UserRule:
             ) from error
 
 
-def add_user_rule(rules: RuleSet, found: object, reference: str, named_at: SourceLocation) -> RuleSet:
+def add_user_rule(rules: RuleSet, user_rule: object, reference: str, named_at: SourceLocation) -> RuleSet:
     """Return the rules with one more, a rule object or a class without arguments; refuse other objects."""
-    rule = found() if isinstance(found, type) else found
+    rule = user_rule() if isinstance(user_rule, type) else user_rule
     check = getattr(rule, "check", None)
     parameters = len(inspect.signature(check).parameters) if callable(check) else 0
     if parameters == 1:
