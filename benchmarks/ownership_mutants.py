@@ -40,7 +40,7 @@ RULES: Final[dict[str, tuple[str, ...]]] = {
     "drift/handling.py": (),
     "drift/renames.py": (),
     "drift/status.py": (),
-    "orchestrate/records.py": (),
+    "orchestrate/recording.py": (),
     "deployment/recorded_models.py": ("under_new_names", "without_done_renames", "_renamed"),
     "deployment/resources.py": (),
 }

@@ -47,7 +47,6 @@ def applied_table(
     at: datetime,
     by: str,
     version: TableVersion | None,
-    created_at: datetime | None = None,
     earlier: Recorded[Table] | None,
     baseline: Table | None = None,
     full_ownership: tuple[str, ...] | None = None,
@@ -56,7 +55,6 @@ def applied_table(
     """Return the record of a table that matches its model.
 
     Args:
-        created_at: when the catalog says that it was created; None if it is not known, or not yet.
         baseline: the table with its unmanaged parts; None if there are none.
         full_ownership: as the policy has it; None if unknown.
         settles: whether the apply settled the attempts of unfinished runs.
@@ -74,7 +72,6 @@ def applied_table(
         full_ownership=full_ownership,
         delta_table_id=version.table_id if version else None,
         delta_version=version.version if version else None,
-        created_at=created_at,
         adopted_at=known.adopted_at,
         deployed_at=at,
         deployed_by=by,

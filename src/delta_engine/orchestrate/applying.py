@@ -13,7 +13,6 @@ from delta_engine.deployment.document import ApplyActions
 from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.resources import with_version
-from delta_engine.drift.renames import ignored_renames, taken_renames
 from delta_engine.drift.status import NOT_SHOWN_YET
 from delta_engine.errors import RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, ApplyStoppedError
@@ -29,8 +28,7 @@ from delta_engine.execute.statement_runner import StaleTableError
 from delta_engine.models import QualifiedName
 from delta_engine.models.parts import joined_grants
 from delta_engine.orchestrate.last_changes import last_changes
-from delta_engine.orchestrate.outcome_recording import OutcomeRecording
-from delta_engine.orchestrate.records import RunRecords
+from delta_engine.orchestrate.recording import Recording
 from delta_engine.orchestrate.runs import NOT_STARTED, UNREADABLE, Environment, OpenRun, PlannedRun
 from delta_engine.ownership.recorded import resource_key, table_record
 from delta_engine.plan_files.staleness import ReviewedPlan
@@ -153,8 +151,8 @@ def apply_planned(
         used = [consent for consent in planned.consents if consent.table.key not in undone]
         run.recorder.remember_consents(used, planned.intent.policy.consents)
         verified, unverified = _verify(run, planned, recording, control.stop)
-        _record_unchanged(run, planned, recording.records, found, control.stop)
-        unsaved = _save(run, recording.applied if plan else None)
+        _record_unchanged(run, planned, recording, found, control.stop)
+        unsaved = _save(run, recording.touched if plan else None)
         outcomes = tuple(replace(one, is_verified=one.name.key in verified) for one in found)
         is_stopped = control.stop.is_requested()
         end = RunEnd(
@@ -175,7 +173,7 @@ def apply_planned(
 
 
 def _executed(
-    run: OpenRun, planned: PlannedRun, recording: OutcomeRecording, control: ApplyControl
+    run: OpenRun, planned: PlannedRun, recording: Recording, control: ApplyControl
 ) -> tuple[AnyOutcome, ...]:
     """Execute a plan; an injected executor gets the plan itself, if there is something to do."""
     executor = run.environment.action_runner
@@ -197,17 +195,8 @@ def _is_whole(outcomes: Sequence[AnyOutcome]) -> bool:
     return not any(one.kind in (OutcomeKind.FAILED, OutcomeKind.STOPPED) for one in outcomes)
 
 
-def _recording(run: OpenRun, planned: PlannedRun, on_outcome: OnTable) -> OutcomeRecording:
+def _recording(run: OpenRun, planned: PlannedRun, on_outcome: OnTable) -> Recording:
     """Prepare to record what becomes of each table."""
-    records = RunRecords(
-        run.recorder,
-        planned.basis.observed,
-        planned.intent.policy,
-        taken_renames(planned.models, planned.drifted),
-        ignored_renames(planned.drifted),
-        planned.basis.undo,
-        settles_attempts=not planned.intent.is_revert,
-    )
     changes = last_changes(
         planned.plan,
         run.recorder.resources,
@@ -216,15 +205,13 @@ def _recording(run: OpenRun, planned: PlannedRun, on_outcome: OnTable) -> Outcom
         at=run.recorder.now(),
         undoes=planned.basis.undo.run if planned.basis.undo else None,
     )
-    return OutcomeRecording(
-        run.recorder, records, planned.plan, planned.models, planned.schemas, changes, on_outcome
-    )
+    return Recording(run.recorder, planned, changes, on_outcome)
 
 
 def _begin(
     run: OpenRun,
     planned: PlannedRun,
-    recording: OutcomeRecording,
+    recording: Recording,
     reviewed: ReviewedPlan | None,
 ) -> None:
     """Journal what is about to be applied, unless it is nothing."""
@@ -241,7 +228,7 @@ def _begin(
 
 
 def _verify(
-    run: OpenRun, planned: PlannedRun, recording: OutcomeRecording, stop: Stop
+    run: OpenRun, planned: PlannedRun, recording: Recording, stop: Stop
 ) -> tuple[frozenset[str], str]:
     """Read the tables again that were changed completely: their versions, and whether they are as planned.
 
@@ -264,23 +251,23 @@ def _verify(
         recording.doubt(changed, unverified)
         run.recorder.warn(unverified)
         return frozenset(), unverified
-    verified = recording.confirm(changed, found, planned.intent.policy)
+    verified = recording.confirm(changed, found)
     return verified, "" if verified else NOT_SHOWN_YET
 
 
 def _record_unchanged(
-    run: OpenRun, planned: PlannedRun, records: RunRecords, outcomes: Sequence[AnyOutcome], stop: Stop
+    run: OpenRun, planned: PlannedRun, recording: Recording, outcomes: Sequence[AnyOutcome], stop: Stop
 ) -> None:
     """Record the schemas and tables that needed no statement, and the new ids of replaced tables that were aligned."""
     plan = planned.plan
     touched = {name.key for name in plan.changed_names()}
     wanted = {model.key for model in planned.intent.tables}
-    records.adopt_schemas(schema for schema in planned.schemas if schema.key not in touched)
+    recording.adopt_schemas(schema for schema in planned.schemas if schema.key not in touched)
     unchanged = [one for one in planned.models if one.key in wanted - touched]
     versions = None if stop.is_requested() else run.environment.versions
-    new = records.with_new_version(unchanged) if versions is not None else []
+    new = recording.with_new_version(unchanged) if versions is not None else []
     found = versions.read_versions(new, with_id={name.key for name in new}) if versions and new else {}
-    records.adopt(unchanged, found)
+    recording.adopt(unchanged, found)
     undone = {one.name.key for one in outcomes if one.kind in (OutcomeKind.FAILED, OutcomeKind.STOPPED)}
     replaced = [name for name in planned.replaced if name.key not in undone]
     _refresh_replaced(run.recorder, versions, planned.basis.observed, replaced)

@@ -11,6 +11,8 @@ import pytest
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import ColumnOrder, Policy
 from delta_engine.backends.cancellation import StoppedError
+from delta_engine.compile.compiled_plan import CompiledPlan
+from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.resources import (
     noted,
@@ -20,9 +22,10 @@ from delta_engine.deployment.stores.memory import MemoryStateStore, memory_journ
 from delta_engine.errors import StatementError
 from delta_engine.execute.outcomes import AnyOutcome, Outcome, OutcomeKind, RunStatement
 from delta_engine.models import Column, QualifiedName, SchemaName, Table
-from delta_engine.orchestrate import outcome_recording
-from delta_engine.orchestrate.outcome_recording import OutcomeRecording
-from delta_engine.orchestrate.records import RunRecords
+from delta_engine.orchestrate import recording
+from delta_engine.orchestrate.intent import Intent
+from delta_engine.orchestrate.recording import Recording
+from delta_engine.orchestrate.runs import Observation, PlannedRun
 from delta_engine.ownership.recorded import (
     AnyRecord,
     Failure,
@@ -50,24 +53,19 @@ class Run:
     def __init__(self, folder: Path, observed: TableState, policy: Policy | None = None) -> None:
         repository = repository_over(MemoryStateStore(), folder)
         self.recorder = RunRecorder(repository, memory_journals(), FACTS, fence=0, now=lambda: NOON)
-        self.records = RunRecords(
-            self.recorder,
-            CatalogState(tables={ORDERS.key: observed}),
-            policy or Policy(),
-            {},
-            frozenset(),
-            settles_attempts=True,
+        planned = PlannedRun(
+            plan=TablePlan(),
+            compiled=CompiledPlan(),
+            basis=Observation(
+                models=(MODEL,), observed=(catalog := CatalogState(tables={ORDERS.key: observed}))
+            ),
+            models=(MODEL,),
+            intent=Intent(planner=TablePlanner(policy or Policy()), tables=(MODEL,)),
+            schemas=(),
+            seen=catalog,
         )
-        change = LastChange(run="run-1", at=NOON)
-        self.outcomes = OutcomeRecording(
-            self.recorder,
-            self.records,
-            TablePlan(),
-            [MODEL],
-            [],
-            dict.fromkeys((KEY, resource_key(SILVER)), change),
-            lambda _outcome: None,
-        )
+        changes = dict.fromkeys((KEY, resource_key(SILVER)), LastChange(run="run-1", at=NOON))
+        self.recording = Recording(self.recorder, planned, changes, lambda _outcome: None)
 
     def table(self, key: str = KEY) -> Recorded[Table]:
         resource = self.recorder.resources[key]
@@ -75,7 +73,7 @@ class Run:
         return resource
 
     def record(self, outcome: AnyOutcome) -> AnyRecord | None:
-        self.outcomes.record(outcome)
+        self.recording.record(outcome)
         return self.recorder.resources.get(resource_key(outcome.name))
 
 
@@ -89,7 +87,7 @@ def test_the_schema_of_a_new_table_exists(run: Run) -> None:
     for resource, status in ((None, Status.HEALTHY), (failed, Status.HEALTHY)):
         if resource is not None:
             run.recorder.resources[resource_key(SILVER)] = resource
-        run.records.note_schema(MODEL)
+        run.recording.note_schema(MODEL)
         assert run.recorder.resources[resource_key(SILVER)].status is status
 
 
@@ -101,7 +99,7 @@ def test_what_was_attempted_under_the_new_name_stays(run: Run) -> None:
             ORDERS, Failure(Status.FAILED, "refused"), attempted=(Kept(orders(Y)),), earlier=None
         ),
     }
-    run.records.rename(former, ORDERS)
+    run.recording.rename(former, ORDERS)
     assert (run.table().declared, run.table().attempted) == (MODEL, (orders(Y),))
 
 
@@ -118,15 +116,15 @@ def test_the_order_that_a_plan_leaves(
     tmp_path: Path, policy: Policy | None, model: Table, order: tuple[str, ...]
 ) -> None:
     run = Run(tmp_path, observed(X, THEIRS, Column("id", "bigint")), policy)
-    assert run.records.applied(model, None).column_order == order
+    assert run.recording.applied(model, None).column_order == order
 
 
 def test_a_table_that_an_unfinished_run_left_as_declared_gets_its_present_version(run: Run) -> None:
     run.recorder.resources |= {KEY: applied(MODEL)}
-    assert run.records.with_new_version([MODEL]) == []
+    assert run.recording.with_new_version([MODEL]) == []
     begun = unfinished(ORDERS, Failure(Status.FAILED, "lost"), attempted=(Kept(MODEL),), earlier=run.table())
     run.recorder.resources |= {KEY: begun}
-    assert run.records.with_new_version([MODEL]) == [ORDERS]
+    assert run.recording.with_new_version([MODEL]) == [ORDERS]
 
 
 def test_a_stopped_table_is_recorded_if_it_was_begun(run: Run) -> None:
@@ -141,13 +139,11 @@ def test_a_failure_without_a_statement_has_none_in_the_document_and_the_log(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logged: list[dict[str, object]] = []
-    monkeypatch.setattr(
-        outcome_recording, "log", lambda _level, event, **facts: logged.append({event: facts})
-    )
+    monkeypatch.setattr(recording, "log", lambda _level, event, **facts: logged.append({event: facts}))
     waited = StatementError("it waits for another", sql="", error_class=None)
     run.record(Outcome(name=ORDERS, kind=OutcomeKind.FAILED, failure=waited))
     run.record(Outcome(name=SILVER, kind=OutcomeKind.CHANGED, runs=(SENT,)))
-    saved = run.recorder.save(run.outcomes.applied)
+    saved = run.recorder.save(run.recording.touched)
     assert saved is not None
     checkpoints = [
         (checkpoint.statement, checkpoint.error, checkpoint.statements_done)
