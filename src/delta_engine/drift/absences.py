@@ -99,13 +99,13 @@ def _absences(
 ) -> Mapping[str, Absence]:
     needs = {name.key: _needs(name, observed.missing_schemas) for name in names}
     if principals is None:
-        return {key: _unknown(wanted, _NO_RIGHTS) for key, wanted in needs.items()}
+        return {key: _unknown(needed, _NO_RIGHTS) for key, needed in needs.items()}
     try:
-        at_hand = rights_at_hand(principals, [need for wanted in needs.values() for need in wanted], observed)
+        at_hand = rights_at_hand(principals, [need for needed in needs.values() for need in needed], observed)
     except StatementError as error:
         reason = f"your rights cannot be read: {error.first_line.rstrip('.')}"
-        return {key: _unknown(wanted, reason) for key, wanted in needs.items()}
-    return {key: _absence(at_hand, wanted) for key, wanted in needs.items()}
+        return {key: _unknown(needed, reason) for key, needed in needs.items()}
+    return {key: _absence(at_hand, needed) for key, needed in needs.items()}
 
 
 def _needs(
@@ -131,13 +131,13 @@ def _parent(name: QualifiedName | SchemaName) -> Securable:
     return Securable((name.catalog, name.schema) if isinstance(name, QualifiedName) else (name.catalog,))
 
 
-def _absence(at_hand: RightsAtHand, wanted: Sequence[Need]) -> Absence:
-    who, lacking = at_hand.principal.name, at_hand.lacking(wanted)
+def _absence(at_hand: RightsAtHand, needed: Sequence[Need]) -> Absence:
+    who, lacking = at_hand.principal.name, at_hand.lacking(needed)
     if lacking:
         need = lacking[0]
         reason = f"{who} is not known to own {need.securable}, or to have {need.right.privilege} on it"
         return _unknown(lacking, reason)
-    shown = wanted[0]
+    shown = needed[0]
     used = "it and its catalog" if len(shown.securable.parts) > 1 else "it"
     reason = f"{who} owns {shown.securable}, or has {shown.right.privilege} on it, and may use {used}"
     return Absence(may_be_hidden=False, reason=reason)

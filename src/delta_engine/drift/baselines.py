@@ -57,11 +57,13 @@ def kept_parts(comparison: Comparison) -> tuple[aspects.Difference, ...]:
     """Return the differences of a comparison that a sync keeps."""
     if comparison.dropped:
         comparison = _without_dropped(comparison)
-    found = tuple(aspects.differences(replace(comparison, policy=AS_APPLIED)))
-    if not found:
+    unplanned = tuple(aspects.differences(replace(comparison, policy=AS_APPLIED)))
+    if not unplanned:
         return ()
-    planned = {one.change.subject for one in aspects.differences(replace(comparison, policy=NO_POLICY))}
-    return tuple(one for one in found if one.change.subject not in planned)
+    planned = {
+        difference.change.subject for difference in aspects.differences(replace(comparison, policy=NO_POLICY))
+    }
+    return tuple(difference for difference in unplanned if difference.change.subject not in planned)
 
 
 def with_unmanaged_parts(model: Table, observed: TableState, earlier: Recorded[Table] | None) -> Table | None:
@@ -70,35 +72,42 @@ def with_unmanaged_parts(model: Table, observed: TableState, earlier: Recorded[T
     Those are the parts of the table when the engine took it over, and of columns and parts that the model took over
     since.
     """
-    known = earlier.baseline if earlier is not None else None
-    if earlier is None or known is None or (known.manages is not None and known.manages != model.manages):
+    earlier_baseline = earlier.baseline if earlier is not None else None
+    if (
+        earlier is None
+        or earlier_baseline is None
+        or (earlier_baseline.manages is not None and earlier_baseline.manages != model.manages)
+    ):
         before = observed
     else:
-        columns = (*_with_fields_taken_over(model, observed, known), *_taken_over(model, observed, known))
-        if earlier.with_unmanaged_parts is None and columns == known.columns:
+        columns = (
+            *_with_fields_taken_over(model, observed, earlier_baseline),
+            *_taken_over(model, observed, earlier_baseline),
+        )
+        if earlier.with_unmanaged_parts is None and columns == earlier_baseline.columns:
             return None
-        before = replace(state_of(known), columns=columns)
+        before = replace(state_of(earlier_baseline), columns=columns)
     if not before.exists:
         return None
     comparison = _without_dropped(Comparison.of(model, before, earlier))
-    found = aspects.accept(model, comparison.observed, kept_parts(comparison))
-    return None if found == model else found
+    whole = aspects.accept(model, comparison.observed, kept_parts(comparison))
+    return None if whole == model else whole
 
 
-def _taken_over(model: Table, observed: TableState, known: Table) -> tuple[Column, ...]:
+def _taken_over(model: Table, observed: TableState, baseline: Table) -> tuple[Column, ...]:
     """Return the columns that others added since the baseline and that the model declares now."""
     names = {column.key: {column.key, *map(str.lower, column.renamed_from)} for column in model.columns}
-    columns = {column.key for column in known.columns}
+    columns = {column.key for column in baseline.columns}
     return tuple(
         column for column in observed.columns if column.key in names and columns.isdisjoint(names[column.key])
     )
 
 
-def _with_fields_taken_over(model: Table, observed: TableState, known: Table) -> Iterator[Column]:
+def _with_fields_taken_over(model: Table, observed: TableState, baseline: Table) -> Iterator[Column]:
     """Yield the columns of the baseline, with the fields that others added since and that the model declares now."""
     declared = {column.key: column for column in model.columns}
     present = {column.key: column for column in observed.columns}
-    for column in known.columns:
+    for column in baseline.columns:
         if column.key in declared and column.key in present:
             yield _with_fields(column, present[column.key], declared[column.key])
         else:
@@ -106,11 +115,11 @@ def _with_fields_taken_over(model: Table, observed: TableState, known: Table) ->
 
 
 def _with_fields(column: Column, present: Column, declared: Column) -> Column:
-    whole, wanted = column.data_type, declared.data_type
+    whole, declared_type = column.data_type, declared.data_type
     for pair in type_differences(whole, present.data_type):
         match pair:
             case FieldPair(path=path, desired=StructField() as field, observed=None):
-                if type_at(wanted, path) is not None:
+                if type_at(declared_type, path) is not None:
                     whole = with_field(whole, path, field)
     return column if whole is column.data_type else replace(column, data_type=whole)
 
@@ -122,9 +131,9 @@ def with_dropped_columns(model: Table, baseline: Table, observed: TableState) ->
     """
     before = state_of(baseline)
     drops = [
-        one
-        for one in aspects.differences(Comparison.of(model, before))
-        for path in [_dropped_path(one)]
+        difference
+        for difference in aspects.differences(Comparison.of(model, before))
+        for path in [_dropped_path(difference)]
         if path is not None and has_path(observed.columns, path)
     ]
     return aspects.accept(model, before, drops)
@@ -155,7 +164,10 @@ def _without_dropped(comparison: Comparison) -> Comparison:
             case DropRowFilter():
                 observed = replace(observed, row_filter=None)
             case DropColumnMask(column):
-                columns = (replace(one, mask=None) if one.name == column else one for one in observed.columns)
+                columns = (
+                    replace(existing, mask=None) if existing.name == column else existing
+                    for existing in observed.columns
+                )
                 observed = replace(observed, columns=tuple(columns))
     if observed is comparison.observed:
         return comparison
@@ -163,4 +175,4 @@ def _without_dropped(comparison: Comparison) -> Comparison:
 
 
 def _without(parts: tuple[_Part, ...], part: _Part) -> tuple[_Part, ...]:
-    return tuple(one for one in parts if one != part)
+    return tuple(unmanaged_part for unmanaged_part in parts if unmanaged_part != part)

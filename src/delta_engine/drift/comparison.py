@@ -244,8 +244,8 @@ def _order_kept(model: Table, table: TableState) -> str | None:
     if not model.is_about(Part.COLUMNS) or [*map(_NAME, model.columns)] == [*map(_NAME, table.columns)]:
         return None
     table = pending_renames(model, table).applied_to(table)
-    wanted, actual = _shared_order(_column_keys(model), _column_keys(table))
-    return None if wanted == actual else actual
+    expected, actual = _shared_order(_column_keys(model), _column_keys(table))
+    return None if expected == actual else actual
 
 
 def _differences(
@@ -323,18 +323,18 @@ def _reordered(resource: ComparedResource) -> tuple[Difference, ...]:
     new_names = {old.lower(): new.lower() for old, new in resource.renames.columns.items()}
     applied = [name.lower() for name in order] or _column_keys(resource.declared)
     expected = [new_names.get(name, name) for name in applied]
-    wanted, actual = _shared_order(expected, _column_keys(resource.observed))
-    if wanted == actual:
+    desired_order, actual = _shared_order(expected, _column_keys(resource.observed))
+    if desired_order == actual:
         return ()
-    change = Change("column order", observed=actual, desired=wanted)
+    change = Change("column order", observed=actual, desired=desired_order)
     return (Difference(kind=DriftKind.COLUMN_ORDER, change=change),)
 
 
 def _shared_order(expected: Sequence[str], present: Sequence[str]) -> tuple[str, str]:
     """Return the columns that both sides have, as each side orders them."""
     shared = {*expected} & {*present}
-    wanted, actual = ([name for name in side if name in shared] for side in (expected, present))
-    return f"({', '.join(wanted)})", f"({', '.join(actual)})"
+    expected_order, actual = ([name for name in side if name in shared] for side in (expected, present))
+    return f"({', '.join(expected_order)})", f"({', '.join(actual)})"
 
 
 def _column_keys(side: Securable | SecurableState) -> list[str]:

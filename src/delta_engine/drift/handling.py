@@ -84,12 +84,12 @@ def reverted_drift(
         return drifted.details
     kept = _with_ignored_renames(model, drifted)
     planned = tuple(aspects.differences(Comparison.of(kept, observed, drifted, policy)))
-    wanted = {(difference.change.subject, difference.change.desired) for difference in planned}
+    planned_changes = {(difference.change.subject, difference.change.desired) for difference in planned}
     moves_columns = any(difference.kind is DriftKind.COLUMN_ORDER for difference in planned)
     return tuple(
         detail
         for detail in drifted.details
-        if _is_reverted(detail.difference, model.columns, wanted, moves_columns=moves_columns)
+        if _is_reverted(detail.difference, model.columns, planned_changes, moves_columns=moves_columns)
     )
 
 
@@ -283,7 +283,7 @@ def restored(drifted: Compared[Model, Any], policy: Policy) -> Model:
 def _is_reverted(
     difference: Difference,
     columns: Sequence[Column],
-    wanted: Collection[tuple[str, str | None]],
+    planned_changes: Collection[tuple[str, str | None]],
     *,
     moves_columns: bool,
 ) -> bool:
@@ -302,7 +302,7 @@ def _is_reverted(
             return has_path(columns, path)
         case Difference(action=FieldDrop(path)):
             return has_path(columns, path[:1]) and not has_path(columns, path)
-    return (difference.change.subject, difference.change.desired) in wanted
+    return (difference.change.subject, difference.change.desired) in planned_changes
 
 
 def _undoes_rename(columns: Sequence[Column], old: Path, new: Path) -> bool:

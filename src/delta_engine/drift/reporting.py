@@ -128,11 +128,11 @@ def _was_deleted(resource: ComparedResource, facts: DriftFacts) -> bool:
 def _planned(facts: DriftFacts) -> Planned:
     policy = facts.plan_policy
     records: Mapping[str, Recorded[Securable]] = {**facts.records, **facts.schema_records}
-    wanted: tuple[Securable, ...] = (
+    models: tuple[Securable, ...] = (
         *with_ignored_drift(facts.schemas, facts.drifted, policy),
         *with_ignored_drift(facts.readable_models, facts.drifted, policy),
     )
-    by_key = {model.key: model for model in wanted}
+    by_key = {model.key: model for model in models}
     return {
         model.key: tuple(
             aspects.differences(Comparison.of(by_key[model.key], observed, records.get(model.key), policy))

@@ -56,7 +56,7 @@ NOT_SHOWN_YET = "right after the apply the catalog did not show all of it yet"
 def synchronize(
     state: DeploymentState,
     observed: CatalogState,
-    found: Mapping[str, ComparedResource],
+    compared_resources: Mapping[str, ComparedResource],
     *,
     managed: Collection[str] | None,
     now: datetime,
@@ -68,7 +68,10 @@ def synchronize(
         found: the comparisons with it, by resource key.
         managed: the keys of all models' tables; None if only some models were loaded: unmanaged tables are unknown.
     """
-    resources = {key: _synchronized(one, observed, found.get(key)) for key, one in state.resources.items()}
+    resources = {
+        key: _synchronized(resource, observed, compared_resources.get(key))
+        for key, resource in state.resources.items()
+    }
     if managed is not None:
         resources = _with_unmanaged(resources, observed, managed)
     if resources == state.resources:
@@ -78,7 +81,7 @@ def synchronize(
 
 def confirmed(
     record: Recorded[Table],
-    wanted: Table,
+    model: Table,
     observed: TableState,
     *,
     earlier: Recorded[Table] | None,
@@ -95,15 +98,15 @@ def confirmed(
         ordered: as in `noted`.
         added: the keys of the columns that the apply added.
     """
-    comparison = Comparison.of(wanted, observed, earlier)
+    comparison = Comparison.of(model, observed, earlier)
     unrecorded = replace(comparison, declared=None, baseline=None, attempted=(), policy=as_applied(policy))
-    found = tuple(aspects.differences(unrecorded))
-    if found and policy.definitions is not Ownership.FULL:
+    unconfirmed = tuple(aspects.differences(unrecorded))
+    if unconfirmed and policy.definitions is not Ownership.FULL:
         kept = kept_parts(comparison)
-        found = tuple(one for one in found if one not in kept)
-    if not found:
-        return noted(record, wanted, observed, earlier, ordered=ordered, added=added)
-    lag = _documented(found)
+        unconfirmed = tuple(difference for difference in unconfirmed if difference not in kept)
+    if not unconfirmed:
+        return noted(record, model, observed, earlier, ordered=ordered, added=added)
+    lag = _documented(unconfirmed)
     return replace(record, failure=Failure(Status.UNKNOWN, NOT_SHOWN_YET), explained=lag, lag=lag)
 
 
@@ -127,12 +130,13 @@ def with_accepted_drift(
         earlier: the record before the apply.
     """
     kept = unmanaged_parts(model, observed, earlier)
-    left = {(one.change.subject, one.change.observed) for one in kept}
+    left = {(difference.change.subject, difference.change.observed) for difference in kept}
     is_moved = [column.key for column in promised.columns] != [column.key for column in model.columns]
     accepted = tuple(
-        one
-        for one in earlier.accepted
-        if (one.field, one.actual) in left or (is_moved and one.kind == DriftKind.COLUMN_ORDER.value)
+        accepted
+        for accepted in earlier.accepted
+        if (accepted.field, accepted.actual) in left
+        or (is_moved and accepted.kind == DriftKind.COLUMN_ORDER.value)
     )
     return replace(record, accepted=accepted)
 
@@ -193,17 +197,17 @@ def compare_states(
 def is_accepted_deletion(record: AnyRecord) -> bool:
     """Whether the deletion of a table or schema was accepted."""
     kinds = {DriftKind.TABLE_DELETED.value, DriftKind.SCHEMA_DELETED.value}
-    return any(one.kind in kinds for one in record.accepted)
+    return any(accepted.kind in kinds for accepted in record.accepted)
 
 
 def has_accepted_replacement(record: AnyRecord) -> bool:
     """Whether it was accepted that another table replaced the recorded one: the next sync records that table."""
-    return any(one.kind == DriftKind.TABLE_REPLACED.value for one in record.accepted)
+    return any(accepted.kind == DriftKind.TABLE_REPLACED.value for accepted in record.accepted)
 
 
 def _synchronized(record: AnyRecord, observed: CatalogState, compared: ComparedResource | None) -> AnyRecord:
-    found = observed.of(record.name)
-    if found is not None and not found.exists and (is_of_schema(record) or record.applied):
+    state_now = observed.of(record.name)
+    if state_now is not None and not state_now.exists and (is_of_schema(record) or record.applied):
         return _seen(record, is_missing=True)
     if compared is None:
         is_back = record.is_missing and _has_tables(record.name, observed)
@@ -213,7 +217,9 @@ def _synchronized(record: AnyRecord, observed: CatalogState, compared: ComparedR
         record = replace(record, accepted=accepted)
     if not compared.changes:
         return _seen(record, lag=())
-    checksum = schema_checksum(define_columns(found.columns)) if isinstance(found, TableState) else None
+    checksum = (
+        schema_checksum(define_columns(state_now.columns)) if isinstance(state_now, TableState) else None
+    )
     drift = _documented(unexplained(compared)) if compared.attempted else ()
     if drift:
         return _seen(record, failure=record.failure, drift=drift, actual_checksum=checksum)
@@ -256,10 +262,14 @@ def _seen(
     return record if is_known else replace(record, **facts)
 
 
-def _documented(found: Iterable[aspects.Difference]) -> tuple[RecordedDifference, ...]:
+def _documented(differences: Iterable[aspects.Difference]) -> tuple[RecordedDifference, ...]:
     return tuple(
-        RecordedDifference(field=one.change.subject, expected=one.change.desired, actual=one.change.observed)
-        for one in found
+        RecordedDifference(
+            field=difference.change.subject,
+            expected=difference.change.desired,
+            actual=difference.change.observed,
+        )
+        for difference in differences
     )
 
 
@@ -283,8 +293,12 @@ def _with_unmanaged(
     for name in observed.other_tables:
         key = resource_key(name)
         if key not in left and key not in managed:
-            known = records.get(key)
-            left[key] = known if known and key not in given_up else unmanaged_table(name, known)
+            earlier_record = records.get(key)
+            left[key] = (
+                earlier_record
+                if earlier_record and key not in given_up
+                else unmanaged_table(name, earlier_record)
+            )
     return left
 
 

@@ -20,7 +20,7 @@ def planned_json(planned: PlannedRun, environment: str, changed: ChangedTables |
         planned.plan,
         environment=environment,
         statements=planned.compiled.sql_by_table(),
-        left_alone=planned.unmanaged_parts,
+        unmanaged_parts=planned.unmanaged_parts,
         refusals=planned.refusals,
         undone=planned.undone,
         warnings=planned.warnings,

@@ -88,24 +88,26 @@ def changed_branches(
     """
     actions = tuple(actions)
     converted = {} if is_full else _conversions(actions)
-    found: dict[object, Branch | _Fields] = {}
+    branches: dict[object, Branch | _Fields] = {}
     for action in actions:
         keys = converted_columns(action)
         if keys and keys <= converted.keys():
             for key in sorted(keys):
-                found.setdefault(("conversion", key), _conversion_branch(converted[key], resource, undone))
+                branches.setdefault(("conversion", key), _conversion_branch(converted[key], resource, undone))
             continue
         risks = hazards_note(action.hazards, reversal_of(action))
         for change in aspects.explain([action]):
             beside = f"  {change.note}" if change.note else ""
             note = f"{risks}{beside}{undoes_note(undone_by(resource, action, change, undone))}"
             if len(change.place) > 1:
-                column = found.setdefault(change.place[0].lower(), _Fields(change.place[0]))
+                column = branches.setdefault(change.place[0].lower(), _Fields(change.place[0]))
                 assert isinstance(column, _Fields)
                 column.add(change.place[1:], _field_branch(change, note))
             else:
-                found[len(found)] = _branch(change, _subject(change), note)
-    return tuple(one.branch("column ") if isinstance(one, _Fields) else one for one in found.values())
+                branches[len(branches)] = _branch(change, _subject(change), note)
+    return tuple(
+        branch.branch("column ") if isinstance(branch, _Fields) else branch for branch in branches.values()
+    )
 
 
 def _conversions(actions: Sequence[Action]) -> dict[str, list[Action]]:
@@ -135,24 +137,28 @@ def _conversion_branch(steps: Sequence[Action], resource: str, undone: UndoneDri
 
 def side_branch(text: str, sign: Sign) -> Branch:
     """Return a value of a report. Below a long nested type at its start, each field has a branch."""
-    found = nested_type_in(text)
-    if found is None:
+    typed = nested_type_in(text)
+    if typed is None:
         return Branch(sign, text)
-    head, leaves = _type_tree(found[0], sign)
-    return Branch(sign, f"{head}{found[1]}", leaves)
+    head, leaves = _type_tree(typed[0], sign)
+    return Branch(sign, f"{head}{typed[1]}", leaves)
 
 
 def differing_fields(before: str, after: str) -> tuple[Branch, ...]:
     """Return the fields that differ between two values of a report, if both begin with nested types."""
-    one, other = nested_type_in(before), nested_type_in(after)
-    return tuple(_differing(one[0], other[0])) if one and other else ()
+    typed_before, other = nested_type_in(before), nested_type_in(after)
+    return tuple(_differing(typed_before[0], other[0])) if typed_before and other else ()
 
 
 def laid_out(text: str) -> str:
     """Return a value of a report with a line per field of a long nested type at its start."""
-    found = nested_type_in(text)
-    is_long = found is not None and _type_tree(found[0], Sign.CHANGED)[1]
-    return f"{laid_out_data_type(found[0])}{found[1]}" if found and is_long else with_readable_types(text)
+    nested_type = nested_type_in(text)
+    is_long = nested_type is not None and _type_tree(nested_type[0], Sign.CHANGED)[1]
+    return (
+        f"{laid_out_data_type(nested_type[0])}{nested_type[1]}"
+        if nested_type and is_long
+        else with_readable_types(text)
+    )
 
 
 def leaf_lines(leaves: Sequence[Branch], indent: str = "") -> Iterator[str]:
@@ -201,7 +207,11 @@ class _Fields:
     def branch(self, prefix: str = "") -> Branch:
         """Return the line of this column or field, above those of its fields."""
         name = f"{prefix}{self.name}" if prefix else readable_ident(self.name)
-        return Branch(Sign.CHANGED, name, (*self.own, *(one.branch() for one in self.inner.values())))
+        return Branch(
+            Sign.CHANGED,
+            name,
+            (*self.own, *(nested.branch() for nested in self.inner.values())),
+        )
 
 
 def _subject(change: Change) -> str:
@@ -243,18 +253,18 @@ def _side(text: str, data_type: DataType | None, sign: Sign) -> tuple[str, tuple
 
 def _differing(before: DataType, after: DataType) -> Iterator[Branch]:
     whole = _Fields("")
-    for one in all_differences(before, after):
-        if not one.path:
+    for difference in all_differences(before, after):
+        if not difference.path:
             return
-        whole.add(one.path, _difference(one))
+        whole.add(difference.path, _difference(difference))
     yield from whole.branch().leaves
 
 
-def _difference(one: FieldPair | TypePair) -> Branch:
-    name = readable_ident(one.path[-1])
-    match one:
+def _difference(difference: FieldPair | TypePair) -> Branch:
+    name = readable_ident(difference.path[-1])
+    match difference:
         case TypePair():
-            both = f"{readable_data_type(one.observed)} → {readable_data_type(one.desired)}"
+            both = f"{readable_data_type(difference.observed)} → {readable_data_type(difference.desired)}"
             return Branch(Sign.CHANGED, f"{name} {both}")
         case FieldPair(desired=StructField() as added, observed=None):
             return _field(added, Sign.ADDED)
@@ -272,7 +282,7 @@ def _type_tree(data_type: DataType, sign: Sign) -> tuple[str, tuple[Branch, ...]
         return text, ()
     match data_type:
         case StructType(fields):
-            return "struct", tuple(_field(one, sign) for one in fields)
+            return "struct", tuple(_field(field, sign) for field in fields)
         case ArrayType(element):
             head, leaves = _type_tree(element, sign)
             return f"array<{head}>", leaves
@@ -283,10 +293,10 @@ def _type_tree(data_type: DataType, sign: Sign) -> tuple[str, tuple[Branch, ...]
     return text, ()
 
 
-def _field(one: StructField, sign: Sign) -> Branch:
-    head, leaves = _type_tree(one.data_type, sign)
-    return Branch(sign, f"{readable_ident(one.name)} {head}{_beside_type(one)}", leaves)
+def _field(field: StructField, sign: Sign) -> Branch:
+    head, leaves = _type_tree(field.data_type, sign)
+    return Branch(sign, f"{readable_ident(field.name)} {head}{_beside_type(field)}", leaves)
 
 
-def _beside_type(one: StructField) -> str:
-    return described(one).removeprefix(shown_type(one.data_type))
+def _beside_type(field: StructField) -> str:
+    return described(field).removeprefix(shown_type(field.data_type))

@@ -73,7 +73,7 @@ def notable_branches(
         yield create_schema_branch(schema, undone)
     for align_schema in plan.align_schemas:
         key = resource_key(align_schema.name)
-        if any(_undoes_drift(key, one, undone) for one in align_schema.actions):
+        if any(_undoes_drift(key, action, undone) for action in align_schema.actions):
             yield schema_branch(align_schema, undone)
     for action in plan.table_actions():
         yield from _notable(action, undone, refused)
@@ -88,9 +88,17 @@ def _notable(action: TableAction, undone: UndoneDrift, refused: Collection[str])
         case CreateTable() if is_refused or action.adoption or (key, "table") in undone:
             yield table_branch(action, undone)
         case AlignTable(_, actions):
-            notable = [one for one in actions if is_refused or _must_be_seen(key, action, one, undone)]
-            converted = {column for one in notable for column in converted_columns(one)}
-            notable = [one for one in actions if one in notable or converted & converted_columns(one)]
+            notable = [
+                candidate
+                for candidate in actions
+                if is_refused or _must_be_seen(key, action, candidate, undone)
+            ]
+            converted = {column for candidate in notable for column in converted_columns(candidate)}
+            notable = [
+                candidate
+                for candidate in actions
+                if candidate in notable or converted & converted_columns(candidate)
+            ]
             if notable:
                 branch = table_branch(replace(action, actions=tuple(notable)), undone)
                 rest = len(actions) - len(notable)
@@ -119,13 +127,13 @@ def _kinds(aligned: Iterable[AlignTable]) -> Iterator[Branch]:
     changes: Counter[tuple[str, Sign]] = Counter()
     tables: Counter[tuple[str, Sign]] = Counter()
     for align in aligned:
-        found = Counter(
+        counts = Counter(
             (aspects.aspect_name(action), change.sign)
             for action in align.actions
             for change in aspects.explain([action])
         )
-        changes.update(found)
-        tables.update(found.keys())
+        changes.update(counts)
+        tables.update(counts.keys())
     for kind in sorted(changes, key=lambda kind: (-tables[kind], kind[0], kind[1].value)):
         name, sign = kind
         yield Branch(sign, f"{name}: {changes[kind]:,} in {counted(tables[kind], 'table')}")

@@ -27,11 +27,11 @@ def configuration_json(environment: str, values: Sequence[ConfiguredValue]) -> s
         "environment": environment,
         "values": [
             {
-                "path": one.path,
-                "value": one.value,
-                "origin": {"file": one.origin.file, "line": one.origin.line} if one.origin else None,
+                "path": value.path,
+                "value": value.value,
+                "origin": {"file": value.origin.file, "line": value.origin.line} if value.origin else None,
             }
-            for one in values
+            for value in values
         ],
     }
     return json.dumps(document, indent=2, ensure_ascii=False)
@@ -39,15 +39,15 @@ def configuration_json(environment: str, values: Sequence[ConfiguredValue]) -> s
 
 def _lines(values: Sequence[ConfiguredValue]) -> Iterator[str]:
     above: Sequence[str | int] = ()
-    for one in values:
-        *parents, last = one.path
+    for value in values:
+        *parents, last = value.path
         for depth, step in enumerate(parents):
             if parents[: depth + 1] != [*above[: depth + 1]]:
                 yield f"{_indent(depth)}{_scalar(step)}:"
-        above = one.path
+        above = value.path
         key = "-" if isinstance(last, int) else f"{_scalar(last)}:"
-        origin = in_one_line(str(one.origin)) if one.origin else "default"
-        yield f"{_indent(len(parents))}{key} {_scalar(one.spelled)}  # {origin}"
+        origin = in_one_line(str(value.origin)) if value.origin else "default"
+        yield f"{_indent(len(parents))}{key} {_scalar(value.spelled)}  # {origin}"
 
 
 def _indent(depth: int) -> str:

@@ -50,7 +50,7 @@ def plan_document(
     *,
     environment: str,
     statements: Mapping[str, Sequence[str]],
-    left_alone: Iterable[UnmanagedPart] = (),
+    unmanaged_parts: Iterable[UnmanagedPart] = (),
     refusals: Iterable[RefusedError] = (),
     undone: UndoneDrift = NO_UNDONE_DRIFT,
     warnings: Sequence[str] = (),
@@ -75,14 +75,14 @@ def plan_document(
         table["statements"] = list(statements.get(action.table.key, ()))
     of_schemas = list(statements.get("", ()))
     document |= {"schema_statements": of_schemas} if of_schemas else {}
-    parts = [{"table": part.table, "key": part.key, "value": part.value} for part in left_alone]
+    parts = [{"table": part.table, "key": part.key, "value": part.value} for part in unmanaged_parts]
     document |= {"left_alone": parts} if parts else {}
     refused = list(map(_refusal, refusals))
     document |= {"refusals": refused} if refused else {}
     names = list(map(str, adopted))
     document |= {"adopted": names} if names else {}
-    wanted = [_needed(change) for change in needed]
-    document |= {"needed_consents": wanted} if wanted else {}
+    needed_consents = [_needed(change) for change in needed]
+    document |= {"needed_consents": needed_consents} if needed_consents else {}
     document |= {"warnings": list(map(redacted, warnings))} if warnings else {}
     return json.dumps(document, indent=2, ensure_ascii=False)
 
@@ -121,15 +121,15 @@ def plan_content(
         "has_changes": bool(plan),
         "create_schemas": [
             {
-                "schema": str(one.name),
-                **_risks(one),
-                "comment": one.desired.comment or "",
-                **noted(resource_key(one.name), "schema"),
+                "schema": str(create.name),
+                **_risks(create),
+                "comment": create.desired.comment or "",
+                **noted(resource_key(create.name), "schema"),
             }
-            for one in plan.create_schemas
+            for create in plan.create_schemas
         ],
         **(
-            {"align_schemas": [_schema(one, undone) for one in plan.align_schemas]}
+            {"align_schemas": [_schema(align, undone) for align in plan.align_schemas]}
             if plan.align_schemas
             else {}
         ),
@@ -138,10 +138,10 @@ def plan_content(
         **({"consents": allowed} if allowed else {}),
         "tables": [
             {
-                **_table(one, undone),
-                **(noted(resource_key(one.name), "table") if isinstance(one, CreateTable) else {}),
+                **_table(action, undone),
+                **(noted(resource_key(action.name), "table") if isinstance(action, CreateTable) else {}),
             }
-            for one in plan.table_actions()
+            for action in plan.table_actions()
         ],
     }
 
@@ -180,7 +180,7 @@ def drift_summary(report: DriftReport) -> JobSummary:
             "ignored": len(report.ignored),
             "pending": len(report.pending),
         },
-        tables={one.resource: one.severity.value for one in report.resources},
+        tables={resource.resource: resource.severity.value for resource in report.resources},
     )
 
 
@@ -230,16 +230,16 @@ def versions_document(documents: Sequence[SavedDocument]) -> str:
     """Return a document of the current deployment state and its kept versions, newest first; sizes in bytes."""
     return _document(
         "delta-engine/state-versions",
-        current=next((_saved(one) for one in documents if one.version is None), None),
+        current=next((_saved(document) for document in documents if document.version is None), None),
         versions=[
             {
-                "version_id": one.version.version_id,
-                "saved_at": one.version.saved_at.isoformat(),
-                "size": one.version.size,
-                **_saved(one),
+                "version_id": document.version.version_id,
+                "saved_at": document.version.saved_at.isoformat(),
+                "size": document.version.size,
+                **_saved(document),
             }
-            for one in documents
-            if one.version is not None
+            for document in documents
+            if document.version is not None
         ],
     )
 
@@ -296,13 +296,13 @@ def _document(name: str, **content: object) -> str:
 def _schema(align: Align[SchemaName], undone: UndoneDrift) -> dict[str, Any]:
     actions = [
         {
-            "action": one.action,
-            "hazards": list(one.hazards),
-            "undo": one.undo,
+            "action": action.action,
+            "hazards": list(action.hazards),
+            "undo": action.undo,
             "change": msgspec.to_builtins(change),
         }
-        for one in planned_actions(align.actions, resource_key(align.name), undone)
-        for change in one.changes
+        for action in planned_actions(align.actions, resource_key(align.name), undone)
+        for change in action.changes
     ]
     return {"schema": str(align.name), "actions": actions}
 

@@ -103,7 +103,7 @@ def plan_html(
     )
     parts += (f"<p>{_text(note)}</p>" for note in notes)
     if statements:
-        sql = "\n".join(f"{_text(redacted(one))};" for one in statements)
+        sql = "\n".join(f"{_text(redacted(statement))};" for statement in statements)
         title = f"SQL: {counted(len(statements), 'statement')}"
         parts.append(f"<details><summary>{title}</summary><pre>{sql}</pre></details>")
     return _fragment(parts)

@@ -59,7 +59,7 @@ def drift_html(report: DriftReport, history: Sequence[PastReport] = ()) -> str:
         total=sum(1 for _ in report.findings()),
         many=_MANY,
         most_open=_MOST_OPEN,
-        ignored=sorted(report.ignored, key=lambda one: -one.finding.severity.rank),
+        ignored=sorted(report.ignored, key=lambda ignored: -ignored.finding.severity.rank),
         pending_changes=sum(max(1, len(table.changes)) for table in report.pending),
     )
 
@@ -123,8 +123,10 @@ def _aware(moment: datetime) -> datetime:
 
 
 def _kinds(report: DriftReport) -> list[DriftKind]:
-    found = {finding.kind for _, finding in report.findings()} | {one.finding.kind for one in report.ignored}
-    return [kind for kind in DriftKind if kind in found]
+    kinds = {finding.kind for _, finding in report.findings()} | {
+        ignored.finding.kind for ignored in report.ignored
+    }
+    return [kind for kind in DriftKind if kind in kinds]
 
 
 def _split_name(resource: str) -> tuple[str, str]:
@@ -309,7 +311,7 @@ def command_pieces(command: str) -> list[str]:
 
 
 _FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
-    "by_severity": lambda found: sorted(found, key=lambda one: -one.severity.rank),
+    "by_severity": lambda resources: sorted(resources, key=lambda resource: -resource.severity.rank),
     "command_pieces": command_pieces,
     "diff": lambda expected, actual: diff_values(_readable(expected), _readable(actual)),
     "moment": shown_moment,

@@ -114,11 +114,11 @@ def with_texts(action: PlannedAction, change: Callable[[str], str]) -> PlannedAc
     """Return an action with the texts of its changes replaced, for example to hide secrets."""
     changes = tuple(
         msgspec.structs.replace(
-            one,
-            subject=change(one.subject),
-            observed=None if one.observed is None else change(one.observed),
-            desired=None if one.desired is None else change(one.desired),
+            explained,
+            subject=change(explained.subject),
+            observed=None if explained.observed is None else change(explained.observed),
+            desired=None if explained.desired is None else change(explained.desired),
         )
-        for one in action.changes
+        for explained in action.changes
     )
     return msgspec.structs.replace(action, changes=changes)

@@ -31,11 +31,13 @@ def refusal_messages(refusals: Iterable[RefusedError]) -> list[RefusalMessage]:
     causes: dict[tuple[str, str, int | None], list[RefusedError]] = {}
     for number, refusal in enumerate(refusals):
         causes.setdefault((*_cause(refusal), None if refusal.place else number), []).append(refusal)
-    found = [one for (reason, way, _), those in causes.items() for one in _messages(reason, way, those)]
+    messages = [
+        message for (reason, way, _), those in causes.items() for message in _messages(reason, way, those)
+    ]
     places: dict[str, list[int]] = {}
-    for number, (_, way, _) in enumerate(found):
+    for number, (_, way, _) in enumerate(messages):
         places.setdefault(way, []).append(number)
-    return [_message(*one, number, places[one[1]]) for number, one in enumerate(found)]
+    return [_message(*message, number, places[message[1]]) for number, message in enumerate(messages)]
 
 
 _Lines: TypeAlias = tuple[Sequence[str], str, Sequence[RefusedError]]
@@ -49,8 +51,12 @@ def _messages(reason: str, way_out: str, refusals: Sequence[RefusedError]) -> It
             reason, way_out = (text.replace(_COLUMN, str(*columns)) for text in (reason, way_out))
         yield [*_grouped(reason, refusals)], way_out, refusals
         return
-    for one in refusals:
-        yield [": ".join(filter(None, (one.place, _sentence(one.reason))))], one.way_out, [one]
+    for refused in refusals:
+        yield (
+            [": ".join(filter(None, (refused.place, _sentence(refused.reason))))],
+            refused.way_out,
+            [refused],
+        )
 
 
 def _message(

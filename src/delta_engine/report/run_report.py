@@ -225,8 +225,8 @@ class RunReport:
             yield _described(table, table.table)
         yield f"{self.environment}: {self.operation} {self.status.value}: {self.summary}"
         yield from adopted_lines(self.adopted, verb="adopted")
-        yield from (f"allowed: {one}" for one in self.consents)
-        yield from (f"warning: {one}" for one in (*self.warnings, self.unsaved) if one)
+        yield from (f"allowed: {consent}" for consent in self.consents)
+        yield from (f"warning: {warning}" for warning in (*self.warnings, self.unsaved) if warning)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -314,9 +314,9 @@ def run_report(
     )
 
 
-def _described(one: SchemaRun | TableRun, name: str) -> str:
-    word, count = one.status.value.replace("_", " "), counted(len(one.statements), "statement")
-    return shortened(f"{word} {name} ({count})" + (f": {one.error.message}" if one.error else ""))
+def _described(run: SchemaRun | TableRun, name: str) -> str:
+    word, count = run.status.value.replace("_", " "), counted(len(run.statements), "statement")
+    return shortened(f"{word} {name} ({count})" + (f": {run.error.message}" if run.error else ""))
 
 
 def _seconds(outcome: AnyOutcome) -> float:
@@ -337,7 +337,7 @@ def _planned(change: SecurableChange, undone: UndoneDrift) -> tuple[PlannedActio
     assert not isinstance(change, Keep)
     if isinstance(change, Align):
         actions = planned_actions(change.actions, resource_key(change.name), undone)
-        return tuple(with_texts(one, redacted) for one in actions)
+        return tuple(with_texts(action, redacted) for action in actions)
     return (planned_whole(change),)
 
 
@@ -374,14 +374,14 @@ def _status(outcomes: Sequence[AnyOutcome], end: RunEnd) -> RunStatus:
 
 
 def _counts(tables: Sequence[TableRun], schemas: Sequence[SchemaRun], *, unchanged: int) -> Mapping[str, int]:
-    found = Counter(table.status for table in tables)
+    counts = Counter(table.status for table in tables)
     resources: Sequence[SchemaRun | TableRun] = (*schemas, *tables)
-    statements = [one for resource in resources for one in resource.statements]
+    statements = [statement for resource in resources for statement in resource.statements]
     return {
-        **{status.value: found[status] for status in TableStatus},
+        **{status.value: counts[status] for status in TableStatus},
         "unchanged": unchanged,
-        "statements": sum(one.is_done for one in statements),
-        "retries": sum(one.retries for one in statements),
+        "statements": sum(statement.is_done for statement in statements),
+        "retries": sum(statement.retries for statement in statements),
         "verified": sum(table.is_verified for table in tables),
         "schemas": len(schemas),
     }
