@@ -225,6 +225,16 @@ class DriftReport:
         return sum(finding.severity is severity for _, finding in self.findings())
 
     @property
+    def counts(self) -> dict[str, int]:
+        """The numbers of drifted, deleted and unmanaged tables, and of findings by severity."""
+        tables = {
+            "drifted": len(self.drifted),
+            "deleted": len(self.deleted),
+            "unmanaged": len(self.unmanaged),
+        }
+        return tables | {severity.value: self.count(severity) for severity in reversed(Severity)}
+
+    @property
     def max_severity(self) -> Severity | None:
         """The worst severity; None without findings."""
         severities = [finding.severity for _, finding in self.findings()]

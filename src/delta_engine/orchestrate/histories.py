@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Final, TypeAlias
 
-from delta_engine.actions.drift_policy import Severity
 from delta_engine.backends.error_conditions import is_conflict, is_missing_table
 from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.drift.drift_report import DriftReport, PastReport
@@ -285,11 +284,8 @@ def _report_rows(report: DriftReport, run_id: str) -> Iterator[Mapping[str, Valu
         "row_type": "run",
         **common,
         "tables_checked": report.tables_checked,
-        "drifted": len(report.drifted),
-        "deleted": len(report.deleted),
-        "unmanaged": len(report.unmanaged),
         "max_severity": report.max_severity and report.max_severity.value,
-        **{severity.value: report.count(severity) for severity in Severity},
+        **report.counts,
     }
 
 

@@ -47,7 +47,7 @@ def drift_html(report: DriftReport, history: Sequence[PastReport] = ()) -> str:
     """Render a drift report and the counts of earlier ones, in any order, as one page; same input, same bytes."""
     runs = sorted(history, key=lambda run: _aware(run.at))
     earlier = [run for run in runs if _aware(run.at) < _aware(report.checked_at)]
-    now = _counts(report)
+    now = PastReport(at=report.checked_at, **report.counts)
     return _template().render(
         report=report,
         now=now,
@@ -173,18 +173,6 @@ def _chart(runs: Sequence[PastReport]) -> HistoryChart:
         for at, run in enumerate(runs)
     )
     return HistoryChart(bars=tuple(bars), top=top, width=slots * _SLOT)
-
-
-def _counts(report: DriftReport) -> PastReport:
-    return PastReport(
-        at=report.checked_at,
-        drifted=len(report.drifted),
-        deleted=len(report.deleted),
-        unmanaged=len(report.unmanaged),
-        high=report.count(Severity.HIGH),
-        medium=report.count(Severity.MEDIUM),
-        low=report.count(Severity.LOW),
-    )
 
 
 def _rounded_up(number: int) -> int:
