@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 from delta_engine import aspects
-from delta_engine.actions import Action, AlignTable, TablePlan
+from delta_engine.actions import Action, Align, TablePlan
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, Policy
 from delta_engine.aspects import Difference
@@ -127,13 +127,14 @@ def overwritten_drift(
     plan: TablePlan, models: Sequence[Securable], drifted: Iterable[ComparedResource]
 ) -> Iterator[OverwrittenDrift]:
     """Yield the drift that a plan reverts or overwrites. An accepted replaced table stays as it is."""
-    by_key, changed = {model.key: model for model in models}, dict(_changed_fields(plan))
+    by_key = {model.key: model for model in models}
+    aligned = {resource_key(align.name): align for align in plan.alignments}
     for resource in drifted:
         model = by_key.get(resource.model_name.key)
         if model is None:
             continue
-        fields = changed.get(resource_key(resource.model_name), ())
-        for detail, field in undone_details(resource, model, fields):
+        align = aligned.get(resource_key(resource.model_name))
+        for detail, field in undone_details(resource, model, _changed_fields(align) if align else ()):
             yield OverwrittenDrift(
                 model=model, detail=detail, field=field, is_of_replaced_table=is_replaced(resource)
             )
@@ -161,27 +162,20 @@ def undone_details(
             yield detail, by_plan or field
 
 
-def _changed_fields(plan: TablePlan) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the fields that are different after a plan, by resource key.
+def _changed_fields(align: Align[Any]) -> Iterator[str]:
+    """Yield the fields that are different after an alignment.
 
-    Parts that a plan drops and makes again are not different.
+    Parts that it drops and makes again are not different.
     """
-    for align in plan.alignments:
-        resource = resource_key(align.name)
-        first: dict[str, Change] = {}
-        last: dict[str, tuple[Action, Change]] = {}
-        for action in align.actions:
-            for change in aspects.explain([action]):
-                first.setdefault(change.subject, change)
-                last[change.subject] = action, change
-        yield (
-            resource,
-            tuple(
-                changed_field(action, change)
-                for subject, (action, change) in last.items()
-                if change.desired != first[subject].observed
-            ),
-        )
+    first: dict[str, Change] = {}
+    last: dict[str, tuple[Action, Change]] = {}
+    for action in align.actions:
+        for change in aspects.explain([action]):
+            first.setdefault(change.subject, change)
+            last[change.subject] = action, change
+    for subject, (action, change) in last.items():
+        if change.desired != first[subject].observed:
+            yield changed_field(action, change)
 
 
 def _as_renamed(field: str, model: Securable) -> str:
@@ -351,7 +345,7 @@ def _refusal(drift: OverwrittenDrift) -> DriftRefusal:
     refusal = DriftRefusal(reason, table=str(name), location=place, way_out=way_out)
     action = drift.detail.difference.action
     if finding.accepted is not None and action is not None:
-        refusal.covers = needed_consents(TablePlan((AlignTable(name, (action,)),)))
+        refusal.covers = needed_consents(TablePlan((Align(name, (action,)),)))
     return refusal
 
 

@@ -79,16 +79,16 @@ class Intent:
         return checked_plan(self.tables, seen, lambda: self._plan(seen, under_way))
 
     def _plan(self, seen: CatalogState, under_way: AlignTable | None) -> TablePlan:
-        undo = self.undo or Undo(run="")
+        tables, undo = self.tables, self.undo
         plan = self.planner.plan(
-            before_restores(self.tables, seen, undo.restores),
+            before_restores(tables, seen, undo.restores) if undo else tables,
             seen,
             while_renaming(self.records, under_way) if under_way else self.records,
             {name: rows for name, rows in self.removed.items() if not _is_gone(name, seen)},
             self.schema_records,
-            undoes=self.undo is not None,
+            undoes=undo is not None,
         )
-        return with_returns(with_restores(plan, undo.restores), undo.returns)
+        return with_returns(with_restores(plan, undo.restores), undo.returns) if undo else plan
 
 
 def _is_gone(name: QualifiedName, seen: CatalogState) -> bool:
