@@ -124,6 +124,19 @@ def declares_renames(model: Table) -> bool:
     return any(map(_FORMER_NAME, model.columns)) or any(map(_FORMER_FIELD_NAMES, model.columns))
 
 
+def named_renames(columns: Iterable[Column]) -> Iterator[tuple[Path, Path]]:
+    """Yield the former and the present path of all columns and fields with former names, in lower case.
+
+    Both paths of a field name the column and the outer fields as they are now.
+    """
+    for column in columns:
+        for former in column.renamed_from:
+            yield (former.lower(),), (column.key,)
+        for text, names in column.renamed_fields.items():
+            path = (column.key, *text.lower().split("."))
+            yield from (((*path[:-1], former.lower()), path) for former in names)
+
+
 def place_of_key(key: str, columns: Sequence[Column]) -> Path:
     """Return the path of a clustering key, a column or a field in structs, as the columns spell it."""
     place = place_named(key, [(column.name, column.data_type) for column in columns])

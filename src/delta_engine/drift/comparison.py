@@ -15,7 +15,7 @@ from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
 from delta_engine.aspects.delta_properties import comparable, is_feature_key, is_set_by_platform
-from delta_engine.aspects.renames import Renames, pending_renames
+from delta_engine.aspects.renames import Renames, named_renames, pending_renames
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.drift.baselines import (
     Subject,
@@ -29,7 +29,7 @@ from delta_engine.drift.drifted_resources import (
     UnmanagedPart,
 )
 from delta_engine.models import Part, QualifiedName, Table
-from delta_engine.models.nested_types import Path, all_differences, paths_inside
+from delta_engine.models.nested_types import Path, all_differences, lower_path, paths_inside
 from delta_engine.models.types import DataType
 from delta_engine.ownership.recorded import AcceptedDrift, Recorded, is_of_schema, resource_key
 from delta_engine.sql.readable_types import readable_data_type
@@ -261,11 +261,8 @@ def _explains(difference: Difference, differing: Collection[Subject]) -> bool:
 
 def _declares_rename(model: Securable, old: Path, new: Path) -> bool:
     """Whether a model names the former name of a column or field. Without that, a run renames nothing."""
-    column = next((candidate for candidate in model.columns if candidate.key == new[0].lower()), None)
-    if column is None:
-        return False
-    former = column.renamed_fields.get(".".join(new[1:]), ()) if len(new) > 1 else column.renamed_from
-    return old[-1].lower() in map(str.lower, former)
+    path = lower_path(new)
+    return ((*path[:-1], old[-1].lower()), path) in named_renames(model.columns)
 
 
 def _may_be_side_effect(difference: Difference) -> bool:

@@ -17,7 +17,7 @@ from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
 from delta_engine.aspects.foreign_keys import as_declared
-from delta_engine.aspects.renames import Renames
+from delta_engine.aspects.renames import Renames, named_renames
 from delta_engine.drift.baselines import subject_of
 from delta_engine.drift.comparison import beyond_drift, explained
 from delta_engine.drift.drifted_resources import (
@@ -180,31 +180,20 @@ def _changed_fields(align: Align[Any]) -> Iterator[str]:
 
 def _as_renamed(field: str, model: Securable) -> str:
     """Return a field of drift, in lower case, under the names that a model gives to columns and their fields."""
-    renames = sorted(_declared_renames(model), key=_depth)
+    renames = sorted(named_renames(model.columns), key=_depth)
     for _, same_depth in groupby(renames, key=_depth):
         renamed = (
-            f"column {new}{field[len(prefix) :]}"
+            f"column {'.'.join(new)}{field[len(prefix) :]}"
             for old, new in same_depth
-            for prefix in [f"column {old}"]
+            for prefix in [f"column {'.'.join(old)}"]
             if field == prefix or field.startswith((f"{prefix} ", f"{prefix}."))
         )
         field = next(renamed, field)
     return field
 
 
-def _declared_renames(model: Securable) -> Iterator[tuple[str, str]]:
-    """Yield the former and the new paths that a model names, in lower case."""
-    for column in model.columns if isinstance(model, Table) else ():
-        for former in column.renamed_from:
-            yield former.lower(), column.key
-        for path, names in column.renamed_fields.items():
-            *around, name = column.key, *path.lower().split(".")
-            for former in names:
-                yield ".".join((*around, former.lower())), ".".join((*around, name))
-
-
-def _depth(rename: tuple[str, str]) -> int:
-    return rename[1].count(".")
+def _depth(rename: tuple[Path, Path]) -> int:
+    return len(rename[1])
 
 
 def undone_drift(overwritten: Iterable[OverwrittenDrift]) -> UndoneDrift:
