@@ -272,8 +272,10 @@ _MOVED_IN_V2 = frozenset(field.name for field in msgspec.structs.fields(_Metadat
 
 
 def _baseline_v2(declared: RawDocument, whole: RawDocument) -> RawDocument:
-    known, found = (msgspec.convert(one, _DefinitionV1).columns for one in (declared, whole))
-    columns = [column for column in found if column not in known]
+    declared_columns, whole_columns = (
+        msgspec.convert(side, _DefinitionV1).columns for side in (declared, whole)
+    )
+    columns = [column for column in whole_columns if column not in declared_columns]
     differing = {key: value for key, value in whole.items() if value != declared.get(key)}
     return differing | {"columns": columns} if columns else differing
 

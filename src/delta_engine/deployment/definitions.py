@@ -65,9 +65,9 @@ def define_attempt(model: Table) -> TableDefinition:
     definition = define(model)
     columns = tuple(
         msgspec.structs.replace(
-            found, **{facet.key: facet.form.encode(facet.declared(column)) for facet in ATTEMPTED_FACETS}
+            written, **{facet.key: facet.form.encode(facet.declared(column)) for facet in ATTEMPTED_FACETS}
         )
-        for found, column in zip(definition.columns, model.columns, strict=True)
+        for written, column in zip(definition.columns, model.columns, strict=True)
     )
     return msgspec.structs.replace(definition, columns=columns)
 
@@ -106,8 +106,8 @@ def kept_baseline(declared: TableDefinition | None, baseline: Baseline | None) -
 def definition_of(model: Kept[Any]) -> Definition:
     """Return what documents have of an applied model."""
     if model.definition is not None:
-        found: Definition = model.definition
-        return found
+        definition: Definition = model.definition
+        return definition
     return define(model.model) if isinstance(model.model, Table) else define_schema(model.model)
 
 
@@ -124,8 +124,8 @@ def baseline_of_record(record: Recorded[Table]) -> Baseline | None:
         return None
     declared, sides = definition_of(record.applied), record.whole.definition
     if sides is not None and sides[0] is declared:
-        found: Baseline = sides[1]
-        return found
+        baseline: Baseline = sides[1]
+        return baseline
     return baseline_of(declared, whole_definition(record.whole))
 
 
@@ -136,8 +136,8 @@ def whole_definition(whole: Kept[Table]) -> TableDefinition:
 
 def baseline_of(declared: TableDefinition, whole: TableDefinition) -> Baseline | None:
     """Return what a table has besides its definition; None if it has nothing."""
-    known = {column.name.lower(): column for column in declared.columns}
-    columns = tuple(column for column in whole.columns if column != known.get(column.name.lower()))
+    declared_columns = {column.name.lower(): column for column in declared.columns}
+    columns = tuple(column for column in whole.columns if column != declared_columns.get(column.name.lower()))
     values = {facet.key: getattr(whole, facet.key) for facet in RECORDED_TABLE_FACETS}
     values = {key: value for key, value in values.items() if value != getattr(declared, key)}
     return Baseline(columns=columns, **values) if columns or values else None

@@ -152,7 +152,7 @@ class DeploymentState(OpenStruct, frozen=True, kw_only=True):
 
     def with_applied_plan(self, plan: AppliedPlan) -> DeploymentState:
         """Return the document with one more applied plan file."""
-        others = (known for known in self.applied_plans if known.checksum != plan.checksum)
+        others = (applied for applied in self.applied_plans if applied.checksum != plan.checksum)
         kept = (plan, *others)[:KEPT_APPLIED_PLANS]
         return msgspec.structs.replace(self, applied_plans=kept)
 

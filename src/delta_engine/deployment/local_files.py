@@ -167,13 +167,15 @@ def identity_in(data: bytes) -> Identity:
 
 def lost_identity(store: StateStore, stored: StoredDocument | None) -> Identity:
     """Return the identity of an unreadable or missing document, with a serial that is at least its own."""
-    kept = [one for one in store.versions.list() if one.version_id.partition("-")[0].isdecimal()]
-    newest = [one.version_id for one in kept[:1]]
-    found = [*_identities(store, stored, newest), Identity()]
-    known = next((one for one in found if one.state_id), found[-1])
+    kept = [version for version in store.versions.list() if version.version_id.partition("-")[0].isdecimal()]
+    newest = [version.version_id for version in kept[:1]]
+    identities = [*_identities(store, stored, newest), Identity()]
+    newest_known = next((identity for identity in identities if identity.state_id), identities[-1])
     # The next serial replaced this version.
-    reached = [int(one.version_id.partition("-")[0]) + one.is_replaced for one in kept]
-    return msgspec.structs.replace(known, serial=max([*(one.serial for one in found), *reached]))
+    reached = [int(version.version_id.partition("-")[0]) + version.is_replaced for version in kept]
+    return msgspec.structs.replace(
+        newest_known, serial=max([*(identity.serial for identity in identities), *reached])
+    )
 
 
 def _identities(store: StateStore, stored: StoredDocument | None, versions: list[str]) -> Iterator[Identity]:

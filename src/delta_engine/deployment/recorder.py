@@ -114,14 +114,14 @@ class RunRecorder:
             self._base = self._repository.save(described(self.state, self._facts), None)
         definitions = {key: tuple(map(attempt_of, models)) for key, models in attempted.items()}
         of_tables = {
-            key: tuple(one for one in found if isinstance(one, TableDefinition))
-            for key, found in definitions.items()
+            key: tuple(definition for definition in of_resource if isinstance(definition, TableDefinition))
+            for key, of_resource in definitions.items()
         }
         of_schemas = {
-            key: one
-            for key, found in definitions.items()
-            for one in found
-            if isinstance(one, SchemaDefinition)
+            key: definition
+            for key, of_resource in definitions.items()
+            for definition in of_resource
+            if isinstance(definition, SchemaDefinition)
         }
         start = JournalStart(
             state_id=self._base.state.state_id,
@@ -130,7 +130,7 @@ class RunRecorder:
             started_at=self.now(),
             started_by=self.who,
             resources=tuple(tables),
-            attempted={key: found for key, found in of_tables.items() if found},
+            attempted={key: attempted for key, attempted in of_tables.items() if attempted},
             attempted_schemas=of_schemas,
             changes=dict(changes),
             plan=plan_file,
@@ -329,7 +329,7 @@ def left_journals(state: DeploymentState, journals: Mapping[str, Sequence[bytes]
 
     A document that is a recent copy may be older than the journal.
     """
-    found: list[tuple[tuple[int, float], LeftJournal]] = []
+    dated: list[tuple[tuple[int, float], LeftJournal]] = []
     for run_id, lines in journals.items():
         start, entries = _parse(lines, f"the journal of run {run_id}")
         if run_id in (state.write_id, *state.recent_write_ids) or (start is None and len(lines) <= 1):
@@ -347,8 +347,8 @@ def left_journals(state: DeploymentState, journals: Mapping[str, Sequence[bytes]
             in_progress=tuple(key for key in dict.fromkeys(keys) if key not in done),
             fits=start.state_id == state.state_id and start.serial >= state.serial,
         )
-        found.append((_place(start), journal))
-    yield from (journal for _, journal in sorted(found, key=itemgetter(0)))
+        dated.append((_place(start), journal))
+    yield from (journal for _, journal in sorted(dated, key=itemgetter(0)))
 
 
 def _place(start: JournalStart | None) -> tuple[int, float]:

@@ -264,22 +264,22 @@ def _written(
             current = _current(store)
             if current and current.data == data:
                 return current
-            found: LoadedState | Exception | None = None
+            present: LoadedState | Exception | None = None
             try:
-                found = _loaded(current, environment, store.location) if current else None
+                present = _loaded(current, environment, store.location) if current else None
             except _UNUSABLE as unusable:
-                found = unusable
-            if isinstance(found, LoadedState) and successor.write_id in found.state.recent_write_ids:
+                present = unusable
+            if isinstance(present, LoadedState) and successor.write_id in present.state.recent_write_ids:
                 return StoredDocument(data=data, token=_REPLACED_SINCE)
             if (current and current.token) != (expected and expected.token):
-                raise _stale(store.location, found) from error
+                raise _stale(store.location, present) from error
             if attempt == _ATTEMPTS:
                 raise
         attempt += 1
 
 
-def _stale(where: str, found: LoadedState | Exception | None) -> StaleStateError:
-    match found:
+def _stale(where: str, present: LoadedState | Exception | None) -> StaleStateError:
+    match present:
         case None:
             reason = "it does not exist any more"
         case LoadedState(state=state):

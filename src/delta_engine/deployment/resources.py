@@ -60,25 +60,25 @@ def applied_table(
         settles: whether the apply settled the attempts of unfinished runs.
     """
     definition = define(model)
-    known: Recorded[Table] = earlier or Recorded(model.qualified_name)
-    attempts = () if settles else known.attempts
+    before: Recorded[Table] = earlier or Recorded(model.qualified_name)
+    attempts = () if settles else before.attempts
     return Recorded(
         model.qualified_name,
         applied=kept(definition),
         whole=kept_baseline(definition, baseline_of(definition, define(baseline))) if baseline else None,
         attempts=attempts,
-        failure=Failure(Status.UNKNOWN, known.reason) if attempts else None,
-        change=known.change,
+        failure=Failure(Status.UNKNOWN, before.reason) if attempts else None,
+        change=before.change,
         full_ownership=full_ownership,
         delta_table_id=version.table_id if version else None,
         delta_version=version.version if version else None,
-        adopted_at=known.adopted_at,
+        adopted_at=before.adopted_at,
         deployed_at=at,
         deployed_by=by,
         config_checksum=canonical_checksum(definition),
         schema_checksum=schema_checksum(definition.columns),
         dependencies=dependencies_of(definition),
-        unknown=known.unknown,
+        unknown=before.unknown,
     )
 
 
@@ -99,18 +99,18 @@ def applied_schema(
     if schema is None:
         return Recorded(name, deployed_at=at, deployed_by=by)
     model: Kept[Schema] = kept(define_schema(schema))
-    known: Recorded[Schema] = earlier or Recorded(name)
-    is_same = known.applied == model and known.status is Status.HEALTHY
+    before: Recorded[Schema] = earlier or Recorded(name)
+    is_same = before.applied == model and before.status is Status.HEALTHY
     return Recorded(
-        known.name if is_same else name,
+        before.name if is_same else name,
         applied=model,
-        change=known.change,
+        change=before.change,
         full_ownership=full_ownership,
-        deployed_at=known.deployed_at if is_same else at,
-        deployed_by=known.deployed_by if is_same else by,
+        deployed_at=before.deployed_at if is_same else at,
+        deployed_by=before.deployed_by if is_same else by,
         config_checksum=canonical_checksum(model.definition),
-        dependencies=known.dependencies if is_same else (),
-        unknown=known.unknown,
+        dependencies=before.dependencies if is_same else (),
+        unknown=before.unknown,
     )
 
 
@@ -330,7 +330,7 @@ def _renamed(record: Recorded[Table], name: QualifiedName) -> Recorded[Table]:
 
 def without_resources(state: DeploymentState, keys: Collection[str]) -> DeploymentState:
     """Return the document without some resources, which are then unknown to the engine."""
-    return state.with_resources({key: one for key, one in state.resources.items() if key not in keys})
+    return state.with_resources({key: record for key, record in state.resources.items() if key not in keys})
 
 
 def with_renamed_table(state: DeploymentState, old: QualifiedName, new: QualifiedName) -> DeploymentState:

@@ -65,7 +65,7 @@ def synchronize(
 
     Args:
         observed: a snapshot. Resources that it does not cover keep their status.
-        found: the comparisons with it, by resource key.
+        compared_resources: the comparisons with it, by resource key.
         managed: the keys of all models' tables; None if only some models were loaded: unmanaged tables are unknown.
     """
     resources = {

@@ -76,10 +76,10 @@ class LeaseLock:
         watched, since, pause, races = "", 0.0, 0.1, 0
         lease: Lease | StoreError | None = None
         while True:
-            found = self._records.read()
-            current = found[0] if found else None
+            stored = self._records.read()
+            current = stored[0] if stored else None
             if current is None or current.released:
-                lease = self._take(holder, found, None)
+                lease = self._take(holder, stored, None)
             else:
                 beat, now = f"{current.lock_id} {current.beat}", self._monotonic()
                 if not watched:
@@ -87,7 +87,7 @@ class LeaseLock:
                 if beat != watched:
                     watched, since = beat, now
                 has_expired = now - since >= current.lease_seconds
-                lease = self._take(holder, found, current.holder) if has_expired else None
+                lease = self._take(holder, stored, current.holder) if has_expired else None
             if isinstance(lease, Lease):
                 return lease
             if self._monotonic() >= deadline:
@@ -104,40 +104,40 @@ class LeaseLock:
 
     def holder(self) -> LockHolder | None:
         """Return the current holder; None if the lock is free."""
-        found = self._records.read()
-        return None if found is None or found[0].released else found[0].holder
+        stored = self._records.read()
+        return None if stored is None or stored[0].released else stored[0].holder
 
     def break_lock(self) -> LockHolder | None:
         """Release the lock by force; return its holder, None if it was free."""
         while True:
             try:
-                found = self._records.read()
+                current = self._records.read()
             except UnreadableLockError as error:
                 broken = released_anew(utc_now())
                 self._records.replace(broken, error.token)
                 return broken.holder
-            if found is None or found[0].released:
+            if current is None or current[0].released:
                 return None
-            record, token = found
+            record, token = current
             broken = msgspec.structs.replace(record, released=True)
             stored, _doubt = _swapped(self._records, broken, token)
             if stored is not None and stored[0] == broken:
                 return record.holder  # else the holder renewed or released it, or another run acquired it
 
     def _take(
-        self, holder: LockHolder, found: _Stored | None, taken_over_from: LockHolder | None
+        self, holder: LockHolder, current: _Stored | None, taken_over_from: LockHolder | None
     ) -> Lease | StoreError:
         """Write our record; return the error if another run was faster or the store did not answer."""
         record = LockRecord(
             lock_id=new_id(),
-            fence=found[0].fence + 1 if found else 1,
+            fence=current[0].fence + 1 if current else 1,
             beat=0,
             lease_seconds=self._lease_seconds,
             released=False,
             holder=holder,
         )
         asked_at = self._monotonic()
-        stored, doubt = _swapped(self._records, record, found[1] if found else None)
+        stored, doubt = _swapped(self._records, record, current[1] if current else None)
         if doubt is not None and (stored is None or stored[0] != record):
             return doubt
         assert stored is not None
@@ -239,9 +239,9 @@ def _swapped(
         return records.read(), error
 
 
-def _loss(found: LockRecord | None, ours: LockRecord) -> str:
-    if found is None:
+def _loss(record: LockRecord | None, ours: LockRecord) -> str:
+    if record is None:
         return "its record is gone"
-    if found.lock_id == ours.lock_id:
+    if record.lock_id == ours.lock_id:
         return "it was broken by force"
-    return f"{found.holder} took it over"
+    return f"{record.holder} took it over"

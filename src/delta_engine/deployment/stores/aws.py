@@ -306,8 +306,8 @@ class DynamoDBLockRecords:
             raise StoreError(self._place.not_answered_by("DynamoDB"))
         if "Item" not in answer:
             return None
-        found = str(answer["Item"].get(_RECORD, {}).get("S", ""))
-        return decode_lock_record(found.encode(), where=self.location, token=found), found
+        text = str(answer["Item"].get(_RECORD, {}).get("S", ""))
+        return decode_lock_record(text.encode(), where=self.location, token=text), text
 
     def replace(self, record: LockRecord, expected: str | None) -> str:
         """Write a record if the stored JSON is exactly the expected one; return the new JSON."""

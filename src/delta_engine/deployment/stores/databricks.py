@@ -143,8 +143,8 @@ class DeltaLockRecords:
         row = self._row.read()
         if row is None:
             return None
-        found = str(row["record"])
-        return decode_lock_record(found.encode(), where=self.location, token=found), found
+        text = str(row["record"])
+        return decode_lock_record(text.encode(), where=self.location, token=text), text
 
     def replace(self, record: LockRecord, expected: str | None) -> str:
         """Write a record if the stored JSON is exactly the expected one; return the new JSON."""

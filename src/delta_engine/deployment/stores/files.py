@@ -52,13 +52,13 @@ class FileVersions:
         A folder that holds the current document may hold later serials that never became current; they are ignored.
         """
         current = self._current() if self._current else None
-        found = self._all(is_replaced=self._current is None or current is not None)
+        versions = self._all(is_replaced=self._current is None or current is not None)
         if current is None:
-            return found
+            return versions
         latest = f"{current.serial:08d}"
         return [
             version
-            for version in found
+            for version in versions
             if version.version_id[:8] <= latest and version.version_id != current.version_id
         ]
 
@@ -85,7 +85,7 @@ class FileVersions:
         return f"{self._folder}/{version_id}{_VERSION_ENDING}"
 
     def _all(self, *, is_replaced: bool = True) -> Sequence[StateVersion]:
-        found = [
+        versions = [
             StateVersion(
                 version_id=file.name[len(self._folder) + 1 : -len(_VERSION_ENDING)],
                 saved_at=file.modified_at,
@@ -95,7 +95,7 @@ class FileVersions:
             for file in self._files.list(self._folder)
             if file.name.endswith(_VERSION_ENDING)
         ]
-        return sorted(found, key=lambda version: version.version_id, reverse=True)
+        return sorted(versions, key=lambda version: version.version_id, reverse=True)
 
 
 class FileJournals:

@@ -74,8 +74,8 @@ class S3Folder:
 
     def read(self, name: str) -> bytes | None:
         """Return an object's bytes."""
-        found = self.get(name)
-        return None if found is None else found.data
+        file = self.get(name)
+        return None if file is None else file.data
 
     def write(self, name: str, data: bytes) -> str:
         """Write or replace an object; return its place."""
@@ -152,7 +152,7 @@ class S3Folder:
     def delete_folder(self, folder: str) -> None:
         """Delete all objects below a folder in parallel: a journal has an object per table."""
         with ThreadPoolExecutor(_PARALLEL_DELETES) as threads:
-            list(threads.map(self.delete, [found.name for found in self.list(folder)]))
+            list(threads.map(self.delete, [file.name for file in self.list(folder)]))
 
     def _get_whole(self, key: str) -> S3Object:
         """Read an object to its end, with retries: botocore retries failures before the body, not within it."""
@@ -187,8 +187,8 @@ class EndpointProbe:
             if self._has_passed:
                 return
             marker = json.dumps({"endpoint": self._folder.endpoint, "probe": PROBE_VERSION}).encode()
-            found = self._folder.get(MARKER_NAME)
-            if found is None or found.data != marker:
+            marker_file = self._folder.get(MARKER_NAME)
+            if marker_file is None or marker_file.data != marker:
                 ignored = self.ignored_condition()
                 if ignored:
                     raise StoreError(
@@ -209,8 +209,8 @@ class EndpointProbe:
             raise UnansweredError(str(error)) from error
         finally:
             with suppress(StoreError):
-                for found in self._folder.beginning_with(scratch):
-                    self._folder.delete(found.name)
+                for file in self._folder.beginning_with(scratch):
+                    self._folder.delete(file.name)
 
     def _is_accepted(self, name: str, data: bytes, expected: str | None) -> bool:
         try:
@@ -220,8 +220,8 @@ class EndpointProbe:
         return True
 
     def _read(self, name: str) -> tuple[bytes, str] | None:
-        found = self._folder.get(name)
-        return None if found is None else (found.data, found.etag)
+        file = self._folder.get(name)
+        return None if file is None else (file.data, file.etag)
 
 
 def condition_for(expected: str | None) -> Mapping[str, str]:
@@ -266,8 +266,8 @@ def find_ignored_condition(scratch: str, write: Write, read: Read) -> str | None
 
 
 def _holds(name: str, data: bytes, read: Read) -> bool:
-    found = read(name)
-    return found is not None and found[0] == data
+    content = read(name)
+    return content is not None and content[0] == data
 
 
 def _has_one_winner(name: str, expected: str | None, write: Write, read: Read) -> bool:
@@ -298,8 +298,8 @@ class S3StateStore:
 
     def read(self, *, allow_cached: bool = False) -> StoredDocument | None:
         """Return the document; there is no cache."""
-        found = self._folder.get(self._document)
-        return None if found is None else StoredDocument(data=found.data, token=found.etag)
+        document = self._folder.get(self._document)
+        return None if document is None else StoredDocument(data=document.data, token=document.etag)
 
     def replace(self, data: bytes, identity: Identity, expected: StoredDocument | None) -> StoredDocument:
         """Write the document if its ETag is still the expected one; the metadata shows its identity and origin."""
@@ -336,10 +336,10 @@ class S3LockRecords:
 
     def read(self) -> tuple[LockRecord, str] | None:
         """Return the record and its ETag."""
-        found = self._folder.get(self._name)
-        if found is None:
+        record = self._folder.get(self._name)
+        if record is None:
             return None
-        return decode_lock_record(found.data, where=self.location, token=found.etag), found.etag
+        return decode_lock_record(record.data, where=self.location, token=record.etag), record.etag
 
     def replace(self, record: LockRecord, expected: str | None) -> str:
         """Write a record if the ETag is still the expected one; return its new ETag."""

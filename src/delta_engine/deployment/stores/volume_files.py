@@ -84,15 +84,15 @@ class VolumeFiles:
         """Return all files below a folder; empty if the folder does not exist."""
         path = self.location(folder)
         entries = _unless_missing(path, lambda: tuple(self._api.list_directory_contents(path)))
-        found: list[StoredFile] = []
+        files: list[StoredFile] = []
         for entry in entries or ():
             name = f"{folder}/{(entry.path or '').rstrip('/').rpartition('/')[2]}"
             if entry.is_directory:
-                found += self.list(name)
+                files += self.list(name)
             else:
                 modified_at = datetime.fromtimestamp((entry.last_modified or 0) / 1000, timezone.utc)
-                found.append(StoredFile(name=name, size=entry.file_size or 0, modified_at=modified_at))
-        return found
+                files.append(StoredFile(name=name, size=entry.file_size or 0, modified_at=modified_at))
+        return files
 
     def delete(self, name: str) -> None:
         """Delete a file; a missing file is no error."""
