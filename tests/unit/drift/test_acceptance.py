@@ -21,13 +21,12 @@ BY_HAND = (f"ALTER TABLE {TABLE} RENAME COLUMN amount TO total", "DROP TABLE `de
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
+def project(project: CatalogProject) -> CatalogProject:
     """Return a project with a renamed column and a deleted table."""
-    made = CatalogProject(tmp_path, monkeypatch, delta_engine)
-    made.declare(ORDERS, OTHERS)
-    made.sync()
-    made.by_hand(*BY_HAND)
-    return made
+    project.declare(ORDERS, OTHERS)
+    project.sync()
+    project.by_hand(*BY_HAND)
+    return project
 
 
 def accept(project: CatalogProject) -> str:

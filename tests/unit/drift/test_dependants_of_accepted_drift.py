@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.projects.catalog_project import CatalogProject
-from tests.projects.commandline import CommandLine, Result
+from tests.projects.commandline import Result
 
 ID = "{name: id, type: bigint, nullable: false}"
 PARENT = f"name: customers, columns: [{ID}], primary_key: [id]"
@@ -16,11 +14,6 @@ WHOLE_KEY = "foreign_keys: [{columns: [customer], references: customers, referen
 CHILD = "name: orders, columns: [{name: id, type: bigint}, {name: customer, type: bigint}]"
 DROP_PARENT = "DROP TABLE `dev`.`silver`.`customers`"
 UNDO = "or undo the drift with `delta-engine -e dev drift --revert`."
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
-    return CatalogProject(tmp_path, monkeypatch, delta_engine)
 
 
 def refused(project: CatalogProject, options: str = "") -> str:

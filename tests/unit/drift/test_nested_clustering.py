@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.projects.catalog_project import CatalogProject
-from tests.projects.commandline import CommandLine
 
 ORDERS = "name: orders, columns: [{name: id, type: bigint}, {name: PLACE}]"
 PLACE = "place, type: 'struct<country: string, zone: string>'"
@@ -16,11 +13,6 @@ CLUSTERED = (
     "CREATE TABLE dev.silver.orders (`id` BIGINT, `place` STRUCT<country: STRING, zone: STRING>) USING delta "
     "CLUSTER BY (place.country) TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
 )
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
-    return CatalogProject(tmp_path, monkeypatch, delta_engine)
 
 
 def _declare(

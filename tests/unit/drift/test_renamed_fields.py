@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from tests.projects.catalog_project import CatalogProject
-from tests.projects.commandline import CommandLine
 
 TABLE = "`dev`.`silver`.`orders`"
 MAPPED = "{delta.columnMapping.mode: name}"
@@ -23,13 +22,12 @@ RENAMES = {"s.old": "s.new", "items.element.k.value.old": "items.element.k.value
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
+def project(project: CatalogProject) -> CatalogProject:
     """Return a project whose fields were renamed."""
-    made = CatalogProject(tmp_path, monkeypatch, delta_engine)
-    made.declare(ORDERS)
-    made.sync()
-    made.by_hand(*(f"ALTER TABLE {TABLE} RENAME COLUMN {path} TO new" for path in BY_HAND))
-    return made
+    project.declare(ORDERS)
+    project.sync()
+    project.by_hand(*(f"ALTER TABLE {TABLE} RENAME COLUMN {path} TO new" for path in BY_HAND))
+    return project
 
 
 def findings(project: CatalogProject) -> list[dict[str, Any]]:

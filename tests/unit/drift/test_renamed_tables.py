@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
 from delta_engine.errors import StatementError
 from tests.projects.catalog_project import CatalogProject
-from tests.projects.commandline import CommandLine
 
 ORDERS = "`dev`.`silver`.`orders`"
 COLUMNS = "columns: [{name: id, type: bigint}, {name: amount, type: int}]"
@@ -19,12 +17,11 @@ AFTER = f"name: sales, renamed_from: orders, comment: ours, {COLUMNS}, {MAPPED}"
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
+def project(project: CatalogProject) -> CatalogProject:
     """Return a project with one synced table."""
-    made = CatalogProject(tmp_path, monkeypatch, delta_engine)
-    made.declare(BEFORE)
-    made.sync()
-    return made
+    project.declare(BEFORE)
+    project.sync()
+    return project
 
 
 def test_a_plan_that_renames_a_table_marks_the_drift_that_it_undoes(project: CatalogProject) -> None:

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.projects.catalog_project import CatalogProject
-from tests.projects.commandline import CommandLine
 
 SPELLED = "name: orders, columns: [{name: id, type: bigint}], properties: {PROPERTIES}"
 TWO = "delta.feature.TIMESTAMPNTZ: supported, delta.appendonly: 'false'"
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
-    return CatalogProject(tmp_path, monkeypatch, delta_engine)
 
 
 def _declare(project: CatalogProject, properties: str) -> None:
