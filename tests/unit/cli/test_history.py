@@ -19,7 +19,6 @@ from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateSt
 from delta_engine.ownership.recorded import Status
 from tests.builders.deployment import FACTS
 from tests.projects.catalog_project import CatalogProject
-from tests.projects.commandline import CommandLine
 
 ID = "{name: id, type: bigint, nullable: false}"
 ORDERS = f"name: orders, columns: [{ID}]"
@@ -28,9 +27,9 @@ LINES = f"name: lines, columns: [{ID}]"
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
+def project(catalog_project: CatalogProject) -> CatalogProject:
     """Return a project that was synced twice, each time by another principal."""
-    return synced_twice(CatalogProject(tmp_path, monkeypatch, delta_engine), (LINES,), (LINES,))
+    return synced_twice(catalog_project, (LINES,), (LINES,))
 
 
 def synced_twice(made: CatalogProject, first: Sequence[str], second: Sequence[str]) -> CatalogProject:
@@ -101,10 +100,9 @@ def principals(lines: list[str]) -> list[str]:
 
 
 def test_a_killed_first_run_is_not_in_the_history_and_a_note_names_where_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine
+    catalog_project: CatalogProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project = CatalogProject(tmp_path, monkeypatch, delta_engine)
-    project.declare(ORDERS)
+    catalog_project.declare(ORDERS)
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
@@ -112,19 +110,16 @@ def test_a_killed_first_run_is_not_in_the_history_and_a_note_names_where_it_is(
     with monkeypatch.context() as patch:
         patch.setattr(LocalJournalStore, "remove", killed)
         patch.setattr(RunRecorder, "save", killed)
-        project.run("sync --yes")
-    done = project.run("history")
+        catalog_project.run("sync --yes")
+    done = catalog_project.run("history")
     assert (done.code, done.stdout) == (0, "")
     note = " ".join(done.stderr.split())
     assert "no run has ended yet. `delta-engine -e dev state show` shows what a killed run left" in note
 
 
-def test_before_the_first_run_there_is_no_history(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine
-) -> None:
-    project = CatalogProject(tmp_path, monkeypatch, delta_engine)
-    project.declare(ORDERS)
-    done = project.run("history")
+def test_before_the_first_run_there_is_no_history(catalog_project: CatalogProject) -> None:
+    catalog_project.declare(ORDERS)
+    done = catalog_project.run("history")
     assert done.code == 3
     assert "there is no deployment state yet" in " ".join(done.stderr.split())
 
@@ -224,9 +219,9 @@ TABLES = tuple(f"name: t{number}, columns: [{ID}]" for number in range(4))
 
 
 @pytest.fixture
-def compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
+def compared(catalog_project: CatalogProject) -> CatalogProject:
     """Return a project that was synced twice, by two principals; the second declares one of five tables."""
-    return synced_twice(CatalogProject(tmp_path, monkeypatch, delta_engine), TABLES, ())
+    return synced_twice(catalog_project, TABLES, ())
 
 
 def versions(compared: CatalogProject) -> list[str]:

@@ -23,10 +23,9 @@ from tests.projects.processes import DELTA_ENGINE
 
 
 @pytest.fixture
-def project(tmp_path: Path, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch) -> PlanProject:
-    made = PlanProject(tmp_path / "project", delta_engine, monkeypatch)
-    made.declare(a="first")
-    return made
+def project(plan_project: PlanProject) -> PlanProject:
+    plan_project.declare(a="first")
+    return plan_project
 
 
 @pytest.mark.parametrize("options", [(), ("--json",), ("--timings",)])

@@ -95,18 +95,17 @@ def test_project_from_inside(
 
 
 def test_paths_of_the_user_stay_relative_to_where_the_user_stands(
-    tmp_path: Path, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch
+    plan_project: PlanProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project = PlanProject(tmp_path / "project", delta_engine, monkeypatch)
-    project.declare(a="first")
-    inside = project.folder / "plans"
+    plan_project.declare(a="first")
+    inside = plan_project.folder / "plans"
     inside.mkdir()
     monkeypatch.chdir(inside)
-    project.plan()
+    plan_project.plan()
     assert [path.name for path in inside.iterdir()] == ["plan.json"]
-    assert project.apply().code == 0
+    assert plan_project.apply().code == 0
     assert (
-        project.folder / "state" / "local.state.json"
+        plan_project.folder / "state" / "local.state.json"
     ).is_file()  # what the configuration names is in the project
     assert [path.name for path in inside.iterdir()] == ["plan.json"]
 

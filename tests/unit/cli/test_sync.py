@@ -1,21 +1,18 @@
 """`plan` and `sync` over a platform in memory: locks, records, failures, and what is only looked at."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from delta_engine.deployment.locks.file import FileLock
 from tests.builders.deployment import HOLDER
-from tests.projects.commandline import CommandLine
 from tests.projects.plan_files import PlanProject
 
 
 @pytest.fixture
-def project(tmp_path: Path, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch) -> PlanProject:
-    made = PlanProject(tmp_path, delta_engine, monkeypatch)
-    made.declare(a="first", b="first")
-    return made
+def project(plan_project: PlanProject) -> PlanProject:
+    plan_project.declare(a="first", b="first")
+    return plan_project
 
 
 def test_a_dry_run_shows_the_plan_and_writes_nothing(project: PlanProject) -> None:

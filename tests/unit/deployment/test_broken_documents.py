@@ -17,7 +17,6 @@ from delta_engine.models.open_struct import canonical_checksum, decode_open
 from tests.builders.broken_documents import broken_copies, nested
 from tests.builders.deployment import deployment_state
 from tests.builders.models import WORKED_MODEL
-from tests.projects.commandline import CommandLine
 from tests.projects.plan_files import PlanProject
 
 DOCUMENTS = Path(__file__).parent / "documents"
@@ -56,18 +55,15 @@ def test_documents_without_end_are_read_or_refused(brackets: str, depth: int) ->
         assert not is_read(data) or key == "stranger"
 
 
-def test_a_document_that_is_read_works_or_is_refused(
-    tmp_path: Path, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    project = PlanProject(tmp_path / "project", delta_engine, monkeypatch)
-    project.declare(a="first")
-    project.sync()
-    project.declare(a="second")
-    path = project.folder / "state" / "local.state.json"
+def test_a_document_that_is_read_works_or_is_refused(plan_project: PlanProject) -> None:
+    plan_project.declare(a="first")
+    plan_project.sync()
+    plan_project.declare(a="second")
+    path = plan_project.folder / "state" / "local.state.json"
     document = json.loads(path.read_bytes())
     for what, broken in broken_copies(document["resources"], ("x", None)):
         data = with_checksums(document | {"resources": broken})
         if is_read(data):
-            with project.unchanged():
+            with plan_project.unchanged():
                 path.write_bytes(data)
-                assert project.run("sync", "--yes").code in (0, 3), what
+                assert plan_project.run("sync", "--yes").code in (0, 3), what

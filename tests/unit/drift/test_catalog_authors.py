@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -11,7 +10,6 @@ import pytest
 from delta_engine.actions.drift_policy import DriftKind as Kind
 from tests.fakes.unity_catalog.audit import AuditLog
 from tests.projects.catalog_project import CatalogProject
-from tests.projects.commandline import CommandLine
 
 TABLES = (
     "name: orders, columns: [{name: id, type: bigint, tags: {pii: 'no'}}, {name: name, type: string, "
@@ -80,20 +78,15 @@ UNRECORDED = {
 
 @pytest.mark.parametrize(("changes", "policy"), [(DRIFT, ""), (ADDED, "tags: full, grants: full")])
 def test_the_author_of_every_change_is_named_if_anything_records_it(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    delta_engine: CommandLine,
-    changes: tuple[Drift, ...],
-    policy: str,
+    catalog_project: CatalogProject, changes: tuple[Drift, ...], policy: str
 ) -> None:
-    project = CatalogProject(tmp_path, monkeypatch, delta_engine)
-    project.catalog.audit_log = AuditLog()
-    project.configure(policy)
-    project.declare(*TABLES, schemas=SCHEMAS)
-    project.sync()
+    catalog_project.catalog.audit_log = AuditLog()
+    catalog_project.configure(policy)
+    catalog_project.declare(*TABLES, schemas=SCHEMAS)
+    catalog_project.sync()
     for drift in changes:
-        project.by_hand(*drift.statements, user=drift.kind.value)
-    report: dict[str, Any] = json.loads(project.run("drift --json").stdout)
+        catalog_project.by_hand(*drift.statements, user=drift.kind.value)
+    report: dict[str, Any] = json.loads(catalog_project.run("drift --json").stdout)
     assert all("cannot undo" in note or "shows no history" in note for note in report["notes"])
     found = {
         finding["kind"]: finding["changed"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +11,6 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.projects.catalog_project import CatalogProject
-from tests.projects.commandline import CommandLine
 
 ORDERS = "name: orders, columns: [{name: id, type: bigint}, {name: note, type: string}]"
 OTHERS = "name: others, columns: [{name: id, type: bigint}]"
@@ -20,12 +18,11 @@ LINE = "adopts: 1 table as found; no undo of this run can bring back what they w
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
+def project(catalog_project: CatalogProject) -> CatalogProject:
     """Return a project of two tables, of which one exists."""
-    made = CatalogProject(tmp_path, monkeypatch, delta_engine)
-    made.by_hand("CREATE TABLE `dev`.`silver`.`orders` (`id` BIGINT, `note` STRING) USING DELTA")
-    made.declare(ORDERS, OTHERS)
-    return made
+    catalog_project.by_hand("CREATE TABLE `dev`.`silver`.`orders` (`id` BIGINT, `note` STRING) USING DELTA")
+    catalog_project.declare(ORDERS, OTHERS)
+    return catalog_project
 
 
 def test_plan_and_sync_say_which_tables_they_adopt(project: CatalogProject) -> None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.fakes.unity_catalog.policies import Policy
 from tests.projects.catalog_project import CatalogProject
-from tests.projects.commandline import CommandLine
 
 ID = "{name: id, type: bigint, nullable: false}"
 BEFORE = f"name: orders, columns: [{ID}, {{name: note, type: string}}, {{name: old, type: string}}]"
@@ -20,12 +17,11 @@ OF_TABLES = ("DESCRIBE DETAIL", "DESCRIBE HISTORY", "SHOW EFFECTIVE", "count(", 
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
+def project(catalog_project: CatalogProject) -> CatalogProject:
     """Return a project whose table is synced."""
-    made = CatalogProject(tmp_path, monkeypatch, delta_engine)
-    made.declare(BEFORE)
-    made.sync()
-    return made
+    catalog_project.declare(BEFORE)
+    catalog_project.sync()
+    return catalog_project
 
 
 def asked(project: CatalogProject, command: str, code: int = 3) -> list[str]:

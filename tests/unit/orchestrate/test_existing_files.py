@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from delta_engine.errors import StatementError
 from tests.projects.catalog_project import CatalogProject
-from tests.projects.commandline import CommandLine
 
 LOCATION = "s3://bucket/orders"
 TABLE = "`dev`.`silver`.`orders`"
@@ -26,15 +24,14 @@ QUESTION = f"DESCRIBE TABLE EXTENDED delta.`{LOCATION}` AS JSON"
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
+def project(catalog_project: CatalogProject) -> CatalogProject:
     """Return a project whose external table was dropped by hand."""
-    made = CatalogProject(tmp_path, monkeypatch, delta_engine)
-    made.declare(ORDERS)
-    made.sync()
-    made.by_hand(f"DROP TABLE {TABLE}")
-    made.catalog.statements.clear()
-    made.catalog.questions.clear()
-    return made
+    catalog_project.declare(ORDERS)
+    catalog_project.sync()
+    catalog_project.by_hand(f"DROP TABLE {TABLE}")
+    catalog_project.catalog.statements.clear()
+    catalog_project.catalog.questions.clear()
+    return catalog_project
 
 
 def recommended(project: CatalogProject) -> str:

@@ -19,7 +19,6 @@ from tests.builders.histories import Sync
 from tests.builders.models import orders
 from tests.builders.worlds import Kill, World
 from tests.projects.catalog_project import CatalogProject
-from tests.projects.commandline import CommandLine
 
 KEY = "dev.silver.orders"
 PLACE = "s3://bucket/orders"
@@ -29,13 +28,12 @@ SET, UNSET = f"ALTER TABLE {ADDRESS} SET MANAGED", f"ALTER TABLE {ADDRESS} UNSET
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
+def project(catalog_project: CatalogProject) -> CatalogProject:
     """Return a project whose table is external, and that declares it as managed."""
-    made = CatalogProject(tmp_path, monkeypatch, delta_engine)
-    made.declare(f"{MODEL}, location: '{PLACE}'")
-    made.sync()
-    made.declare(MODEL)
-    return made
+    catalog_project.declare(f"{MODEL}, location: '{PLACE}'")
+    catalog_project.sync()
+    catalog_project.declare(MODEL)
+    return catalog_project
 
 
 def location(project: CatalogProject) -> str | None:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
 from tests.projects.catalog_project import CONFIG, CatalogProject
-from tests.projects.commandline import CommandLine
 
 OURS = "name: team_a_orders, columns: [{name: id, type: bigint}]"
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
-    catalog_project = CatalogProject(tmp_path, monkeypatch, delta_engine)
+def project(catalog_project: CatalogProject) -> CatalogProject:
     catalog_project.config.write_text(CONFIG + 'owns: ["silver.team_a_*"]\n')
     return catalog_project
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +11,6 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
 from tests.fakes.unity_catalog.policies import Policy
 from tests.projects.catalog_project import CatalogProject
-from tests.projects.commandline import CommandLine
 
 ENGINE = "ann@example.com"
 ID = "{name: id, type: bigint, nullable: false}"
@@ -30,14 +28,13 @@ ASKED = "SHOW EFFECTIVE POLICIES ON TABLE `dev`.`silver`.`orders`"
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
+def project(catalog_project: CatalogProject) -> CatalogProject:
     """Return a project whose table is synced."""
-    made = CatalogProject(tmp_path, monkeypatch, delta_engine)
-    made.declare(BEFORE)
-    made.sync()
-    made.catalog.statements.clear()
-    made.catalog.questions.clear()
-    return made
+    catalog_project.declare(BEFORE)
+    catalog_project.sync()
+    catalog_project.catalog.statements.clear()
+    catalog_project.catalog.questions.clear()
+    return catalog_project
 
 
 def test_an_entry_vouches_for_the_policies_and_is_shown_only_where_one_applies(

@@ -29,7 +29,6 @@ from tests.builders.worlds import Kill
 from tests.fakes.platform import FakePlatform, engine_over, statuses, sync
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.projects.catalog_project import CatalogProject
-from tests.projects.commandline import CommandLine
 
 ORDERS = QualifiedName("dev", "silver", "orders")
 KEY = ORDERS.key
@@ -38,8 +37,8 @@ SMALL = f"name: orders, columns: [{ID}, {{name: note, type: string}}]"
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
-    return CatalogProject(tmp_path, monkeypatch, delta_engine)
+def project(catalog_project: CatalogProject) -> CatalogProject:
+    return catalog_project
 
 
 def ran(project: CatalogProject, command: str) -> list[str]:

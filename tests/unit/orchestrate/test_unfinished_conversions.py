@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from delta_engine.cli.terminal import ExitCode
 from delta_engine.errors import StatementError
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.projects.catalog_project import CatalogProject
-from tests.projects.commandline import CommandLine
 
 KEY = "dev.silver.orders"
 ID = "{name: id, type: int, nullable: false}"
@@ -21,8 +19,8 @@ MAPPED = "properties: {delta.columnMapping.mode: name}"
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
-    return CatalogProject(tmp_path, monkeypatch, delta_engine)
+def project(catalog_project: CatalogProject) -> CatalogProject:
+    return catalog_project
 
 
 @pytest.mark.parametrize("beginning", ["RENAME COLUMN `delta_engine_new_note`", "DROP COLUMNS"])

@@ -12,7 +12,6 @@ from delta_engine.models.open_struct import checksum_of
 from delta_engine.plan_files.codec import encode_plan_file, read_plan_file
 from delta_engine.plan_files.document import PlanFileError
 from tests.builders.broken_documents import broken_copies, nested
-from tests.projects.commandline import CommandLine
 from tests.projects.plan_files import PLAN, PlanProject
 
 
@@ -74,24 +73,21 @@ def test_a_forged_name_of_a_removed_table_is_refused(tmp_path: Path, name: str) 
     assert not is_read(tmp_path / "plan.json", forged(document))
 
 
-def test_a_plan_that_is_read_is_applied_or_refused(
-    tmp_path: Path, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    project = PlanProject(tmp_path / "project", delta_engine, monkeypatch)
-    project.declare(a="first", b="first")
-    project.sync()
-    project.declare(a="second", b="first")
-    project.plan("-t", "silver.*", "--allow", "drop_column")
-    document = json.loads(project.file.read_bytes())
+def test_a_plan_that_is_read_is_applied_or_refused(plan_project: PlanProject) -> None:
+    plan_project.declare(a="first", b="first")
+    plan_project.sync()
+    plan_project.declare(a="second", b="first")
+    plan_project.plan("-t", "silver.*", "--allow", "drop_column")
+    document = json.loads(plan_project.file.read_bytes())
     document["plan"] = compared_part_of(document["plan"])
     reviewed = [statement["sql"] for statement in document["statements"]]
     counts = {0: 0, 3: 0}
     for what, broken in broken_copies(document, ("x", "\x1b[2J", [], {}, None)):
-        project.file.write_bytes(forged(broken))
-        with suppress(PlanFileError), project.unchanged():
-            project.read()
-            result = project.apply()
+        plan_project.file.write_bytes(forged(broken))
+        with suppress(PlanFileError), plan_project.unchanged():
+            plan_project.read()
+            result = plan_project.apply()
             assert result.code in counts, what
-            assert project.platform.statements == (reviewed if result.code == 0 else []), what
+            assert plan_project.platform.statements == (reviewed if result.code == 0 else []), what
             counts[result.code] += 1
     assert all(counts.values())

@@ -2,14 +2,13 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from shutil import rmtree
 
 import pytest
 
 from delta_engine.backends.sql_runner import Row
 from delta_engine.state.states import Audit
-from tests.projects.commandline import CommandLine, Result
+from tests.projects.commandline import Result
 from tests.projects.plan_files import NOON, PlanProject
 
 STALE = "refused: plan.json: the plan is stale. Since it was made:"
@@ -17,10 +16,9 @@ MORE = "more: delta-engine explain stale-plan"
 
 
 @pytest.fixture
-def project(tmp_path: Path, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch) -> PlanProject:
-    made = PlanProject(tmp_path / "project", delta_engine, monkeypatch)
-    made.declare(a="first", b="first")
-    return made
+def project(plan_project: PlanProject) -> PlanProject:
+    plan_project.declare(a="first", b="first")
+    return plan_project
 
 
 @pytest.fixture

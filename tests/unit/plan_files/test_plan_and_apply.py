@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Callable
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -12,17 +11,16 @@ from delta_engine.backends.capabilities import in_catalogs
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
 from tests.builders.models import observed
-from tests.projects.commandline import CommandLine, Result
+from tests.projects.commandline import Result
 from tests.projects.plan_files import PlanProject
 
 AGAIN = "Write it again and review it: `delta-engine -e local plan --out plan.json`."
 
 
 @pytest.fixture
-def project(tmp_path: Path, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch) -> PlanProject:
-    made = PlanProject(tmp_path / "project", delta_engine, monkeypatch)
-    made.declare(a="first", b="first")
-    return made
+def project(plan_project: PlanProject) -> PlanProject:
+    plan_project.declare(a="first", b="first")
+    return plan_project
 
 
 @pytest.fixture

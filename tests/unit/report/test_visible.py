@@ -6,7 +6,6 @@ import pty
 import re
 import sys
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 
 import pytest
 
@@ -24,7 +23,6 @@ from delta_engine.telemetry.visible import (
     visible,
     wrapped,
 )
-from tests.projects.commandline import CommandLine
 from tests.projects.plan_files import PlanProject
 
 HIDING = "\x1b[2J\x1b]0;x\x07\x9b31m\u202e\u2066\u200b\ufeff\u2028\r\x00"
@@ -77,11 +75,10 @@ def test_lines_break_between_words_and_nowhere_else() -> None:
 
 
 @pytest.fixture
-def project(tmp_path: Path, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch) -> PlanProject:
-    made = PlanProject(tmp_path / "project", delta_engine, monkeypatch)
+def project(plan_project: PlanProject) -> PlanProject:
     hiding, check = json.dumps(HIDING), json.dumps(f"id > '{HIDING}'")
-    made.declare(further=f", properties: {{p: {hiding}}}, checks: {{c: {check}}}", a=HIDING)
-    return made
+    plan_project.declare(further=f", properties: {{p: {hiding}}}, checks: {{c: {check}}}", a=HIDING)
+    return plan_project
 
 
 @pytest.mark.parametrize(

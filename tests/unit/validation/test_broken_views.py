@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from delta_engine.models import SchemaName
 from delta_engine.sql.views import LostRead, lost_reads
 from tests.projects.catalog_project import CatalogProject
-from tests.projects.commandline import CommandLine
 
 HOME = SchemaName("dev", "silver")
 ORDERS, OLD = "dev.silver.orders", "dev.silver.old"
@@ -46,9 +43,8 @@ def test_what_is_no_query(query: str) -> None:
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
-    made = CatalogProject(tmp_path, monkeypatch, delta_engine)
-    made.catalog.queries = {
+def project(catalog_project: CatalogProject) -> CatalogProject:
+    catalog_project.catalog.queries = {
         ("silver", "notes"): "SELECT note FROM orders",
         ("silver", "joined"): "SELECT note FROM orders JOIN other USING (id)",
         ("silver", "ids"): "SELECT id FROM orders",
@@ -56,7 +52,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: Comma
         ("silver", "hidden"): None,
         ("others", "elsewhere"): "SELECT note FROM silver.orders",
     }
-    return made
+    return catalog_project
 
 
 COLUMNS = "columns: [{name: id, type: int}, {name: note, type: string}]"

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 
 import pytest
 
 from tests.fakes.unity_catalog.lineage import LineageEvent
 from tests.projects.catalog_project import CatalogProject
-from tests.projects.commandline import CommandLine
 
 NOW = datetime.now(timezone.utc)
 COLUMNS = "columns: [{name: id, type: int}, {name: Note, type: string}]"
@@ -22,12 +20,11 @@ def read(days: int, column: str = "Note", **others: str) -> LineageEvent:
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> CatalogProject:
-    made = CatalogProject(tmp_path, monkeypatch, delta_engine)
-    made.declare(f"name: orders, {COLUMNS}")
-    made.sync()
-    made.declare("name: orders, columns: [{name: id, type: int}]")
-    return made
+def project(catalog_project: CatalogProject) -> CatalogProject:
+    catalog_project.declare(f"name: orders, {COLUMNS}")
+    catalog_project.sync()
+    catalog_project.declare("name: orders, columns: [{name: id, type: int}]")
+    return catalog_project
 
 
 def questions(project: CatalogProject) -> list[str]:
