@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from delta_engine.aspects.primary_key import PrimaryKeyDefinition
-from delta_engine.deployment.definitions import kept, schema_checksum
+from delta_engine.deployment.definitions import as_table, kept, schema_checksum
 from delta_engine.deployment.document import (
     SCHEMA_URI,
     VERSION,
@@ -153,7 +153,7 @@ def table(number: int, now: datetime) -> tuple[str, Recorded[Table]]:
         config_checksum=canonical_checksum(definition),
         delta_table_id="0e8400e2-29b1-41d4-a716-446655440000",
         delta_version=3,
-        schema_checksum=schema_checksum(definition.columns),
+        schema_checksum=schema_checksum(as_table(definition).columns),
         dependencies=(f"schema.prod.{schema}",),
     )
 

@@ -68,6 +68,11 @@ def encode_record(record: AnyRecord) -> bytes:
     return msgspec.json.format(encode_open(resource_of(record)), indent=2)
 
 
+def details_of(record: AnyRecord) -> dict[str, Any]:
+    """Return the details of a record by their names in documents."""
+    return msgspec.structs.asdict(resource_of(record).metadata)
+
+
 def decode_state(data: bytes, *, environment: str, where: str) -> Decoded:
     """Parse a document of any known format, read for an environment.
 

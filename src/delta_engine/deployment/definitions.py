@@ -25,7 +25,7 @@ from delta_engine.deployment.stored_definitions import (
 )
 from delta_engine.errors import SourceLocation
 from delta_engine.models import Column, Schema, Table
-from delta_engine.models.open_struct import checksum_of
+from delta_engine.models.open_struct import canonical_checksum, checksum_of
 from delta_engine.ownership.recorded import Kept, Recorded
 from delta_engine.sql.text import shown_type
 
@@ -54,7 +54,7 @@ def define(model: Table) -> TableDefinition:
         catalog=model.catalog_name,
         schema=model.schema_name,
         name=model.table_name,
-        columns=define_columns(model.columns),
+        columns=tuple(map(_define_column, model.columns)),
         manages=None if model.manages is None else tuple(sorted(part.value for part in model.manages)),
         **{facet.key: facet.recorded_value(model) for facet in RECORDED_TABLE_FACETS},
     )
@@ -70,11 +70,6 @@ def define_attempt(model: Table) -> TableDefinition:
         for written, column in zip(definition.columns, model.columns, strict=True)
     )
     return msgspec.structs.replace(definition, columns=columns)
-
-
-def define_columns(columns: Iterable[Column]) -> tuple[ColumnDefinition, ...]:
-    """Return columns as documents record them."""
-    return tuple(map(_define_column, columns))
 
 
 def as_table(definition: TableDefinition) -> Table:
@@ -94,6 +89,16 @@ def kept(definition: Definition) -> Kept[Any]:
     """Return the model of a definition, to be read when it is asked for."""
     is_of_table = isinstance(definition, TableDefinition)
     return Kept(definition=definition, read=as_table if is_of_table else as_schema)
+
+
+def keep(model: Table | Schema) -> Kept[Any]:
+    """Return a model as documents have it."""
+    return kept(definition_of(Kept(model)))
+
+
+def keep_attempt(model: Table) -> Kept[Table]:
+    """Return an attempted model as documents have it."""
+    return kept(define_attempt(model))
 
 
 def kept_baseline(declared: TableDefinition | None, baseline: Baseline | None) -> Kept[Table] | None:
@@ -152,11 +157,15 @@ def with_baseline(declared: TableDefinition, baseline: Baseline) -> TableDefinit
     return msgspec.structs.replace(declared, columns=(*columns, *others.values()), **values)
 
 
-def schema_checksum(columns: Iterable[ColumnDefinition]) -> str:
+def config_checksum(model: Table | Schema) -> str:
+    """Return the checksum of a model, as records have it of the applied one."""
+    return canonical_checksum(definition_of(Kept(model)))
+
+
+def schema_checksum(columns: Iterable[Column]) -> str:
     """Return the SHA-256 of what readers and writers depend on: names, types and NOT NULL, in order."""
-    return checksum_of(
-        msgspec.json.encode([(column.name, column.type, column.nullable) for column in columns])
-    )
+    facts = [(column.name, shown_type(column.data_type), column.is_nullable) for column in columns]
+    return checksum_of(msgspec.json.encode(facts))
 
 
 def _reader(facets: Sequence[Facet[Any, Any, Any]]) -> Callable[[object], dict[str, Any]]:

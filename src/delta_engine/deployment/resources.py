@@ -10,11 +10,12 @@ from typing import Any
 import msgspec
 
 from delta_engine.deployment.definitions import (
+    as_table,
     attempt_of,
     baseline_of,
     define,
-    define_schema,
     definition_of,
+    keep,
     kept,
     kept_baseline,
     schema_checksum,
@@ -76,7 +77,7 @@ def applied_table(
         deployed_at=at,
         deployed_by=by,
         config_checksum=canonical_checksum(definition),
-        schema_checksum=schema_checksum(definition.columns),
+        schema_checksum=schema_checksum(model.columns),
         dependencies=dependencies_of(definition),
         unknown=before.unknown,
     )
@@ -98,7 +99,7 @@ def applied_schema(
     """
     if schema is None:
         return Recorded(name, deployed_at=at, deployed_by=by)
-    model: Kept[Schema] = kept(define_schema(schema))
+    model: Kept[Schema] = keep(schema)
     before: Recorded[Schema] = earlier or Recorded(name)
     is_same = before.applied == model and before.status is Status.HEALTHY
     return Recorded(
@@ -285,6 +286,16 @@ def pointing_at(name: QualifiedName, former: QualifiedName, definition: TableDef
         for key in definition.foreign_keys
     )
     return msgspec.structs.replace(definition, foreign_keys=tuple(keys))
+
+
+def with_references(model: Table, former: QualifiedName, name: QualifiedName) -> Table:
+    """Return a model whose foreign keys to a table's former name have its new name."""
+    return as_table(pointing_at(name, former, define(model)))
+
+
+def remodelled(record: Recorded[Table], change: Callable[[Table], Table]) -> Recorded[Table]:
+    """Return a table's record with each of its models changed, as documents have them."""
+    return redefined(record, lambda definition: define(change(as_table(definition))))
 
 
 def redefined(

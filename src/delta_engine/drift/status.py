@@ -19,11 +19,8 @@ from delta_engine.aspects.column_renames import renamed_columns
 from delta_engine.aspects.columns import ColumnAdd
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.deployment.definitions import (
-    define,
-    define_attempt,
-    define_columns,
-    define_schema,
-    kept,
+    keep,
+    keep_attempt,
     schema_checksum,
 )
 from delta_engine.deployment.document import DeploymentState
@@ -151,13 +148,13 @@ def attempted_by(
     changed_schemas = {align.name.key for align in plan.align_schemas}
     tables = {
         key: (
-            kept(define_attempt(_intended(by_key[key], aligned.get(key)))),
+            keep_attempt(_intended(by_key[key], aligned.get(key))),
             *_renamed(aligned.get(key), records.get(key)),
         )
         for key in sorted(changed)
     }
     return tables | {
-        resource_key(schema.qualified_name): (kept(define_schema(schema)),)
+        resource_key(schema.qualified_name): (keep(schema),)
         for schema in schemas
         if schema.key in changed_schemas
     }
@@ -217,9 +214,7 @@ def _synchronized(record: AnyRecord, observed: CatalogState, compared: ComparedR
         record = replace(record, accepted=accepted)
     if not compared.changes:
         return _seen(record, lag=())
-    checksum = (
-        schema_checksum(define_columns(state_now.columns)) if isinstance(state_now, TableState) else None
-    )
+    checksum = schema_checksum(state_now.columns) if isinstance(state_now, TableState) else None
     drift = _documented(unexplained(compared)) if compared.attempted else ()
     if drift:
         return _seen(record, failure=record.failure, drift=drift, actual_checksum=checksum)
@@ -314,7 +309,7 @@ def _renamed(align: AlignTable | None, earlier: AnyRecord | None) -> Iterator[Ke
     renames = renamed_columns(align) if align else None
     if renames and is_of_table(earlier):
         for model in earlier.ours:
-            yield kept(define(renames.applied_to(model)))
+            yield keep(renames.applied_to(model))
 
 
 def _state_changes(

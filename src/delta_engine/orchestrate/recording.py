@@ -16,18 +16,18 @@ from delta_engine.aspects.renames import pending_renames
 from delta_engine.aspects.restores import RestoreTable
 from delta_engine.aspects.storage import SetManaged, UnsetManaged
 from delta_engine.aspects.table_names import RenameTable
-from delta_engine.deployment.definitions import as_table, define
+from delta_engine.deployment.definitions import config_checksum
 from delta_engine.deployment.document import ApplyActions, Checkpoint
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.resources import (
     applied_schema,
     applied_table,
     noted,
-    pointing_at,
-    redefined,
+    remodelled,
     unfinished,
     with_agreed_order,
     with_columns_in_order,
+    with_references,
     with_renamed,
     with_version,
 )
@@ -37,7 +37,6 @@ from delta_engine.drift.replacements import is_replaced_by_run
 from delta_engine.drift.status import attempted_by, confirmed, unconfirmed, with_accepted_drift
 from delta_engine.execute.outcomes import AnyOutcome, OnTable, OutcomeKind, is_of_table, of_tables
 from delta_engine.models import Part, QualifiedName, Schema, SchemaName, Table
-from delta_engine.models.open_struct import canonical_checksum
 from delta_engine.orchestrate.intent import Undo
 from delta_engine.orchestrate.runs import PlannedRun
 from delta_engine.ownership.recorded import (
@@ -268,7 +267,7 @@ class Recording:
             key = resource_key(model.qualified_name)
             earlier = table_record(resources, model.qualified_name)
             self.note_schema(model)
-            is_known = earlier and earlier.config_checksum == canonical_checksum(define(model))
+            is_known = earlier and earlier.config_checksum == config_checksum(model)
             if earlier is None or not is_known or earlier.attempts:
                 resources[key] = self.applied(model, earlier, version=versions.get(model.key))
                 continue
@@ -339,7 +338,7 @@ class Recording:
         if not renames:
             return earlier
         names, order = renames.columns, earlier.column_order
-        earlier = redefined(earlier, lambda definition: define(renames.applied_to(as_table(definition))))
+        earlier = remodelled(earlier, renames.applied_to)
         return replace(earlier, column_order=order and tuple(names.get(name, name) for name in order))
 
     def _owned(self, earlier: AnyRecord | None) -> tuple[str, ...] | None:
@@ -375,7 +374,7 @@ class Recording:
             return None
         found = with_unmanaged_parts(model, observed, earlier)
         for former, name in self._renamed:
-            found = found and as_table(pointing_at(name, former, define(found)))
+            found = found and with_references(found, former, name)
         return found
 
     def _record(self, outcome: AnyOutcome) -> None:

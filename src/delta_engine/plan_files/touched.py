@@ -8,11 +8,11 @@ from dataclasses import replace
 import msgspec
 
 from delta_engine.actions import TablePlan
-from delta_engine.deployment.definitions import define, define_schema
-from delta_engine.deployment.stored_records import resource_of
+from delta_engine.deployment.codec import details_of
+from delta_engine.deployment.definitions import config_checksum
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.models.constraints import referenced_table
-from delta_engine.models.open_struct import canonical_checksum, checksum_of
+from delta_engine.models.open_struct import checksum_of
 from delta_engine.ownership.recorded import AnyRecord, resource_key
 from delta_engine.plan_files.document import TouchedResource
 from delta_engine.state.states import ABSENT, NO_AUDIT, CatalogState, SchemaState, TableState
@@ -73,7 +73,7 @@ def _observed(state: TableState | SchemaState) -> str:
 
 
 def _declared(model: Table | Schema) -> str:
-    return canonical_checksum(define(model) if isinstance(model, Table) else define_schema(model))
+    return config_checksum(model)
 
 
 def _recorded(record: AnyRecord | None) -> str | None:
@@ -86,7 +86,7 @@ def _recorded(record: AnyRecord | None) -> str | None:
     """
     if record is None or not (record.applied or record.attempts):
         return None
-    facts = msgspec.structs.asdict(resource_of(record).metadata)
+    facts = details_of(record)
     counted = {key: value for key, value in facts.items() if key not in _NOT_COUNTED}
     return checksum_of(msgspec.json.encode({**counted, "deployed_at": record.deployed_at}, order="sorted"))
 

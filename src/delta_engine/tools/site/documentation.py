@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from delta_engine.deployment.definitions import define
+from delta_engine.deployment.definitions import config_checksum
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.errors import DeltaEngineError
 from delta_engine.models import Table
-from delta_engine.models.open_struct import canonical_checksum
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.deployments import open_deployment, state_needs_backend
 from delta_engine.orchestrate.project import Project
@@ -117,7 +116,7 @@ def applied(table: Table, state: DeploymentState) -> Applied:
         at=record.deployed_at,
         by=record.deployed_by,
         run=record.run,
-        is_behind=record.config_checksum != canonical_checksum(define(table)),
+        is_behind=record.config_checksum != config_checksum(table),
         drift=record.differences,
         problem=record.reason or "",
     )
