@@ -18,7 +18,7 @@ import msgspec
 
 from delta_engine.deployment.errors import LockHeld, LockLost, UnreadableLockError
 from delta_engine.deployment.local_files import store_errors, write_atomically
-from delta_engine.deployment.locks.records import decode_lock_record, encode_lock_record, released_anew
+from delta_engine.deployment.locks.records import decode_lock_record, encode_lock_record, unlocked_record
 from delta_engine.deployment.ports import LockLease
 from delta_engine.deployment.stored import LockHolder, LockRecord
 from delta_engine.telemetry.context import new_id, utc_now
@@ -132,7 +132,7 @@ class FileLock:
         except FileNotFoundError:
             return None
         except UnreadableLockError:
-            return released_anew(utc_now())
+            return unlocked_record(utc_now())
 
     def _recorded_holder(self) -> LockHolder | None:
         record = self._record()

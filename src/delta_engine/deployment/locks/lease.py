@@ -25,7 +25,7 @@ from delta_engine.deployment.errors import (
     UncertainWriteError,
     UnreadableLockError,
 )
-from delta_engine.deployment.locks.records import released_anew
+from delta_engine.deployment.locks.records import unlocked_record
 from delta_engine.deployment.ports import LockLease, LockRecords
 from delta_engine.deployment.stored import LockHolder, LockRecord
 from delta_engine.telemetry.context import new_id, utc_now
@@ -113,7 +113,7 @@ class LeaseLock:
             try:
                 current = self._records.read()
             except UnreadableLockError as error:
-                broken = released_anew(utc_now())
+                broken = unlocked_record(utc_now())
                 self._records.replace(broken, error.token)
                 return broken.holder
             if current is None or current[0].released:

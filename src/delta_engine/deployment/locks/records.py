@@ -26,7 +26,7 @@ def decode_lock_record(data: bytes, *, where: str, token: str) -> LockRecord:
         raise UnreadableLockError(str(error), where=where, token=token) from None
 
 
-def released_anew(now: Moment) -> LockRecord:
+def unlocked_record(now: Moment) -> LockRecord:
     """Return a record for a lock whose own is unreadable: free, with a fence above any count."""
     return LockRecord(
         lock_id="broken",
