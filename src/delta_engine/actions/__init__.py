@@ -133,7 +133,8 @@ Model_co = DefaultTypeVar("Model_co", bound=Table | Schema, covariant=True, defa
 Name_co = DefaultTypeVar("Name_co", bound=SecurableName, covariant=True, default=QualifiedName)
 
 
-def _in_phase_order(actions: tuple[Action, ...]) -> tuple[Action, ...]:
+def in_phase_order(actions: Iterable[Action]) -> tuple[Action, ...]:
+    """Return actions in the order in which they run."""
     return tuple(sorted(actions, key=lambda action: PHASE_ORDER[action.phase]))
 
 
@@ -229,7 +230,7 @@ class Align(Generic[Name_co]):
     def __post_init__(self) -> None:
         if not self.actions:
             raise ValueError(f"aligning {self.name} needs at least one action")
-        object.__setattr__(self, "actions", _in_phase_order(self.actions))
+        object.__setattr__(self, "actions", in_phase_order(self.actions))
 
     @property
     def table(self) -> Name_co:

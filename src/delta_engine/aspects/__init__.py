@@ -11,7 +11,7 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from delta_engine.actions import Action, Align, Phase
+from delta_engine.actions import Action, Phase, in_phase_order
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects import (
     backfills,
@@ -274,9 +274,9 @@ def accept(model: _Model, observed: SecurableState, accepted: Iterable[Differenc
     return model
 
 
-def render(align: Align[Any], context: AnyContext) -> Iterator[tuple[Sequence[Action], str]]:
-    """Yield the statements of an alignment in execution order, each with its actions."""
-    for together, group in groupby(align.actions, key=_aspect_and_phase):
+def render(actions: Iterable[Action], context: AnyContext) -> Iterator[tuple[Sequence[Action], str]]:
+    """Yield the statements of one securable's actions in execution order, each with its actions."""
+    for together, group in groupby(in_phase_order(actions), key=_aspect_and_phase):
         actions = tuple(group)
         for sql in together[0].render(actions, context):
             yield actions, sql_on_streaming_table(sql) if context.is_streaming else sql

@@ -24,7 +24,6 @@ from typing import Any
 from delta_engine import aspects
 from delta_engine.actions import (
     Action,
-    Align,
     AlignTable,
     CarriedAction,
     Create,
@@ -52,7 +51,7 @@ from delta_engine.compile.keys import (
     taken_names,
 )
 from delta_engine.compile.ordering import Stage, Staging, divided, in_order
-from delta_engine.models import QualifiedName, SchemaName, SecurableName
+from delta_engine.models import QualifiedName, SecurableName
 from delta_engine.sql.tables import sql_register_table
 
 
@@ -85,30 +84,21 @@ def _add_schemas(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> list[St
     schema_rights = []
     for key in sorted({*creates, *aligns}):
         create, align = creates.get(key), aligns.get(key)
-        before, after = _split(align) if align else (None, None)
+        name, actions = (create or aligns[key]).name, align.actions if align else ()
+        late = tuple(filter(_is_late, actions))
         first = Step(
-            name=(create or aligns[key]).name,
+            name=name,
             operation=Operation.ALTER if create is None else Operation.CREATE,
             statements=(
                 *(renderer.creation(create) if create else ()),
-                *(renderer.alignment(before) if before else ()),
+                *renderer.alignment(name, (action for action in actions if action not in late)),
             ),
         )
         steps.add_schema(first)
-        if after is not None:
-            late = tuple(renderer.alignment(after))
-            schema_rights.append(replace(first, statements=late, round=Round.SCHEMA_RIGHTS))
+        if late:
+            statements = tuple(renderer.alignment(name, late))
+            schema_rights.append(replace(first, statements=statements, round=Round.SCHEMA_RIGHTS))
     return schema_rights
-
-
-def _split(align: Align[SchemaName]) -> tuple[Align[SchemaName] | None, Align[SchemaName] | None]:
-    """Return the changes before those of tables, and those after them."""
-    late = tuple(filter(_is_late, align.actions))
-    early = tuple(action for action in align.actions if action not in late)
-    return (
-        replace(align, actions=early) if early else None,
-        replace(align, actions=late) if late else None,
-    )
 
 
 def _add_tables(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> None:
@@ -143,7 +133,8 @@ def _table(
         case CreateTable():
             operation, statements = Operation.CREATE, _created(change, deferred, renderer)
         case AlignTable():
-            operation, statements = Operation.ALTER, tuple(renderer.alignment(change))
+            operation = Operation.ALTER
+            statements = tuple(renderer.alignment(change.name, change.actions, change.is_streaming))
     stages = staging.stages(change.table, statements) or {Stage.CHANGE: ()}
     return _StagedTable(name=change.table, operation=operation, stages=stages)
 
@@ -151,25 +142,19 @@ def _table(
 def _created(create: CreateTable, deferred: frozenset[str], renderer: _Renderer) -> tuple[Statement, ...]:
     desired = create.desired
     if create.adoption is not None:
-        completing = create.adoption.completing
-        return (
-            renderer.registration(create),
-            *(renderer.alignment(AlignTable(create.table, completing)) if completing else ()),
-        )
+        completed = renderer.alignment(create.name, create.adoption.completing)
+        return (renderer.registration(create), *completed)
     late = deferred | {create.table.key}  # it does not exist before it is created
     inline = tuple(key for key in desired.foreign_keys if key.references.lower() not in late)
     added = (ForeignKeyAdd(key) for key in desired.foreign_keys if key.references.lower() in late)
     bare = CreateTable(replace(desired, foreign_keys=inline, declared_at=desired.declared_at))
     after = (*aspects.after_create(desired), *added)
-    return (
-        *renderer.creation(bare),
-        *(renderer.alignment(AlignTable(create.table, after)) if after else ()),
-    )
+    return (*renderer.creation(bare), *renderer.alignment(create.name, after))
 
 
 def _table_before_drop(drop: DropTable, renderer: _Renderer) -> _StagedTable:
     """Return a dropped table with the drops of its keys that block other tables."""
-    statements = renderer.alignment(AlignTable(drop.table, drop.keys)) if drop.keys else ()
+    statements = renderer.alignment(drop.name, drop.keys)
     stages = divided(statements, frozenset({Stage.DROP_FOREIGN_KEYS, Stage.FREE_KEY_NAMES}))
     return _StagedTable(name=drop.table, operation=Operation.DROP, stages=stages)
 
@@ -289,10 +274,12 @@ class _Renderer:
         sql = sql_register_table(self.addressing.table(create.table), str(create.desired.location))
         return Statement(sql=sql, actions=(create,))
 
-    def alignment(self, align: Align[Any]) -> Iterator[Statement]:
-        """Yield the statements of an alignment, in the order of their phases."""
-        for actions, sql in aspects.render(align, self._context(align.name, align.is_streaming)):
-            yield Statement(sql=sql, actions=tuple(actions), phase=actions[0].phase)
+    def alignment(
+        self, name: SecurableName, actions: Iterable[Action], is_streaming: bool = False
+    ) -> Iterator[Statement]:
+        """Yield the statements of actions, in the order of their phases."""
+        for together, sql in aspects.render(actions, self._context(name, is_streaming)):
+            yield Statement(sql=sql, actions=tuple(together), phase=together[0].phase)
 
     def drop(self, drop: Drop[Any]) -> Statement:
         """Return the statement of a drop."""
