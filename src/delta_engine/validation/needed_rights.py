@@ -7,25 +7,35 @@ This never refuses a plan: `information_schema` hides some grants from principal
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from enum import Enum
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Final
 
-from delta_engine.actions import TablePlan
-from delta_engine.aspects import KINDS, kind_of
+from delta_engine.actions import Action, Align, Create, Drop, TablePlan
+from delta_engine.aspects import KINDS
 from delta_engine.aspects.aspect import Requirement, Right
 from delta_engine.aspects.column_masks import SetColumnMask
 from delta_engine.aspects.columns import ColumnAdd
 from delta_engine.aspects.foreign_keys import ForeignKeyAdd
+from delta_engine.aspects.kind import Kind
 from delta_engine.aspects.row_filters import SetRowFilter
 from delta_engine.errors import StatementError
-from delta_engine.models import ColumnMask, ForeignKey, QualifiedName, RowFilter
+from delta_engine.models import (
+    ColumnMask,
+    ForeignKey,
+    QualifiedName,
+    RowFilter,
+    SchemaName,
+    SecurableName,
+    Table,
+)
 from delta_engine.models.constraints import referenced_table
 from delta_engine.sql.governance import full_function_name, sql_grant
 from delta_engine.sql.text import sql_path
 from delta_engine.state.principals import Permissions, Principal, PrincipalReader
-from delta_engine.state.states import ABSENT, CatalogState
+from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.telemetry.context import command
 
 REQUIREMENTS: Mapping[type, Requirement | None] = MappingProxyType(
@@ -97,49 +107,55 @@ class Verdict(Enum):
     HIDDEN = "hidden"
 
 
-def table_securable(name: QualifiedName) -> Securable:
-    """Return a table as a securable."""
-    return Securable((name.catalog, name.schema, name.table))
+def securable(name: SecurableName) -> Securable:
+    """Return what a name names."""
+    return Securable(astuple(name))
 
 
 def needs(plan: TablePlan, observed: CatalogState) -> tuple[Need, ...]:
     """Return the rights that a plan needs on objects of its snapshot; the principal owns what it creates."""
-    made = {create.name.key for create in plan.create_schemas}
-    asked: list[tuple[Securable, Requirement | None]] = [
-        (Securable((create.desired.catalog_name,)), kind_of(create.name).create_right)
-        for create in plan.create_schemas
-    ]
-    for schema in plan.align_schemas:
-        if schema.name.key not in made:
-            above = Securable((schema.name.catalog, schema.name.schema))
-            asked += [(above, _of_schemas(REQUIREMENTS[type(action)])) for action in schema.actions]
-    for create in plan.create_tables:
-        above = Securable((create.table.catalog, create.table.schema))
-        if above.levels[0] not in made:
-            asked.append((above, kind_of(create.name).create_right))
-        asked += _references(create.table, create.desired.foreign_keys, observed)
-    for align in plan.align_tables:
-        table = table_securable(observed.tables.get(align.table.key, ABSENT).former_name or align.table)
-        asked += [(table, REQUIREMENTS[type(action)]) for action in align.actions]
-        added = [action.desired for action in align.of_type(ForeignKeyAdd)]
-        asked += _references(align.table, added, observed)
-    asked += [(table_securable(drop.table), kind_of(drop.name).drop_right) for drop in plan.drop_tables]
+    asked = (needed for kind in KINDS for needed in _asked(kind, plan, observed))
     return tuple(
         merged(
             Need(
-                securable=securable,
+                securable=on,
                 right=requirement.right,
                 statements=(requirement.statement,),
                 owners_above=requirement.owners_above,
             )
-            for securable, requirement in asked
+            for on, requirement in asked
             if requirement is not None
         )
     )
 
 
-def _of_schemas(requirement: Requirement | None) -> Requirement | None:
-    return requirement.of_schemas or requirement if requirement else None
+def _asked(
+    kind: Kind, plan: TablePlan, observed: CatalogState
+) -> Iterator[tuple[Securable, Requirement | None]]:
+    """Yield the requirements of the changes of one kind."""
+    made = {create.name.key for create in plan.changes if isinstance(create, Create)}
+    for create in plan.of_kind(Create, kind.word):
+        above = Securable(astuple(create.name)[:-1])
+        if above.levels[0] not in made:
+            yield above, kind.create_right
+        if isinstance(create.desired, Table):
+            yield from _references(create.table, create.desired.foreign_keys, observed)
+    for align in plan.of_kind(Align, kind.word):
+        if align.name.key in made:
+            continue
+        state = observed.of(align.name)
+        former = state.former_name if isinstance(state, TableState) else None
+        for action in align.actions:
+            yield securable(former or align.name), _right(kind, action)
+        yield from _references(align.name, map(attrgetter("desired"), align.of_type(ForeignKeyAdd)), observed)
+    for drop in plan.of_kind(Drop, kind.word):
+        yield securable(drop.name), kind.drop_right
+
+
+def _right(kind: Kind, action: Action) -> Requirement | None:
+    requirement = REQUIREMENTS[type(action)]
+    special = requirement.of_schemas if requirement and kind.name is SchemaName else None
+    return special or requirement
 
 
 def functions_of(plan: TablePlan) -> tuple[QualifiedName, ...]:
@@ -185,7 +201,7 @@ def _references(
     for key in keys:
         parent = referenced_table(table, key)
         if parent is not None and parent.key != table.key and observed.tables.get(parent.key, ABSENT).exists:
-            yield table_securable(parent), REFERENCED_TABLE
+            yield securable(parent), REFERENCED_TABLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,7 +47,7 @@ from delta_engine.validation.needed_rights import (
     locations_of,
     merged,
     rights_at_hand,
-    table_securable,
+    securable,
 )
 
 if TYPE_CHECKING:
@@ -401,11 +401,11 @@ def basic_needs(
                 yield Need(securable=above, right=Right.USE_SCHEMA, owners_above=True)
     for table in (table for use in uses for table in use.tables):
         if _exists(table, observed):
-            yield Need(securable=table_securable(table), right=Right.SELECT)
+            yield Need(securable=securable(table), right=Right.SELECT)
     for table in own:
         above = Securable((table.catalog, table.schema))
         if _exists(table, observed):
-            yield Need(securable=table_securable(table), right=Right.MODIFY, statements=("its rows",))
+            yield Need(securable=securable(table), right=Right.MODIFY, statements=("its rows",))
         elif above.levels[0] in observed.schema_states:
             yield Need(securable=above, right=Right.CREATE_TABLE, statements=(f"CREATE TABLE {table}",))
 
