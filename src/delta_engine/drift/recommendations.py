@@ -52,7 +52,7 @@ def recommendations(
     reverts: list[Recommendation] = []
     drifted: list[ComparedResource] = [*existing, *schemas, *gone]
     if existing or schemas:
-        reverts = [*_reverts_of(facts, [*schemas, *existing, *gone], program)]
+        reverts = [*_reverts_of(facts, [*schemas, *existing, *gone])]
         yield from reverts
         present: list[ComparedResource] = [*existing, *schemas]
         if not all(map(_is_accepted, present)):
@@ -79,13 +79,8 @@ def recommendations(
         end = _end_of_all(drifted, syncs, program)
         is_other = bool(reverts or revertible)
         yield replace(end, text=f"Or {end.text[0].lower()}{end.text[1:]}") if is_other else end
-    importable = [
-        table
-        for table in unmanaged
-        if _is_importable(table.resource.removeprefix("table."), table.findings[0].actual)
-    ]
-    for table in importable[:_MOST_COMMANDS]:
-        yield _import(table.resource.removeprefix("table."), program, facts.model_patterns)
+    imports = [step for table in unmanaged for step in table.alternatives if step.command]
+    yield from imports[:_MOST_COMMANDS]
 
 
 def alternatives(
@@ -118,8 +113,8 @@ def alternatives_unmanaged(
     name: QualifiedName, drift: ClassifiedDrift, facts: DriftFacts
 ) -> Iterator[Recommendation]:
     """Yield what can be done about a table that no model declares."""
-    if _is_importable(str(name), drift.finding.actual):
-        yield _import(str(name), _program(facts), facts.model_patterns)
+    if drift.finding.actual != NOT_DELTA and not name_problem(name.table):
+        yield _import(name, facts)
     yield from _ignore(name, [drift.finding.field], facts)
 
 
@@ -137,9 +132,7 @@ def next_sync(drifted: ComparedResource, undone: Sequence[Finding], policy: Drif
     return NextSync.REVERTS if len(reverted) == len(drifted.drift) else NextSync.REVERTS_SOME
 
 
-def _reverts_of(
-    facts: DriftFacts, drifted: Sequence[ComparedResource], program: str
-) -> Iterator[Recommendation]:
+def _reverts_of(facts: DriftFacts, drifted: Sequence[ComparedResource]) -> Iterator[Recommendation]:
     """Yield the revert of everything that a revert can bring back, if there is any."""
     reversal, policy = facts.reversal, facts.plan_policy
     able = [resource for resource in drifted if resource.key in reversal.resources]
@@ -150,14 +143,8 @@ def _reverts_of(
     again = (
         f", and create the deleted tables again, {_their_data(deleted, reversal.files)}" if deleted else ""
     )
-    yield _with_consents(
-        Recommendation(
-            text=f"Undo the drift in the catalog{_exceptions(able, policy)}{again}",
-            command=f"{program} drift --revert{targets}{_allowed(reversal.needed)}",
-        ),
-        reversal.needed,
-        facts,
-    )
+    text = f"Undo the drift in the catalog{_exceptions(able, policy)}{again}"
+    yield _revert(text, targets, reversal.needed, facts)
 
 
 def _exceptions(drifted: Sequence[ComparedResource], policy: Policy) -> str:
@@ -194,8 +181,7 @@ def _revert_of(drifted: ComparedResource, facts: DriftFacts) -> Iterator[Recomme
         text = f"Create it again, {_data_of(drifted, reversal.files)}"
     keys = dict.fromkeys(resource.name.key for resource in covered)
     needed = [change for key in keys for change in facts.needed_by_tables.get(key, ())]
-    command = f"{_program(facts)} drift --revert{target}{_allowed(needed)}"
-    yield _with_consents(Recommendation(text=text + beside, command=command), needed, facts)
+    yield _revert(text + beside, target, needed, facts)
 
 
 def _is_accepted(drifted: ComparedResource) -> bool:
@@ -247,20 +233,13 @@ def _ignore(
         yield Recommendation(text="Ignore it until a date", command="", file=_DRIFT_POLICY_PATH, entry=entry)
 
 
-def _allowed(needed: Sequence[NeededConsent]) -> str:
-    """Return the options that allow changes of the tables that a command selects."""
-    return "".join(f" --allow {kind}" for kind in dict.fromkeys(change.kind.value for change in needed))
-
-
-def _with_consents(
-    recommendation: Recommendation, needed: Sequence[NeededConsent], facts: DriftFacts
-) -> Recommendation:
-    """Return a recommendation with the consents that it needs, and their entries in the pull request."""
-    if not needed:
-        return recommendation
-    entries = facts.entries.consents(needed) if facts.entries is not None else ""
-    return replace(
-        recommendation,
+def _revert(text: str, target: str, needed: Sequence[NeededConsent], facts: DriftFacts) -> Recommendation:
+    """Return a revert with the consents that it needs, as options and as entries in the pull request."""
+    allowed = "".join(f" --allow {kind}" for kind in dict.fromkeys(change.kind.value for change in needed))
+    entries = facts.entries.consents(needed) if needed and facts.entries is not None else ""
+    return Recommendation(
+        text=text,
+        command=f"{_program(facts)} drift --revert{target}{allowed}",
         consents=tuple(map(str, needed)),
         file=_CONSENTS_PATH if entries else "",
         entry=entries,
@@ -353,19 +332,13 @@ def _targets(drifted: Sequence[ComparedResource]) -> str:
     return " ".join(f"-t {shlex.quote(str(resource.model_name))}" for resource in drifted)
 
 
-def _is_importable(name: str, actual: str | None) -> bool:
-    *_, own_name = name.split(".", 2)
-    return actual != NOT_DELTA and not name_problem(own_name)
-
-
-def _import(name: str, program: str, patterns: Sequence[str]) -> Recommendation:
-    _, schema, own_name = name.split(".", 2)
-    text, target = f"Declare {name}", _place_of_model(patterns, schema, own_name)
+def _import(name: QualifiedName, facts: DriftFacts) -> Recommendation:
+    text, target = f"Declare {name}", _place_of_model(facts.model_patterns, name.schema, name.table)
     if target is None:
-        text, target = f"{text}, and list the file under models.yaml", f"conf/models/{schema}/{own_name}.yml"
-    return Recommendation(
-        text=text, command=f"{program} import {shlex.quote(name)} --to {shlex.quote(target)}"
-    )
+        text = f"{text}, and list the file under models.yaml"
+        target = f"conf/models/{name.schema}/{name.table}.yml"
+    command = f"{_program(facts)} import {shlex.quote(str(name))} --to {shlex.quote(target)}"
+    return Recommendation(text=text, command=command)
 
 
 def _place_of_model(patterns: Sequence[str], schema: str, table: str) -> str | None:
