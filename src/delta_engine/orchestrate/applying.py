@@ -68,7 +68,7 @@ class UnrecordedApplyError(ApplyFailedError):
         super().__init__(outcomes)
 
     def _message(self) -> str:
-        return "\n".join(str(one) for one in (self.failure, self.reason) if one is not None)
+        return "\n".join(str(problem) for problem in (self.failure, self.reason) if problem is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,28 +138,30 @@ def apply_planned(
         recording = _recording(run, planned, on_outcome)
         _begin(run, planned, recording, reviewed)
         try:
-            found = _executed(run, planned, recording, control)
+            outcomes_so_far = _executed(run, planned, recording, control)
         except ApplyFailedError as error:
-            found = error.outcomes
+            outcomes_so_far = error.outcomes
         if reviewed is not None:
-            run.recorder.remember_plan(reviewed.checksum, is_whole=_is_whole(found))
+            run.recorder.remember_plan(reviewed.checksum, is_whole=_is_whole(outcomes_so_far))
         undone = {
             outcome.name.key
-            for outcome in found
+            for outcome in outcomes_so_far
             if outcome.failure is not None or outcome.kind is OutcomeKind.STOPPED
         }
         used = [consent for consent in planned.consents if consent.table.key not in undone]
         run.recorder.remember_consents(used, planned.intent.policy.consents)
         verified, unverified = _verify(run, planned, recording, control.stop)
-        _record_unchanged(run, planned, recording, found, control.stop)
+        _record_unchanged(run, planned, recording, outcomes_so_far, control.stop)
         unsaved = _save(run, recording.touched if plan else None)
-        outcomes = tuple(replace(one, is_verified=one.name.key in verified) for one in found)
+        outcomes = tuple(
+            replace(outcome, is_verified=outcome.name.key in verified) for outcome in outcomes_so_far
+        )
         is_stopped = control.stop.is_requested()
         end = RunEnd(
             at=utc_now(),
             is_stopped=is_stopped,
             unsaved=str(unsaved or ""),
-            unverified="" if all(one.failure for one in of_tables(outcomes)) else unverified,
+            unverified="" if all(outcome.failure for outcome in of_tables(outcomes)) else unverified,
             adopted=[name for name in planned.adopted if name.key not in undone],
             consents=used,
         )
@@ -192,7 +194,7 @@ def _executed(
 
 
 def _is_whole(outcomes: Sequence[AnyOutcome]) -> bool:
-    return not any(one.kind in (OutcomeKind.FAILED, OutcomeKind.STOPPED) for one in outcomes)
+    return not any(outcome.kind in (OutcomeKind.FAILED, OutcomeKind.STOPPED) for outcome in outcomes)
 
 
 def _recording(run: OpenRun, planned: PlannedRun, on_outcome: OnTable) -> Recording:
@@ -245,13 +247,13 @@ def _verify(
         if stop.is_requested():
             recording.doubt(changed, _STOPPED)
             return frozenset(), ""
-        found = direct_snapshot_by(run.environment.reader, changed)
+        reread = direct_snapshot_by(run.environment.reader, changed)
     except UNREADABLE as error:  # what was applied is recorded all the same
         unverified = f"the second read after the apply failed: {error}"
         recording.doubt(changed, unverified)
         run.recorder.warn(unverified)
         return frozenset(), unverified
-    verified = recording.confirm(changed, found)
+    verified = recording.confirm(changed, reread)
     return verified, "" if verified else NOT_SHOWN_YET
 
 
@@ -261,14 +263,18 @@ def _record_unchanged(
     """Record the schemas and tables that needed no statement, and the new ids of replaced tables that were aligned."""
     plan = planned.plan
     touched = {name.key for name in plan.changed_names()}
-    wanted = {model.key for model in planned.intent.tables}
+    declared = {model.key for model in planned.intent.tables}
     recording.adopt_schemas(schema for schema in planned.schemas if schema.key not in touched)
-    unchanged = [one for one in planned.models if one.key in wanted - touched]
+    unchanged = [model for model in planned.models if model.key in declared - touched]
     versions = None if stop.is_requested() else run.environment.versions
     new = recording.with_new_version(unchanged) if versions is not None else []
-    found = versions.read_versions(new, with_id={name.key for name in new}) if versions and new else {}
-    recording.adopt(unchanged, found)
-    undone = {one.name.key for one in outcomes if one.kind in (OutcomeKind.FAILED, OutcomeKind.STOPPED)}
+    versions_read = (
+        versions.read_versions(new, with_id={name.key for name in new}) if versions and new else {}
+    )
+    recording.adopt(unchanged, versions_read)
+    undone = {
+        outcome.name.key for outcome in outcomes if outcome.kind in (OutcomeKind.FAILED, OutcomeKind.STOPPED)
+    }
     replaced = [name for name in planned.replaced if name.key not in undone]
     _refresh_replaced(run.recorder, versions, planned.basis.observed, replaced)
 
@@ -282,13 +288,13 @@ def _refresh_replaced(
     """Record the new ids and creation times of replaced tables. Without a reader of versions, the recorded ids stay."""
     if versions is None or not replaced:
         return
-    found = versions.read_versions(replaced, with_id={name.key for name in replaced})
+    versions_read = versions.read_versions(replaced, with_id={name.key for name in replaced})
     for name in replaced:
         state = observed.table(name)
-        if name.key in found or is_protected(state):  # whose history is hidden
+        if name.key in versions_read or is_protected(state):  # whose history is hidden
             record = table_record(recorder.resources, name)
             assert record is not None
-            record = with_version(record, found.get(name.key), state.audit.created_at)
+            record = with_version(record, versions_read.get(name.key), state.audit.created_at)
             recorder.resources[record.key] = replace(record, accepted=())
             recorder.warn(
                 f"{name} was replaced outside the engine: from now on, the new table is the recorded one"
@@ -322,19 +328,19 @@ def _statements_now(environment: Environment, planned: PlannedRun, table: Qualif
         StatementError: it cannot be read, or must not be managed any more.
     """
     models = [model for model in planned.intent.tables if model.qualified_name.key == table.key]
-    seen = planned.seen.tables.get(table.key, ABSENT)
-    former = seen.former_name
-    under_way = next((one for one in planned.plan.align_tables if one.table.key == table.key), None)
+    observed = planned.snapshot.tables.get(table.key, ABSENT)
+    former = observed.former_name
+    under_way = next((align for align in planned.plan.align_tables if align.table.key == table.key), None)
     asked = [
-        replace(one, grants=joined_grants(one.grants, seen.grants))
-        for one in (
+        replace(table, grants=joined_grants(table.grants, observed.grants))
+        for table in (
             *(models or [bare_model(table)]),
             *(under_former_name(model, former) for model in models if former is not None),
         )
     ]
     try:
         fresh = _found_under(table, former, direct_snapshot_by(environment.reader, asked))
-        plan = planned.intent.plan(planned.seen.with_tables(fresh), under_way)
+        plan = planned.intent.plan(planned.snapshot.with_tables(fresh), under_way)
     except RefusedError as error:
         raise StaleTableError(f"reading it again failed: {error}", sql="", error_class=None) from error
     return environment.compiled(plan).lasting_sql_of(table)

@@ -99,11 +99,11 @@ def _former_project(settings: Settings, compared: ComparedRepository) -> _Former
             former = _settings_at(settings, compared, root)
             if not all(pattern.endswith(_MODEL_FILES) for pattern in former.yaml_models):
                 return "a pattern of models.yaml names files that do not end in .yml or .yaml"
-            found = declared_models(replace(former, python_models=()), _present)
+            declared = declared_models(replace(former, python_models=()), _present)
         except (RefusedError, OSError) as error:
             text = str(error).replace(f"{root}{os.sep}", "")
             return f"the project of that commit cannot be read: {text}"
-    return _Former(settings=former, tables=found.tables, schemas=found.schemas)
+    return _Former(settings=former, tables=declared.tables, schemas=declared.schemas)
 
 
 def _is_read(path: str, extra: frozenset[str]) -> bool:

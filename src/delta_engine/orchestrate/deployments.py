@@ -138,8 +138,8 @@ def git_lineage(project_dir: Path) -> str:
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    found = run(["git", *arguments], cwd=folder, capture_output=True, check=True, timeout=10, text=True)
-    return found.stdout.strip()
+    done = run(["git", *arguments], cwd=folder, capture_output=True, check=True, timeout=10, text=True)
+    return done.stdout.strip()
 
 
 def _parts(settings: Settings, backend: Backend | None) -> tuple[StateStore, JournalStore, StateLock, float]:

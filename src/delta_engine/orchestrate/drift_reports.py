@@ -320,7 +320,7 @@ def _reversal(environment: Environment, facts: DriftFacts) -> PlannedRevert:
                     resources=frozenset(resource.key for resource in left),
                     needed=needed_by(_violations(environment, draft.plan, ())),
                     refusals=tuple(refused),
-                    files={key: files is not None for key, files in draft.seen.files.items()},
+                    files={key: files is not None for key, files in draft.snapshot.files.items()},
                 )
         refused += refusals
         names = {refusal.table for refusal in refusals}

@@ -51,14 +51,14 @@ def files_of_projects(conf_dirs: Iterable[Path], environment: str | None) -> lis
     Raises:
         ConfigError, RefusalGroup: a configuration is invalid, or there is none.
     """
-    found: dict[Path, None] = {}
+    files: dict[Path, None] = {}
     for conf_dir in conf_dirs:
         names = [environment] if environment else environments(conf_dir)
         if not names:
             raise ConfigError("there are no model files", way_out=no_configuration_way_out(conf_dir))
         for name in names:
-            found.update(dict.fromkeys(map(_shown, model_files(load_settings(conf_dir, name)))))
-    return [*found]
+            files.update(dict.fromkeys(map(_shown, model_files(load_settings(conf_dir, name)))))
+    return [*files]
 
 
 def named_files(paths: Sequence[Path]) -> list[Path]:
@@ -87,14 +87,14 @@ def format_file(path: Path, *, writes: bool) -> FormattedText:
     """
     name = str(path)
     before = read_untouched(path, name)
-    found = FormattedText(name=name, before=before, after=formatted(before, name))
-    if writes and found.is_changed:
+    text = FormattedText(name=name, before=before, after=formatted(before, name))
+    if writes and text.is_changed:
         try:
-            replace_files({path: found.after.encode()})
+            replace_files({path: text.after.encode()})
         except OSError as error:
             reason = f"it cannot be written: {error.strerror or error}"
             raise ConfigError(reason, location=SourceLocation(name)) from error
-    return found
+    return text
 
 
 def _files_in(folder: Path) -> list[Path]:

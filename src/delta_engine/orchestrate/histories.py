@@ -238,7 +238,7 @@ def _run_rows(report: RunReport) -> Iterator[Mapping[str, Value]]:
         "engine_version": report.engine_version,
         "platform_version": report.platform_version,
         "tables": len(report.tables),
-        "failed": sum(one.status in _NOT_DONE for one in resources),
+        "failed": sum(resource.status in _NOT_DONE for resource in resources),
         "error": report.unsaved or None,
     }
 
@@ -248,8 +248,8 @@ def _resource_row(resource: SchemaRun | TableRun) -> Mapping[str, Value]:
     return {
         "status": resource.status.value,
         "seconds": resource.seconds,
-        "statements": sum(one.is_done for one in resource.statements),
-        "retries": sum(one.retries for one in resource.statements),
+        "statements": sum(statement.is_done for statement in resource.statements),
+        "retries": sum(statement.retries for statement in resource.statements),
         "error": error.message or None,
         "error_class": error.error_class,
         "statement": error.sql,

@@ -116,8 +116,8 @@ def import_to_folder(
     files = {folder.file_of(name) for name in targets.names}
     files |= {folder.file_of_schema(name.schema) for name in targets.names}
     present = load_present(folder.settings, [path.absolute() for path in files if path.is_file()])
-    found = Declared(models=present, is_whole=False)
-    declared = {table.key: table for table in found.tables}
+    written = Declared(models=present, is_whole=False)
+    declared = {table.key: table for table in written.tables}
     names = [name for name in targets.names if name.key not in declared]
     report = FolderReport(
         declared=len(targets.names) - len(names), refusals=[*targets.refusals], notes=[*targets.notes]
@@ -125,7 +125,7 @@ def import_to_folder(
     folder.path.mkdir(parents=True, exist_ok=True)
     with only_writer(folder.path):
         names = [*_free(names, folder, report)]
-        writer = _Writer(folder, report, declared, {schema.key for schema in found.schemas})
+        writer = _Writer(folder, report, declared, {schema.key for schema in written.schemas})
         writer.awaited = {name.key for name in names}
         done = 0
         for batch in _batches(names):
@@ -231,7 +231,10 @@ class _File:
     @property
     def names(self) -> list[str]:
         """The names of its models."""
-        return [*(str(one.qualified_name) for one in self.tables), *(one.key for one in self.schemas)]
+        return [
+            *(str(table.qualified_name) for table in self.tables),
+            *(schema.key for schema in self.schemas),
+        ]
 
 
 def _files(folder: ModelFolder, tables: Sequence[Table], schemas: Sequence[Schema]) -> Iterator[_File]:
@@ -279,7 +282,7 @@ def _batches(names: Sequence[QualifiedName]) -> Iterator[tuple[QualifiedName, ..
 
 def _stem(name: str) -> str:
     """Return a name as that of a file: unusual characters are spelled `%2E`, and long names end with a hash."""
-    safe = re.sub(r"[^\w-]", lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), name)
+    safe = re.sub(r"[^\w-]", lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), name)
     data = safe.encode()
     if len(data) <= _LONGEST_STEM:
         return safe

@@ -152,27 +152,32 @@ def find_targets(backend: Backend, target: str, scope: Scope) -> Targets:
 
 def read_models(backend: Backend, targets: Targets, owns: Sequence[str]) -> Imported:
     """Return models for tables, read with one snapshot; keys have the columns that they reference."""
-    found, unreadable = _read(backend, targets)
-    existing = [name for name in targets.names if _exists(found, name)]
-    unmanaged = [refusal for name in existing for refusal in _unmanaged(name, found.table(name))]
+    catalog_state, unreadable = _read(backend, targets)
+    existing = [name for name in targets.names if _exists(catalog_state, name)]
+    unmanaged = [refusal for name in existing for refusal in _unmanaged(name, catalog_state.table(name))]
     left_out = {refusal.table for refusal in unmanaged}
-    models = [as_model(name, found.table(name)) for name in existing if str(name) not in left_out]
+    models = [as_model(name, catalog_state.table(name)) for name in existing if str(name) not in left_out]
     violations = (*PlanValidator().model_violations(models), *OwnedTables(owns).check(models))
     refused = {violation.table for violation in violations}
-    schemas = found.schema_states.items() if targets.is_whole else ()
+    schemas = catalog_state.schema_states.items() if targets.is_whole else ()
     read = (as_schema_model(SchemaName(*key.split(".")), state) for key, state in schemas)
-    known = [model for model in read if model is not None]
-    others = [one for one in unreadable if targets.is_whole and isinstance(one, NotADeltaTableError)]
+    importable = [model for model in read if model is not None]
+    others = [
+        refusal for refusal in unreadable if targets.is_whole and isinstance(refusal, NotADeltaTableError)
+    ]
     return Imported(
         tables=tuple(model for model in models if str(model.qualified_name) not in refused),
-        schemas=tuple(model for model in known if not any(schemas_of_others([model], owns))),
+        schemas=tuple(model for model in importable if not any(schemas_of_others([model], owns))),
         refusals=(
             *targets.refusals,
-            *(one for one in unreadable if one not in others),
+            *(refusal for refusal in unreadable if refusal not in others),
             *unmanaged,
             *violations,
         ),
-        notes=(*targets.notes, *(f"left out: {one.table} is no Delta table: {one.reason}" for one in others)),
+        notes=(
+            *targets.notes,
+            *(f"left out: {refusal.table} is no Delta table: {refusal.reason}" for refusal in others),
+        ),
     )
 
 
@@ -232,8 +237,8 @@ def _as_model_of_parts(name: QualifiedName, state: TableState) -> Table:
         name.schema,
         name.table,
         [
-            Column(one.name, one.data_type, **_arguments(_streaming(COLUMN_FACETS), name, one))
-            for one in state.columns
+            Column(column.name, column.data_type, **_arguments(_streaming(COLUMN_FACETS), name, column))
+            for column in state.columns
         ],
         manages=PARTS_OF_STREAMING_TABLES,
         declared_at=_CATALOG,
@@ -314,14 +319,14 @@ def _read(backend: Backend, targets: Targets) -> tuple[CatalogState, tuple[Refus
     names = targets.names
     if not names:
         return CatalogState(tables={}), ()
-    found, unreadable = readable_snapshot(backend.reader, list(map(bare_model, names)))
-    if not targets.is_whole and not unreadable and not _exists(found, names[0]):
+    catalog_state, unreadable = readable_snapshot(backend.reader, list(map(bare_model, names)))
+    if not targets.is_whole and not unreadable and not _exists(catalog_state, names[0]):
         raise InvalidCommandError(
             f"{names[0]} does not exist, or you may not see it",
             way_out="Correct the name, or ask for SELECT on it.",
         )
-    return found, unreadable
+    return catalog_state, unreadable
 
 
-def _exists(found: CatalogState, name: QualifiedName) -> bool:
-    return found.tables.get(name.key, ABSENT).exists
+def _exists(catalog_state: CatalogState, name: QualifiedName) -> bool:
+    return catalog_state.tables.get(name.key, ABSENT).exists

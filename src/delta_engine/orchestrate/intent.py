@@ -70,27 +70,27 @@ class Intent:
         """The policy by which it plans."""
         return self.planner.policy
 
-    def plan(self, seen: CatalogState, under_way: AlignTable | None = None) -> TablePlan:
+    def plan(self, observed: CatalogState, under_way: AlignTable | None = None) -> TablePlan:
         """Return what is to be done, also during the alignment of a table.
 
         Raises:
             InvalidModelError, RefusalGroup: models do not fit what exists.
         """
-        return checked_plan(self.tables, seen, lambda: self._plan(seen, under_way))
+        return checked_plan(self.tables, observed, lambda: self._plan(observed, under_way))
 
-    def _plan(self, seen: CatalogState, under_way: AlignTable | None) -> TablePlan:
+    def _plan(self, observed: CatalogState, under_way: AlignTable | None) -> TablePlan:
         tables, undo = self.tables, self.undo
         plan = self.planner.plan(
-            before_restores(tables, seen, undo.restores) if undo else tables,
-            seen,
+            before_restores(tables, observed, undo.restores) if undo else tables,
+            observed,
             while_renaming(self.records, under_way) if under_way else self.records,
-            {name: rows for name, rows in self.removed.items() if not _is_gone(name, seen)},
+            {name: rows for name, rows in self.removed.items() if not _is_gone(name, observed)},
             self.schema_records,
             undoes=undo is not None,
         )
         return with_returns(with_restores(plan, undo.restores), undo.returns) if undo else plan
 
 
-def _is_gone(name: QualifiedName, seen: CatalogState) -> bool:
+def _is_gone(name: QualifiedName, observed: CatalogState) -> bool:
     """Whether a snapshot shows that a table does not exist."""
-    return name.key in seen.tables and not seen.tables[name.key].exists
+    return name.key in observed.tables and not observed.tables[name.key].exists

@@ -25,9 +25,9 @@ def judged(environment: Environment, draft: PlannedRun) -> PlannedRun:
     The questions that cost statements on tables are asked only if nothing refuses the plan without them.
     """
     planned = _with_verdict(environment, draft)
-    warnings = [*tag_warnings(planned.plan, planned.intent.tables, planned.seen)]
+    warnings = [*tag_warnings(planned.plan, planned.intent.tables, planned.snapshot)]
     if environment.principals is not None:
-        warnings += rights_warnings(environment.principals, planned.plan, planned.seen)
+        warnings += rights_warnings(environment.principals, planned.plan, planned.snapshot)
     warnings += view_warnings(environment.views, planned.plan)
     warnings += lineage_warnings(environment.lineage, planned.plan, now=utc_now())
     return replace(planned, judged_warnings=(*warnings, *planned.judged_warnings))
@@ -87,12 +87,12 @@ def _asked(
     Returns:
         the planned run with costs and refusals, and the consents that policies (ABAC) make necessary.
     """
-    plan = environment.costs.with_costs(draft.plan, draft.seen) if environment.costs else draft.plan
+    plan = environment.costs.with_costs(draft.plan, draft.snapshot) if environment.costs else draft.plan
     refusals: list[RefusedError] = [*environment.validator.at(now).plan_violations(plan)]
     needed: Sequence[NeededConsent] = ()
     if environment.protected_data is not None:
         policy = draft.intent.policy.at(now)
-        protected = environment.protected_data.refusals(plan, draft.intent.tables, draft.seen, policy)
+        protected = environment.protected_data.refusals(plan, draft.intent.tables, draft.snapshot, policy)
         refusals += (refusal for refusal in protected if not _is_allowed(refusal, policy))
         needed = needed_by(protected)
     if environment.preflight is not None and not refusals:

@@ -36,9 +36,13 @@ def last_changes(
     unread = [align for align in needed if unfinished[align.table.key] is None]
     lossy |= {key for key, earlier in unfinished.items() if earlier is not None}
     names = {align.table.key: _present_name(align) for align in unread}
-    found = versions.read_versions(list(names.values()), with_id=()) if versions and names else {}
-    before = {key: found[name.key].version for key, name in names.items() if name.key in found}
-    before |= {key: one.version for key, one in unfinished.items() if one and one.version is not None}
+    versions_read = versions.read_versions(list(names.values()), with_id=()) if versions and names else {}
+    before = {
+        key: versions_read[name.key].version for key, name in names.items() if name.key in versions_read
+    }
+    before |= {
+        key: change.version for key, change in unfinished.items() if change and change.version is not None
+    }
     created = {resource_key(change.name) for change in plan.changes if isinstance(change, Create)}
     return {
         key: LastChange(

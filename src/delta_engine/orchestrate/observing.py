@@ -107,7 +107,9 @@ def with_statuses(basis: Observation) -> Observation:
         return basis
     managed = None if basis.is_partial else {resource_key(model.qualified_name) for model in basis.models}
     state = synchronize(basis.state, basis.observed, basis.compared, managed=managed, now=utc_now())
-    current = {key: replace(found, record=state.resources[key]) for key, found in basis.compared.items()}
+    current = {
+        key: replace(resource, record=state.resources[key]) for key, resource in basis.compared.items()
+    }
     return replace(basis, state=state, compared=current)
 
 
@@ -150,10 +152,12 @@ def detected_drift(
     records, detector = [*records], drift_detector(environment)
     declared = {model.key for model in models}
     drifted = detector.detect(records, now=now)
-    missing = [found for found in records if not found.observed.exists and found.model_name.key in declared]
+    missing = [
+        record for record in records if not record.observed.exists and record.model_name.key in declared
+    ]
     if missing:
         names = detector.new_names(missing, _others_under_new_names(environment, observed))
-        drifted = tuple(replace(found, renamed_to=names.get(found.name.key)) for found in drifted)
+        drifted = tuple(replace(resource, renamed_to=names.get(resource.name.key)) for resource in drifted)
     return with_absences(
         drifted,
         observed,

@@ -102,9 +102,9 @@ def undo(environment: Environment, request: UndoRequest, view: RunView) -> RunRe
     """Bring back what was declared before a run: lock, plan, show, ask, apply, record."""
     with open_run(environment, "undo", view.notify) as run:
         with view.reading():
-            found = plan_undo(run.environment, run.loaded, request)
-            planned = _recorded_plan(run, found.planned)
-        view.notify(found.note)
+            undo_plan = plan_undo(run.environment, run.loaded, request)
+            planned = _recorded_plan(run, undo_plan.planned)
+        view.notify(undo_plan.note)
         return _carry_out(run, planned, view)
 
 
@@ -157,9 +157,9 @@ def plan_revert(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = Fal
 
     Without those that may be hidden, of which it warns, unless the tables were selected.
     """
-    declared = {model.key for model in tables} | {one.key for one in run.environment.planner.schemas}
-    basis, found = _detected(run, tables, is_partial=is_partial)
-    drifted = [one for one in found if one.drift and one.model_name.key in declared]
+    declared = {model.key for model in tables} | {schema.key for schema in run.environment.planner.schemas}
+    basis, resources = _detected(run, tables, is_partial=is_partial)
+    drifted = [resource for resource in resources if resource.drift and resource.model_name.key in declared]
     if not is_partial:
         drifted = without_hidden(drifted, run.recorder.warn)
     return _judged(run, draft_revert(run.environment, basis, drifted))
@@ -193,10 +193,10 @@ def _detected(
     run: OpenRun, tables: Sequence[Table], *, is_partial: bool
 ) -> tuple[Observation, tuple[ComparedResource, ...]]:
     basis = observe_locked(run, tables, is_partial=is_partial)
-    found = detected_drift(
+    resources = detected_drift(
         run.environment, basis.compared.values(), basis.observed, basis.models, now=utc_now()
     )
-    return basis, found
+    return basis, resources
 
 
 def _recorded_plan(run: OpenRun, planned: PlannedRun) -> PlannedRun:
@@ -239,16 +239,16 @@ def _forget_deleted(run: OpenRun, basis: Observation) -> None:
 
 
 def _accept(recorder: RunRecorder, drifted: Iterable[ComparedResource]) -> None:
-    for one in drifted:
+    for resource in drifted:
         accepted = tuple(
             AcceptedDrift(
-                kind=found.kind.value,
-                field=found.field,
-                expected=found.expected,
-                actual=found.actual,
-                by=found.accepted.by if found.accepted else recorder.who,
-                at=found.accepted.at if found.accepted else recorder.now(),
+                kind=finding.kind.value,
+                field=finding.field,
+                expected=finding.expected,
+                actual=finding.actual,
+                by=finding.accepted.by if finding.accepted else recorder.who,
+                at=finding.accepted.at if finding.accepted else recorder.now(),
             )
-            for found in (detail.finding for detail in one.drift)
+            for finding in (detail.finding for detail in resource.drift)
         )
-        recorder.resources[one.key] = replace(recorder.resources[one.key], accepted=accepted)
+        recorder.resources[resource.key] = replace(recorder.resources[resource.key], accepted=accepted)

@@ -36,37 +36,37 @@ class PastRun:
     def changed(self) -> Mapping[str, AnyRecord]:
         """The records of the tables and schemas that it changed, by key."""
         resources = self.after.resources.items()
-        return {key: one for key, one in resources if one.run == self.run}
+        return {key: record for key, record in resources if record.run == self.run}
 
     @property
     def removed(self) -> Mapping[str, Recorded[Table]]:
         """The applied tables whose records it removed: those that it dropped or renamed."""
         return {
-            key: one
-            for key, one in self.before.resources.items()
-            if is_of_table(one) and one.applied and key not in self.after.resources
+            key: record
+            for key, record in self.before.resources.items()
+            if is_of_table(record) and record.applied and key not in self.after.resources
         }
 
     @property
     def change(self) -> LastChange | None:
         """When it was; None for a run that only removed tables."""
-        return next((one.change for one in self.changed.values()), None)
+        return next((record.change for record in self.changed.values()), None)
 
     @property
     def unfinished_undo(self) -> str | None:
         """The run that it undoes, if it is an undo that did not finish."""
-        halves = (one.change for one in self.changed.values() if one.is_half_done)
-        return next((one.undoes for one in halves if one is not None), None)
+        halves = (record.change for record in self.changed.values() if record.is_half_done)
+        return next((change.undoes for change in halves if change is not None), None)
 
     def record_before(self, key: str) -> AnyRecord | None:
         """Return the record of a table or schema before the run, if there was one; the run may have renamed it."""
-        known = self.before.resources.get(key)
+        recorded = self.before.resources.get(key)
         after = self.after.resources[key]
-        if known is not None or not is_of_table(after):
-            return known
+        if recorded is not None or not is_of_table(after):
+            return recorded
         table_id = after.delta_table_id
         gone = self.removed.values()
-        return next((one for one in gone if one.delta_table_id == table_id is not None), None)
+        return next((record for record in gone if record.delta_table_id == table_id is not None), None)
 
 
 def find_run(repository: StateRepository, current: DeploymentState | None, run: str | None) -> PastRun:
@@ -116,14 +116,15 @@ def _documents(repository: StateRepository, current: DeploymentState) -> Iterato
 
 def _run_between(before: DeploymentState, after: DeploymentState, run: str | None) -> PastRun | None:
     """Return the latest run between two documents that follow each other, or the named one."""
-    known = {one.run for one in before.resources.values()}
-    changes = (one.change for one in after.resources.values())
-    found = sorted(
-        (one for one in changes if one is not None and one.run not in known), key=lambda one: one.at
+    earlier_runs = {record.run for record in before.resources.values()}
+    changes = (record.change for record in after.resources.values())
+    new_changes = sorted(
+        (change for change in changes if change is not None and change.run not in earlier_runs),
+        key=lambda change: change.at,
     )
-    runs = [one.run for one in found]
+    runs = [change.run for change in new_changes]
     past = PastRun(run=after.write_id, before=before, after=after)
     if past.removed and after.write_id not in runs:
         runs.append(after.write_id)
-    named = [one for one in runs if run is None or one.startswith(run)]
+    named = [run_id for run_id in runs if run is None or run_id.startswith(run)]
     return PastRun(run=named[-1], before=before, after=after) if named else None

@@ -107,22 +107,22 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
     draft = _with_undone(environment, _planned(environment, basis, drifted, basis.observed), drifted)
     in_history = {
         key
-        for key, one in basis.compared.items()
-        if may_be_renamed(one) or has_accepted_replacement(one.record)
+        for key, resource in basis.compared.items()
+        if may_be_renamed(resource) or has_accepted_replacement(resource.record)
     }
     if in_history or draft.meets_drift:
         # Worth a statement per table: the history tells renames from drops and replaced tables, and names the author.
-        found = in_history | {one.key for one in drifted}
-        records = [one for key, one in basis.compared.items() if key in found]
+        affected = in_history | {resource.key for resource in drifted}
+        records = [resource for key, resource in basis.compared.items() if key in affected]
         drifted = detected_drift(environment, records, basis.observed, basis.models, now=now)
-        if any(one.renames for one in drifted):
-            draft = _planned(environment, basis, drifted, draft.seen)
+        if any(resource.renames for resource in drifted):
+            draft = _planned(environment, basis, drifted, draft.snapshot)
         draft = _with_undone(environment, draft, drifted)
     return draft
 
 
 def _planned(
-    environment: Environment, basis: Observation, drifted: Sequence[ComparedResource], seen: CatalogState
+    environment: Environment, basis: Observation, drifted: Sequence[ComparedResource], snapshot: CatalogState
 ) -> PlannedRun:
     planner, undo = environment.planner, basis.undo
     records = with_taken_renames(basis.records, taken_renames(basis.models, drifted))
@@ -136,14 +136,14 @@ def _planned(
         removed=rows_to_drop(environment, basis, declared_by(records)),
         undo=undo,
     )
-    seen = _with_further_tables(environment, intent, seen)
-    seen, warnings = _with_files(environment, intent, seen)
-    plan, observed = intent.plan(seen), basis.observed
-    if moved := [model for model in intent.tables if model.key in _with_data_changes(plan, seen)]:
+    snapshot = _with_further_tables(environment, intent, snapshot)
+    snapshot, warnings = _with_files(environment, intent, snapshot)
+    plan, observed = intent.plan(snapshot), basis.observed
+    if moved := [model for model in intent.tables if model.key in _with_data_changes(plan, snapshot)]:
         # A view that lags behind a conversion would have `using` computed from its own result.
-        fresh = read_again(environment.reader, moved, seen)
-        seen, observed = seen.with_tables(fresh), observed.with_tables(fresh)
-        plan = intent.plan(seen)
+        fresh = read_again(environment.reader, moved, snapshot)
+        snapshot, observed = snapshot.with_tables(fresh), observed.with_tables(fresh)
+        plan = intent.plan(snapshot)
     return PlannedRun(
         plan=plan,
         compiled=environment.compiled(plan),
@@ -153,18 +153,18 @@ def _planned(
         models=basis.models,
         intent=intent,
         schemas=without_ignored_deletions(planner.schemas, drifted),
-        seen=seen,
+        snapshot=snapshot,
     )
 
 
-def _with_data_changes(plan: TablePlan, seen: CatalogState) -> frozenset[str]:
+def _with_data_changes(plan: TablePlan, observed: CatalogState) -> frozenset[str]:
     """Return the keys of the tables whose rows are written, without those that the plan renames."""
     written = (
         align.table.key
         for align in plan.align_tables
         if any(isinstance(action, FillColumn | RewriteTable) for action in align.actions)
     )
-    return frozenset(key for key in written if seen.tables[key].former_name is None)
+    return frozenset(key for key in written if observed.tables[key].former_name is None)
 
 
 def _with_undone(
@@ -188,16 +188,17 @@ def draft_revert(
     """Return the plan that brings drifted tables and schemas back to what was applied last, under recorded names."""
     changed, schemas = drifted_tables(drifted), drifted_schemas(drifted)
     observed = replace(
-        basis.observed, tables={**basis.observed.tables, **{one.name.key: one.observed for one in changed}}
+        basis.observed,
+        tables={**basis.observed.tables, **{resource.name.key: resource.observed for resource in changed}},
     )
     planner = environment.planner.restoring()
     intent = Intent(
-        planner=planner.with_schemas([restored(one, planner.policy) for one in schemas]),
-        tables=tuple(restored(one, planner.policy) for one in changed),
+        planner=planner.with_schemas([restored(schema, planner.policy) for schema in schemas]),
+        tables=tuple(restored(resource, planner.policy) for resource in changed),
         is_revert=True,
     )
-    seen, warnings = _with_files(environment, intent, observed)
-    plan = intent.plan(seen)
+    snapshot, warnings = _with_files(environment, intent, observed)
+    plan = intent.plan(snapshot)
     return PlannedRun(
         plan=plan,
         compiled=environment.compiled(plan),
@@ -205,26 +206,26 @@ def draft_revert(
         models=tuple(table.declared for table in changed),
         intent=intent,
         schemas=tuple(schema.declared for schema in schemas),
-        seen=seen,
+        snapshot=snapshot,
         refusals=tuple(irreversible(intent.tables, changed)),
         undone={
-            (one.key, undone_field(detail.finding.field)): detail.finding
-            for one in drifted
-            if not is_replaced(one)
-            for detail in one.drift
+            (resource.key, undone_field(detail.finding.field)): detail.finding
+            for resource in drifted
+            if not is_replaced(resource)
+            for detail in resource.drift
         },
     )
 
 
 def _drift_refusals(
     environment: Environment,
-    wanted: Sequence[Table],
+    declared: Sequence[Table],
     drifted: Sequence[ComparedResource],
     overwritten: Sequence[OverwrittenDrift],
 ) -> tuple[DriftRefusal, ...]:
     """Return why drift refuses a plan: each reason once, irreversible changes first."""
-    found = [*irreversible(wanted, drifted), *refusals(overwritten, environment.drift_policy)]
-    return tuple({str(refusal): refusal for refusal in found}.values())
+    problems = [*irreversible(declared, drifted), *refusals(overwritten, environment.drift_policy)]
+    return tuple({str(refusal): refusal for refusal in problems}.values())
 
 
 def _with_further_tables(environment: Environment, intent: Intent, observed: CatalogState) -> CatalogState:

@@ -217,17 +217,17 @@ def _left_out(settings: Settings) -> tuple[Feature, ...]:
         ConfigError: there is no such feature.
     """
     lacking = () if settings.backend.is_databricks else OPEN_SOURCE.refused
-    known = {feature_name(feature): feature for feature in lacking}
+    by_name = {feature_name(feature): feature for feature in lacking}
     for position, name in enumerate(settings.leave_out):
-        if name not in known:
-            _, way_out = unknown("feature", name, known)
+        if name not in by_name:
+            _, way_out = unknown("feature", name, by_name)
             location = settings.locate(("backend", "leave_out", position))
             raise ConfigError(
                 f"backend.leave_out: this backend lacks no feature {name!r}",
                 location=location,
                 way_out=way_out,
             )
-    return tuple(known[name] for name in settings.leave_out)
+    return tuple(by_name[name] for name in settings.leave_out)
 
 
 def _refuse_table_removal(settings: Settings) -> None:

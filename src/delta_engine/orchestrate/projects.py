@@ -35,11 +35,11 @@ class SharedBackends:
         Raises:
             ConfigError: the Spark session has another project's catalogs.
         """
-        for known, backend in self.opened:
-            if _backend_settings(known) == _backend_settings(settings):
+        for opened_settings, backend in self.opened:
+            if _backend_settings(opened_settings) == _backend_settings(settings):
                 return backend
-            is_catalog = known.backend is settings.backend is BackendType.CATALOG
-            if is_catalog and known.spark != settings.spark:
+            is_catalog = opened_settings.backend is settings.backend is BackendType.CATALOG
+            if is_catalog and opened_settings.spark != settings.spark:
                 raise ConfigError(
                     "its backend.spark differs from another project's, and all projects share one Spark session",
                     location=settings.locate(("backend",)),
@@ -51,8 +51,13 @@ class SharedBackends:
 
 
 def _backend_settings(settings: Settings) -> tuple[object, ...]:
-    one = settings
-    return (one.backend, one.warehouse, one.spark, one.sql_warehouse, one.parallelism)
+    return (
+        settings.backend,
+        settings.warehouse,
+        settings.spark,
+        settings.sql_warehouse,
+        settings.parallelism,
+    )
 
 
 def project_conflicts(
@@ -67,30 +72,32 @@ def project_conflicts(
             try:
                 loaded[str(folder)] = load_project(folder.conf_dir, environment)
             except RefusedError as refusal:
-                yield from ((str(folder), one) for one in refusal.refusals)
+                yield from ((str(folder), problem) for problem in refusal.refusals)
             forget_modules(folder.path.absolute())
-        for (one, project), (other, another) in combinations(loaded.items(), 2):
-            yield from ((f"{one} and {other}", found) for found in _conflicts(project, another))
+        for (first_folder, project), (second_folder, other) in combinations(loaded.items(), 2):
+            yield from (
+                (f"{first_folder} and {second_folder}", conflict) for conflict in _conflicts(project, other)
+            )
 
 
-def _conflicts(one: Project, other: Project) -> Iterator[RefusedError]:
-    environment = one.settings.environment
-    if _state_place(one) == _state_place(other):
+def _conflicts(project: Project, other: Project) -> Iterator[RefusedError]:
+    environment = project.settings.environment
+    if _state_place(project) == _state_place(other):
         yield ConfigError(
             f"{environment}: they have the same deployment state, so each takes the other's tables for removed ones",
-            location=one.settings.locate(("state_backend",)),
+            location=project.settings.locate(("state_backend",)),
             way_out="Give each project a state_backend of its own.",
         )
-    catalogs = sorted({model.catalog_name.lower() for model in (*one.models, *other.models)})
-    common = common_table(one.settings.owns, other.settings.owns, catalogs)
+    catalogs = sorted({model.catalog_name.lower() for model in (*project.models, *other.models)})
+    common = common_table(project.settings.owns, other.settings.owns, catalogs)
     if common is not None:
         yield ConfigError(
             f"{environment}: both own tables that match {common[0]!r} and {common[1]!r}",
-            location=one.settings.locate(("owns",)),
+            location=project.settings.locate(("owns",)),
             way_out="Change owns in one of the two, so that each table is one project's.",
         )
     names = _declared(other)
-    for key, model in _declared(one).items():
+    for key, model in _declared(project).items():
         if key in names:
             yield ConfigError(
                 f"{environment}: both declare {model.qualified_name}, the second at {names[key].declared_at}",

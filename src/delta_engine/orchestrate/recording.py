@@ -139,36 +139,36 @@ class Recording:
         ]
         ids = {outcome.name.key: self._table(outcome.name).delta_table_id for outcome in done}
         unknown = [key for key, table_id in ids.items() if table_id is None]
-        found = versions.read_versions([outcome.name for outcome in done], with_id=unknown)
+        versions_read = versions.read_versions([outcome.name for outcome in done], with_id=unknown)
         for outcome in done:
-            version = found.get(outcome.name.key)
+            version = versions_read.get(outcome.name.key)
             if version is not None:
                 key, table_id = resource_key(outcome.name), version.table_id or ids[outcome.name.key]
-                known = TableVersion(table_id=table_id, version=version.version)
+                table_version = TableVersion(table_id=table_id, version=version.version)
                 record = self._table(outcome.name)
-                self._recorder.resources[key] = with_version(record, known, record.created_at)
+                self._recorder.resources[key] = with_version(record, table_version, record.created_at)
 
-    def applied_of(self, wanted: Iterable[Table]) -> list[Table]:
+    def applied_of(self, models: Iterable[Table]) -> list[Table]:
         """Return the planned models whose tables this run has changed completely."""
         done = {
             outcome.name.key
             for outcome in of_tables(self._outcomes)
             if outcome.failure is None and outcome.kind is not OutcomeKind.DROPPED
         }
-        return [model for model in wanted if model.key in done]
+        return [model for model in models if model.key in done]
 
-    def confirm(self, wanted: Sequence[Table], observed: CatalogState) -> frozenset[str]:
+    def confirm(self, models: Sequence[Table], observed: CatalogState) -> frozenset[str]:
         """Compare what was just applied with a second read, and record a difference as lag.
 
         Args:
-            wanted: the models of `applied_of`.
+            models: those of `applied_of`.
 
         Returns:
             The verified tables, by `QualifiedName.key`.
         """
         resources = self._recorder.resources
         verified = set()
-        for model in wanted:
+        for model in models:
             key = resource_key(model.qualified_name)
             earlier = self.earlier.get(key)
             resources[key] = confirmed(
@@ -184,9 +184,9 @@ class Recording:
                 verified.add(model.key)
         return frozenset(verified)
 
-    def doubt(self, wanted: Sequence[Table], reason: str) -> None:
+    def doubt(self, models: Sequence[Table], reason: str) -> None:
         """Record that the applied tables were not read again: whether they are as planned is unknown."""
-        for model in wanted:
+        for model in models:
             record = unconfirmed(self._table(model.qualified_name), reason)
             self._recorder.resources[record.key] = record
 
@@ -298,15 +298,15 @@ class Recording:
         These are renames by others that the models have taken. A few more have no version, because it could not be
         read, or a killed run made them.
         """
-        known = [(model, table_record(self._recorder.resources, model.qualified_name)) for model in models]
+        pairs = [(model, table_record(self._recorder.resources, model.qualified_name)) for model in models]
         new = [
             model.qualified_name
-            for model, record in known
+            for model, record in pairs
             if record is None or record.applied is None or record.attempts or self._takes_renames(model)
         ]
         unknown = (
             model.qualified_name
-            for model, record in known
+            for model, record in pairs
             if record is not None and record.applied and record.delta_version is None
         )
         return [*new, *islice(unknown, _MOST_RETRIES)]
@@ -315,12 +315,12 @@ class Recording:
         """Record that a table's schema exists."""
         name = SchemaName(model.catalog_name, model.schema_name)
         key, resources = resource_key(name), self._recorder.resources
-        known = resources.get(key)
-        is_declared = known is not None and known.applied is not None
+        recorded = resources.get(key)
+        is_declared = recorded is not None and recorded.applied is not None
         if (
-            known is None
-            or known.status is Status.MISSING
-            or not (is_declared or known.attempts or known.status is Status.HEALTHY)
+            recorded is None
+            or recorded.status is Status.MISSING
+            or not (is_declared or recorded.attempts or recorded.status is Status.HEALTHY)
         ):
             resources[key] = self.applied_schema(name)
 
@@ -355,13 +355,15 @@ class Recording:
             return replace(observed, exists=True, columns=model.columns)
         if not model.is_about(Part.COLUMNS):
             return observed
-        wanted = {column.key for column in model.columns}
+        declared_keys = {column.key for column in model.columns}
         present = pending_renames(model, observed).applied_to(observed).columns
         if model.key in self._undo.restored:
             present = with_columns_in_order(model, self._undo.former[model.key])
-        kept = [column for column in present if column.key in wanted]
-        known = {column.key for column in kept}
-        return replace(observed, columns=(*kept, *(one for one in model.columns if one.key not in known)))
+        kept = [column for column in present if column.key in declared_keys]
+        kept_keys = {column.key for column in kept}
+        return replace(
+            observed, columns=(*kept, *(column for column in model.columns if column.key not in kept_keys))
+        )
 
     def _baseline(self, model: Table, earlier: Recorded[Table] | None) -> Table | None:
         """Return a model with the unmanaged parts, if there are any, and the new names of tables."""
@@ -372,10 +374,10 @@ class Recording:
             return earlier.with_unmanaged_parts if earlier is not None else None
         if not observed.exists:
             return None
-        found = with_unmanaged_parts(model, observed, earlier)
+        whole = with_unmanaged_parts(model, observed, earlier)
         for former, name in self._renamed:
-            found = found and with_references(found, former, name)
-        return found
+            whole = whole and with_references(whole, former, name)
+        return whole
 
     def _record(self, outcome: AnyOutcome) -> None:
         if is_of_table(outcome) and outcome.statements and outcome.name.key in self._former_names:

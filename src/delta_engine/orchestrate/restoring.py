@@ -63,9 +63,9 @@ def _left(after: Recorded[Table], before: Table) -> Table:
     return kept.model if kept is not None else before
 
 
-def why_hidden(wanted: Table, observed: TableState) -> str:
+def why_hidden(declared: Table, observed: TableState) -> str:
     """Return why a row filter or a mask forbids RESTORE; empty if neither side has one."""
-    if is_protected(wanted):
+    if is_protected(declared):
         return f"{_ONLY_RESTORE}, which would show what a row filter or a mask hides, until it is set again"
     return f"{_ONLY_RESTORE}, and {HISTORY_HIDDEN}" if is_protected(observed) else ""
 
@@ -73,7 +73,7 @@ def why_hidden(wanted: Table, observed: TableState) -> str:
 def why_not_restored(
     after: Recorded[Table],
     restore: RestoreTable,
-    wanted: Table,
+    declared: Table,
     observed: TableState,
     commits: Sequence[Commit] | None,
 ) -> str:
@@ -81,17 +81,17 @@ def why_not_restored(
 
     Args:
         after: the record that the run left.
-        wanted: the table as it was.
+        declared: the table as it was.
         observed: the table as it is.
         commits: its history, newest first; None if it could not be read.
     """
-    if why := why_hidden(wanted, observed):
+    if why := why_hidden(declared, observed):
         return why
     assert after.change is not None
     kept = kept_for(observed.table_properties.get(KEPT_FILES, KEPT_BY_DEFAULT))
     if kept is None or after.change.at + kept < utc_now():
         return f"{_ONLY_RESTORE}, and its files of then are kept no longer ({KEPT_FILES})"
-    if not commits or min(one.version for one in commits) > restore.version + 1:
+    if not commits or min(commit.version for commit in commits) > restore.version + 1:
         return f"{_ONLY_RESTORE}, and its history since the run cannot be read"
     others = list(restore.lost(commits))
     if not others:
@@ -106,14 +106,14 @@ def why_not_restored(
 
 def _filled(after: Table, before: Table) -> Iterator[str]:
     """Yield the columns that a run added or tightened: those that it may have given values in place."""
-    known = {column.key: column for column in before.columns}
+    columns_before = {column.key: column for column in before.columns}
     for column in after.columns:
-        former = known.get(column.key)
+        former = columns_before.get(column.key)
         if former is None or (former.is_nullable and not column.is_nullable):
             yield column.name
 
 
 def kept_for(text: str) -> timedelta | None:
     """Return how long Delta keeps the files of former versions; None if the table's setting is not understood."""
-    found = _INTERVAL.fullmatch(text.strip())
-    return timedelta(**{f"{found[2].lower()}s": int(found[1])}) if found else None
+    match = _INTERVAL.fullmatch(text.strip())
+    return timedelta(**{f"{match[2].lower()}s": int(match[1])}) if match else None

@@ -103,7 +103,9 @@ def write_plan_file(file: PlanFile, path: Path) -> None:
 
 def earlier_apply(file: PlanFile, state: DeploymentState) -> AppliedPlan | None:
     """Return what the deployment state remembers of a plan file; None if it was never applied."""
-    return next((known for known in state.applied_plans if known.checksum == file.checksum), None)
+    return next(
+        (applied_plan for applied_plan in state.applied_plans if applied_plan.checksum == file.checksum), None
+    )
 
 
 def reviewed_plan(
@@ -158,13 +160,13 @@ def _touched(
     environment: Environment, planned: PlannedRun, further: Iterable[str]
 ) -> dict[str, TouchedResource]:
     """Return what a plan touches, and `further` resources, by key; runs statements for the tables that it changes."""
-    basis, seen = planned.basis, planned.seen
-    keys = touched_keys(planned.plan, basis.models, seen) | {*further}
+    basis, observed = planned.basis, planned.snapshot
+    keys = touched_keys(planned.plan, basis.models, observed) | {*further}
     records = basis.loaded.resources if basis.loaded else {}
     declared: tuple[Table | Schema, ...] = (*planned.models, *planned.schemas)
     models = {resource_key(model.qualified_name): model for model in declared}
     states: dict[str, TableState | SchemaState]
-    states = {f"table.{key}": state for key, state in seen.tables.items()}
+    states = {f"table.{key}": state for key, state in observed.tables.items()}
     states |= {f"schema.{key}": state for key, state in basis.observed.schema_states.items()}
     ids = _table_ids(environment, planned.plan, {key: states[key] for key in keys & states.keys()})
     return {

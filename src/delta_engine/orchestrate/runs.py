@@ -179,7 +179,7 @@ class PlannedRun:
         models: the tables that the run records: the declared ones, or what a revert restores.
         intent: what it brings about.
         schemas: the declared schemas without those whose deletion the policy ignores.
-        seen: the snapshot with the tables that foreign keys reference, and those to be dropped.
+        snapshot: the snapshot with the tables that foreign keys reference, and those to be dropped.
         drifted: the drift that it meets; a revert says none.
         refusals: why the plan must not be applied; empty if it may.
         consents: the entries of `conf/consents.yml` that allow changes of the plan.
@@ -194,7 +194,7 @@ class PlannedRun:
     models: tuple[Table, ...]
     intent: Intent
     schemas: tuple[Schema, ...]
-    seen: CatalogState
+    snapshot: CatalogState
     drifted: tuple[ComparedResource, ...] = ()
     refusals: tuple[RefusedError, ...] = ()
     consents: tuple[Consent, ...] = ()

@@ -46,9 +46,9 @@ def undeclared_tables(
 
     If models were left out, only the tables that the selection includes are known to be undeclared.
     """
-    known = {model.key for model in models}
-    known |= {former.key for model in models for former in former_names(model)}
-    left = [table for key, table in applied.items() if key not in known]
+    declared = {model.key for model in models}
+    declared |= {former.key for model in models for former in former_names(model)}
+    left = [table for key, table in applied.items() if key not in declared]
     if is_partial:
         left = [table for table in left if table.key in environment.removed]
     return [table for table in left if matches_any(table.qualified_name, environment.owns)]
@@ -145,5 +145,5 @@ def _unreadable(error: Exception) -> str:
 
 
 def _is_same(recorded: Recorded[Table] | None, created_at: object) -> bool:
-    known = recorded.created_at if recorded else None
-    return known is None or created_at is None or known == created_at
+    recorded_at = recorded.created_at if recorded else None
+    return recorded_at is None or created_at is None or recorded_at == created_at

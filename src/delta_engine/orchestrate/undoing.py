@@ -107,29 +107,33 @@ def draft_undo(environment: Environment, state: DeploymentState | None, request:
     past = _past_run(environment, state, request.run)
     changes = _left_changes(past, state.resources if state else {}, request)
     capabilities = environment.planner.capabilities
-    refused = [refusal for one in changes for refusal in one.refusals(capabilities)]
+    refused = [refusal for change in changes for refusal in change.refusals(capabilities)]
     created = tuple(
-        one.created for one in changes if one.created is not None and not one.why_not_dropped(capabilities)
+        change.created
+        for change in changes
+        if change.created is not None and not change.why_not_dropped(capabilities)
     )
-    schemas = tuple(one.schema for one in changes if one.schema is not None)
+    schemas = tuple(change.schema for change in changes if change.schema is not None)
     environment = replace(environment, planner=environment.planner.with_schemas(schemas))
-    former = _with_histories(environment, [one for one in map(_former, changes) if one is not None])
-    basis = with_statuses(observe(environment, [one.wanted for one in former], state, is_partial=True))
+    former = _with_histories(environment, [table for table in map(_former, changes) if table is not None])
+    basis = with_statuses(observe(environment, [table.wanted for table in former], state, is_partial=True))
     basis = _with_created(environment, basis, with_recorded_grants(created, state))
     able: list[_FormerTable] = []
-    for one in former:
-        if problem := one.problem(basis.observed.table(one.wanted.qualified_name)):
-            refused.append(_refusal(one.name, problem))
+    for table in former:
+        if problem := table.problem(basis.observed.table(table.wanted.qualified_name)):
+            refused.append(_refusal(table.name, problem))
         else:
-            able.append(one)
+            able.append(table)
     undo = Undo(
         run=past.run,
-        models=tuple(one.model for one in able),
-        wanted=tuple(one.wanted for one in able),
-        former={one.model.key: one.before for one in able},
-        restores={one.model.qualified_name: one.restore for one in able if one.restore is not None},
-        restored=frozenset(one.model.key for one in able if one.restore is not None or one.is_restored),
-        returns=tuple(one.model.qualified_name for one in able if one.is_returned),
+        models=tuple(table.model for table in able),
+        wanted=tuple(table.wanted for table in able),
+        former={table.model.key: table.before for table in able},
+        restores={table.model.qualified_name: table.restore for table in able if table.restore is not None},
+        restored=frozenset(
+            table.model.key for table in able if table.restore is not None or table.is_restored
+        ),
+        returns=tuple(table.model.qualified_name for table in able if table.is_returned),
         created=created,
         schemas=schemas,
     )
@@ -153,7 +157,9 @@ def _past_run(environment: Environment, state: DeploymentState | None, run: str 
 
 def _left_changes(past: PastRun, current: Mapping[str, AnyRecord], request: UndoRequest) -> list[_Change]:
     """Return the changes to undo; raise `ConfigError` if there are none."""
-    changes = [one for one in _changes(past, current) if request.covers(one.name) and not one.is_undone]
+    changes = [
+        change for change in _changes(past, current) if request.covers(change.name) and not change.is_undone
+    ]
     if not changes:
         matching = f" that matches {', '.join(request.tables)}" if request.tables else ""
         raise ConfigError(f"run {past.run} has nothing left to undo{matching}")
@@ -248,9 +254,9 @@ def _changes(past: PastRun, current: Mapping[str, AnyRecord]) -> Iterator[_Chang
         now, before = current.get(key), past.record_before(key)
         renamed |= {str(before.name)} if before else set()
         yield _Change(name=after.name, run=past.run, before=before, after=after, now=now)
-    for one in past.removed.values():
-        if str(one.name) not in renamed:
-            yield _Change(name=one.name, run=past.run, before=one, after=None, now=None)
+    for removed in past.removed.values():
+        if str(removed.name) not in renamed:
+            yield _Change(name=removed.name, run=past.run, before=removed, after=None, now=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,8 +289,8 @@ class _FormerTable:
     @property
     def is_restored(self) -> bool:
         """Whether an undo that did not finish has restored it; RESTORE would take back what came after that."""
-        found = restore_of(self.after, self.model)
-        return found is not None and found.is_done_below(self.commits or ())
+        restore = restore_of(self.after, self.model)
+        return restore is not None and restore.is_done_below(self.commits or ())
 
     @property
     def is_returned(self) -> bool:
@@ -302,13 +308,13 @@ class _FormerTable:
         since = self.before.delta_version
         if commits is None or since is None:
             return replace(self, commits=commits)
-        found = renames([one for one in commits if one.version > since])
-        found = {old: new for old, new in found.items() if not is_reserved_name(new[0])}  # a conversion's
+        renamed = renames([commit for commit in commits if commit.version > since])
+        renamed = {old: new for old, new in renamed.items() if not is_reserved_name(new[0])}  # a conversion's
         return replace(
             self,
             commits=commits,
-            model=with_former_names(self.model, found),
-            wanted=with_former_names(self.wanted, found),
+            model=with_former_names(self.model, renamed),
+            wanted=with_former_names(self.wanted, renamed),
         )
 
     def problem(self, observed: TableState) -> str:
@@ -323,9 +329,9 @@ class _FormerTable:
                 return why
             return "only RESTORE brings its values back, and its version from before the run is not known"
         if self.restore is not None:
-            others = [one for one in self.commits or () if not self._is_of_undo(one)]
+            others = [commit for commit in self.commits or () if not self._is_of_undo(commit)]
             return why_not_restored(self.after, self.restore, self.wanted, observed, others)
-        declared, present = _columns(self.model), {one.key for one in observed.columns}
+        declared, present = _columns(self.model), {column.key for column in observed.columns}
         if self.commits is None and declared - present and present - declared:
             why = HISTORY_HIDDEN if is_protected(observed) else "its history cannot be read"
             return f"{why}, and the run may have renamed columns"
@@ -358,16 +364,16 @@ def _former(change: _Change) -> _FormerTable | None:
 
 def _with_histories(environment: Environment, tables: Iterable[_FormerTable]) -> list[_FormerTable]:
     tables = list(tables)
-    names = [one.name for one in tables if one.needs_history]
-    found: Mapping[str, Sequence[Commit]] = {}
+    names = [table.name for table in tables if table.needs_history]
+    histories: Mapping[str, Sequence[Commit]] = {}
     if environment.history is not None and names:
-        found = environment.history.read_commits(names)
-    return [one.with_commits(found.get(one.name.key)) for one in tables]
+        histories = environment.history.read_commits(names)
+    return [table.with_commits(histories.get(table.name.key)) for table in tables]
 
 
 def _with_created(environment: Environment, basis: Observation, created: Sequence[Table]) -> Observation:
-    found, warnings = read_undeclared(environment, created)
-    observed = basis.observed.with_tables(found) if found else basis.observed
+    states, warnings = read_undeclared(environment, created)
+    observed = basis.observed.with_tables(states) if states else basis.observed
     return replace(basis, observed=observed, warnings=(*basis.warnings, *warnings))
 
 

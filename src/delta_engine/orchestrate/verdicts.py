@@ -36,9 +36,9 @@ def count_valid_models(conf_dir: Path, environment: str) -> int:
     settings = load_settings(conf_dir, environment)
     refuse_other_volume(settings)
     path = settings.project_dir / ".delta-engine" / "cache" / f"{environment}.verdict.json"
-    known = _read(path)
-    if known is not None and known.fingerprint == _fingerprint(settings):
-        return known.models
+    verdict = _read(path)
+    if verdict is not None and verdict.fingerprint == _fingerprint(settings):
+        return verdict.models
     project = load_project(conf_dir, environment)
     settings = project.settings
     if not settings.python_models and not settings.policy.rules:

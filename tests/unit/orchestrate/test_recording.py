@@ -62,7 +62,7 @@ class Run:
             models=(MODEL,),
             intent=Intent(planner=TablePlanner(policy or Policy()), tables=(MODEL,)),
             schemas=(),
-            seen=catalog,
+            snapshot=catalog,
         )
         changes = dict.fromkeys((KEY, resource_key(SILVER)), LastChange(run="run-1", at=NOON))
         self.recording = Recording(self.recorder, planned, changes, lambda _outcome: None)
