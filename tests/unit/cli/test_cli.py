@@ -131,29 +131,23 @@ def test_all_refusals_are_printed(delta_engine: CommandLine, project: Path) -> N
     assert result.stdout == ""
 
 
-def test_init_makes_a_project(
-    delta_engine: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_init_makes_a_project(delta_engine: CommandLine, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = delta_engine("init", "retail")
     assert result.code == 0
     next_steps = result.stdout.partition("\nnext:\n")[2].splitlines()
     assert next_steps[0] == "  cd retail"
     assert next_steps[1].startswith("  delta-engine -e local plan ")
-    monkeypatch.chdir(tmp_path / "retail")
+    monkeypatch.chdir(here / "retail")
     for environment in ("local", "dev", "stage", "prod"):
         assert delta_engine("-e", environment, "validate").code == 0
-    assert problems(tmp_path / "retail") == []
-    assert ".venv/" in (tmp_path / "retail" / ".gitignore").read_text("utf-8").splitlines()
+    assert problems(here / "retail") == []
+    assert ".venv/" in (here / "retail" / ".gitignore").read_text("utf-8").splitlines()
     again = delta_engine("init")
     assert again.code == ExitCode.REFUSED
     assert "these files exist already: " in again.stderr
 
 
-def test_the_next_step_after_init_is_a_command_of_a_shell(
-    delta_engine: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_next_step_after_init_is_a_command_of_a_shell(delta_engine: CommandLine, here: Path) -> None:
     done = delta_engine("init", "Ana's shop")
     assert """\nnext:\n  cd 'Ana'"'"'s shop'\n""" in done.stdout
 
@@ -226,15 +220,12 @@ def test_init_says_when_it_cannot_write(delta_engine: CommandLine, tmp_path: Pat
     assert "the project cannot be written" in result.stderr
 
 
-def test_logs_in_json_have_each_refusal(
-    delta_engine: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "conf" / "models").mkdir(parents=True)
-    (tmp_path / "conf" / "dev.yml").write_text(CONFIG)
+def test_logs_in_json_have_each_refusal(delta_engine: CommandLine, here: Path) -> None:
+    (here / "conf" / "models").mkdir(parents=True)
+    (here / "conf" / "dev.yml").write_text(CONFIG)
     table = MODELS.removeprefix("tables:\n").replace("type: bigint", "type: number")
     tables = "".join(table.replace("orders", f"orders_{number}") for number in range(12))
-    (tmp_path / "conf" / "models" / "m.yml").write_text(f"tables:\n{tables}")
+    (here / "conf" / "models" / "m.yml").write_text(f"tables:\n{tables}")
     refused = delta_engine("-e", "dev", "validate")
     assert refused.stderr.startswith("refused: 12 tables: type 'number' cannot be used")
     assert (

@@ -240,14 +240,13 @@ def test_a_broken_command_is_silent(project: Path, complete: Completions, words:
     assert "delta-engine 0" not in "".join(complete(*words.split(), ""))
 
 
-def test_without_a_project(tmp_path: Path, complete: Completions, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_without_a_project(here: Path, complete: Completions) -> None:
     for command in ASKED:
         assert complete(*command.split(), "") == []
-    (tmp_path / "conf").write_text("a file")
+    (here / "conf").write_text("a file")
     for command in ASKED:
         assert complete(*command.split(), "") == []
-    assert [*tmp_path.iterdir()] == [tmp_path / "conf"]
+    assert [*here.iterdir()] == [here / "conf"]
 
 
 def test_a_process_imports_little(tables: Path) -> None:

@@ -25,11 +25,10 @@ defaults:
 
 
 @pytest.fixture(autouse=True)
-def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _project(here: Path) -> None:
     for name, text in (("base/prod.yml", BASE), ("conf/prod.yml", NEAR)):
-        (tmp_path / name).parent.mkdir()
-        (tmp_path / name).write_text(text)
-    monkeypatch.chdir(tmp_path)
+        (here / name).parent.mkdir()
+        (here / name).write_text(text)
 
 
 def test_the_configuration_is_shown_as_yaml(delta_engine: CommandLine) -> None:

@@ -15,33 +15,27 @@ from tests.projects.catalog_project import CONFIG
 from tests.projects.commandline import CommandLine
 
 
-def test_editors_check_the_files_of_a_new_project(
-    delta_engine: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_editors_check_the_files_of_a_new_project(delta_engine: CommandLine, here: Path) -> None:
     assert delta_engine("init", "retail").code == 0
-    assert editor_problems(tmp_path / "retail") == []
-    model = tmp_path / "retail" / "conf" / "models" / "orders.yml"
+    assert editor_problems(here / "retail") == []
+    model = here / "retail" / "conf" / "models" / "orders.yml"
     model.write_text(model.read_text("utf-8").replace("type: bigint", "type: number"), "utf-8")
-    assert len(editor_problems(tmp_path / "retail")) == 1
+    assert len(editor_problems(here / "retail")) == 1
 
 
-def test_editors_check_imported_models(
-    delta_engine: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_editors_check_imported_models(delta_engine: CommandLine, here: Path) -> None:
     platform = ConformancePlatform(FakeUnityCatalog(["dev.silver"]))
     platform.run("CREATE TABLE `dev`.`silver`.`stranger` (`a` INT) USING delta")
     delta_engine.reach(lambda: platform)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "conf").mkdir()
-    config = tmp_path / "conf" / "dev.yml"
+    (here / "conf").mkdir()
+    config = here / "conf" / "dev.yml"
     config.write_text(f"# yaml-language-server: $schema=schemas/config.json\n{CONFIG}", "utf-8")
     done = delta_engine("-e", "dev", "import", "dev.silver", "--to", "conf/models/silver/imported.yml")
     assert done.code == 0
-    text = (tmp_path / "conf/models/silver/imported.yml").read_text("utf-8")
+    text = (here / "conf/models/silver/imported.yml").read_text("utf-8")
     assert text.startswith("# yaml-language-server: $schema=../../schemas/model.json\ntables:\n")
-    assert editor_problems(tmp_path) == []
-    settings = tmp_path / ".vscode" / "settings.json"
+    assert editor_problems(here) == []
+    settings = here / ".vscode" / "settings.json"
     settings.write_text("{}", "utf-8")
     assert delta_engine("-e", "dev", "import", "dev.silver", "--to", "conf/models/again.yml").code == 0
     assert settings.read_text("utf-8") == "{}"

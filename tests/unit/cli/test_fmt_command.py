@@ -41,10 +41,9 @@ DIFF = """\
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def folder(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("DELTA_ENGINE_ENV", raising=False)
-    return tmp_path
+    return here
 
 
 def make(path: Path, text: str = UNORDERED) -> Path:

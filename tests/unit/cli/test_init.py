@@ -17,11 +17,10 @@ WANTED = b".venv/\n.delta-engine/\ndist/\n"
 
 
 @pytest.fixture
-def project(delta_engine: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(delta_engine: CommandLine, here: Path) -> Path:
     """Return the folder of a new project."""
-    monkeypatch.chdir(tmp_path)
     assert delta_engine("init", "retail").code == 0
-    return tmp_path / "retail"
+    return here / "retail"
 
 
 MORE = "more: delta-engine explain invalid-command\n"
@@ -58,11 +57,8 @@ def test_what_the_documented_commands_write_is_not_in_git(delta_engine: CommandL
     assert {"/plan.json", "/drift.html", "/site/", ".delta-engine/"} <= {*ignored}
 
 
-def test_an_existing_gitignore_is_merged_once(
-    delta_engine: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    ignore = tmp_path / ".gitignore"
+def test_an_existing_gitignore_is_merged_once(delta_engine: CommandLine, here: Path) -> None:
+    ignore = here / ".gitignore"
     ignore.write_bytes(b"secret.txt\n.venv/")
     ignore.chmod(0o440)
     made = delta_engine("init")
@@ -78,13 +74,10 @@ def test_an_existing_gitignore_is_merged_once(
     assert ignore.read_bytes() == merged
 
 
-def test_existing_files_are_refused_and_nothing_is_written(
-    delta_engine: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "README.md").write_text("mine")
-    (tmp_path / ".gitignore").write_text("mine")
-    before = contents(tmp_path)
+def test_existing_files_are_refused_and_nothing_is_written(delta_engine: CommandLine, here: Path) -> None:
+    (here / "README.md").write_text("mine")
+    (here / ".gitignore").write_text("mine")
+    before = contents(here)
     refused = delta_engine("init")
     assert refused.code == ExitCode.REFUSED
     assert refused.stderr == (
@@ -92,7 +85,7 @@ def test_existing_files_are_refused_and_nothing_is_written(
         "choose an empty folder: delta-engine init DIR.\n"
         "more: delta-engine explain invalid-command\n"
     )
-    assert contents(tmp_path) == before
+    assert contents(here) == before
 
 
 def test_files_are_kept_or_replaced_as_asked(delta_engine: CommandLine, project: Path) -> None:
@@ -169,9 +162,8 @@ def test_what_is_in_the_way_is_refused_whole(
 
 @pytest.mark.parametrize("after", [0, 1, 12])
 def test_a_killed_init_is_completed(
-    delta_engine: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
+    delta_engine: CommandLine, here: Path, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     assert delta_engine("init", "whole").code == 0
     moved = iter(range(100))
 
@@ -188,17 +180,16 @@ def test_a_killed_init_is_completed(
         patched.setattr(staged_files.StagedFiles, "__exit__", killed)
         with pytest.raises(Kill):
             delta_engine("init", "killed")
-    killed_files = contents(tmp_path / "killed")
+    killed_files = contents(here / "killed")
     assert len([name for name in killed_files if ".delta-engine-" not in name]) == after
     assert len(killed_files) > after
     assert delta_engine("init", "killed", "--skip-existing").code == 0
-    assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
+    assert contents(here / "killed") == contents(here / "whole")
 
 
 def test_a_disk_that_is_full_leaves_nothing(
-    delta_engine: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    delta_engine: CommandLine, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     synced = iter(range(100))
 
     def fsync(_descriptor: int) -> None:
@@ -209,7 +200,7 @@ def test_a_disk_that_is_full_leaves_nothing(
     refused = delta_engine("init", "retail")
     assert refused.code == ExitCode.REFUSED
     assert "the project cannot be written: [Errno 28] No space left on device" in refused.stderr
-    assert [*(tmp_path / "retail").rglob("*")] == []
+    assert [*(here / "retail").rglob("*")] == []
 
 
 def test_two_at_once_are_refused(delta_engine: CommandLine, project: Path) -> None:
