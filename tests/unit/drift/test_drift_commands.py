@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.orchestrate.backend import databricks_backend
 from tests.fakes.unity_catalog import FakeUnityCatalog
-from tests.projects.catalog_project import CONFIG
+from tests.projects.catalog_project import CONFIG, CatalogProject
 from tests.projects.commandline import CommandLine, Result
 
 ORDERS = """\
@@ -37,28 +36,17 @@ Run = Callable[[str], Result]
 
 
 @pytest.fixture
-def catalog(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeUnityCatalog:
+def catalog(catalog_project: CatalogProject) -> FakeUnityCatalog:
     """Return a catalog, and work in a project that is not synced yet."""
-    fake = FakeUnityCatalog()
-    for module in ("commands", "state_commands"):
-        where = f"delta_engine.cli.{module}.open_backend"
-        monkeypatch.setattr(where, lambda *_, **__: databricks_backend(fake))
-    (tmp_path / "conf" / "models").mkdir(parents=True)
-    (tmp_path / "conf" / "dev.yml").write_text(CONFIG)
-    (tmp_path / "conf" / "models" / "tables.yml").write_text(ORDERS + OTHERS)
-    monkeypatch.chdir(tmp_path)
-    return fake
+    catalog_project.models.write_text(ORDERS + OTHERS)
+    return catalog_project.catalog
 
 
 @pytest.fixture
-def run(catalog: FakeUnityCatalog, delta_engine: CommandLine) -> Run:
+def run(catalog: FakeUnityCatalog, catalog_project: CatalogProject) -> Run:
     """Return what runs a command in a project whose tables, orders and others, are synced."""
-
-    def run(command: str) -> Result:
-        return delta_engine("-e", "dev", *command.split())
-
-    assert run("sync --yes").code == 0
-    return run
+    catalog_project.sync()
+    return catalog_project.run
 
 
 def configure(policy: str) -> None:

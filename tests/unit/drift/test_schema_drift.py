@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.orchestrate.backend import databricks_backend
 from delta_engine.state.principals import Permissions
 from delta_engine.state.states import Audit
 from tests.fakes.unity_catalog import FakeUnityCatalog
@@ -50,9 +49,7 @@ def catalog(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, delta_engine: Comma
     """Return a catalog into which a project in the current folder was synced."""
     fake = FakeUnityCatalog(schemas=("dev.others",))
     fake.catalogs["dev"] = Permissions(owner=fake.user)
-    for module in ("commands", "state_commands"):
-        where = f"delta_engine.cli.{module}.open_backend"
-        monkeypatch.setattr(where, lambda *_, **__: databricks_backend(fake))
+    delta_engine.reach(lambda: fake)
     models = tmp_path / "conf" / "models"
     models.mkdir(parents=True)
     (tmp_path / "conf" / "dev.yml").write_text(CONFIG)

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.fakes.unity_catalog import FakeUnityCatalog
-from tests.projects.catalog_project import CONFIG
+from tests.projects.catalog_project import CONFIG, CatalogProject
 from tests.projects.commandline import CommandLine, Result
 
 ORDERS = """\
@@ -31,28 +31,22 @@ Run = Callable[[str], Result]
 
 
 @pytest.fixture
-def fake() -> FakeUnityCatalog:
-    return FakeUnityCatalog(schemas=("dev.silver", "prod.silver"))
+def fake(catalog_project: CatalogProject) -> FakeUnityCatalog:
+    catalog_project.catalog = FakeUnityCatalog(schemas=("dev.silver", "prod.silver"))
+    return catalog_project.catalog
 
 
 @pytest.fixture
-def run(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, delta_engine: CommandLine, fake: FakeUnityCatalog
-) -> Run:
+def run(catalog_project: CatalogProject, delta_engine: CommandLine, fake: FakeUnityCatalog) -> Run:
     """Return what runs a command in a project whose table is synced, and whose model drops a column now."""
-    delta_engine.reach(lambda: fake)
-    (tmp_path / "conf" / "models").mkdir(parents=True)
-    (tmp_path / "conf" / "dev.yml").write_text(CONFIG)
-    models = tmp_path / "conf" / "models" / "tables.yml"
-    models.write_text(ORDERS)
-    monkeypatch.chdir(tmp_path)
+    catalog_project.models.write_text(ORDERS)
 
     def run(command: str) -> Result:
         name, *arguments = command.split()
         return delta_engine("-e", "dev", name, *(argument.replace("_", " ") for argument in arguments))
 
     assert run("sync --yes").code == 0
-    models.write_text(WITHOUT_DISCOUNT)
+    catalog_project.models.write_text(WITHOUT_DISCOUNT)
     return run
 
 
