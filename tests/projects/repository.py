@@ -25,6 +25,13 @@ tables:
 """
 
 
+GIT = ("git", "-c", "user.name=jo", "-c", "user.email=jo@example.com", "-c", "protocol.file.allow=always")
+
+
+def run_git(folder: Path, *arguments: str) -> None:
+    subprocess.run([*GIT, *arguments], cwd=folder, check=True, capture_output=True)
+
+
 class Repository:
     """Runs commands in the repository, and git."""
 
@@ -52,16 +59,7 @@ class Repository:
 
     def git(self, *arguments: str, folder: str = ".") -> None:
         """Run git in a folder of the repository."""
-        options = [
-            "-c",
-            "user.name=jo",
-            "-c",
-            "user.email=jo@example.com",
-            "-c",
-            "protocol.file.allow=always",
-        ]
-        where = self.folder / folder
-        subprocess.run(["git", *options, *arguments], cwd=where, check=True, capture_output=True)
+        run_git(self.folder / folder, *arguments)
 
     def commit(self, folder: str = ".") -> None:
         """Commit everything, in a new git repository if there is none."""

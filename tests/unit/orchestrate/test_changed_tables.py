@@ -11,6 +11,7 @@ import pytest
 
 from tests.projects.catalog_project import CONFIG, CatalogProject
 from tests.projects.commandline import CommandLine
+from tests.projects.repository import run_git
 
 ORDERS = "name: orders, columns: [{name: id, type: bigint}]"
 STOCK = "name: stock, columns: [{name: id, type: bigint}]"
@@ -26,15 +27,7 @@ class GitProject(CatalogProject):
     """A project in a git repository, whose branch `main` is what the tests compare with."""
 
     def git(self, *arguments: str, folder: str = ".") -> None:
-        options = [
-            "-c",
-            "user.name=jo",
-            "-c",
-            "user.email=jo@example.com",
-            "-c",
-            "protocol.file.allow=always",
-        ]
-        subprocess.run(["git", *options, *arguments], cwd=folder, check=True, capture_output=True)
+        run_git(Path(folder), *arguments)
 
     def commit(self, branch: str = "main") -> None:
         if not Path(".git").exists():
