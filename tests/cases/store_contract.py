@@ -24,16 +24,22 @@ from delta_engine.deployment.errors import (
 )
 from delta_engine.deployment.files import ReportFiles
 from delta_engine.deployment.ports import JournalStore, LockRecords, StateStore
-from delta_engine.deployment.stored import Identity, LockHolder, LockRecord, StateVersion, StoredDocument
+from delta_engine.deployment.stored import (
+    DocumentIdentity,
+    LockHolder,
+    LockRecord,
+    StateVersion,
+    StoredDocument,
+)
 from tests.builders.deployment import deployment_over, deployment_state
 
 STATE_ID = "5f0c7c1e-3f5e-4b67-9f0f-6d4f2f9f8a11"
 RACERS = 8
 
 
-def identity(serial: int, write_id: str | None = None) -> Identity:
+def identity(serial: int, write_id: str | None = None) -> DocumentIdentity:
     """Return the identity of a document."""
-    return Identity(state_id=STATE_ID, serial=serial, write_id=write_id or f"write{serial}")
+    return DocumentIdentity(state_id=STATE_ID, serial=serial, write_id=write_id or f"write{serial}")
 
 
 def document(serial: int, *, text: str = "", write_id: str | None = None) -> bytes:

@@ -14,7 +14,7 @@ from delta_engine.actions.policy import Allowance, DestructiveKind, Policy
 from delta_engine.backends.addressing import PathAddressing
 from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.deployment.deployment import Deployment
-from delta_engine.deployment.stored import Identity, StoredDocument
+from delta_engine.deployment.stored import DocumentIdentity, StoredDocument
 from delta_engine.deployment.stores.files import FileJournals, FileVersions
 from delta_engine.deployment.stores.memory import MemoryStateStore, memory_journals
 from delta_engine.errors import raise_all
@@ -63,7 +63,9 @@ class MortalStore:
     def read(self, *, allow_cached: bool = False) -> StoredDocument | None:
         return self.store.read(allow_cached=allow_cached)
 
-    def replace(self, data: bytes, identity: Identity, expected: StoredDocument | None) -> StoredDocument:
+    def replace(
+        self, data: bytes, identity: DocumentIdentity, expected: StoredDocument | None
+    ) -> StoredDocument:
         self.life.require()
         return self.store.replace(data, identity, expected)
 

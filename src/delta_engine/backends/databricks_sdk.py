@@ -99,7 +99,7 @@ def _show_once(message: str) -> None:
     _SDK_LOGGER.warning(message)
 
 
-class Failure(Enum):
+class CallFailure(Enum):
     """The effect of a failed call on the request."""
 
     THROTTLED = auto()
@@ -118,9 +118,9 @@ class Failure(Enum):
     """It was not done, and a retry would not help."""
 
 
-_ALWAYS_AGAIN: Final = frozenset({Failure.THROTTLED, Failure.UNREACHED})
-_AGAIN_IF_REPEATABLE: Final = frozenset({Failure.UNAVAILABLE, Failure.UNKNOWN})
-_ANSWERS: Final = frozenset({Failure.THROTTLED, Failure.UNAVAILABLE})
+_ALWAYS_AGAIN: Final = frozenset({CallFailure.THROTTLED, CallFailure.UNREACHED})
+_AGAIN_IF_REPEATABLE: Final = frozenset({CallFailure.UNAVAILABLE, CallFailure.UNKNOWN})
+_ANSWERS: Final = frozenset({CallFailure.THROTTLED, CallFailure.UNAVAILABLE})
 """Failures that prove that the service exists."""
 
 
@@ -129,7 +129,7 @@ class CallError(DeltaEngineError):
 
     topic = "unreachable-workspace"
 
-    def __init__(self, message: str, *, failure: Failure, code: str | None = None) -> None:
+    def __init__(self, message: str, *, failure: CallFailure, code: str | None = None) -> None:
         self.failure = failure
         self.code = code
         super().__init__(message)
@@ -197,7 +197,7 @@ def _attempt(call: Callable[[], Answer]) -> Answer:
         return call()
     except TimeoutError as error:  # the SDK had no time left for a retry, or for the first attempt
         if error.__cause__ is None:
-            raise CallError(str(error), failure=Failure.UNREACHED) from error
+            raise CallError(str(error), failure=CallFailure.UNREACHED) from error
         raise _call_error(error.__cause__) from error
     except (DatabricksError, RequestException, ValueError) as error:  # ValueError: login expired, or no JSON
         raise _call_error(error) from error
@@ -206,7 +206,7 @@ def _attempt(call: Callable[[], Answer]) -> Answer:
         TypeError,
         OverflowError,
     ) as error:  # what the SDK raises for JSON of another shape
-        raise CallError(f"the answer cannot be understood: {error}", failure=Failure.UNKNOWN) from error
+        raise CallError(f"the answer cannot be understood: {error}", failure=CallFailure.UNKNOWN) from error
 
 
 def _call_error(error: BaseException) -> CallError:
@@ -216,21 +216,21 @@ def _call_error(error: BaseException) -> CallError:
     code: str | None = None
     match error:
         case sdk.TooManyRequests():
-            failure, code = Failure.THROTTLED, "TOO_MANY_REQUESTS"
+            failure, code = CallFailure.THROTTLED, "TOO_MANY_REQUESTS"
         case sdk.TemporarilyUnavailable():
-            failure, code = Failure.UNAVAILABLE, "TEMPORARILY_UNAVAILABLE"
+            failure, code = CallFailure.UNAVAILABLE, "TEMPORARILY_UNAVAILABLE"
         case sdk.Unauthenticated():
-            failure, code = Failure.REFUSED, UNAUTHENTICATED
+            failure, code = CallFailure.REFUSED, UNAUTHENTICATED
         case sdk.InternalError() | sdk.DeadlineExceeded() | sdk.OperationTimeout():
-            failure = Failure.UNKNOWN
+            failure = CallFailure.UNKNOWN
         case DatabricksError() if (
             type(error) is DatabricksError
         ):  # such as a gateway's 502, which has no SDK class
-            failure = Failure.UNKNOWN
+            failure = CallFailure.UNKNOWN
         case DatabricksError():
-            failure, code = Failure.REFUSED, error.error_code
+            failure, code = CallFailure.REFUSED, error.error_code
         case _:
-            failure = Failure.UNREACHED if _was_never_sent(error) else Failure.UNKNOWN
+            failure = CallFailure.UNREACHED if _was_never_sent(error) else CallFailure.UNKNOWN
     return CallError(str(error) or type(error).__name__, failure=failure, code=code)
 
 
@@ -253,9 +253,9 @@ def _download(link: ExternalLink) -> bytes:
             str(link.external_link), headers=link.http_headers or {}, timeout=_DOWNLOAD_SECONDS
         )
     except requests.RequestException as error:  # its message contains the link
-        raise CallError(f"no chunk: {type(error).__name__}", failure=Failure.UNKNOWN) from None
+        raise CallError(f"no chunk: {type(error).__name__}", failure=CallFailure.UNKNOWN) from None
     if not answer.ok:
         may_pass = answer.status_code >= _SERVER_ERROR or answer.status_code in _BUSY
-        failure = Failure.UNKNOWN if may_pass else Failure.REFUSED
+        failure = CallFailure.UNKNOWN if may_pass else CallFailure.REFUSED
         raise CallError(f"no chunk: status {answer.status_code}", failure=failure)
     return answer.content

@@ -16,7 +16,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from delta_engine.backends.cancellation import StoppedError, current_stop
-from delta_engine.backends.databricks_sdk import CallError, Calls, Failure, growing_waits
+from delta_engine.backends.databricks_sdk import CallError, CallFailure, Calls, growing_waits
 from delta_engine.backends.error_conditions import UNAUTHENTICATED, WAREHOUSE_UNREACHABLE, statement_error
 from delta_engine.backends.sql_runner import Row, past_throttling
 from delta_engine.backends.warehouse_results import incomplete, rows_of
@@ -125,11 +125,14 @@ class WarehouseSqlRunner:
                 has_answered_before=self._is_known_to_work,
             )
         except CallError as error:
-            if error.failure in (Failure.THROTTLED, Failure.UNREACHED) and current_stop().is_requested():
+            if (
+                error.failure in (CallFailure.THROTTLED, CallFailure.UNREACHED)
+                and current_stop().is_requested()
+            ):
                 raise StoppedError(sql) from error
-            if error.failure in (Failure.REFUSED, Failure.UNREACHED) and not self._is_known_to_work:
+            if error.failure in (CallFailure.REFUSED, CallFailure.UNREACHED) and not self._is_known_to_work:
                 raise self._unusable(error) from error
-            if error.failure is Failure.UNKNOWN:
+            if error.failure is CallFailure.UNKNOWN:
                 raise _outcome_unknown(f"no answer came, and it may have run: {error}", sql) from error
             raise statement_error(
                 str(error), sql=sql, condition=error.code, code=WAREHOUSE_UNREACHABLE
@@ -162,7 +165,7 @@ class WarehouseSqlRunner:
 
     def _unusable(self, error: CallError) -> ConfigError:
         reason = str(error).rstrip(".")
-        if error.failure is Failure.UNREACHED:
+        if error.failure is CallFailure.UNREACHED:
             return ConfigError(
                 f"the host of SQL warehouse {self.warehouse_id!r} is unreachable: {reason}",
                 way_out="Correct DATABRICKS_HOST or the profile's host, or check the network.",
@@ -250,7 +253,7 @@ class _SubmittedStatement:
         def poll() -> StatementResponse:
             response = self.api.get_statement(self.statement_id)
             if response.status is None:
-                raise CallError("the answer has no status", failure=Failure.UNKNOWN)
+                raise CallError("the answer has no status", failure=CallFailure.UNKNOWN)
             return response
 
         return self.calls.make(poll, is_repeatable=True, last_patience_seconds=_LAST_PATIENCE_SECONDS)

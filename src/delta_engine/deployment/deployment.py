@@ -16,7 +16,7 @@ from delta_engine.deployment.ports import JournalStore, LockLease, StateLock
 from delta_engine.deployment.recorder import Notify, RunRecorder, replay, require_no_journal
 from delta_engine.deployment.repository import LoadedState, StateRepository
 from delta_engine.deployment.run_facts import RunFacts, described, environment_record, first_document, signed
-from delta_engine.deployment.stored import Identity, LockHolder
+from delta_engine.deployment.stored import DocumentIdentity, LockHolder
 from delta_engine.deployment.stores.memory import MemoryStateStore, NoLock, memory_journals
 from delta_engine.telemetry.context import command, utc_now
 
@@ -160,7 +160,9 @@ def _release(lease: LockLease, notify: Notify) -> None:
         notify(f"the release of the lock was not recorded: {error}")
 
 
-def _require_successor(state: DeploymentState, current: Identity, *, force: bool, is_version: bool) -> None:
+def _require_successor(
+    state: DeploymentState, current: DocumentIdentity, *, force: bool, is_version: bool
+) -> None:
     if force:
         return
     if state.state_id != current.state_id:

@@ -14,7 +14,7 @@ import msgspec
 
 from delta_engine.deployment.errors import CorruptStateError, StoreError
 from delta_engine.deployment.ports import StateStore
-from delta_engine.deployment.stored import Identity, StoredDocument
+from delta_engine.deployment.stored import DocumentIdentity, StoredDocument
 from delta_engine.errors import InvalidCommandError
 
 _TEMPORARY_SUFFIX = ".tmp"
@@ -160,16 +160,16 @@ UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """The errors that damaged bytes raise."""
 
 
-def identity_in(data: bytes) -> Identity:
+def identity_in(data: bytes) -> DocumentIdentity:
     """Return the identity in a document's bytes, missing parts empty; raises `UNDECODABLE` if it is no document."""
-    return msgspec.json.decode(data, type=Identity)
+    return msgspec.json.decode(data, type=DocumentIdentity)
 
 
-def lost_identity(store: StateStore, stored: StoredDocument | None) -> Identity:
+def lost_identity(store: StateStore, stored: StoredDocument | None) -> DocumentIdentity:
     """Return the identity of an unreadable or missing document, with a serial that is at least its own."""
     kept = [version for version in store.versions.list() if version.version_id.partition("-")[0].isdecimal()]
     newest = [version.version_id for version in kept[:1]]
-    identities = [*_identities(store, stored, newest), Identity()]
+    identities = [*_identities(store, stored, newest), DocumentIdentity()]
     newest_known = next((identity for identity in identities if identity.state_id), identities[-1])
     # The next serial replaced this version.
     reached = [int(version.version_id.partition("-")[0]) + version.is_replaced for version in kept]
@@ -178,7 +178,9 @@ def lost_identity(store: StateStore, stored: StoredDocument | None) -> Identity:
     )
 
 
-def _identities(store: StateStore, stored: StoredDocument | None, versions: list[str]) -> Iterator[Identity]:
+def _identities(
+    store: StateStore, stored: StoredDocument | None, versions: list[str]
+) -> Iterator[DocumentIdentity]:
     if stored is not None and stored.identity is not None:
         yield stored.identity
     if stored is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from delta_engine.deployment.stored import Identity, LockHolder, LockRecord, StoredDocument
+from delta_engine.deployment.stored import DocumentIdentity, LockHolder, LockRecord, StoredDocument
 from delta_engine.deployment.stores.files import FileVersions
 
 
@@ -33,7 +33,9 @@ class StateStore(Protocol):
             CorruptStateError: it does not match the store's own checksum; the error carries the stored content.
         """
 
-    def replace(self, data: bytes, identity: Identity, expected: StoredDocument | None) -> StoredDocument:
+    def replace(
+        self, data: bytes, identity: DocumentIdentity, expected: StoredDocument | None
+    ) -> StoredDocument:
         """Write a document if the store still holds the expected one (None: no document); return the stored one.
 
         Raises:

@@ -7,17 +7,17 @@ from collections.abc import Iterator
 import msgspec
 
 
-class _Change(msgspec.Struct):
+class _ChangeRun(msgspec.Struct):
     run: str
 
 
-class _Metadata(msgspec.Struct):
-    change: _Change | None = None
+class _NamedMetadata(msgspec.Struct):
+    change: _ChangeRun | None = None
 
 
-class _Resource(msgspec.Struct):
+class _NamedResource(msgspec.Struct):
     id: str
-    metadata: _Metadata
+    metadata: _NamedMetadata
 
 
 class RecordedNames(msgspec.Struct):
@@ -27,7 +27,7 @@ class RecordedNames(msgspec.Struct):
         resources: by key, such as `table.dev.silver.orders`.
     """
 
-    resources: dict[str, _Resource]
+    resources: dict[str, _NamedResource]
 
     def names(self) -> Iterator[str]:
         """Yield the names of tables and the keys of schemas, which commands take."""

@@ -32,7 +32,7 @@ from delta_engine.deployment.errors import (
 )
 from delta_engine.deployment.local_files import UNDECODABLE, identity_in, lost_identity, write_atomically
 from delta_engine.deployment.ports import StateStore
-from delta_engine.deployment.stored import Identity, StateVersion, StoredDocument
+from delta_engine.deployment.stored import DocumentIdentity, StateVersion, StoredDocument
 from delta_engine.deployment.stores.files import FileVersions
 from delta_engine.telemetry.context import command, new_id, utc_now
 from delta_engine.telemetry.visible import shown_moment
@@ -54,7 +54,7 @@ class LoadedState:
     format_version: int = VERSION
 
     @property
-    def identity(self) -> Identity:
+    def identity(self) -> DocumentIdentity:
         """What distinguishes it from every other document."""
         return _identity(self.state)
 
@@ -150,7 +150,7 @@ class StateRepository:
         return _loaded(StoredDocument(data=data, token=""), self._environment, where).state
 
     def replace_lost(
-        self, state: DeploymentState, require_successor: Callable[[DeploymentState, Identity], None]
+        self, state: DeploymentState, require_successor: Callable[[DeploymentState, DocumentIdentity], None]
     ) -> LoadedState:
         """Save a document in place of a missing or unreadable one, above every known serial; back up the remains.
 
@@ -311,8 +311,8 @@ def _unsaved(data: bytes, state: DeploymentState, errored_dir: Path, error: Exce
     )
 
 
-def _identity(state: DeploymentState) -> Identity:
-    return Identity(
+def _identity(state: DeploymentState) -> DocumentIdentity:
+    return DocumentIdentity(
         state_id=state.state_id,
         serial=state.serial,
         write_id=state.write_id,

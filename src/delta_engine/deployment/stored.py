@@ -11,7 +11,7 @@ from delta_engine.models.open_struct import Moment
 from delta_engine.telemetry.visible import shown_moment
 
 
-class Identity(msgspec.Struct, frozen=True, kw_only=True):
+class DocumentIdentity(msgspec.Struct, frozen=True, kw_only=True):
     """What distinguishes one saved document from every other: one state_id per environment, one write_id per save.
 
     Its parts are empty where a damaged document lacks them. `updated_at` and `updated_by` say when and by whom it was
@@ -41,7 +41,7 @@ class StoredDocument:
 
     data: bytes
     token: str
-    identity: Identity | None = None
+    identity: DocumentIdentity | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,7 +91,7 @@ class SupportedChanges:
 
 
 @dataclass(frozen=True, slots=True)
-class _Change:
+class _RefusableChange:
     """A change that a platform may refuse, and what to do then."""
 
     feature: Feature
@@ -103,51 +103,55 @@ _MADE_BY_OTHERS = (
     "Create the table with Delta's DeltaTable builder (`generatedAlwaysAs`) and run again, or leave it out of this "
     "environment: backend.leave_out: "
 )
-_CREATED: Mapping[Feature, _Change] = {
-    feature: _Change(
+_CREATED: Mapping[Feature, _RefusableChange] = {
+    feature: _RefusableChange(
         feature,
         f"it would be created with {feature.value}",
         f"{_MADE_BY_OTHERS}[{feature.name.lower()}].",
     )
     for feature in NEEDED_TO_CREATE
 }
-_RENAMED_COLUMN = _Change(Feature.COLUMN_RENAMES, "it would be renamed", "Keep the former name in the model.")
-_CONVERTED_COLUMN = _Change(
+_RENAMED_COLUMN = _RefusableChange(
+    Feature.COLUMN_RENAMES, "it would be renamed", "Keep the former name in the model."
+)
+_CONVERTED_COLUMN = _RefusableChange(
     Feature.COLUMN_RENAMES,
     "its conversion to another type would rename columns",
     "Keep the type of the existing column in the model. To store other values, declare a column of another name with "
     "`using`.",
 )
-_VOID_COLUMN = _Change(
+_VOID_COLUMN = _RefusableChange(
     Feature.VOID_WIDENING,
     "its type void would change",
     "Remove the column from the model in one sync, and declare it with its type in the next. A void column holds no "
     "values.",
 )
-_RENAMED_TABLE = _Change(Feature.TABLE_RENAMES, "it would be renamed", "Keep the former name in the model.")
-_REPARTITIONED = _Change(
+_RENAMED_TABLE = _RefusableChange(
+    Feature.TABLE_RENAMES, "it would be renamed", "Keep the former name in the model."
+)
+_REPARTITIONED = _RefusableChange(
     Feature.REPARTITIONING,
     "it would get other partitions",
     "Keep the partitions of the existing table in the model. Or create another table with the partitions, and copy the "
     "rows.",
 )
-_MANAGED = _Change(
+_MANAGED = _RefusableChange(
     Feature.MANAGED_CONVERSION, "it would become a managed table", "Declare its location as it is."
 )
-_CHANGED_STREAMING_TABLE = _Change(
+_CHANGED_STREAMING_TABLE = _RefusableChange(
     Feature.STREAMING_TABLES,
     "tags or column comments of a streaming table would change",
     "Use `backend: {type: databricks-warehouse}` in this environment, or leave tags and column comments to the "
     "pipeline that makes the table.",
 )
 
-_REMOVED = _Change(
+_REMOVED = _RefusableChange(
     Feature.TABLE_REMOVAL,
     "it would be dropped",
     "Keep it: `policy.removed_tables: keep`, or `undo --skip-refused`.",
 )
 
-_Dependent: TypeAlias = tuple[TableAction, _Change, Column | str | None]
+_Dependent: TypeAlias = tuple[TableAction, _RefusableChange, Column | str | None]
 
 
 def _dependent_changes(plan: TablePlan) -> Iterator[_Dependent]:
@@ -163,7 +167,7 @@ def _dependent_changes(plan: TablePlan) -> Iterator[_Dependent]:
         yield drop, _REMOVED, None
 
 
-def _dependent_actions(align: AlignTable) -> Iterator[tuple[_Change, str | None]]:
+def _dependent_actions(align: AlignTable) -> Iterator[tuple[_RefusableChange, str | None]]:
     for action in align.actions:
         match action:
             case ColumnRename():

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from delta_engine.deployment.errors import LockHeld, LockLost, StoreError
 from delta_engine.deployment.ports import LockLease
-from delta_engine.deployment.stored import Identity, LockHolder, StoredDocument
+from delta_engine.deployment.stored import DocumentIdentity, LockHolder, StoredDocument
 from delta_engine.deployment.stores.memory import MemoryStateStore, NoLock
 from tests.builders.deployment import HOLDER
 from tests.builders.models import orders
@@ -24,7 +24,9 @@ class Unwritable(MemoryStateStore):
         super().__init__()
         self.writes = writes
 
-    def replace(self, data: bytes, identity: Identity, expected: StoredDocument | None) -> StoredDocument:
+    def replace(
+        self, data: bytes, identity: DocumentIdentity, expected: StoredDocument | None
+    ) -> StoredDocument:
         self.writes -= 1
         if self.writes < 0:
             raise StoreError("the store is down")

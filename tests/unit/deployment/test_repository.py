@@ -27,7 +27,7 @@ from delta_engine.deployment.errors import (
     UnsavedStateError,
 )
 from delta_engine.deployment.repository import StateRepository
-from delta_engine.deployment.stored import Identity, StoredDocument
+from delta_engine.deployment.stored import DocumentIdentity, StoredDocument
 from delta_engine.deployment.stores.files import FileJournals, FileVersions
 from delta_engine.deployment.stores.local import (
     KEPT_VERSIONS,
@@ -56,7 +56,9 @@ class FaultyStore(MemoryStateStore):
         self.faults = list(faults)
         self.on_fault: Callable[[], object] = lambda: None
 
-    def replace(self, data: bytes, identity: Identity, expected: StoredDocument | None) -> StoredDocument:
+    def replace(
+        self, data: bytes, identity: DocumentIdentity, expected: StoredDocument | None
+    ) -> StoredDocument:
         if not self.faults:
             return super().replace(data, identity, expected)
         is_done, error = self.faults.pop(0)
@@ -238,7 +240,7 @@ def test_a_lost_local_document_is_restored(tmp_path: Path, left: bytes | None) -
 
 
 def test_a_lost_document_in_memory_or_behind_a_copy_is_restored(tmp_path: Path) -> None:
-    store, nothing = MemoryStateStore(), Identity(state_id="", serial=0, write_id="")
+    store, nothing = MemoryStateStore(), DocumentIdentity(state_id="", serial=0, write_id="")
     check_restore_of_a_lost_document(
         lambda: store, lambda: store.replace(b"{", nothing, store.read()), tmp_path
     )
@@ -361,7 +363,7 @@ class TestHybrid:
     @pytest.mark.parametrize("damaged", [b'{"state_id": "\xff"}', b"[" * 100_000])
     def test_a_damaged_remote_document_is_called_that(self, tmp_path: Path, damaged: bytes) -> None:
         remote = MemoryStateStore()
-        remote.replace(damaged, Identity(state_id="state-1", serial=1, write_id="write-1"), None)
+        remote.replace(damaged, DocumentIdentity(state_id="state-1", serial=1, write_id="write-1"), None)
         store = HybridStateStore(remote, tmp_path, "test", max_age_seconds=300)
         with pytest.raises(CorruptStateError):
             repository_over(store, tmp_path).load()

@@ -19,7 +19,7 @@ from delta_engine.deployment.document import (
     DeploymentState,
 )
 from delta_engine.deployment.errors import StaleStateError, StoreError, UnsavedStateError
-from delta_engine.deployment.stored import Identity, StoredDocument
+from delta_engine.deployment.stored import DocumentIdentity, StoredDocument
 from delta_engine.deployment.stores.memory import MemoryStateStore
 from delta_engine.errors import CatalogReadError, RefusalGroup, StatementError
 from delta_engine.execute.action_runner import ApplyStoppedError
@@ -180,7 +180,9 @@ def test_an_interrupt_during_the_last_look_is_heard_when_all_is_recorded(
 class SignalledStore(MemoryStateStore):
     """Ctrl-C comes with every write but the first, which comes before all statements."""
 
-    def replace(self, data: bytes, identity: Identity, expected: StoredDocument | None) -> StoredDocument:
+    def replace(
+        self, data: bytes, identity: DocumentIdentity, expected: StoredDocument | None
+    ) -> StoredDocument:
         if expected is not None:
             signal.raise_signal(signal.SIGINT)
         return super().replace(data, identity, expected)

@@ -33,7 +33,7 @@ class ClientLimits:
 DOCUMENT_LIMITS: Final = ClientLimits()
 
 
-class Intent(Enum):
+class RequestKind(Enum):
     """The kind of a request."""
 
     READ = auto()
@@ -42,7 +42,7 @@ class Intent(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class StorePlace:
     """The bucket or table of a request, for messages.
 
     Args:
@@ -75,7 +75,7 @@ class AwsClient:
         raw.meta.events.register(f"response-received.{service}", self._unanswered.note)
 
     @contextmanager
-    def request(self, place: Place, intent: Intent) -> Iterator[None]:
+    def request(self, place: StorePlace, kind: RequestKind) -> Iterator[None]:
         """Make one call in this context.
 
         Raises:
@@ -91,9 +91,9 @@ class AwsClient:
         try:
             yield
         except ClientError as error:
-            raise _store_error(_answered(error, place), place, intent, self._unanswered.any) from error
+            raise _store_error(_answered(error, place), place, kind, self._unanswered.any) from error
         except (BotoCoreError, ResponseParserError) as error:
-            raise _store_error(_not_answered(error), place, intent, self._unanswered.any) from error
+            raise _store_error(_not_answered(error), place, kind, self._unanswered.any) from error
 
 
 def open_client(
@@ -163,11 +163,11 @@ class _Failure:
     way_out: str = ""
 
 
-def _store_error(failure: _Failure, place: Place, intent: Intent, any_unanswered: bool) -> StoreError:
+def _store_error(failure: _Failure, place: StorePlace, kind: RequestKind, any_unanswered: bool) -> StoreError:
     message = f"{place.name}: {failure.reason}. {failure.way_out}".strip()
-    if intent is Intent.READ:
+    if kind is RequestKind.READ:
         return (UnansweredError if failure.outcome is _Outcome.UNANSWERED else StoreError)(message)
-    if failure.outcome is _Outcome.CONFLICT and intent is Intent.CONDITIONAL_WRITE:
+    if failure.outcome is _Outcome.CONFLICT and kind is RequestKind.CONDITIONAL_WRITE:
         return ConflictError(message)
     if failure.outcome is _Outcome.UNANSWERED or any_unanswered:
         return UncertainWriteError(f"{message} {UNKNOWN_WRITE}")
@@ -208,7 +208,7 @@ def _is_server_failure(status: int) -> bool:
     return status >= 500 and status != _NOT_IMPLEMENTED
 
 
-def _answered(error: Any, place: Place) -> _Failure:
+def _answered(error: Any, place: StorePlace) -> _Failure:
     code = str(error.response.get("Error", {}).get("Code", ""))
     status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
     outcome, reason, way_out = _Outcome.NOT_DONE, "the request was refused", _CHECK_ENDPOINT
@@ -281,7 +281,7 @@ class DynamoDBLockRecords:
         self._table = table
         self._lock_id = lock_id
         in_region = f" --region {region}" if region else ""
-        self._place = Place(
+        self._place = StorePlace(
             name=f"the DynamoDB table {table!r} at {client.endpoint}",
             when_missing=(
                 f"Create it: aws dynamodb create-table --table-name {table} "
@@ -298,7 +298,7 @@ class DynamoDBLockRecords:
 
     def read(self) -> tuple[LockRecord, str] | None:
         """Return the record, read consistently, and its JSON as the token."""
-        with self._client.request(self._place, Intent.READ):
+        with self._client.request(self._place, RequestKind.READ):
             answer = self._client.raw.get_item(
                 TableName=self._table, Key={_KEY: {"S": self._lock_id}}, ConsistentRead=True
             )
@@ -312,7 +312,7 @@ class DynamoDBLockRecords:
     def replace(self, record: LockRecord, expected: str | None) -> str:
         """Write a record if the stored JSON is exactly the expected one; return the new JSON."""
         token = encode_lock_record(record).decode()
-        with self._client.request(self._place, Intent.CONDITIONAL_WRITE):
+        with self._client.request(self._place, RequestKind.CONDITIONAL_WRITE):
             answer = self._client.raw.put_item(
                 TableName=self._table, Item=self._item(record, token), **_condition(expected)
             )

@@ -15,7 +15,7 @@ from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.deployment.codec import restore_hint
 from delta_engine.deployment.errors import CorruptStateError, StoreError, UncertainWriteError
 from delta_engine.deployment.locks.records import decode_lock_record, encode_lock_record
-from delta_engine.deployment.stored import Identity, LockRecord, StoredDocument
+from delta_engine.deployment.stored import DocumentIdentity, LockRecord, StoredDocument
 from delta_engine.deployment.stores.delta_row import DeltaRow, Value
 from delta_engine.deployment.stores.files import FileVersions, compressed, decompressed
 from delta_engine.deployment.stores.volume_files import VolumeFiles, upload_verified
@@ -90,7 +90,9 @@ class DatabricksStateStore:
             )
         return StoredDocument(data=decompressed(data, blob, remains), token=remains.token)
 
-    def replace(self, data: bytes, identity: Identity, expected: StoredDocument | None) -> StoredDocument:
+    def replace(
+        self, data: bytes, identity: DocumentIdentity, expected: StoredDocument | None
+    ) -> StoredDocument:
         """Upload the document and move the head if it is still the expected one; see `StateStore.replace`."""
         blob = compressed(data)
         name = self.versions.name(identity.version_id)
@@ -113,7 +115,7 @@ class DatabricksStateStore:
             raise
         return StoredDocument(data=data, token=_token(head))
 
-    def _current(self) -> Identity | None:
+    def _current(self) -> DocumentIdentity | None:
         head = self._head.read()
         return None if head is None else _identity(head)
 
@@ -167,7 +169,7 @@ def _token(head: Row | Mapping[str, Value]) -> str:
     return json.dumps({name: head[name] for name in _IDENTITY})
 
 
-def _identity(head: Row) -> Identity:
-    return Identity(
+def _identity(head: Row) -> DocumentIdentity:
+    return DocumentIdentity(
         state_id=str(head["state_id"]), serial=int(str(head["serial"])), write_id=str(head["write_id"])
     )

@@ -10,7 +10,7 @@ from typing import Final
 
 from delta_engine.deployment.errors import CorruptStateError
 from delta_engine.deployment.files import Files, JournalFiles
-from delta_engine.deployment.stored import Identity, StateVersion, StoredDocument
+from delta_engine.deployment.stored import DocumentIdentity, StateVersion, StoredDocument
 from delta_engine.telemetry.context import command
 
 _VERSION_ENDING: Final = ".json.gz"
@@ -32,7 +32,7 @@ class FileVersions:
         folder: str,
         *,
         kept: int | None = None,
-        current: Callable[[], Identity | None] | None = None,
+        current: Callable[[], DocumentIdentity | None] | None = None,
     ) -> None:
         self._files = files
         self._folder = folder

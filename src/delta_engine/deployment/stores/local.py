@@ -21,7 +21,7 @@ from delta_engine.deployment.local_files import (
     write_atomically,
 )
 from delta_engine.deployment.ports import StateStore
-from delta_engine.deployment.stored import Identity, StoredDocument, StoredFile
+from delta_engine.deployment.stored import DocumentIdentity, StoredDocument, StoredFile
 from delta_engine.deployment.stores.files import FileVersions
 from delta_engine.models.open_struct import Moment
 from delta_engine.telemetry.context import utc_now
@@ -107,7 +107,9 @@ class LocalStateStore:
         data = self._files.read(self._name)
         return None if data is None else StoredDocument(data=data, token=sha256(data).hexdigest())
 
-    def replace(self, data: bytes, identity: Identity, expected: StoredDocument | None) -> StoredDocument:
+    def replace(
+        self, data: bytes, identity: DocumentIdentity, expected: StoredDocument | None
+    ) -> StoredDocument:
         """Write the document if the file's content is still the expected one; see `StateStore.replace`."""
         with store_errors(self._document, "written"):
             self._document.parent.mkdir(parents=True, exist_ok=True)
@@ -210,7 +212,9 @@ class HybridStateStore:
             self._keep_copy(stored)
         return stored
 
-    def replace(self, data: bytes, identity: Identity, expected: StoredDocument | None) -> StoredDocument:
+    def replace(
+        self, data: bytes, identity: DocumentIdentity, expected: StoredDocument | None
+    ) -> StoredDocument:
         """Write to the remote; see `StateStore.replace`."""
         stored = self._remote.replace(data, identity, expected)
         self._keep_copy(stored)

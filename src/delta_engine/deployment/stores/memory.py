@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from delta_engine.deployment.errors import ConflictError
 from delta_engine.deployment.ports import LockLease
-from delta_engine.deployment.stored import Identity, LockHolder, StoredDocument, StoredFile
+from delta_engine.deployment.stored import DocumentIdentity, LockHolder, StoredDocument, StoredFile
 from delta_engine.deployment.stores.files import FileJournals, FileVersions
 from delta_engine.telemetry.context import utc_now
 
@@ -25,7 +25,9 @@ class MemoryStateStore:
         """Return the document."""
         return self._current
 
-    def replace(self, data: bytes, identity: Identity, expected: StoredDocument | None) -> StoredDocument:
+    def replace(
+        self, data: bytes, identity: DocumentIdentity, expected: StoredDocument | None
+    ) -> StoredDocument:
         """Write the document if it is still the expected one; see `StateStore.replace`."""
         if self._current != expected:
             raise ConflictError("the document is not what was read")

@@ -18,8 +18,8 @@ from urllib.parse import quote
 
 from delta_engine.deployment.errors import ConflictError, StoreError, UnansweredError, UncertainWriteError
 from delta_engine.deployment.locks.records import decode_lock_record, encode_lock_record
-from delta_engine.deployment.stored import Identity, LockRecord, StoredDocument, StoredFile
-from delta_engine.deployment.stores.aws import UNKNOWN_WRITE, AwsClient, Intent, Place
+from delta_engine.deployment.stored import DocumentIdentity, LockRecord, StoredDocument, StoredFile
+from delta_engine.deployment.stores.aws import UNKNOWN_WRITE, AwsClient, RequestKind, StorePlace
 from delta_engine.deployment.stores.files import FileJournals, FileVersions
 
 MARKER_NAME: Final = ".delta-engine-endpoint.json"
@@ -52,7 +52,7 @@ class S3Folder:
         self._client = client
         self._bucket = bucket
         self._prefix = f"{prefix.strip('/')}/".lstrip("/")
-        self._place = Place(
+        self._place = StorePlace(
             name=f"the bucket {bucket!r} at {client.endpoint}",
             when_missing="Create it, or correct bucket, region and endpoint_url.",
             permissions="s3:ListBucket on the bucket, and s3:GetObject, s3:PutObject and s3:DeleteObject "
@@ -66,7 +66,7 @@ class S3Folder:
 
     def get(self, name: str) -> S3Object | None:
         """Return an object; None if it does not exist."""
-        with self._client.request(self._place, Intent.READ):
+        with self._client.request(self._place, RequestKind.READ):
             try:
                 return self._get_whole(self._prefix + name)
             except self._client.raw.exceptions.NoSuchKey:
@@ -106,9 +106,9 @@ class S3Folder:
         metadata: Mapping[str, str] = _NO_METADATA,
     ) -> str:
         """Write an object, optionally under a condition of `condition_for`; return its new ETag."""
-        intent = Intent.WRITE if condition is None else Intent.CONDITIONAL_WRITE
+        kind = RequestKind.WRITE if condition is None else RequestKind.CONDITIONAL_WRITE
         content_type = _CONTENT_TYPES.get(PurePosixPath(name).suffix, "application/octet-stream")
-        with self._client.request(self._place, intent):
+        with self._client.request(self._place, kind):
             answer = self._client.raw.put_object(
                 Bucket=self._bucket,
                 Key=self._prefix + name,
@@ -128,7 +128,7 @@ class S3Folder:
 
     def beginning_with(self, beginning: str) -> Sequence[StoredFile]:
         """Return the objects with a name prefix, from all pages of the listing."""
-        with self._client.request(self._place, Intent.READ):
+        with self._client.request(self._place, RequestKind.READ):
             paginator = self._client.raw.get_paginator("list_objects_v2")
             pages = paginator.paginate(Bucket=self._bucket, Prefix=self._prefix + beginning)
             return [
@@ -143,7 +143,7 @@ class S3Folder:
 
     def delete(self, name: str) -> None:
         """Delete an object; a missing object is no error."""
-        with self._client.request(self._place, Intent.WRITE):
+        with self._client.request(self._place, RequestKind.WRITE):
             try:
                 self._client.raw.delete_object(Bucket=self._bucket, Key=self._prefix + name)
             except self._client.raw.exceptions.NoSuchKey:
@@ -301,7 +301,9 @@ class S3StateStore:
         document = self._folder.get(self._document)
         return None if document is None else StoredDocument(data=document.data, token=document.etag)
 
-    def replace(self, data: bytes, identity: Identity, expected: StoredDocument | None) -> StoredDocument:
+    def replace(
+        self, data: bytes, identity: DocumentIdentity, expected: StoredDocument | None
+    ) -> StoredDocument:
         """Write the document if its ETag is still the expected one; the metadata shows its identity and origin."""
         metadata = {
             "state-id": identity.state_id,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from delta_engine.backends.databricks_sdk import CallError, Failure
+from delta_engine.backends.databricks_sdk import CallError, CallFailure
 from delta_engine.backends.error_conditions import is_forbidden, is_unanswered, is_unauthenticated
 from delta_engine.deployment.errors import StoreError, UnansweredError, UncertainWriteError
 from delta_engine.errors import MissingDependencyError, RefusedError, SparkStartError, StatementError
@@ -28,7 +28,7 @@ def status_of(error: BaseException) -> DoctorStatus:
             return DoctorStatus.MISSING if is_refused else DoctorStatus.UNKNOWN
         case RefusedError(__cause__=StatementError() as cause) if is_unanswered(cause):
             return DoctorStatus.UNKNOWN
-        case RefusedError(__cause__=CallError(failure=failure)) if failure is not Failure.REFUSED:
+        case RefusedError(__cause__=CallError(failure=failure)) if failure is not CallFailure.REFUSED:
             return DoctorStatus.UNKNOWN
         case UncertainWriteError() | UnansweredError():
             return DoctorStatus.UNKNOWN

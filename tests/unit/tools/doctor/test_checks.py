@@ -18,7 +18,7 @@ from jsonschema import Draft202012Validator
 
 from delta_engine.backends import error_conditions
 from delta_engine.backends.capabilities import UNITY_CATALOG
-from delta_engine.backends.databricks_sdk import CallError, Failure
+from delta_engine.backends.databricks_sdk import CallError, CallFailure
 from delta_engine.deployment.errors import ConflictError, StoreError, UnansweredError, UncertainWriteError
 from delta_engine.errors import (
     CatalogReadError,
@@ -228,7 +228,7 @@ def refused_read(text: str, *, is_outcome_unknown: bool = False) -> CatalogReadE
     return refusal
 
 
-def no_call(failure: Failure) -> ConfigError:
+def no_call(failure: CallFailure) -> ConfigError:
     error = ConfigError("no warehouse")
     error.__cause__ = CallError("no", failure=failure)
     return error
@@ -248,9 +248,9 @@ def no_call(failure: Failure) -> ConfigError:
         (refused_read("call failed with: 401 - no"), DoctorStatus.MISSING),
         (refused_read("call failed with: 404 - no"), DoctorStatus.MISSING),
         (refused_read("java.lang.ClassNotFoundException: a.B"), DoctorStatus.MISSING),
-        (no_call(Failure.UNREACHED), DoctorStatus.UNKNOWN),
-        (no_call(Failure.UNAVAILABLE), DoctorStatus.UNKNOWN),
-        (no_call(Failure.REFUSED), DoctorStatus.MISSING),
+        (no_call(CallFailure.UNREACHED), DoctorStatus.UNKNOWN),
+        (no_call(CallFailure.UNAVAILABLE), DoctorStatus.UNKNOWN),
+        (no_call(CallFailure.REFUSED), DoctorStatus.MISSING),
         (statement_error("UNAUTHENTICATED"), DoctorStatus.MISSING),
         (statement_error("INSUFFICIENT_PERMISSIONS"), DoctorStatus.MISSING),
         (statement_error("INTERNAL_ERROR"), DoctorStatus.UNKNOWN),
