@@ -46,7 +46,8 @@ def engine_on(
     return Orchestrator(
         reader=reader,
         action_runner=runner_on(runner, capabilities, parallelism=parallelism),
-        planner=TablePlanner(policy, schemas, capabilities),
+        planner=TablePlanner(policy, capabilities),
+        schemas=tuple(schemas),
         validator=PlanValidator(policy),
         deployment=deployment or Deployment.unrecorded(),
         versions=versions,

@@ -113,7 +113,8 @@ class World:
         return Orchestrator(
             reader=self.catalog,
             action_runner=runner_on(Unreliable(self.catalog, fault)),
-            planner=TablePlanner(self.policy, (self.schema,) if self.schema else ()),
+            planner=TablePlanner(self.policy),
+            schemas=(self.schema,) if self.schema else (),
             validator=PlanValidator(self.policy),
             drift_policy=self.drift_policy,
             deployment=self.deployment,

@@ -141,8 +141,9 @@ class GoldenCase:
 
     def plan(self) -> TablePlan:
         """Return the plan for the case."""
-        return TablePlanner(self.policy, self.schemas).plan(
-            self.models, self.state, self.records, self.removed, self.schema_records
+        models: list[Table | Schema] = [*self.models, *self.schemas]
+        return TablePlanner(self.policy).plan(
+            models, self.state, {**self.records, **self.schema_records}, self.removed
         )
 
 

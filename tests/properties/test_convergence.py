@@ -96,11 +96,13 @@ def planned(
     gone = [Table(name.catalog, name.schema, name.table, ()) for name in removed]
     observed = observed.with_tables(catalog.snapshot(gone))
     schema_records = remembered_schemas(schemas.applied)
-    planner = TablePlanner(POLICY, schemas.declared)
+    planner = TablePlanner(POLICY)
     plan = checked_plan(
         models,
         observed,
-        lambda: planner.plan(models, observed, renamed_records, removed, schema_records),
+        lambda: planner.plan(
+            [*models, *schemas.declared], observed, {**renamed_records, **schema_records}, removed
+        ),
     )
     validator.validate_plan(plan)
     return plan

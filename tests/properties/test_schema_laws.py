@@ -59,8 +59,8 @@ def made(drawn: Drawn) -> tuple[FakeUnityCatalog, DeploymentState, tuple[Compare
 def planned(
     catalog: FakeUnityCatalog, schemas: Sequence[Schema], applied: Sequence[Schema] = ()
 ) -> TablePlan:
-    planner = TablePlanner(Policy(create_schemas=True), schemas)
-    return planner.plan([], catalog.snapshot([], schemas), schema_records=records_of(applied))
+    planner = TablePlanner(Policy(create_schemas=True))
+    return planner.plan(schemas, catalog.snapshot([], schemas), records_of(applied))
 
 
 def bring(catalog: FakeUnityCatalog, schemas: Sequence[Schema]) -> None:

@@ -258,7 +258,7 @@ def print_drift(
 def revert_drift(context: Context, options: Options, *, yes: bool, is_full: bool) -> None:
     """Bring drifted tables and schemas back to what was applied last."""
     project, environment = _open_project(context, options)
-    environment = replace(environment, planner=environment.planner.with_schemas(project.schemas))
+    environment = replace(environment, schemas=project.schemas)
     view = TerminalView(environment=project.settings.environment, yes=yes, is_revert=True, is_full=is_full)
     revert(environment, project.models, view, is_partial=project.is_partial)
 

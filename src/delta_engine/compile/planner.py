@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
 
 from delta_engine import aspects
 from delta_engine.actions import (
@@ -40,30 +41,16 @@ def while_renaming(records: Mapping[str, Recorded], align: AlignTable) -> Mappin
     return {**records, key: record.attempting(map(renames.applied_to, record.ours))}
 
 
+@dataclass(frozen=True, slots=True)
 class TablePlanner:
     """Compares models with the observed state under a policy, for a platform."""
 
-    def __init__(
-        self,
-        policy: Policy = NO_POLICY,
-        schemas: Sequence[Schema] = (),
-        capabilities: Capabilities = DATABRICKS,
-    ) -> None:
-        self.policy = policy
-        self.schemas = tuple(sorted(schemas, key=lambda schema: schema.key))
-        self.capabilities = capabilities
-
-    def with_schemas(self, schemas: Sequence[Schema]) -> TablePlanner:
-        """Return this planner with other schemas."""
-        return TablePlanner(self.policy, schemas, self.capabilities)
+    policy: Policy = NO_POLICY
+    capabilities: Capabilities = DATABRICKS
 
     def restoring(self) -> TablePlanner:
         """Return this planner for reverts: its models are what was applied, and undeclared definitions are removed."""
-        return self.under(replace(self.policy, definitions=Ownership.FULL))
-
-    def under(self, policy: Policy) -> TablePlanner:
-        """Return this planner with another policy."""
-        return TablePlanner(policy, self.schemas, self.capabilities)
+        return replace(self, policy=replace(self.policy, definitions=Ownership.FULL))
 
     @property
     def drops_tables(self) -> bool:
@@ -73,11 +60,10 @@ class TablePlanner:
     @no_garbage_collection()
     def plan(
         self,
-        models: Sequence[Table],
+        models: Sequence[Table | Schema],
         state: CatalogState,
-        records: Mapping[str, Recorded] = MappingProxyType({}),
+        records: Mapping[str, Recorded[Any]] = MappingProxyType({}),
         removed: Mapping[QualifiedName, int | None] = MappingProxyType({}),
-        schema_records: Mapping[str, Recorded[Schema]] = MappingProxyType({}),
         *,
         undoes: bool = False,
     ) -> TablePlan:
@@ -86,12 +72,14 @@ class TablePlanner:
         The planner refuses nothing: see `validation.relations.checked_plan`.
 
         Args:
-            records: of tables, by `QualifiedName.key`; parts that only they declare are removed.
+            records: of tables and schemas, by the keys of their models; parts that only they declare are removed.
+                Without those of schemas if only some models were loaded.
             removed: existing tables that are no longer declared, with their numbers of rows; None keeps a table.
-            schema_records: of schemas, by `Schema.key`; empty if only some models were loaded.
             undoes: whether tables are dropped because the creation is undone.
         """
-        by_key = {model.key: model for model in resolved(models)}
+        tables = [model for model in models if isinstance(model, Table)]
+        schemas = [model for model in models if not isinstance(model, Table)]
+        by_key = {table.key: table for table in resolved(tables)}
         existing = {key: model for key, model in by_key.items() if state.tables[key].exists}
         changes = self._changes(existing, state, records)
         gone = {name: rows for name, rows in removed.items() if rows is not None}
@@ -111,7 +99,7 @@ class TablePlanner:
         dropped = dropped_tables(gone, (*created, *aligned), needed, state)
         return TablePlan(
             (
-                *self._schemas(models, state, schema_records),
+                *self._schemas(schemas, tables, state, records),
                 *created,
                 *aligned,
                 *(
@@ -142,18 +130,22 @@ class TablePlanner:
         return dict(sorted(changes.items()))
 
     def _schemas(
-        self, models: Sequence[Table], state: CatalogState, records: Mapping[str, Recorded[Schema]]
+        self,
+        schemas: Sequence[Schema],
+        tables: Sequence[Table],
+        state: CatalogState,
+        records: Mapping[str, Recorded[Any]],
     ) -> Iterator[SecurableChange]:
         """Yield what becomes of the schemas that are declared, that tables need, or that only records have."""
-        declared = {schema.key for schema in self.schemas}
-        needed = {(model.catalog_name.lower(), model.schema_name.lower()) for model in models}
+        declared = {schema.key for schema in schemas}
+        needed = {(table.catalog_name.lower(), table.schema_name.lower()) for table in tables}
         for name in needed:
             if ".".join(name) not in declared and _is_absent(SchemaName(*name), state):
                 yield Create(Schema(*name))
-        for schema in self.schemas:
+        for schema in schemas:
             yield from self._declared(schema, state, records.get(schema.key))
         for key, record in records.items():
-            if record.declared is None or key in declared:
+            if record.name.kind != SchemaName.kind or key in declared or record.declared is None:
                 continue
             if not _is_absent(record.declared.qualified_name, state):
                 yield Keep(record.declared.qualified_name)

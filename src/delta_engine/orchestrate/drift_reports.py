@@ -255,7 +255,7 @@ def _facts(
         drifted=drifted,
         unreadable=detector.unreadable(basis.unreadable, now=now),
         unmanaged=() if is_partial else detector.unmanaged(observed, managed, now=now),
-        schemas=environment.planner.schemas,
+        schemas=environment.schemas,
         schema_records=recorded_schemas,
         policy=environment.drift_policy,
         plan_policy=environment.planner.policy,

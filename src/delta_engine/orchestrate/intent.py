@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.actions.policy import Policy
@@ -48,10 +49,10 @@ class Intent:
     """What a run brings about.
 
     Args:
-        planner: with the policy of the run, and the schemas as they become.
+        planner: with the policy of the run.
         tables: what the tables become: the models with ignored drift, or the baselines that a revert restores.
-        records: of tables, by `QualifiedName.key`.
-        schema_records: of schemas, by `Schema.key`; empty if only some models were loaded.
+        schemas: what the schemas become.
+        records: of both, by the keys of their models; without those of schemas if only some models were loaded.
         removed: existing tables that are no longer declared, with their numbers of rows; None keeps a table.
         undo: what is to be undone; None for a run of the models as they are.
         is_revert: whether it brings back what was applied last. That settles nothing that unfinished runs attempted.
@@ -59,8 +60,8 @@ class Intent:
 
     planner: TablePlanner
     tables: tuple[Table, ...]
-    records: Mapping[str, Recorded[Table]] = field(default_factory=dict)
-    schema_records: Mapping[str, Recorded[Schema]] = field(default_factory=dict)
+    schemas: tuple[Schema, ...] = ()
+    records: Mapping[str, Recorded[Any]] = field(default_factory=dict)
     removed: Mapping[QualifiedName, int | None] = field(default_factory=dict)
     undo: Undo | None = None
     is_revert: bool = False
@@ -81,11 +82,10 @@ class Intent:
     def _plan(self, observed: CatalogState, under_way: AlignTable | None) -> TablePlan:
         tables, undo = self.tables, self.undo
         plan = self.planner.plan(
-            before_restores(tables, observed, undo.restores) if undo else tables,
+            (*(before_restores(tables, observed, undo.restores) if undo else tables), *self.schemas),
             observed,
             while_renaming(self.records, under_way) if under_way else self.records,
             {name: rows for name, rows in self.removed.items() if not _is_gone(name, observed)},
-            self.schema_records,
             undoes=undo is not None,
         )
         return with_returns(with_restores(plan, undo.restores), undo.returns) if undo else plan

@@ -42,7 +42,7 @@ def judged_with_consents(
     """
     policy = replace(draft.intent.policy, consents=tuple(consents))
     environment = replace(environment, validator=environment.validator.under(policy))
-    intent = replace(draft.intent, planner=draft.intent.planner.under(policy))
+    intent = replace(draft.intent, planner=replace(draft.intent.planner, policy=policy))
     planned = _with_verdict(environment, replace(draft, intent=intent))
     warnings = dict.fromkeys((*judged.judged_warnings, *planned.judged_warnings))
     return replace(planned, judged_warnings=tuple(warnings))

@@ -64,7 +64,7 @@ def observe(
         environment.reader,
         with_recorded_grants(models, state),
         with_recorded_grants(undeclared, state),
-        with_recorded_grants(environment.planner.schemas if schemas is None else schemas, state),
+        with_recorded_grants(environment.schemas if schemas is None else schemas, state),
         tolerates_unreadable=tolerates_unreadable,
     )
     models, observed = with_referenced_keys(environment, models, environment.without_others(reading.observed))

@@ -146,7 +146,8 @@ def open_environment(
         action_runner=ActionRunner(
             runner, addressing, backend.capabilities, parallelism=settings.parallelism
         ),
-        planner=TablePlanner(settings.policy, project.synced_schemas, backend.capabilities),
+        planner=TablePlanner(settings.policy, backend.capabilities),
+        schemas=project.synced_schemas,
         validator=PlanValidator(
             settings.policy,
             model_rules=(),  # `load_project` has applied them

@@ -126,13 +126,12 @@ def _planned(
 ) -> PlannedRun:
     planner, undo = environment.planner, basis.undo
     records = with_taken_renames(basis.records, taken_renames(basis.models, drifted))
+    is_whole = not basis.is_partial or bool(undo and undo.schemas)
     intent = Intent(
-        planner=planner.with_schemas(with_ignored_drift(planner.schemas, drifted, planner.policy)),
+        planner=planner,
         tables=with_ignored_drift((undo and undo.wanted) or basis.models, drifted, planner.policy),
-        records=records,
-        schema_records={}
-        if basis.is_partial and not (undo and undo.schemas)
-        else schema_records(basis.state),
+        schemas=with_ignored_drift(environment.schemas, drifted, planner.policy),
+        records={**records, **schema_records(basis.state)} if is_whole else records,
         removed=rows_to_drop(environment, basis, declared_by(records)),
         undo=undo,
     )
@@ -152,7 +151,7 @@ def _planned(
         ),
         models=basis.models,
         intent=intent,
-        schemas=without_ignored_deletions(planner.schemas, drifted),
+        schemas=without_ignored_deletions(environment.schemas, drifted),
         snapshot=snapshot,
     )
 
@@ -171,9 +170,7 @@ def _with_undone(
     environment: Environment, planned: PlannedRun, drifted: Sequence[ComparedResource]
 ) -> PlannedRun:
     """Return a planned run with the drift that its plan undoes, and why drift refuses it."""
-    overwritten = tuple(
-        overwritten_drift(planned.plan, [*environment.planner.schemas, *planned.models], drifted)
-    )
+    overwritten = tuple(overwritten_drift(planned.plan, [*environment.schemas, *planned.models], drifted))
     return replace(
         planned,
         drifted=tuple(drifted),
@@ -193,8 +190,9 @@ def draft_revert(
     )
     planner = environment.planner.restoring()
     intent = Intent(
-        planner=planner.with_schemas([restored(schema, planner.policy) for schema in schemas]),
+        planner=planner,
         tables=tuple(restored(resource, planner.policy) for resource in changed),
+        schemas=tuple(restored(schema, planner.policy) for schema in schemas),
         is_revert=True,
     )
     snapshot, warnings = _with_files(environment, intent, observed)

@@ -76,6 +76,7 @@ class Environment:
     Args:
         reader: `snapshot(models)` is enough; a `PlatformReader` also reads schemas and tables just changed.
         action_runner: applies plans; `apply(plan)` is enough.
+        schemas: the declared schemas.
         deployment: the deployment state and its lock; without it, nothing is recorded.
         versions: reads Delta's versions of tables; without it, none are recorded.
         history: reads the commits of tables; without it, drift has no author.
@@ -101,6 +102,7 @@ class Environment:
     reader: CatalogReader
     action_runner: ActionRunner | Executor
     planner: TablePlanner = field(default_factory=TablePlanner)
+    schemas: tuple[Schema, ...] = ()
     validator: PlanValidator = field(default_factory=PlanValidator)
     drift_policy: DriftPolicy = field(default_factory=DriftPolicy)
     deployment: Deployment = field(default_factory=Deployment.unrecorded)

@@ -114,7 +114,7 @@ def draft_undo(environment: Environment, state: DeploymentState | None, request:
         if change.created is not None and not change.why_not_dropped(capabilities)
     )
     schemas = tuple(change.schema for change in changes if change.schema is not None)
-    environment = replace(environment, planner=environment.planner.with_schemas(schemas))
+    environment = replace(environment, schemas=schemas)
     former = _with_histories(environment, [table for table in map(_former, changes) if table is not None])
     basis = with_statuses(observe(environment, [table.wanted for table in former], state, is_partial=True))
     basis = _with_created(environment, basis, with_recorded_grants(created, state))

@@ -26,7 +26,7 @@ SILVER = Schema(
 
 
 def test_a_schema_of_which_nothing_is_known_is_left_alone() -> None:
-    assert not TablePlanner(schemas=[SILVER]).plan([], CatalogState(tables={}))
+    assert not TablePlanner().plan([SILVER], CatalogState(tables={}))
 
 
 REFUSED = [

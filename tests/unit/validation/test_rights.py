@@ -81,7 +81,7 @@ class Catalog:
 
     def warnings(self, model: Table, *declared: Schema) -> list[str]:
         observed = self.fake.snapshot([model], declared)
-        plan = TablePlanner(Policy(), declared).plan([model], observed, {})
+        plan = TablePlanner(Policy()).plan([model, *declared], observed, {})
         return list(rights_warnings(PrincipalReader(self), plan, observed))
 
 
@@ -184,7 +184,7 @@ def test_predictive_optimization_of_a_table_needs_modify_and_of_a_schema_ownersh
     table = orders(predictive_optimization="enable")
     declared = Schema("dev", "silver", predictive_optimization="enable")
     observed = catalog.fake.snapshot([table], [declared])
-    plan = TablePlanner(Policy(), [declared]).plan([table], observed, {})
+    plan = TablePlanner(Policy()).plan([table, declared], observed, {})
     assert [(str(need.securable), need.right) for need in needs(plan, observed)] == [
         ("schema dev.silver", Right.MANAGE),
         ("table dev.silver.orders", Right.MODIFY),

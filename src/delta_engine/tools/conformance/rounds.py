@@ -155,7 +155,7 @@ class Rounds:
         self.environment = Environment(
             reader=self.reader,
             action_runner=ActionRunner(runner, addressing, capabilities),
-            planner=TablePlanner(_POLICY, (), capabilities),
+            planner=TablePlanner(_POLICY, capabilities),
             validator=PlanValidator(_POLICY),
             versions=NoVersions(),
             row_counter=backend.row_counter,
@@ -283,7 +283,7 @@ class Rounds:
         schemas = [schema for walk in walks for schema in walk.step.schemas]
         return replace(
             self.environment,
-            planner=self.environment.planner.with_schemas(schemas),
+            schemas=tuple(schemas),
             owns=tuple(str(name) for walk in walks for name in walk.step.removed),
         )
 
